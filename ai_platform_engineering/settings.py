@@ -1,0 +1,568 @@
+"""Every setting of the product: name, type, default and meaning, read once and validated once.
+
+The field `a2a_port` is the variable `A2A_PORT`. Whoever starts a process calls `load_settings` and passes the object
+along; nothing else reads the environment. `python -m ai_platform_engineering.settings` prints docs/configuration.md.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Annotated, Any, Final, Literal, get_args
+from urllib.parse import urlsplit
+
+from annotated_types import Ge, Gt, Le
+from dotenv import dotenv_values
+from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, SecretStr, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+Group = Literal["Server", "Placement", "Model", "Graph", "MCP", "Sandbox", "Limits", "Network tools"]
+Provider = Literal[
+    "offline",
+    "openai",
+    "azure-openai",
+    "anthropic-claude",
+    "aws-bedrock",
+    "google-gemini",
+    "gcp-vertexai",
+    "groq",
+    "ollama",
+    "litellm",
+]
+
+MASK: Final = "********"
+_SECRET_NAME = re.compile(r"TOKEN|KEY|SECRET|PASSWORD")
+_FLAGS: Final = {
+    **dict.fromkeys(("true", "1", "yes", "on"), True),
+    **dict.fromkeys(("false", "0", "no", "off"), False),
+}
+_FLAG_VALUES: Final = "true or false (also 1/0, yes/no, on/off)"
+
+
+class SettingsError(ValueError):
+    """The environment cannot be used: one sentence per problem, fit to be shown to a person."""
+
+    def __init__(self, *problems: str) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """What a setting may be, in words, where its type and bounds do not say it."""
+
+    text: str
+
+
+def _flag(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    try:
+        return _FLAGS[str(value).lower()]
+    except KeyError:
+        raise ValueError("not a flag") from None
+
+
+def _optional_flag(value: Any) -> bool | None:
+    return None if value is None else _flag(value)
+
+
+def _lower(value: Any) -> Any:
+    return value.lower() if isinstance(value, str) else value
+
+
+def _sandbox_choice(value: Any) -> Any:
+    lowered = _lower(value)
+    return str(_FLAGS[lowered]).lower() if lowered in _FLAGS else lowered
+
+
+def _http_address(value: str | None) -> str | None:
+    if value is None:
+        return None
+    parts = urlsplit(value)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ValueError("not an http address")
+    _ = parts.port  # raises ValueError when it is not a port number
+    return value
+
+
+def _header_safe(value: SecretStr | None) -> SecretStr | None:
+    # Secrets travel in HTTP headers, where a line break or a space would split them.
+    if value is not None and not re.fullmatch(r"[\x21-\x7e]+", value.get_secret_value()):
+        raise ValueError("not usable in a header")
+    return value
+
+
+def _existing_directory(value: Path | None) -> Path | None:
+    if value is None:
+        return None
+    directory = value.expanduser()
+    if not directory.is_dir():
+        raise ValueError("no such directory")
+    return directory
+
+
+def _not_a_file(value: Path) -> Path:
+    path = value.expanduser()
+    if path.exists() and not path.is_dir():
+        raise ValueError("a file is in the way")
+    return path
+
+
+def _dns_server(value: str | None) -> str | None:
+    if value is None:
+        return None
+    host, port = _split_port(value)
+    ipaddress.ip_address(host)
+    if port is not None and not 0 < int(port) < 65536:
+        raise ValueError("not a port")
+    return value
+
+
+def _split_port(value: str) -> tuple[str, str | None]:
+    """`10.0.0.2`, `10.0.0.2:5353`, `fd00::2` or `[fd00::2]:5353` as address and port."""
+    if bracketed := re.fullmatch(r"\[([^\]]*)\](?::(\d+))?", value):
+        return bracketed[1], bracketed[2]
+    if value.count(":") == 1:
+        host, port = value.split(":")
+        return host, port
+    return value, None
+
+
+Flag = Annotated[bool, BeforeValidator(_flag), Allowed(_FLAG_VALUES)]
+OptionalFlag = Annotated[bool | None, BeforeValidator(_optional_flag), Allowed(_FLAG_VALUES)]
+OptionalAddress = Annotated[str | None, AfterValidator(_http_address), Allowed("an http:// or https:// address")]
+Address = Annotated[str, AfterValidator(_http_address), Allowed("an http:// or https:// address")]
+OptionalSecret = Annotated[
+    SecretStr | None, AfterValidator(_header_safe), Allowed("printable ASCII text without spaces or line breaks")
+]
+
+
+def _setting(
+    group: Group,
+    meaning: str,
+    default: Any = None,
+    *,
+    shown_default: str | None = None,
+    also: str | None = None,
+    ge: float | None = None,
+    gt: float | None = None,
+    le: float | None = None,
+) -> Any:
+    """A field with its group and meaning; `also` is a second variable that is read when the first is not set."""
+    return Field(
+        default,
+        description=meaning,
+        json_schema_extra={"group": group, "shown_default": shown_default, "also": also},
+        ge=ge,
+        gt=gt,
+        le=le,
+    )
+
+
+class Settings(BaseSettings):
+    """All settings of one process. Frozen; made by `load_settings`."""
+
+    model_config = SettingsConfigDict(
+        alias_generator=str.upper, validate_by_name=True, frozen=True, extra="forbid", allow_inf_nan=False
+    )
+
+    _environ: Mapping[str, str] = PrivateAttr(default_factory=lambda: MappingProxyType({}))
+
+    a2a_host: str = _setting("Server", "Address the server listens on.", "127.0.0.1")
+    a2a_port: int = _setting("Server", "Port the server listens on; 0 takes any free port.", 8000, ge=0, le=65535)
+    a2a_public_url: OptionalAddress = _setting(
+        "Server",
+        "Address shown in the agent card, where callers reach the server from outside.",
+        shown_default="from `A2A_HOST` and `A2A_PORT`",
+    )
+    a2a_auth_shared_key: OptionalSecret = _setting(
+        "Server", "When set, callers must send it as a bearer token, and it is sent to remote agents."
+    )
+    log_level: Annotated[Literal["debug", "info", "warning", "error"], BeforeValidator(_lower)] = _setting(
+        "Server", "How much is logged.", "info"
+    )
+    log_format: Annotated[Literal["text", "json"], BeforeValidator(_lower)] = _setting(
+        "Server", "Log lines for people (`text`) or one JSON object per line (`json`).", "text"
+    )
+
+    distributed_agents: str = _setting(
+        "Placement",
+        "Comma-separated names of the agents that run remotely, or `all`; every other agent runs in-process.",
+        "",
+    )
+    distributed_mode: Flag = _setting(
+        "Placement", "`true` is `DISTRIBUTED_AGENTS=all`; ignored when `DISTRIBUTED_AGENTS` is set.", False
+    )
+    agents_dir: Annotated[
+        Path | None, AfterValidator(_existing_directory), Allowed("the path of an existing directory")
+    ] = _setting("Placement", "Directory with manifests of your own agents, beside the built-in ones.")
+    skip_agent_connectivity_check: OptionalFlag = _setting(
+        "Placement",
+        "`true` never checks at start whether remote agents can be reached, `false` always does.",
+        shown_default="checked when any agent is remote",
+    )
+    agent_connectivity_timeout: float = _setting(
+        "Placement", "Seconds that all checks at start may take together.", 5.0, gt=0, le=60
+    )
+    agent_connect_timeout: float = _setting(
+        "Placement", "Seconds to reach a remote agent when it is first used.", 4.0, gt=0, le=5
+    )
+    agent_recheck_interval: float = _setting(
+        "Placement", "Seconds between checks of remote agents that could not be reached.", 10.0, gt=0, le=3600
+    )
+
+    llm_provider: Annotated[Provider | None, BeforeValidator(_lower)] = _setting(
+        "Model",
+        "Which chat model answers. `offline` needs no key and no network.",
+        shown_default="`openai` or `anthropic-claude` when their key is set, else `offline`",
+    )
+    model_name: str | None = _setting("Model", "Model to use where the provider's own variable is not set.")
+    llm_temperature: float | None = _setting(
+        "Model", "Sampling temperature.", shown_default="the provider's", ge=0, le=2
+    )
+    llm_timeout: float = _setting("Model", "Seconds one model call may take.", 120.0, gt=0, le=3600)
+    llm_max_retries: int = _setting("Model", "How often a failed model call is repeated.", 2, ge=0, le=10)
+    openai_endpoint: OptionalAddress = _setting(
+        "Model", "Base address of OpenAI or of any server that speaks its API.", shown_default="OpenAI's own"
+    )
+    openai_api_key: OptionalSecret = _setting("Model", "Key for OpenAI or the server at `OPENAI_ENDPOINT`.")
+    openai_model_name: str | None = _setting("Model", "Model at OpenAI.")
+    azure_openai_endpoint: OptionalAddress = _setting("Model", "Address of the Azure OpenAI resource.")
+    azure_openai_api_key: OptionalSecret = _setting("Model", "Key for Azure OpenAI.")
+    azure_openai_deployment: str | None = _setting("Model", "Name of the Azure OpenAI deployment.")
+    azure_openai_api_version: str | None = _setting("Model", "API version of Azure OpenAI.")
+    anthropic_api_key: OptionalSecret = _setting("Model", "Key for Anthropic.")
+    anthropic_model_name: str | None = _setting("Model", "Model at Anthropic.")
+    aws_region: str | None = _setting("Model", "AWS region of Bedrock.", also="AWS_DEFAULT_REGION")
+    aws_bedrock_model_id: str | None = _setting("Model", "Model or inference profile at Bedrock.")
+    google_api_key: OptionalSecret = _setting("Model", "Key for Google Gemini.")
+    google_gemini_model_name: str | None = _setting("Model", "Model at Google Gemini.")
+    google_cloud_project: str | None = _setting("Model", "Google Cloud project of Vertex AI.")
+    google_cloud_location: str | None = _setting("Model", "Google Cloud location of Vertex AI.")
+    vertexai_model_name: str | None = _setting("Model", "Model at Vertex AI.")
+    groq_api_key: OptionalSecret = _setting("Model", "Key for Groq.")
+    groq_model_name: str | None = _setting("Model", "Model at Groq.")
+    ollama_base_url: Address = _setting("Model", "Address of the Ollama server.", "http://127.0.0.1:11434")
+    ollama_model_name: str | None = _setting("Model", "Model at Ollama.")
+    litellm_model_name: str | None = _setting("Model", "Model as LiteLLM names it, for example `openai/gpt-5`.")
+    litellm_api_base: OptionalAddress = _setting("Model", "Address of a LiteLLM proxy.")
+    litellm_api_key: OptionalSecret = _setting("Model", "Key for the LiteLLM proxy or the provider behind it.")
+    offline_model_delay: float = _setting(
+        "Model", "Seconds the offline model waits between words, to look like a real one.", 0.0, ge=0, le=5
+    )
+
+    langgraph_recursion_limit: int = _setting(
+        "Graph", "Steps the supervisor, and each agent, may take before it must answer with what it has.", 500, ge=4
+    )
+    langgraph_dev: Flag = _setting("Graph", "Leaves the checkpointer to LangGraph Studio.", False)
+    tool_timeout: float = _setting("Graph", "Seconds one tool call may take.", 120.0, gt=0, le=3600)
+    text_coalesce_ms: int = _setting(
+        "Graph", "Milliseconds for which pieces of streamed text are gathered into one event.", 25, ge=0, le=1000
+    )
+    tool_result_max_chars: int = _setting(
+        "Graph", "Characters of a tool result that go into the prompt; the rest is kept in a file.", 20_000, ge=100
+    )
+
+    mcp_start_timeout: float = _setting(
+        "MCP", "Seconds the MCP servers have to start; late ones join when they are ready.", 10.0, gt=0, le=600
+    )
+    mcp_restart_backoff: float = _setting(
+        "MCP", "Seconds before a server that died is started again; doubles with each failure.", 0.5, gt=0, le=60
+    )
+    mcp_restart_backoff_max: float = _setting("MCP", "Longest wait, in seconds, between two starts.", 30.0, gt=0)
+
+    sandbox: Annotated[Literal["auto", "true", "false"], BeforeValidator(_sandbox_choice)] = _setting(
+        "Sandbox", "Simulated backends. `auto`: on while no agent has its real backend configured.", "auto"
+    )
+    data_dir: Annotated[Path, AfterValidator(_not_a_file), Allowed("the path of a directory")] = _setting(
+        "Sandbox",
+        "Where the product keeps its files.",
+        Path("~/.local/share/platform-engineer"),
+        shown_default="`~/.local/share/platform-engineer`, or below `XDG_DATA_HOME`",
+    )
+
+    max_request_bytes: int = _setting("Limits", "Size of the largest request that is read.", 1_000_000, ge=1024)
+    interrupted_task_timeout: float = _setting(
+        "Limits", "Seconds after which a form that nobody answers is released from memory.", 600.0, gt=0
+    )
+    event_log_max_tasks: int = _setting("Limits", "Tasks whose events are kept in memory.", 1000, ge=1)
+    push_allow_private: Flag = _setting(
+        "Limits", "Lets push notifications go to private and loopback addresses.", False
+    )
+
+    netutils_allow_private: Flag = _setting(
+        "Network tools", "Lets the network tools reach private and loopback addresses.", False
+    )
+    netutils_timeout: float = _setting("Network tools", "Seconds one lookup or connection may take.", 5.0, gt=0, le=60)
+    netutils_dns_server: Annotated[
+        str | None, AfterValidator(_dns_server), Allowed("an IP address, with :port where it is not 53")
+    ] = _setting("Network tools", "DNS server to ask.", shown_default="the system's")
+
+    @property
+    def environ(self) -> Mapping[str, str]:
+        """The environment as it was at start, without empty values: the source of per-agent variables."""
+        return self._environ
+
+    @property
+    def public_url(self) -> str:
+        """Where callers reach the server."""
+        if self.a2a_public_url:
+            return self.a2a_public_url
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.a2a_host, self.a2a_host)
+        return f"http://{f'[{host}]' if ':' in host else host}:{self.a2a_port}"
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        # load_settings reads file and environment into one snapshot, which per-agent variables are read from as well.
+        return (init_settings,)
+
+
+@dataclass(frozen=True, slots=True)
+class DynamicVariable:
+    """Variables that exist once per agent; `<NAME>` is the agent's name in capitals."""
+
+    pattern: str
+    values: str
+    default: str
+    meaning: str
+
+
+DYNAMIC_VARIABLES: Final = (
+    DynamicVariable("ENABLE_<NAME>", _FLAG_VALUES, "on when the agent is configured", "Switches the agent on or off."),
+    DynamicVariable(
+        "<NAME>_AGENT_URL",
+        "an http:// or https:// address",
+        "`http://agent-<name>:8000`",
+        "Where the agent runs when it is remote. A name without a manifest becomes a remote agent.",
+    ),
+    DynamicVariable("<NAME>_AGENT_HOST", "text", "`agent-<name>`", "Host of the agent when no URL is given."),
+    DynamicVariable(
+        "<NAME>_AGENT_PORT", "a whole number from 1 to 65535", "`8000`", "Port of the agent when no URL is given."
+    ),
+    DynamicVariable("<NAME>_LLM_PROVIDER", "as `LLM_PROVIDER`", "`LLM_PROVIDER`", "Which chat model this agent uses."),
+    DynamicVariable("<NAME>_MODEL_NAME", "text", "the provider's model", "Model this agent uses."),
+)
+
+# Every entry must be met, each by any one of its variables.
+PROVIDER_REQUIREMENTS: Final[Mapping[Provider, tuple[tuple[str, ...], ...]]] = MappingProxyType(
+    {
+        "offline": (),
+        "openai": (("OPENAI_API_KEY", "OPENAI_ENDPOINT"),),
+        "azure-openai": (("AZURE_OPENAI_ENDPOINT",), ("AZURE_OPENAI_API_KEY",), ("AZURE_OPENAI_DEPLOYMENT",)),
+        "anthropic-claude": (("ANTHROPIC_API_KEY",),),
+        "aws-bedrock": (("AWS_REGION",),),
+        "google-gemini": (("GOOGLE_API_KEY",),),
+        "gcp-vertexai": (("GOOGLE_CLOUD_PROJECT",),),
+        "groq": (("GROQ_API_KEY",),),
+        "ollama": (("OLLAMA_MODEL_NAME", "MODEL_NAME"),),
+        "litellm": (("LITELLM_MODEL_NAME", "MODEL_NAME"),),
+    }
+)
+
+
+def load_settings(environ: Mapping[str, str] | None = None, env_file: Path | None = Path(".env")) -> Settings:
+    """Settings from `env_file` overlaid by `environ` (the process's, if not given).
+
+    An empty value counts as not set; one in `environ` also hides the file's.
+    """
+    snapshot = _snapshot(os.environ if environ is None else environ, env_file)
+    values: dict[str, Any] = {name: snapshot[name] for name in _fields_by_variable() if name in snapshot}
+    for name, info in _fields_by_variable().items():
+        also = _extra(info)["also"]
+        if name not in values and also in snapshot:
+            values[name] = snapshot[also]
+    if "DATA_DIR" not in values and Path(snapshot.get("XDG_DATA_HOME", "")).is_absolute():
+        values["DATA_DIR"] = Path(snapshot["XDG_DATA_HOME"]) / "platform-engineer"
+    try:
+        settings = Settings.model_validate(values)
+    except ValidationError as error:
+        raise SettingsError(*_sentences(error, snapshot)) from None
+    settings._environ = snapshot
+    if problems := _contradictions(settings):
+        raise SettingsError(*problems)
+    return settings
+
+
+def parse_flag(variable: str, value: str) -> bool:
+    """The value of a variable that is true or false, for variables that exist once per agent."""
+    try:
+        return _flag(value.strip())
+    except ValueError:
+        raise SettingsError(wrong_value(variable, value, _FLAG_VALUES)) from None
+
+
+def wrong_value(variable: str, value: str, allowed: str) -> str:
+    """The sentence for a value that cannot be used."""
+    return f"{variable}={_shown(variable, value)} cannot be used: it must be {allowed}."
+
+
+def provider_problem(settings: Settings, provider: Provider, chosen_by: str = "LLM_PROVIDER") -> str | None:
+    """What is missing before `provider` can be used, as a sentence; `chosen_by` is the variable that names it."""
+    missing = [
+        " or ".join(alternatives)
+        for alternatives in PROVIDER_REQUIREMENTS[provider]
+        if not any(getattr(settings, name.lower()) for name in alternatives)
+    ]
+    if not missing:
+        return None
+    return f"{chosen_by}={provider} needs {' and '.join(missing)}: set it, or choose another provider."
+
+
+def configuration_page() -> str:
+    """docs/configuration.md: every variable with what it may be, its default and its meaning."""
+    lines = [
+        "# Configuration",
+        "",
+        "Settings are environment variables. A file named `.env` in the working directory is read first and the",
+        "process environment overrides it. An empty value counts as not set. They are read once, at start; a value",
+        "that cannot be used stops the start with a sentence that says what is allowed.",
+        "",
+    ]
+    for group in get_args(Group):
+        rows = [
+            (f"`{name}`", _allowed(info), _default(info), _meaning(info))
+            for name, info in _fields_by_variable().items()
+            if _extra(info)["group"] == group
+        ]
+        lines += [f"## {group}", "", *_table(rows), ""]
+    rows = [(f"`{row.pattern}`", row.values, row.default, row.meaning) for row in DYNAMIC_VARIABLES]
+    lines += [
+        "## Per agent",
+        "",
+        "`<NAME>` is the name of the agent in capitals, for example `ENABLE_ARGOCD`. Each agent also reads the",
+        "variables that its manifest lists under `requires`.",
+        "",
+        *_table(rows),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _snapshot(environ: Mapping[str, str], env_file: Path | None) -> Mapping[str, str]:
+    stored: dict[str, str | None] = {}
+    if env_file is not None and env_file.is_file():
+        try:
+            # Values are taken literally: a "$" in a password is a "$".
+            stored = dotenv_values(env_file, interpolate=False)
+        except (OSError, UnicodeDecodeError) as error:
+            raise SettingsError(f"{env_file} cannot be read as UTF-8 text: {type(error).__name__}.") from None
+    merged = {**stored, **environ}
+    return MappingProxyType({name: value.strip() for name, value in merged.items() if value and value.strip()})
+
+
+def _fields_by_variable() -> dict[str, FieldInfo]:
+    return {name.upper(): info for name, info in Settings.model_fields.items()}
+
+
+def _sentences(error: ValidationError, snapshot: Mapping[str, str]) -> list[str]:
+    fields = _fields_by_variable()
+    wrong = dict.fromkeys(str(detail["loc"][0]) for detail in error.errors(include_input=False))
+    sentences = []
+    for name in wrong:
+        source = name if name in snapshot else _extra(fields[name])["also"]
+        sentences.append(wrong_value(source, snapshot[source], _allowed(fields[name])))
+    return sentences
+
+
+def _contradictions(settings: Settings) -> list[str]:
+    problems = []
+    if settings.llm_provider and (problem := provider_problem(settings, settings.llm_provider)):
+        problems.append(problem)
+    if settings.mcp_restart_backoff_max < settings.mcp_restart_backoff:
+        problems.append(
+            wrong_value(
+                "MCP_RESTART_BACKOFF_MAX",
+                f"{settings.mcp_restart_backoff_max:g}",
+                f"at least MCP_RESTART_BACKOFF, which is {settings.mcp_restart_backoff:g}",
+            )
+        )
+    return problems
+
+
+def _shown(variable: str, value: str) -> str:
+    if _SECRET_NAME.search(variable):
+        return MASK
+    without_credentials = re.sub(r"(?<=//)[^/@\s]*@", f"{MASK}@", value)
+    return without_credentials if len(without_credentials) <= 200 else f"{without_credentials[:200]}..."
+
+
+def _extra(info: FieldInfo) -> dict[str, Any]:
+    extra = info.json_schema_extra
+    if not isinstance(extra, dict):
+        raise TypeError(f"{info!r} was not made by _setting()")
+    return extra
+
+
+def _allowed(info: FieldInfo) -> str:
+    for item in info.metadata:
+        if isinstance(item, Allowed):
+            return item.text
+    kinds = [kind for kind in get_args(info.annotation) or (info.annotation,) if kind is not type(None)]
+    choices = [choice for kind in kinds for choice in (get_args(kind) or (kind,)) if isinstance(choice, str)]
+    if choices:
+        return f"one of {', '.join(choices)}"
+    if int in kinds or float in kinds:
+        return ("a whole number" if int in kinds else "a number") + _bounds(info)
+    return "text"
+
+
+def _bounds(info: FieldInfo) -> str:
+    lowest = next((f"{item.ge:g}" for item in info.metadata if isinstance(item, Ge)), None)
+    above = next((f"{item.gt:g}" for item in info.metadata if isinstance(item, Gt)), None)
+    highest = next((f"{item.le:g}" for item in info.metadata if isinstance(item, Le)), None)
+    match lowest, above, highest:
+        case str(), _, str():
+            return f" from {lowest} to {highest}"
+        case str(), _, None:
+            return f" of at least {lowest}"
+        case None, str(), str():
+            return f" above {above} and at most {highest}"
+        case None, str(), None:
+            return f" above {above}"
+        case _:
+            return ""
+
+
+def _default(info: FieldInfo) -> str:
+    if shown := _extra(info)["shown_default"]:
+        return str(shown)
+    match info.default:
+        case None | "":
+            return "not set"
+        case bool(value):
+            return f"`{str(value).lower()}`"
+        case float(value):
+            return f"`{value:g}`"
+        case value:
+            return f"`{value}`"
+
+
+def _meaning(info: FieldInfo) -> str:
+    also = _extra(info)["also"]
+    return f"{info.description} `{also}` is read when this is not set." if also else str(info.description)
+
+
+def _table(rows: list[tuple[str, str, str, str]]) -> list[str]:
+    return [
+        "| Variable | Allowed | Default | Meaning |",
+        "|---|---|---|---|",
+        *("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows),
+    ]
+
+
+if __name__ == "__main__":
+    sys.stdout.write(configuration_page())
