@@ -1,0 +1,151 @@
+"""The registry: which agents exist, which are enabled, where each runs, whether it can be reached, and why.
+
+Placement is decided once, when the registry is made. What changes afterwards is only what is known about remote
+agents, kept as a read-only snapshot that is replaced whole.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Self
+
+from ai_platform_engineering.agents.manifest import AgentManifest, builtin_directory, load_manifests
+from ai_platform_engineering.multi_agents.connectivity import Reachability, probe_all
+from ai_platform_engineering.multi_agents.placement import (
+    AgentEntry,
+    Where,
+    needs_connectivity_check,
+    placement_problems,
+    resolve,
+    sandbox_is_on,
+)
+from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.utils.redact import redact
+
+__all__ = ["AgentEntry", "AgentRegistry", "Reachability", "Where", "known_manifests"]
+
+logger = logging.getLogger(__name__)
+
+
+def known_manifests(settings: Settings) -> dict[str, AgentManifest]:
+    """The manifests that come with the product and those of `AGENTS_DIR`, which replace ours by name."""
+    directories = [builtin_directory()]
+    if settings.agents_dir is not None:
+        directories.append(settings.agents_dir)
+    return load_manifests(directories)
+
+
+class AgentRegistry:
+    """All known agents of one process."""
+
+    def __init__(self, settings: Settings, manifests: Mapping[str, AgentManifest]) -> None:
+        self._settings = settings
+        self.sandbox_on = sandbox_is_on(settings, manifests)
+        self.entries: tuple[AgentEntry, ...] = tuple(resolve(manifests, settings, self.sandbox_on))
+        self.problems: tuple[str, ...] = tuple(placement_problems(manifests, settings))
+        self._by_name = {entry.name: entry for entry in self.entries}
+        self._reachability: Mapping[str, Reachability] = MappingProxyType({})
+
+    @classmethod
+    def load(cls, settings: Settings) -> Self:
+        """The registry of all agents that these settings know of."""
+        return cls(settings, known_manifests(settings))
+
+    def enabled(self) -> list[AgentEntry]:
+        return [entry for entry in self.entries if entry.enabled]
+
+    def local(self) -> list[AgentEntry]:
+        return [entry for entry in self.enabled() if entry.where == "in-process"]
+
+    def remote(self) -> list[AgentEntry]:
+        return [entry for entry in self.enabled() if entry.where == "remote"]
+
+    def entry(self, name: str) -> AgentEntry | None:
+        return self._by_name.get(name)
+
+    @property
+    def reachability(self) -> Mapping[str, Reachability]:
+        """What is known about remote agents now, by name; one that was never probed is not in it."""
+        return self._reachability
+
+    def description(self, name: str) -> str:
+        """What the agent is for, in one line: its manifest's word, else its card's."""
+        entry = self._by_name[name]
+        if entry.manifest is not None:
+            return entry.manifest.description
+        found = self._reachability.get(name)
+        if found is not None and found.card_description:
+            return " ".join(found.card_description.split())
+        return f"The remote agent {name}."
+
+    async def check(self) -> Mapping[str, Reachability]:
+        """Look for the remote agents where the settings ask for it, and say in the log how things stand."""
+        remote = self.remote()
+        if remote and needs_connectivity_check(self._settings, self.entries):
+            self._replace(await self._probe(remote, self._settings.agent_connectivity_timeout))
+        self._log_entries()
+        return self._reachability
+
+    async def watch(self, on_change: Callable[[str], None]) -> None:
+        """Look for the remote agents again and again until cancelled.
+
+        `on_change` gets the name of an agent that has come up, or whose card describes it in other words.
+        """
+        remote = self.remote()
+        if not remote or not needs_connectivity_check(self._settings, self.entries):
+            return
+        while True:
+            await asyncio.sleep(self._settings.agent_recheck_interval)
+            before = self._reachability
+            self._replace(await self._probe(remote, self._settings.agent_connect_timeout))
+            for entry in remote:
+                if self._has_changed(entry, before.get(entry.name)):
+                    _notify(on_change, entry.name)
+
+    async def _probe(self, entries: Sequence[AgentEntry], deadline: float) -> dict[str, Reachability]:
+        key = self._settings.a2a_auth_shared_key
+        return await probe_all(entries, deadline, key.get_secret_value() if key else None)
+
+    def _replace(self, found: Mapping[str, Reachability]) -> None:
+        self._reachability = MappingProxyType({**self._reachability, **found})
+
+    def _has_changed(self, entry: AgentEntry, before: Reachability | None) -> bool:
+        now = self._reachability[entry.name]
+        was_ok = before is not None and before.ok
+        if now.ok and not was_ok:
+            logger.info("%s: remote at %s, now reachable", entry.name, redact(entry.address or ""))
+            return True
+        if was_ok and not now.ok:
+            logger.warning("%s: remote at %s, no longer reachable: %s", *_where_and_why(entry, now))
+        return now.ok and before is not None and now.card_description != before.card_description
+
+    def _log_entries(self) -> None:
+        for problem in self.problems:
+            logger.warning("%s", problem)
+        for entry in self.entries:
+            found = self._reachability.get(entry.name)
+            if not entry.enabled:
+                logger.info("%s: off (%s)", entry.name, entry.why)
+            elif entry.where == "in-process":
+                logger.info("%s: in-process (%s)", entry.name, entry.why)
+            elif found is None:
+                logger.info("%s: remote at %s, not checked", entry.name, redact(entry.address or ""))
+            elif found.ok:
+                logger.info("%s: remote at %s, reachable", entry.name, redact(entry.address or ""))
+            else:
+                logger.warning("%s: remote at %s, not reachable: %s", *_where_and_why(entry, found))
+
+
+def _where_and_why(entry: AgentEntry, found: Reachability) -> tuple[str, str, str | None]:
+    return entry.name, redact(entry.address or ""), found.reason
+
+
+def _notify(on_change: Callable[[str], None], name: str) -> None:
+    try:
+        on_change(name)
+    except Exception:
+        # Whoever listens must not end the watch for the other agents.
+        logger.exception("%s: the change could not be taken up", name)

@@ -1,0 +1,249 @@
+"""Placement: which agents are on, where each one runs, and why. Functions over values; nothing here talks to a socket.
+
+`ENABLE_<NAME>` comes before `DISTRIBUTED_AGENTS`, which comes before `DISTRIBUTED_MODE`. What nobody has decided is
+derived from what is configured.
+"""
+
+from __future__ import annotations
+
+import difflib
+import ipaddress
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+from urllib.parse import urlsplit
+
+from ai_platform_engineering.agents.manifest import AgentManifest
+from ai_platform_engineering.settings import Settings, SettingsError, parse_flag, wrong_value
+
+Where = Literal["in-process", "remote"]
+
+EVERY_AGENT: Final = "__all__"
+DEFAULT_PORT: Final = 8000
+
+_ADDRESS_VARIABLE: Final = re.compile(r"(?P<name>[A-Z][A-Z0-9_]*)_AGENT_(?:URL|HOST)")
+_HOST: Final = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_.])?")
+
+# Monitoring products are found through variables of the same shape (DD_AGENT_HOST, JAEGER_AGENT_HOST). They are no
+# agents of ours unless ENABLE_<NAME> or DISTRIBUTED_AGENTS says so.
+_MONITORING: Final = frozenset({"dd", "dd_trace", "instana", "jaeger", "otel_exporter_jaeger"})
+
+
+@dataclass(frozen=True)
+class AgentEntry:
+    """One known agent. `address` is set for an enabled remote one; without a manifest it can only be remote."""
+
+    name: str
+    enabled: bool
+    where: Where
+    why: str
+    address: str | None = None
+    manifest: AgentManifest | None = None
+    sandboxed: bool = False
+
+
+def parse_distributed(distributed_agents: str, distributed_mode: bool) -> frozenset[str]:
+    """The agents to run remotely: names in lower case, or `{EVERY_AGENT}`, or nothing."""
+    if not distributed_agents.strip():
+        return frozenset({EVERY_AGENT}) if distributed_mode else frozenset()
+    names = frozenset(token.strip().lower() for token in distributed_agents.split(",") if token.strip())
+    return frozenset({EVERY_AGENT}) if "all" in names else names
+
+
+def is_distributed(name: str, distributed: Iterable[str]) -> bool:
+    """Whether `distributed`, as `parse_distributed` gives it, covers this agent."""
+    return not {name, EVERY_AGENT}.isdisjoint(distributed)
+
+
+def resolve_address(name: str, environ: Mapping[str, str]) -> str:
+    """Where the remote agent `name` is: its URL, else its host and port, else the usual name of its container."""
+    variable = _prefix(name)
+    if url := _value(environ, f"{variable}_AGENT_URL"):
+        return _checked_url(f"{variable}_AGENT_URL", url)
+    host = _value(environ, f"{variable}_AGENT_HOST")
+    port = _port(f"{variable}_AGENT_PORT", environ)
+    if host:
+        return f"http://{_checked_host(f'{variable}_AGENT_HOST', host)}:{port}"
+    return f"http://agent-{name.replace('_', '-')}:{port}"
+
+
+def resolve(manifests: Mapping[str, AgentManifest], settings: Settings, sandbox_on: bool) -> list[AgentEntry]:
+    """One entry for every known agent, by name: those with a manifest and those known by their address only."""
+    environ = settings.environ
+    distributed = parse_distributed(settings.distributed_agents, settings.distributed_mode)
+    entries = [_place(manifest, settings, distributed, sandbox_on) for manifest in manifests.values()]
+    entries += [_place_address_only(name, environ) for name in _address_only(environ, manifests, distributed)]
+    return sorted(entries, key=lambda entry: entry.name)
+
+
+def placement_problems(manifests: Mapping[str, AgentManifest], settings: Settings) -> list[str]:
+    """A sentence for every name in `DISTRIBUTED_AGENTS` that no agent has."""
+    distributed = parse_distributed(settings.distributed_agents, settings.distributed_mode)
+    known = {*manifests, *_address_only(settings.environ, manifests, distributed)}
+    return [_unknown_name(name, sorted(known)) for name in sorted(distributed - known - {EVERY_AGENT})]
+
+
+def standalone(name: str, manifests: Mapping[str, AgentManifest], settings: Settings, sandbox_on: bool) -> AgentEntry:
+    """The entry of an agent that this process serves alone: in-process, whatever the supervisor's variables say."""
+    manifest = manifests.get(name.lower())
+    if manifest is None:
+        raise SettingsError(f"There is no agent named {name!r}.{_suggestion(name, sorted(manifests))}")
+    sandboxed = sandbox_on and manifest.sandbox is not None
+    why = _local_reason(manifest, manifest.missing(settings.environ), sandboxed)
+    return AgentEntry(manifest.name, True, "in-process", why, manifest=manifest, sandboxed=sandboxed)
+
+
+def sandbox_is_on(settings: Settings, manifests: Mapping[str, AgentManifest]) -> bool:
+    """`SANDBOX`, or, left to itself, whether no agent has the settings of its real backend.
+
+    An agent that requires nothing has no backend to speak of. A remote agent's backend is its own affair.
+    """
+    match settings.sandbox:
+        case "true":
+            return True
+        case "false":
+            return False
+        case _:
+            return not any(
+                manifest.requires and manifest.configured(settings.environ) for manifest in manifests.values()
+            )
+
+
+def needs_connectivity_check(settings: Settings, entries: Iterable[AgentEntry]) -> bool:
+    """Whether remote agents are looked for at start: when there are any, unless the settings decide."""
+    if settings.skip_agent_connectivity_check is not None:
+        return not settings.skip_agent_connectivity_check
+    return any(entry.enabled and entry.where == "remote" for entry in entries)
+
+
+def _place(manifest: AgentManifest, settings: Settings, distributed: frozenset[str], sandbox_on: bool) -> AgentEntry:
+    name, environ = manifest.name, settings.environ
+    flag = _enable_flag(name, environ)
+    missing = manifest.missing(environ)
+    has_sandbox = sandbox_on and manifest.sandbox is not None
+    has_address = bool(_address_variable(name, environ))
+    placed_remote = is_distributed(name, distributed)
+
+    if flag is False:
+        why = f"ENABLE_{_prefix(name)}=false"
+        return AgentEntry(name, False, "remote" if placed_remote else "in-process", why, manifest=manifest)
+    if flag is None and missing and not (has_sandbox or has_address or name in distributed):
+        why = _not_set(missing)
+        return AgentEntry(name, False, "remote" if placed_remote else "in-process", why, manifest=manifest)
+    if placed_remote:
+        why = _distribution_reason(name, settings, distributed)
+        return AgentEntry(name, True, "remote", why, resolve_address(name, environ), manifest)
+    if has_address and missing and not has_sandbox:
+        why = "its address is set and nothing else is configured"
+        return AgentEntry(name, True, "remote", why, resolve_address(name, environ), manifest)
+    why = _local_reason(manifest, missing, has_sandbox)
+    return AgentEntry(name, True, "in-process", why, manifest=manifest, sandboxed=has_sandbox)
+
+
+def _place_address_only(name: str, environ: Mapping[str, str]) -> AgentEntry:
+    if _enable_flag(name, environ) is False:
+        return AgentEntry(name, False, "remote", f"ENABLE_{_prefix(name)}=false")
+    kind = "URL" if _value(environ, f"{_prefix(name)}_AGENT_URL") else "host"
+    return AgentEntry(name, True, "remote", f"only a {kind} is known", resolve_address(name, environ))
+
+
+def _address_only(
+    environ: Mapping[str, str], manifests: Mapping[str, AgentManifest], distributed: frozenset[str]
+) -> list[str]:
+    names = {
+        match["name"].lower()
+        for variable in environ
+        if (match := _ADDRESS_VARIABLE.fullmatch(variable)) and _value(environ, variable)
+    }
+    return sorted(
+        name
+        for name in names - manifests.keys()
+        if name not in _MONITORING or name in distributed or _enable_flag(name, environ)
+    )
+
+
+def _local_reason(manifest: AgentManifest, missing: Sequence[str], sandboxed: bool) -> str:
+    if sandboxed:
+        return "sandbox"
+    if missing:
+        return f"enabled, but {_not_set(missing)}"
+    return "configured" if manifest.requires else "needs no settings"
+
+
+def _distribution_reason(name: str, settings: Settings, distributed: frozenset[str]) -> str:
+    if name in distributed:
+        return "named in DISTRIBUTED_AGENTS"
+    return "DISTRIBUTED_AGENTS=all" if settings.distributed_agents.strip() else "DISTRIBUTED_MODE=true"
+
+
+def _unknown_name(name: str, known: Sequence[str]) -> str:
+    variable = f"{re.sub(r'[^A-Z0-9]+', '_', name.upper()).strip('_')}_AGENT_URL"
+    return (
+        f"DISTRIBUTED_AGENTS names {name!r}, which is no known agent.{_suggestion(name, known)}"
+        f" An agent without a manifest needs its address in {variable}."
+    )
+
+
+def _suggestion(name: str, known: Sequence[str]) -> str:
+    if near := difflib.get_close_matches(name.lower().replace("-", "_"), known, n=1):
+        return f" Did you mean {near[0]!r}?"
+    return f" Known agents: {', '.join(known)}." if known else " No agent is known."
+
+
+def _not_set(missing: Sequence[str]) -> str:
+    *others, last = missing
+    return f"{', '.join(others)} and {last} are not set" if others else f"{last} is not set"
+
+
+def _enable_flag(name: str, environ: Mapping[str, str]) -> bool | None:
+    variable = f"ENABLE_{_prefix(name)}"
+    value = _value(environ, variable)
+    return parse_flag(variable, value) if value else None
+
+
+def _address_variable(name: str, environ: Mapping[str, str]) -> str:
+    prefix = _prefix(name)
+    return _value(environ, f"{prefix}_AGENT_URL") or _value(environ, f"{prefix}_AGENT_HOST")
+
+
+def _checked_url(variable: str, url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
+        usable = usable and not (parts.query or parts.fragment) and not re.search(r"\s", url)
+    except ValueError:
+        usable = False
+    if not usable:
+        allowed = f"the address of an agent, such as http://host:{DEFAULT_PORT}"
+        raise SettingsError(wrong_value(variable, url, allowed))
+    return url.rstrip("/")
+
+
+def _checked_host(variable: str, host: str) -> str:
+    bare = host.removeprefix("[").removesuffix("]")
+    try:
+        return f"[{bare}]" if ipaddress.ip_address(bare).version == 6 else bare
+    except ValueError:
+        if _HOST.fullmatch(host):
+            return host
+    allowed = f"a host name or an IP address (a whole address goes into {variable.removesuffix('HOST')}URL)"
+    raise SettingsError(wrong_value(variable, host, allowed))
+
+
+def _port(variable: str, environ: Mapping[str, str]) -> int:
+    value = _value(environ, variable)
+    # Kubernetes sets <SERVICE>_PORT=tcp://<address> for every service; an "x-agent" service is no wish of the user's.
+    if not value or value.startswith(("tcp://", "udp://")):
+        return DEFAULT_PORT
+    if not (re.fullmatch(r"[0-9]{1,5}", value) and 1 <= int(value) <= 65535):
+        raise SettingsError(wrong_value(variable, value, "a whole number from 1 to 65535"))
+    return int(value)
+
+
+def _value(environ: Mapping[str, str], variable: str) -> str:
+    return environ.get(variable, "").strip()
+
+
+def _prefix(name: str) -> str:
+    return name.upper()
