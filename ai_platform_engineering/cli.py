@@ -1,0 +1,209 @@
+"""The command line, `platform-engineer`: parses, loads the settings and hands over.
+
+Everything else is imported where it is used, so that `--help` is there at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from socket import socket
+
+    from starlette.types import ASGIApp
+
+    from ai_platform_engineering.settings import Settings
+
+EXIT_UNUSABLE: Final = 1
+EXIT_MISCONFIGURED: Final = 2
+EXIT_INTERRUPTED: Final = 130
+
+# Read by libraries while they are imported: no tracing without a collector, and one log instead of two.
+_LIBRARY_DEFAULTS: Final = {"OTEL_INSTRUMENTATION_A2A_SDK_ENABLED": "false", "FASTMCP_LOG_ENABLED": "false"}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; the exit code of the process."""
+    for variable, value in _LIBRARY_DEFAULTS.items():
+        os.environ.setdefault(variable, value)
+    options = build_parser().parse_args(argv)
+    command: Callable[[argparse.Namespace, Settings], int] = options.run
+
+    from ai_platform_engineering.settings import SettingsError, load_settings
+
+    try:
+        settings = load_settings()
+    except SettingsError as error:
+        return _refuse(error)
+    from ai_platform_engineering.agents.manifest import ManifestError
+    from ai_platform_engineering.serving import ListenError
+    from ai_platform_engineering.utils.logs import configure_logging
+
+    configure_logging(settings)
+    try:
+        return command(options, settings)
+    except (SettingsError, ManifestError, ListenError) as error:
+        return _refuse(error)
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+
+
+def build_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="platform-engineer",
+        description="A supervisor that plans platform-engineering requests and delegates them to domain agents. "
+        "Without a command it serves.",
+        epilog="Settings are environment variables or lines of a file named .env; see docs/configuration.md.",
+    )
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
+    # The same two options before a command and after it; SUPPRESS keeps a command's default from hiding the first.
+    _add_listen_options(parser)
+    parser.set_defaults(run=_serve)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+
+    serve = commands.add_parser("serve", help="run the supervisor (the default)")
+    _add_listen_options(serve)
+    serve.set_defaults(run=_serve)
+
+    agent = commands.add_parser("agent", help="run one agent as a server of its own")
+    agent.add_argument("name", help="name of the agent, for example argocd")
+    _add_listen_options(agent)
+    agent.set_defaults(run=_agent)
+
+    agents = commands.add_parser("agents", help="look at the agents").add_subparsers(metavar="ACTION", required=True)
+    agents_list = agents.add_parser("list", help="list all known agents")
+    agents_list.set_defaults(run=_agents_list)
+
+    doctor = commands.add_parser(
+        "doctor",
+        help="check every agent: enabled, where, why, reachable, tools",
+        description="Checks every agent. Exits with 0 if every enabled agent can be used, with 1 if one cannot, "
+        "with 2 if the settings are wrong.",
+    )
+    doctor.add_argument("--json", action="store_true", help="print one JSON object")
+    doctor.set_defaults(run=_doctor)
+
+    sandbox = commands.add_parser("sandbox", help="the simulated company").add_subparsers(
+        metavar="ACTION", required=True
+    )
+    reset = sandbox.add_parser("reset", help="bring the simulated company back to its first day")
+    reset.set_defaults(run=_sandbox_reset)
+    path = sandbox.add_parser("path", help="print where the simulated company is kept")
+    path.set_defaults(run=_sandbox_path)
+    return parser
+
+
+class _Version(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, *_: object, **__: object) -> None:
+        from ai_platform_engineering.version import product_version
+
+        parser.exit(message=f"{parser.prog} {product_version()}\n")
+
+
+def _port(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= 5 and int(text) <= 65535):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port; use a number from 0 to 65535")
+    return int(text)
+
+
+def _add_listen_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--host", default=argparse.SUPPRESS, help="address to listen on (A2A_HOST, or 127.0.0.1)")
+    parser.add_argument(
+        "--port", type=_port, default=argparse.SUPPRESS, help="port to listen on, 0 for any (A2A_PORT, or 8000)"
+    )
+
+
+def _serve(options: argparse.Namespace, settings: Settings) -> int:
+    from ai_platform_engineering.multi_agents.agent_registry import known_manifests
+    from ai_platform_engineering.multi_agents.placement import sandbox_is_on
+
+    sandbox_on = sandbox_is_on(settings, known_manifests(settings))
+    settings, listener = _listen(options, settings)
+    from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
+
+    return _run(create_app(settings), listener, _ready_line("Platform Engineer", settings, sandbox_on))
+
+
+def _agent(options: argparse.Namespace, settings: Settings) -> int:
+    from ai_platform_engineering.multi_agents.agent_registry import known_manifests
+    from ai_platform_engineering.multi_agents.placement import sandbox_is_on, standalone
+
+    manifests = known_manifests(settings)
+    entry = standalone(options.name, manifests, settings, sandbox_is_on(settings, manifests))
+    settings, listener = _listen(options, settings)
+    from ai_platform_engineering.utils.a2a_common.agent_app import create_agent_app
+
+    app = create_agent_app(settings, entry.name)
+    return _run(app, listener, _ready_line(f"Agent {entry.name}", settings, entry.sandboxed))
+
+
+def _listen(options: argparse.Namespace, settings: Settings) -> tuple[Settings, socket]:
+    """The port, taken, and the settings that say which one it is."""
+    from ai_platform_engineering.serving import listen
+
+    host: str = getattr(options, "host", settings.a2a_host)
+    listener = listen(host, getattr(options, "port", settings.a2a_port))
+    return settings.model_copy(update={"a2a_host": host, "a2a_port": listener.getsockname()[1]}), listener
+
+
+def _run(app: ASGIApp, listener: socket, ready_line: str) -> int:
+    from ai_platform_engineering.serving import run
+
+    return run(app, listener, lambda: print(ready_line, flush=True))
+
+
+def _ready_line(who: str, settings: Settings, sandbox_on: bool) -> str:
+    from ai_platform_engineering.utils.llm import is_offline
+
+    model = "offline" if is_offline(settings) else settings.llm_provider
+    return f"{who} is ready at {settings.public_url} (model: {model}, sandbox: {'on' if sandbox_on else 'off'})"
+
+
+def _agents_list(_options: argparse.Namespace, settings: Settings) -> int:
+    from ai_platform_engineering.multi_agents.agent_registry import AgentRegistry
+
+    registry = AgentRegistry.load(settings)
+    width = max((len(entry.name) for entry in registry.entries), default=0)
+    for entry in registry.entries:
+        where = entry.where if entry.enabled else "off"
+        print(f"{entry.name:<{width}}  {where:<10}  {registry.description(entry.name)}")
+    return 0
+
+
+def _doctor(options: argparse.Namespace, settings: Settings) -> int:
+    import asyncio
+
+    from ai_platform_engineering.doctor import diagnose, render, to_json
+
+    report = asyncio.run(diagnose(settings))
+    print(to_json(report) if options.json else render(report))
+    return 0 if report.ok else EXIT_UNUSABLE
+
+
+def _sandbox_reset(_options: argparse.Namespace, settings: Settings) -> int:
+    from ai_platform_engineering.sandbox.world import reset_world, world_path
+
+    path = world_path(settings)
+    reset_world(path)
+    print(f"The sandbox was reset: {path}")
+    return 0
+
+
+def _sandbox_path(_options: argparse.Namespace, settings: Settings) -> int:
+    from ai_platform_engineering.sandbox.world import world_path
+
+    print(world_path(settings))
+    return 0
+
+
+def _refuse(error: Exception) -> int:
+    print(f"platform-engineer: {error}", file=sys.stderr)
+    return EXIT_MISCONFIGURED
+
+
+if __name__ == "__main__":
+    sys.exit(main())

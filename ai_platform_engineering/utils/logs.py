@@ -1,0 +1,59 @@
+"""Logs: lines for people or JSON for machines, on standard error, with every credential taken out."""
+
+from __future__ import annotations
+
+import json
+import logging
+from datetime import UTC, datetime
+from typing import Final
+
+from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.utils.redact import Redactor
+
+# Libraries that report every request or connection at a level where we only want to hear of trouble.
+_TALKATIVE: Final = ("a2a", "fastmcp", "httpx", "mcp", "sse_starlette", "uvicorn")
+_VERY_TALKATIVE: Final = ("asyncio", "hpack", "httpcore", "h11")
+
+
+class RedactingFormatter(logging.Formatter):
+    """Formats a record as text and redacts the whole of it, tracebacks included."""
+
+    def __init__(self, redactor: Redactor) -> None:
+        super().__init__("%(asctime)s %(levelname)-7s %(name)s: %(message)s", "%H:%M:%S")
+        self._redactor = redactor
+
+    def format(self, record: logging.LogRecord) -> str:
+        return self._redactor(super().format(record))
+
+
+class JsonFormatter(logging.Formatter):
+    """Formats a record as one JSON object on one line, each text in it redacted."""
+
+    def __init__(self, redactor: Redactor) -> None:
+        super().__init__()
+        self._redactor = redactor
+
+    def format(self, record: logging.LogRecord) -> str:
+        time = datetime.fromtimestamp(record.created, UTC)
+        line = {
+            "time": time.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": self._redactor(record.getMessage()),
+        }
+        if record.exc_info:
+            line["exception"] = self._redactor(self.formatException(record.exc_info))
+        return json.dumps(line, ensure_ascii=False)
+
+
+def configure_logging(settings: Settings) -> None:
+    """Send the log of the whole process to standard error as the settings say. Called once, at start."""
+    redactor = Redactor.of(settings.environ)
+    handler = logging.StreamHandler()
+    handler.setFormatter(JsonFormatter(redactor) if settings.log_format == "json" else RedactingFormatter(redactor))
+    level: int = logging.getLevelNamesMapping()[settings.log_level.upper()]
+    logging.basicConfig(level=level, handlers=[handler], force=True)
+    for name in _TALKATIVE:
+        logging.getLogger(name).setLevel(level if level <= logging.DEBUG else max(level, logging.WARNING))
+    for name in _VERY_TALKATIVE:
+        logging.getLogger(name).setLevel(max(level, logging.WARNING))
