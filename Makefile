@@ -1,0 +1,55 @@
+# Needs Python 3.11 or newer and make; everything else is installed into .venv.
+PYTHON ?= python3
+PYTEST_ARGS ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.set-up
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run test check format bench docs lock clean
+
+help: ## List the targets.
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(STAMP) ## Install the product and the development tools into .venv.
+
+run: setup ## Start the supervisor (see README.md for a first question).
+	@$(BIN)/platform-engineer serve
+
+test: setup check ## Run the checks and all tests.
+	$(BIN)/pytest $(PYTEST_ARGS) tests $(wildcard integration)
+
+check: setup ## Lint, check the formatting, check the types.
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: setup ## Format the code and fix what can be fixed.
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: setup ## Measure what a request costs.
+	$(BIN)/python -m benchmarks
+
+docs: setup ## Write docs/configuration.md from the settings.
+	$(BIN)/python -m ai_platform_engineering.settings > docs/configuration.md
+
+lock: setup ## Resolve the dependencies of pyproject.toml again, into requirements.lock.
+	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
+		--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" \
+		--extra openai --group dev --output-file requirements.lock pyproject.toml
+
+clean: ## Remove .venv and the caches.
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis dist
+
+# uv comes from PyPI with the version and the hashes of the lock, and installs the rest.
+$(STAMP): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "$(PYTHON) is not Python 3.11 or newer: run make with PYTHON=/path/to/python3.11"; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@awk '/^[^ #]/ {wanted = /^uv==/} wanted' requirements.lock > $(VENV)/uv.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $(VENV)/uv.txt
+	@$(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes --compile-bytecode requirements.lock
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
+	@touch $@
