@@ -1,0 +1,110 @@
+"""The HTTP surface of one A2A server, the supervisor's or an agent's: routes, agent card, health."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Any
+
+import httpx
+from a2a.server.agent_execution import AgentExecutor
+from a2a.server.routes import create_agent_card_routes, create_jsonrpc_routes, create_rest_routes
+from a2a.server.tasks import BasePushNotificationSender, InMemoryPushNotificationConfigStore
+from a2a.types.a2a_pb2 import AgentCapabilities, AgentCard, AgentExtension, AgentInterface, AgentSkill
+from a2a.utils.push_url_validator import validate_push_notification_url
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from ai_platform_engineering.events import SUPERVISOR
+from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.utils.a2a_common.event_log import EventLog
+from ai_platform_engineering.utils.a2a_common.request_handler import LogRequestHandler
+
+RESUME_EXTENSION = "urn:ai-platform-engineering:a2a:resume:v1"
+CARD_PATHS = ("/.well-known/agent-card.json", "/.well-known/agent.json")
+
+
+def agent_card(*, name: str, description: str, url: str, version: str, skills: Iterable[AgentSkill] = ()) -> AgentCard:
+    """The card of a server at `url`: both protocols, JSON-RPC and REST, streams that can be resumed."""
+    return AgentCard(
+        name=name,
+        description=description,
+        version=version,
+        supported_interfaces=[
+            AgentInterface(url=url, protocol_binding=binding, protocol_version=protocol)
+            for protocol in ("1.0", "0.3")
+            for binding in ("JSONRPC", "HTTP+JSON")
+        ],
+        capabilities=AgentCapabilities(
+            streaming=True,
+            push_notifications=True,
+            extensions=[
+                AgentExtension(
+                    uri=RESUME_EXTENSION,
+                    description=(
+                        "Subscribing with the header Last-Event-ID sends the task as it was at that event and every "
+                        "event after it, also when the task has ended."
+                    ),
+                )
+            ],
+        ),
+        default_input_modes=["text/plain", "application/json"],
+        default_output_modes=["text/plain", "application/json"],
+        skills=skills,
+    )
+
+
+def request_handler(
+    executor: AgentExecutor, log: EventLog, card: AgentCard, settings: Settings, *, agent: str = SUPERVISOR
+) -> LogRequestHandler:
+    """A handler with push notifications; `aclose()` it when the server stops."""
+    configs = InMemoryPushNotificationConfigStore()
+    validator = None if settings.push_allow_private else validate_push_notification_url
+    return LogRequestHandler(
+        executor,
+        log,
+        card,
+        agent=agent,
+        interrupted_task_timeout=settings.interrupted_task_timeout,
+        push_config_store=configs,
+        push_sender=BasePushNotificationSender(httpx.AsyncClient(timeout=10), configs, push_url_validator=validator),
+        push_url_validator=validator,
+    )
+
+
+def a2a_routes(handler: LogRequestHandler, card: AgentCard, settings: Settings) -> list[BaseRoute]:
+    """JSON-RPC at "/", REST beside it, and the agent card."""
+    return [
+        *create_jsonrpc_routes(handler, "/", enable_v0_3_compat=True),
+        *create_rest_routes(handler, enable_v0_3_compat=True),
+        *(route for path in CARD_PATHS for route in create_agent_card_routes(card, card_url=path)),
+    ]
+
+
+def health_routes(
+    ready: Callable[[], bool | Awaitable[bool]],
+    tools: Callable[[], Sequence[Any] | Awaitable[Sequence[Any]]],
+) -> list[BaseRoute]:
+    """`/healthz`: the process answers. `/readyz`: it can serve. `/tools`: what it can do."""
+
+    async def healthz(request: Request) -> Response:
+        return JSONResponse({"status": "ok"})
+
+    async def readyz(request: Request) -> Response:
+        is_ready = ready()
+        if inspect.isawaitable(is_ready):
+            is_ready = await is_ready
+        return JSONResponse({"status": "ready" if is_ready else "starting"}, status_code=200 if is_ready else 503)
+
+    async def list_tools(request: Request) -> Response:
+        rows = tools()
+        if inspect.isawaitable(rows):
+            rows = await rows
+        return JSONResponse({"tools": list(rows)})
+
+    return [
+        Route("/healthz", healthz, methods=["GET"]),
+        Route("/readyz", readyz, methods=["GET"]),
+        Route("/tools", list_tools, methods=["GET"]),
+    ]

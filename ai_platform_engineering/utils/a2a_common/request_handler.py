@@ -1,0 +1,270 @@
+"""What an A2A request does: messages start runs, and everything a client sees of a run comes from the event log.
+
+The SDK runs the executor, one request of a task at a time, and sends push notifications. Nobody subscribes to its
+queues, so a client that goes away, or is slow, has no effect on the run.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from a2a.server.agent_execution import AgentExecutor, RequestContext
+from a2a.server.context import ServerCallContext
+from a2a.server.events import Event, EventQueue
+from a2a.server.events.event_queue import QueueShutDown  # type: ignore[attr-defined]  # raised, but not exported
+from a2a.server.request_handlers import DefaultRequestHandlerV2
+from a2a.server.request_handlers.request_handler import validate_request_params
+from a2a.server.tasks import PushNotificationConfigStore, PushNotificationSender
+from a2a.types.a2a_pb2 import (
+    AgentCard,
+    CancelTaskRequest,
+    Message,
+    Role,
+    SendMessageRequest,
+    SubscribeToTaskRequest,
+    Task,
+    TaskState,
+    TaskStatus,
+)
+from a2a.utils.errors import (
+    InvalidParamsError,
+    TaskNotCancelableError,
+    TaskNotFoundError,
+    UnsupportedOperationError,
+)
+from a2a.utils.task import apply_history_length, validate_history_length
+
+from ai_platform_engineering.events import SUPERVISOR
+from ai_platform_engineering.utils.a2a_common.event_log import Entry, EventLog, Snapshot
+from ai_platform_engineering.utils.a2a_common.task_fold import TERMINAL_STATES, ends_task, parks_task
+from ai_platform_engineering.utils.a2a_common.task_store import BROKEN_OFF, LogTaskStore
+from ai_platform_engineering.utils.a2a_common.wire import StreamState, encode
+
+logger = logging.getLogger(__name__)
+
+AFTER_SEQ = "after_seq"
+"""Key in the call context's state: the number of the last event the caller has seen, as the caller sent it."""
+PROTOCOL = "protocol"
+"""Key in the call context's state: "0.3" or "1.0", the protocol the caller speaks."""
+
+_ENDED = "The task has ended. Send the message without its taskId, with the same contextId, to go on from it."
+
+StreamItem = Snapshot | Entry
+"""A stream is one snapshot, then entries."""
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A message that a task has got: the task as it was then, and whether the message began it."""
+
+    snapshot: Snapshot
+    begins_task: bool
+
+
+class LogRequestHandler(DefaultRequestHandlerV2):
+    """Serves A2A requests from the event log."""
+
+    def __init__(
+        self,
+        executor: AgentExecutor,
+        log: EventLog,
+        card: AgentCard,
+        *,
+        agent: str = SUPERVISOR,
+        interrupted_task_timeout: float | None = None,
+        push_config_store: PushNotificationConfigStore | None = None,
+        push_sender: PushNotificationSender | None = None,
+        push_url_validator: Callable[[str], Awaitable[bool]] | None = None,
+    ) -> None:
+        super().__init__(
+            agent_executor=_EndingExecutor(executor, log, agent),
+            task_store=LogTaskStore(log, agent),
+            agent_card=card,
+            push_config_store=push_config_store,
+            push_sender=push_sender,
+            push_url_validator=push_url_validator,
+            interrupted_task_timeout=interrupted_task_timeout,
+        )
+        self.log = log
+
+    @validate_request_params
+    async def on_message_send(self, params: SendMessageRequest, context: ServerCallContext) -> Task | Message:
+        accepted = await self.accept(params, context)
+        task = accepted.snapshot.task
+        at_once = params.configuration.return_immediately
+        if not (at_once and accepted.begins_task):
+            async for _ in self.log.follow(task.id, accepted.snapshot.seq):
+                if at_once:
+                    break
+            task = await self.log.task(task.id) or task
+        return apply_history_length(task, params.configuration)
+
+    async def on_message_send_stream(
+        self, params: SendMessageRequest, context: ServerCallContext
+    ) -> AsyncGenerator[Event]:
+        async for item in self.stream_message(params, context):
+            yield item.task if isinstance(item, Snapshot) else item.event
+
+    async def on_subscribe_to_task(
+        self, params: SubscribeToTaskRequest, context: ServerCallContext
+    ) -> AsyncGenerator[Event]:
+        async for item in self.stream_task(params, context):
+            yield item.task if isinstance(item, Snapshot) else item.event
+
+    @validate_request_params
+    async def stream_message(self, params: SendMessageRequest, context: ServerCallContext) -> AsyncIterator[StreamItem]:
+        """Give the message to its task; the task at that moment, then every event its work gives rise to."""
+        snapshot = (await self.accept(params, context)).snapshot
+        yield Snapshot(snapshot.seq, apply_history_length(snapshot.task, params.configuration))
+        async for entry in self.log.follow(snapshot.task.id, snapshot.seq):
+            yield entry
+
+    @validate_request_params
+    async def stream_task(
+        self, params: SubscribeToTaskRequest, context: ServerCallContext
+    ) -> AsyncIterator[StreamItem]:
+        """The task as the caller last knew it, or as it is now, then every event after that."""
+        snapshot = await self.log.snapshot(params.id)
+        if snapshot is None:
+            raise TaskNotFoundError
+        if (after := context.state.get(AFTER_SEQ)) is not None:
+            snapshot = await self.log.snapshot(params.id, at=_seen(after, snapshot.seq)) or snapshot
+        elif snapshot.task.status.state in TERMINAL_STATES and context.state.get(PROTOCOL) != "0.3":
+            raise UnsupportedOperationError(
+                message="The task has ended. Read it with GetTask, or subscribe with the header Last-Event-ID."
+            )
+        yield snapshot
+        async for entry in self.log.follow(params.id, snapshot.seq):
+            yield entry
+
+    @validate_request_params
+    async def on_cancel_task(self, params: CancelTaskRequest, context: ServerCallContext) -> Task | None:
+        state = await self.log.state(params.id)
+        if state is None:
+            raise TaskNotFoundError
+        if state in TERMINAL_STATES:
+            raise TaskNotCancelableError
+        try:
+            active = await self._active_task_registry.get_or_create(params.id, call_context=context)
+        except UnsupportedOperationError as error:
+            raise TaskNotCancelableError from error
+        try:
+            await active.cancel(context)
+        finally:
+            active.schedule_idle_release()
+        task = await self.log.task(params.id)
+        if task is None or task.status.state != TaskState.TASK_STATE_CANCELED:
+            raise TaskNotCancelableError
+        return task
+
+    async def accept(self, params: SendMessageRequest, context: ServerCallContext) -> Accepted:
+        """Give a message to its task, or to a new one, and see to it that it is worked on."""
+        validate_history_length(params.configuration)
+        message = params.message
+        check_message(message)
+        known = await self._named_task(message)
+        request = await self._request_context_builder.build(
+            params=params, task_id=message.task_id or None, context_id=message.context_id or None, context=context
+        )
+        push = params.configuration.HasField("task_push_notification_config") and self._push_config_store
+        if push:
+            await self._reject_unsafe_push_url(params.configuration.task_push_notification_config.url)
+            await push.set_info(message.task_id, params.configuration.task_push_notification_config, context)
+        if known is None:
+            await self.log.create(_submitted(message))
+        active = await self._active_task_registry.get_or_create(
+            message.task_id,
+            call_context=context,
+            context_id=message.context_id,
+            create_task_if_missing=True,
+            initial_message=message,
+        )
+        if known is not None:
+            await self.log.add_message(message.task_id, message)
+        snapshot = await self.log.snapshot(message.task_id)
+        try:
+            await active.enqueue_request(request)
+        except QueueShutDown:
+            snapshot = None
+        if snapshot is None:
+            raise UnsupportedOperationError(message=_ENDED)
+        return Accepted(snapshot, begins_task=known is None)
+
+    async def _named_task(self, message: Message) -> Snapshot | None:
+        if not message.task_id:
+            return None
+        snapshot = await self.log.snapshot(message.task_id)
+        if snapshot is None:
+            raise TaskNotFoundError
+        if snapshot.task.status.state in TERMINAL_STATES:
+            raise UnsupportedOperationError(message=_ENDED)
+        if message.context_id and message.context_id != snapshot.task.context_id:
+            raise InvalidParamsError(message="message.contextId: not the context of the task named by taskId.")
+        # Left empty, the SDK would make up a context that is not the task's.
+        message.context_id = snapshot.task.context_id
+        return snapshot
+
+
+def check_message(message: Message) -> None:
+    """What the protocol's schema leaves open and a run cannot do without."""
+    if message.role != Role.ROLE_USER:
+        raise InvalidParamsError(message="message.role: must be the user's.")
+    for place, part in enumerate(message.parts):
+        if part.WhichOneof("content") is None:
+            raise InvalidParamsError(message=f"message.parts[{place}]: needs one of text, data, raw or url.")
+    if not any(part.WhichOneof("content") != "text" or part.text.strip() for part in message.parts):
+        raise InvalidParamsError(message="message.parts: there is no text and nothing else in it.")
+
+
+def _submitted(message: Message) -> Task:
+    status = TaskStatus(state=TaskState.TASK_STATE_SUBMITTED)
+    status.timestamp.GetCurrentTime()
+    return Task(id=message.task_id, context_id=message.context_id, status=status, history=[message])
+
+
+def _seen(value: Any, last: int) -> int:
+    """The number of the last event the caller has seen, from a header (text) or from JSON (a number)."""
+    match value:
+        case str() if value.isascii() and value.isdigit() and len(value) < 16:
+            seq = int(value)
+        case int() if not isinstance(value, bool):
+            seq = value
+        case float() if value.is_integer():
+            seq = int(value)
+        case _:
+            seq = -1
+    if not 0 <= seq <= last:
+        raise InvalidParamsError(
+            message=f"Last-Event-ID (or metadata.after_seq): must be a whole number from 0 to {last}, the last event."
+        )
+    return seq
+
+
+class _EndingExecutor(AgentExecutor):
+    """Every run leaves an end in the log, also when the executor raises or forgets: followers wait for it."""
+
+    def __init__(self, executor: AgentExecutor, log: EventLog, agent: str) -> None:
+        self._executor = executor
+        self._log = log
+        self._agent = agent
+
+    async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
+        task_id = context.task_id or ""
+        begun = await self._log.snapshot(task_id)
+        try:
+            await self._executor.execute(context, event_queue)
+        except Exception:
+            logger.exception("task %s: the run broke off", task_id)
+        entries = await self._log.read(task_id, begun.seq if begun else 0)
+        if any(ends_task(entry.event) or parks_task(entry.event) for entry in entries):
+            return
+        logger.error("task %s: the run left no end, so it is failed", task_id)
+        state = StreamState(task_id, context.context_id or "", trace_id="", agent=self._agent)
+        for entry in await self._log.append(task_id, encode(state, BROKEN_OFF)):
+            await event_queue.enqueue_event(entry.event)
+
+    async def cancel(self, context: RequestContext, event_queue: EventQueue) -> None:
+        await self._executor.cancel(context, event_queue)
