@@ -1,0 +1,1 @@
+"""How the supervisor is spoken to. One folder a protocol."""

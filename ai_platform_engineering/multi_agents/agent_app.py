@@ -1,0 +1,95 @@
+"""One agent on a server of its own: the graph it has inside the supervisor, behind the same executor."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from a2a.types.a2a_pb2 import AgentSkill
+from langgraph.checkpoint.memory import InMemorySaver
+from starlette.applications import Starlette
+
+from ai_platform_engineering.agents.manifest import AgentManifest
+from ai_platform_engineering.multi_agents.agent_registry import known_manifests
+from ai_platform_engineering.multi_agents.placement import sandbox_is_on, standalone
+from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.utils.a2a_common.a2a_app import tool_rows, with_a2a
+from ai_platform_engineering.utils.a2a_common.a2a_server import agent_card
+from ai_platform_engineering.utils.a2a_common.base_langgraph_agent import BaseLangGraphAgent
+from ai_platform_engineering.utils.a2a_common.event_log import MemoryEventLog
+from ai_platform_engineering.utils.a2a_common.executor import RunExecutor
+from ai_platform_engineering.utils.graphs.agent_graph import Graph
+from ai_platform_engineering.utils.graphs.local_agent import Models, local_agent_graph, model_for
+from ai_platform_engineering.utils.mcp import McpServers
+from ai_platform_engineering.version import product_version
+
+
+class StandaloneAgent:
+    """The agent and its tools. `start` before use, `aclose` after."""
+
+    def __init__(self, settings: Settings, name: str, models: Models = model_for) -> None:
+        manifests = known_manifests(settings)
+        self.entry = standalone(name, manifests, settings, sandbox_is_on(settings, manifests))
+        self.manifest: AgentManifest = manifests[self.entry.name]
+        self.mcp = McpServers(settings)
+        self._settings = settings
+        self._models = models
+        self._checkpointer = InMemorySaver()
+        self._graph: Graph | None = None
+
+    @property
+    def graph(self) -> Graph:
+        if self._graph is None:
+            raise RuntimeError(f"the agent {self.entry.name} has not been started")
+        return self._graph
+
+    async def start(self) -> None:
+        servers = {self.entry.name: self.entry.servers()}
+        await self.mcp.start(servers, deadline=self._settings.mcp_start_timeout)
+        self._rebuild(self.entry.name)
+        self.mcp.on_change(self._rebuild)
+
+    async def aclose(self) -> None:
+        await self.mcp.aclose()
+
+    def _rebuild(self, _agent: str) -> None:
+        self._graph = local_agent_graph(self._settings, self.manifest, self.mcp, self._models, self._checkpointer)
+
+
+def create_agent_app(settings: Settings, name: str, models: Models = model_for) -> Starlette:
+    agent = StandaloneAgent(settings, name, models)
+    manifest = agent.manifest
+    log = MemoryEventLog(settings.event_log_max_tasks)
+    skill = AgentSkill(
+        id=manifest.name,
+        name=manifest.title,
+        description=manifest.description,
+        tags=list(manifest.keywords),
+        examples=list(manifest.examples),
+    )
+    card = agent_card(
+        name=manifest.title,
+        description=manifest.description,
+        url=settings.public_url,
+        version=product_version(),
+        skills=[skill],
+    )
+    executor = RunExecutor(BaseLangGraphAgent(manifest.name, lambda: agent.graph), log, settings)
+
+    @asynccontextmanager
+    async def running() -> AsyncIterator[None]:
+        await agent.start()
+        try:
+            yield
+        finally:
+            await agent.aclose()
+
+    return with_a2a(
+        executor,
+        log,
+        card,
+        settings,
+        running=running,
+        tools=lambda: tool_rows(manifest.name, agent.mcp),
+        agent=manifest.name,
+    )

@@ -1,0 +1,152 @@
+"""The multi-agent system: from the registry to the supervisor's graph.
+
+Every enabled agent becomes one sub-agent of the graph: in-process with its MCP tools, or a pass-through to its remote
+A2A server. The graph is built again when an agent's tools or description change; conversations live in the
+checkpointer and do not notice. No agent's own code is imported here: manifests name it, the MCP layer loads it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable
+from contextlib import suppress
+
+from deepagents.backends import StateBackend
+from deepagents.middleware.patch_tool_calls import PatchToolCallsMiddleware
+from deepagents.middleware.subagents import CompiledSubAgent, SubAgentMiddleware
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.memory import InMemorySaver
+
+from ai_platform_engineering.events import SUPERVISOR
+from ai_platform_engineering.multi_agents.agent_registry import AgentEntry, AgentRegistry
+from ai_platform_engineering.multi_agents.placement import is_distributed, parse_distributed
+from ai_platform_engineering.multi_agents.platform_engineer.planning import plan_tool
+from ai_platform_engineering.multi_agents.platform_engineer.prompts import (
+    AgentLine,
+    delegation_description,
+    supervisor_prompt,
+)
+from ai_platform_engineering.settings import Settings, load_settings
+from ai_platform_engineering.utils.a2a_common.a2a_remote_agent_connect import A2ARemoteAgentConnectTool
+from ai_platform_engineering.utils.graphs.agent_graph import Graph, agent_graph
+from ai_platform_engineering.utils.graphs.local_agent import Models, local_agent_graph, model_for
+from ai_platform_engineering.utils.graphs.remote_graph import remote_graph
+from ai_platform_engineering.utils.mcp import McpServers
+
+logger = logging.getLogger(__name__)
+
+
+def _get_distributed_agents(settings: Settings | None = None) -> set[str]:
+    """The agents that `DISTRIBUTED_AGENTS` (or `DISTRIBUTED_MODE`) places remotely; `{"__all__"}` for every one."""
+    settings = settings or load_settings()
+    return set(parse_distributed(settings.distributed_agents, settings.distributed_mode))
+
+
+def _agent_is_distributed(name: str, distributed: Iterable[str]) -> bool:
+    return is_distributed(name, distributed)
+
+
+class PlatformEngineerDeepAgent:
+    """The supervisor and its agents. `start` before use, `aclose` after."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        registry: AgentRegistry | None = None,
+        *,
+        models: Models = model_for,
+        checkpointer: BaseCheckpointSaver[str] | None = None,
+    ) -> None:
+        self.settings = settings
+        self.registry = registry or AgentRegistry.load(settings)
+        self.distributed_mode = bool(self.registry.remote())
+        self.mcp = McpServers(settings)
+        self._models = models
+        self._checkpointer = checkpointer or _memory_checkpointer(settings)
+        self._connections: dict[str, A2ARemoteAgentConnectTool] = {}
+        self._graph: Graph | None = None
+        self._watch: asyncio.Task[None] | None = None
+
+    @property
+    def graph(self) -> Graph:
+        """The graph as it is now. A run keeps the one it began with."""
+        if self._graph is None:
+            raise RuntimeError("the supervisor has not been started")
+        return self._graph
+
+    async def start(self) -> None:
+        servers = {entry.name: entry.servers() for entry in self.registry.local()}
+        await asyncio.gather(
+            self.mcp.start(servers, deadline=self.settings.mcp_start_timeout),
+            self.registry.check(),
+        )
+        self._graph = self._build()
+        self.mcp.on_change(self._rebuild)
+        self._watch = asyncio.create_task(self.registry.watch(self._rebuild), name="registry-watch")
+
+    async def aclose(self) -> None:
+        if self._watch is not None:
+            self._watch.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._watch
+        await self.mcp.aclose()
+        for connection in self._connections.values():
+            await connection.aclose()
+
+    def _rebuild(self, agent: str) -> None:
+        logger.info("%s: changed; the next request sees it", agent)
+        self._graph = self._build()
+
+    def _build(self) -> Graph:
+        entries = self.registry.enabled()
+        lines = [self._line(entry) for entry in entries]
+        sub_agents = [self._sub_agent(entry) for entry in entries]
+        delegation = [
+            SubAgentMiddleware(
+                backend=StateBackend(),
+                subagents=sub_agents,
+                task_description=delegation_description(lines),
+                private_state_keys=frozenset({"remaining_steps"}),
+            )
+        ]
+        return agent_graph(
+            self.settings,
+            self._models(self.settings, None),
+            [plan_tool()],
+            supervisor_prompt(lines),
+            name=SUPERVISOR,
+            middleware=[PatchToolCallsMiddleware(), *(delegation if sub_agents else ())],
+            agents=[entry.name for entry in entries],
+            checkpointer=self._checkpointer,
+        )
+
+    def _sub_agent(self, entry: AgentEntry) -> CompiledSubAgent:
+        graph = self._remote(entry) if entry.where == "remote" else self._local(entry)
+        return {"name": entry.name, "description": self.registry.description(entry.name), "runnable": graph}
+
+    def _local(self, entry: AgentEntry) -> Graph:
+        if entry.manifest is None:
+            raise ValueError(f"{entry.name} has no manifest and cannot run in-process")
+        return local_agent_graph(self.settings, entry.manifest, self.mcp, self._models)
+
+    def _remote(self, entry: AgentEntry) -> Graph:
+        connection = self._connections.get(entry.name)
+        if connection is None:
+            connection = A2ARemoteAgentConnectTool(entry.name, entry.address or "", self.settings)
+            self._connections[entry.name] = connection
+        return remote_graph(connection)
+
+    def _line(self, entry: AgentEntry) -> AgentLine:
+        keywords = tuple(entry.manifest.keywords) if entry.manifest else ()
+        problem = self.mcp.problem(entry.name) if entry.where == "in-process" else None
+        return AgentLine(entry.name, self.registry.description(entry.name), keywords, problem)
+
+
+AIPlatformEngineerMAS = PlatformEngineerDeepAgent
+
+
+def _memory_checkpointer(settings: Settings) -> BaseCheckpointSaver[str] | None:
+    if settings.langgraph_dev:  # LangGraph Studio brings its own
+        return None
+    return InMemorySaver()

@@ -1,0 +1,52 @@
+"""The words the supervisor's model is given: generated from the agents that are there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+_ROLE = """\
+You are the supervisor of a platform engineering team's agents. People ask you about their platform or ask you to
+change something; you plan, delegate to the agents, and answer from what they report.
+
+How you work:
+- Say in one sentence what you are going to do, and in the same turn write the plan with `write_todos`: one step for
+  each delegation with the name of its agent, and steps without an agent for your own work. A question that needs no
+  agent needs no plan.
+- Delegate with `task`. Give each agent everything it needs in `description`: it sees nothing else of this
+  conversation. Delegations that do not depend on each other go into one turn, so that they run in parallel.
+- Agents do the work with their own tools. Never invent what an agent has not reported. When one fails, say so, with
+  the reason, and answer with what the others gave.
+- When all results are in, answer in Markdown: the answer first, then what supports it. Do not repeat the plan.
+- When no agent can do what is asked, say so and say what can be done."""
+
+_NO_AGENTS = "No agent is enabled. Say so, and that `platform-engineer doctor` shows how to enable one."
+
+_DELEGATION = """\
+Hand a piece of work to an agent and get its report. `subagent_type` is the agent's name, `description` the work, with
+every detail it needs. The agents:
+
+{agents}"""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentLine:
+    """How one agent is presented to the supervisor's model."""
+
+    name: str
+    description: str
+    keywords: tuple[str, ...] = ()
+    problem: str | None = None
+
+    def __str__(self) -> str:
+        keywords = f" (keywords: {', '.join(self.keywords)})" if self.keywords else ""
+        problem = f" [no tools: {self.problem}]" if self.problem else ""
+        return f"- {self.name}: {self.description}{keywords}{problem}"
+
+
+def supervisor_prompt(agents: Iterable[AgentLine]) -> str:
+    return _ROLE if list(agents) else f"{_ROLE}\n\n{_NO_AGENTS}"
+
+
+def delegation_description(agents: Iterable[AgentLine]) -> str:
+    return _DELEGATION.format(agents="\n".join(map(str, agents)))

@@ -1,0 +1,15 @@
+"""The binding: the supervisor's graph as something that can be asked and answers in events."""
+
+from __future__ import annotations
+
+from ai_platform_engineering.events import SUPERVISOR
+from ai_platform_engineering.multi_agents.platform_engineer.deep_agent import PlatformEngineerDeepAgent
+from ai_platform_engineering.utils.a2a_common.base_langgraph_agent import BaseLangGraphAgent
+
+
+class AIPlatformEngineerA2ABinding(BaseLangGraphAgent):
+    """Each run takes the graph as it is when the run begins, so agents that come up later serve the next request."""
+
+    def __init__(self, mas: PlatformEngineerDeepAgent) -> None:
+        super().__init__(SUPERVISOR, lambda: mas.graph)
+        self.mas = mas

@@ -1,0 +1,73 @@
+"""The supervisor's app: A2A routes first, then health and tools. `app` is made from the environment on first use."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from a2a.types.a2a_pb2 import AgentSkill
+from starlette.applications import Starlette
+
+from ai_platform_engineering.multi_agents.platform_engineer.deep_agent import PlatformEngineerDeepAgent
+from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.agent import (
+    AIPlatformEngineerA2ABinding,
+)
+from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.agent_executor import (
+    AIPlatformEngineerA2AExecutor,
+)
+from ai_platform_engineering.settings import Settings, load_settings
+from ai_platform_engineering.utils.a2a_common.a2a_app import tool_rows, with_a2a
+from ai_platform_engineering.utils.a2a_common.a2a_server import agent_card
+from ai_platform_engineering.utils.a2a_common.event_log import MemoryEventLog
+from ai_platform_engineering.version import product_version
+
+_DESCRIPTION = "Plans platform-engineering requests and delegates them to domain agents."
+
+
+def create_app(settings: Settings, mas: PlatformEngineerDeepAgent | None = None) -> Starlette:
+    """The supervisor as an ASGI app; the agents start and stop with it."""
+    supervisor = mas or PlatformEngineerDeepAgent(settings)
+    log = MemoryEventLog(settings.event_log_max_tasks)
+    card = agent_card(
+        name="AI Platform Engineer",
+        description=_DESCRIPTION,
+        url=settings.public_url,
+        version=product_version(),
+        skills=_skills(supervisor),
+    )
+    binding = AIPlatformEngineerA2ABinding(supervisor)
+    executor = AIPlatformEngineerA2AExecutor(binding, log, settings)
+
+    @asynccontextmanager
+    async def running() -> AsyncIterator[None]:
+        await supervisor.start()
+        try:
+            yield
+        finally:
+            await supervisor.aclose()
+
+    return with_a2a(executor, log, card, settings, running=running, tools=lambda: _tools(supervisor))
+
+
+def _skills(supervisor: PlatformEngineerDeepAgent) -> list[AgentSkill]:
+    return [
+        AgentSkill(
+            id=entry.name,
+            name=entry.manifest.title if entry.manifest else entry.name,
+            description=supervisor.registry.description(entry.name),
+            tags=list(entry.manifest.keywords) if entry.manifest else [entry.name],
+            examples=list(entry.manifest.examples) if entry.manifest else [],
+        )
+        for entry in supervisor.registry.enabled()
+    ]
+
+
+def _tools(supervisor: PlatformEngineerDeepAgent) -> list[dict[str, Any]]:
+    return [row for entry in supervisor.registry.local() for row in tool_rows(entry.name, supervisor.mcp)]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "app":
+        return create_app(load_settings())
+    raise AttributeError(name)

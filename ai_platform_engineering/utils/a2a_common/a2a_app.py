@@ -1,0 +1,62 @@
+"""An A2A server as an ASGI app: the routes, who may call them, and what starts and stops with it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any
+
+from a2a.server.agent_execution import AgentExecutor
+from a2a.types.a2a_pb2 import AgentCard
+from starlette.applications import Starlette
+
+from ai_platform_engineering.events import SUPERVISOR
+from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.utils.a2a_common.a2a_server import a2a_routes, health_routes, request_handler
+from ai_platform_engineering.utils.a2a_common.event_log import EventLog
+from ai_platform_engineering.utils.mcp import McpServers
+
+Rows = Sequence[dict[str, Any]]
+
+
+def with_a2a(
+    executor: AgentExecutor,
+    log: EventLog,
+    card: AgentCard,
+    settings: Settings,
+    *,
+    running: Callable[[], AbstractAsyncContextManager[None]],
+    tools: Callable[[], Rows],
+    agent: str = SUPERVISOR,
+) -> Starlette:
+    """An app that serves `executor` while what `running` starts is up."""
+    handler = request_handler(executor, log, card, settings, agent=agent)
+    started = False
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        nonlocal started
+        async with running():
+            started = True
+            try:
+                yield
+            finally:
+                started = False
+                await handler.aclose()
+
+    routes = [*health_routes(lambda: started, tools), *a2a_routes(handler, card, settings)]
+    return Starlette(routes=routes, lifespan=lifespan)
+
+
+def tool_rows(agent: str, mcp: McpServers) -> Rows:
+    """What `/tools` says of one agent."""
+    return [
+        {
+            "agent": agent,
+            "name": tool.name,
+            "description": tool.description,
+            "read_only": bool((tool.metadata or {}).get("read_only")),
+            "destructive": bool((tool.metadata or {}).get("destructive")),
+        }
+        for tool in mcp.tools(agent)
+    ]

@@ -1,0 +1,237 @@
+"""The connection to one remote agent: finds it on first use, sends it a question, gives back its run as events.
+
+There is no model here. What cannot be reached says so within a few seconds, in a sentence for the model.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import suppress
+from typing import Final
+from urllib.parse import urlsplit, urlunsplit
+
+import httpx
+from a2a.client import A2ACardResolver, Client, ClientCallContext, ClientConfig, ClientFactory
+from a2a.client.errors import A2AClientError, AgentCardResolutionError
+from a2a.types.a2a_pb2 import (
+    AgentCard,
+    CancelTaskRequest,
+    Message,
+    Part,
+    Role,
+    SendMessageRequest,
+    StreamResponse,
+)
+from a2a.utils.errors import A2AError
+
+from ai_platform_engineering.events import Event
+from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
+from ai_platform_engineering.utils.a2a_common.wire import Decoder
+from ai_platform_engineering.utils.connections import reason_of
+from ai_platform_engineering.utils.runs.failures import FailureCode, ReadableError
+
+logger = logging.getLogger(__name__)
+
+_LEGACY_CARD_PATH: Final = "/.well-known/agent.json"
+_CANCEL_SECONDS: Final = 2.0
+# A tool may be silent for long; an agent that is silent for this long is asked whether it is still there.
+_SILENCE_SECONDS: Final = 20.0
+_PROBE_SECONDS: Final = 1.0
+_NOT_AN_ADDRESS: Final = frozenset({"0.0.0.0", "::", "localhost", "127.0.0.1", "::1", ""})
+
+
+class RemoteAgentError(ReadableError):
+    """A remote agent did not do what was asked; the text says why."""
+
+    def __init__(self, sentence: str, code: FailureCode = "unavailable") -> None:
+        super().__init__(sentence)
+        self.code = code
+
+
+class A2ARemoteAgentConnectTool:
+    """One remote agent. The card and the client made from it are kept while they work."""
+
+    def __init__(self, name: str, address: str, settings: Settings) -> None:
+        self.name = name
+        self._address = address
+        self._connect_timeout = settings.agent_connect_timeout
+        key = settings.a2a_auth_shared_key
+        self._shared_key = key.get_secret_value() if key else None
+        self._http: httpx.AsyncClient | None = None
+        self._client: Client | None = None
+        self._connecting = asyncio.Lock()
+
+    async def stream(self, question: str, context: RequestContext, *, delegation: str) -> AsyncIterator[Event]:
+        """Ask the agent; yield the events of its run, the ending last. Cancelling cancels the agent's task too.
+
+        `delegation` identifies this call: the agent's conversation and the message are named after it.
+        """
+        message = Message(
+            message_id=f"{delegation}-1", context_id=delegation, role=Role.ROLE_USER, parts=[Part(text=question)]
+        )
+        message.metadata.update({"trace_id": context.trace_id, **({"user": context.user} if context.user else {})})
+        call = ClientCallContext(service_parameters=self._headers(context))
+        client = await self._connected()
+        decoder = Decoder(self.name)
+        answers = _Answers(client.send_message(SendMessageRequest(message=message), context=call))
+        try:
+            async for answer in self._while_alive(answers):
+                for event in decoder.feed(answer):
+                    yield event
+            for event in decoder.finish():
+                yield event
+        except asyncio.CancelledError:
+            with suppress(Exception):
+                await asyncio.shield(self._cancel(client, answers, call))
+            raise
+        except (A2AClientError, A2AError, httpx.HTTPError) as error:
+            self._client = None
+            raise self._broken(error, answers.started) from error
+        finally:
+            await answers.aclose()
+
+    async def aclose(self) -> None:
+        if self._http is not None:
+            await self._http.aclose()
+
+    async def _connected(self) -> Client:
+        if self._client is not None:
+            return self._client
+        async with self._connecting:
+            if self._client is None:
+                self._client = self._client_for(await self._fetch_card(self._connect_timeout))
+            return self._client
+
+    async def _fetch_card(self, timeout: float) -> AgentCard:
+        resolver = A2ACardResolver(self._http_client(), self._address)
+        headers = {"headers": self._headers(None)}
+        try:
+            async with asyncio.timeout(timeout):
+                try:
+                    return await resolver.get_agent_card(http_kwargs=headers)
+                except AgentCardResolutionError as error:
+                    if error.status_code != httpx.codes.NOT_FOUND:
+                        raise
+                    return await resolver.get_agent_card(_LEGACY_CARD_PATH, http_kwargs=headers)
+        except TimeoutError as error:
+            raise self._unreachable(f"no answer within {timeout:g} s") from error
+        except AgentCardResolutionError as error:
+            reason = f"HTTP {error.status_code}" if error.status_code else reason_of(error)
+            raise self._unreachable(reason) from error
+        except (A2AClientError, httpx.HTTPError, httpx.InvalidURL) as error:
+            raise self._unreachable(reason_of(error)) from error
+
+    def _client_for(self, card: AgentCard) -> Client:
+        for interface in card.supported_interfaces:
+            interface.url = _reachable_url(interface.url, self._address)
+        factory = ClientFactory(ClientConfig(streaming=True, httpx_client=self._http_client()))
+        return factory.create(card)
+
+    def _http_client(self) -> httpx.AsyncClient:
+        if self._http is None:
+            # A stream may be silent while a tool works, so reading has no deadline of its own.
+            self._http = httpx.AsyncClient(
+                timeout=httpx.Timeout(self._connect_timeout, read=None),
+                limits=httpx.Limits(max_connections=None, max_keepalive_connections=20),
+            )
+        return self._http
+
+    async def _while_alive(self, answers: _Answers) -> AsyncIterator[StreamResponse]:
+        """The agent's answers, as long as it lives: when it is silent, ask for its card."""
+        patience = self._connect_timeout
+        while True:
+            while not await answers.ready(patience):
+                try:
+                    await self._fetch_card(_PROBE_SECONDS)
+                except RemoteAgentError as error:
+                    self._client = None
+                    if answers.started:
+                        raise RemoteAgentError(f"The {self.name} agent stopped answering while it worked.") from error
+                    raise
+                patience = _SILENCE_SECONDS
+            answer = await answers.next()
+            if answer is None:
+                return
+            patience = _SILENCE_SECONDS
+            yield answer
+
+    async def _cancel(self, client: Client, answers: _Answers, call: ClientCallContext) -> None:
+        async with asyncio.timeout(_CANCEL_SECONDS):
+            task_id = await answers.task_id()
+            if task_id:
+                await client.cancel_task(CancelTaskRequest(id=task_id), context=call)
+
+    def _headers(self, context: RequestContext | None) -> dict[str, str]:
+        token = (context.auth_token if context else None) or self._shared_key
+        return {"Authorization": f"Bearer {token}"} if token else {}
+
+    def _unreachable(self, reason: str) -> RemoteAgentError:
+        return RemoteAgentError(f"The {self.name} agent cannot be reached ({reason}). Other agents are not affected.")
+
+    def _broken(self, error: Exception, started: bool) -> RemoteAgentError:
+        logger.warning("%s: the call failed: %s", self.name, type(error).__name__, exc_info=error)
+        if isinstance(error, A2AError):
+            return RemoteAgentError(f"The {self.name} agent refused the request.", "agent")
+        if started:
+            return RemoteAgentError(f"The connection to the {self.name} agent was lost while it worked.")
+        return self._unreachable(reason_of(error))
+
+
+class _Answers:
+    """A stream of answers that can be waited for without losing the one under way."""
+
+    def __init__(self, stream: AsyncIterator[StreamResponse]) -> None:
+        self._stream = stream
+        self._next: asyncio.Task[StreamResponse | None] | None = None
+        self._task_id = ""
+        self.started = False
+
+    async def ready(self, timeout: float) -> bool:
+        if self._next is None:
+            self._next = asyncio.create_task(self._read())
+        done, _ = await asyncio.wait({self._next}, timeout=timeout)
+        return bool(done)
+
+    async def next(self) -> StreamResponse | None:
+        if self._next is None:
+            self._next = asyncio.create_task(self._read())
+        answer = await self._next
+        self._next = None
+        return answer
+
+    async def task_id(self) -> str:
+        """The id of the agent's task; waits for the first answer if there was none yet."""
+        if not self._task_id and self._next is not None:
+            await self._next
+        return self._task_id
+
+    async def aclose(self) -> None:
+        if self._next is not None:
+            self._next.cancel()
+            await asyncio.wait({self._next})
+            self._next = None
+        if isinstance(self._stream, AsyncGenerator):
+            await self._stream.aclose()
+
+    async def _read(self) -> StreamResponse | None:
+        try:
+            answer = await anext(self._stream)
+        except StopAsyncIteration:
+            return None
+        self.started = True
+        self._task_id = (
+            self._task_id or answer.task.id or answer.status_update.task_id or answer.artifact_update.task_id
+        )
+        return answer
+
+
+def _reachable_url(advertised: str, address: str) -> str:
+    """The url of a card, with the host that we know where the card names only the agent's own machine."""
+    url = urlsplit(advertised)
+    if (url.hostname or "") not in _NOT_AN_ADDRESS:
+        return advertised
+    known = urlsplit(address)
+    return urlunsplit((known.scheme, known.netloc, url.path or known.path, url.query, ""))

@@ -1,0 +1,106 @@
+"""The recorder: writes a run's events into the log, text in pieces of a readable size.
+
+The first piece of a message goes out at once, later ones are joined for up to the given interval, and nothing is held
+back when something other than text happens. Only what the log has taken becomes visible.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from types import TracebackType
+from typing import Self
+
+from ai_platform_engineering.events import Event, TextDelta
+from ai_platform_engineering.utils.a2a_common.event_log import Entry, EventLog
+from ai_platform_engineering.utils.a2a_common.wire import StreamState, WireEvent, begin, encode
+
+Written = Callable[[Sequence[Entry]], Awaitable[None]]
+
+
+class Recorder:
+    """One per run. `put` never waits; a task of its own writes in the background until the recorder is left."""
+
+    def __init__(self, log: EventLog, state: StreamState, interval: float, written: Written) -> None:
+        self._log = log
+        self._state = state
+        self._interval = interval
+        self._written = written
+        self._waiting: deque[Event] = deque()
+        self._something = asyncio.Event()
+        self._boundary = asyncio.Event()
+        self._writer: asyncio.Task[None] | None = None
+        self._leaving = False
+        self._last_message: str | None = None
+
+    @property
+    def entered(self) -> bool:
+        return self._writer is not None
+
+    async def begin(self) -> None:
+        """Say that the work has begun."""
+        await self._append(begin(self._state))
+
+    def put(self, *events: Event) -> None:
+        for event in events:
+            self._waiting.append(event)
+            if not isinstance(event, TextDelta) or event.message_id != self._last_message:
+                self._boundary.set()
+        self._something.set()
+
+    async def __aenter__(self) -> Self:
+        self._writer = asyncio.create_task(self._write(), name=f"recorder:{self._state.task_id}")
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._leaving = True
+        self._boundary.set()
+        self._something.set()
+        if self._writer is not None:
+            # A cancelled run still has its last events to write.
+            await asyncio.shield(self._writer)
+
+    async def _write(self) -> None:
+        loop = asyncio.get_running_loop()
+        not_before = 0.0
+        while self._waiting or not self._leaving:
+            await self._something.wait()
+            if (pause := not_before - loop.time()) > 0:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(pause):
+                        await self._boundary.wait()
+            if not self._leaving:
+                self._something.clear()
+                self._boundary.clear()
+            events = merged(self._waiting)
+            self._waiting.clear()
+            if events:
+                self._last_message = events[-1].message_id if isinstance(events[-1], TextDelta) else None
+                await self._append([update for event in events for update in encode(self._state, event)])
+                not_before = loop.time() + self._interval
+
+    async def _append(self, updates: Sequence[WireEvent]) -> None:
+        await self._written(await self._log.append(self._state.task_id, updates))
+
+
+def merged(events: Iterable[Event]) -> list[Event]:
+    """The events with neighbouring pieces of one message joined."""
+    result: list[Event] = []
+    for event in events:
+        last = result[-1] if result else None
+        if (
+            isinstance(event, TextDelta)
+            and isinstance(last, TextDelta)
+            and last.message_id == event.message_id
+            and last.parent_call_id == event.parent_call_id
+            and event.supersedes is None
+        ):
+            result[-1] = replace(last, text=last.text + event.text)
+        else:
+            result.append(event)
+    return result

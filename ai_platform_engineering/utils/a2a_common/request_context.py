@@ -1,0 +1,15 @@
+"""Who asks, in which conversation, under which trace: what goes with a request into graphs, tools and remote agents."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class RequestContext:
+    context_id: str
+    task_id: str
+    trace_id: str
+    user: str | None = None
+    auth_token: str | None = field(default=None, repr=False)
+    stream_sub_agent_text: bool = False

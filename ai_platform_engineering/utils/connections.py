@@ -1,0 +1,52 @@
+"""Why a connection failed, in words that name nothing internal."""
+
+from __future__ import annotations
+
+import errno
+import socket
+import ssl
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import httpx
+
+_REASONS: Final[Sequence[tuple[type[Exception], str]]] = (
+    (ssl.SSLCertVerificationError, "its TLS certificate is not trusted"),
+    (ssl.SSLError, "no TLS connection"),
+    (socket.gaierror, "host name not found"),
+    (httpx.TimeoutException, "no answer in time"),
+    (httpx.RemoteProtocolError, "the connection was closed without an answer"),
+    (httpx.ReadError, "the connection was closed without an answer"),
+)
+_ERRNO_REASONS: Final = {
+    errno.ECONNREFUSED: "connection refused",
+    errno.EHOSTUNREACH: "host unreachable",
+    errno.ENETUNREACH: "host unreachable",
+}
+
+
+def reason_of(error: BaseException) -> str:
+    for cause in causes(error):
+        for kind, reason in _REASONS:
+            if isinstance(cause, kind):
+                return reason
+        if isinstance(cause, OSError) and cause.errno in _ERRNO_REASONS:
+            return _ERRNO_REASONS[cause.errno]
+    return "no connection"
+
+
+def causes(error: BaseException) -> Iterator[BaseException]:
+    """The error and everything that led to it, the deepest first."""
+    chain: list[BaseException] = []
+    seen: set[int] = set()
+    waiting: list[BaseException] = [error]
+    while waiting:
+        cause = waiting.pop()
+        if id(cause) in seen:
+            continue
+        seen.add(id(cause))
+        chain.append(cause)
+        if isinstance(cause, BaseExceptionGroup):
+            waiting.extend(cause.exceptions)
+        waiting.extend(linked for linked in (cause.__cause__, cause.__context__) if linked is not None)
+    yield from reversed(chain)

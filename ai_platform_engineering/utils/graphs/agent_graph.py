@@ -1,0 +1,44 @@
+"""The graph of one agent: a model, its tools, and the two middlewares every agent has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from langchain.agents import create_agent
+from langchain.agents.middleware import AgentMiddleware
+from langchain_core.language_models import BaseChatModel
+from langchain_core.tools import BaseTool
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.graph.state import CompiledStateGraph
+
+from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
+from ai_platform_engineering.utils.graphs.last_turn import LastTurn
+from ai_platform_engineering.utils.graphs.tool_guard import ToolGuard
+
+Graph = CompiledStateGraph[Any, Any, Any, Any]
+
+
+def agent_graph(
+    settings: Settings,
+    model: BaseChatModel,
+    tools: Sequence[BaseTool],
+    prompt: str,
+    *,
+    name: str,
+    middleware: Sequence[AgentMiddleware[Any, Any, Any]] = (),
+    agents: Sequence[str] = (),
+    checkpointer: BaseCheckpointSaver[Any] | None = None,
+) -> Graph:
+    """Compile the graph with its own step limit: the limit a caller passes does not reach a graph inside a tool."""
+    graph: Graph = create_agent(
+        model,
+        list(tools),
+        system_prompt=prompt,
+        middleware=[*middleware, LastTurn(), ToolGuard(max_chars=settings.tool_result_max_chars, agents=agents)],
+        context_schema=RequestContext,
+        checkpointer=checkpointer,
+        name=name,
+    )
+    return graph.with_config({"recursion_limit": settings.langgraph_recursion_limit})

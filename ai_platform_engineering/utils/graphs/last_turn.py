@@ -1,0 +1,83 @@
+"""Always an answer: one last turn without tools when the steps run out or the model has written nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any
+
+from langchain.agents.middleware import AgentMiddleware, AgentState
+from langchain.agents.middleware.types import ModelRequest, ModelResponse, PrivateStateAttr
+from langchain_core.messages import AIMessage, HumanMessage
+from langgraph.config import get_stream_writer
+from langgraph.managed.is_last_step import RemainingStepsManager
+
+from ai_platform_engineering.utils.runs.answers import gathered_text
+from ai_platform_engineering.utils.runs.translation import LimitReached
+
+RECURSION_LIMIT = "recursion_limit"
+
+# After a model turn that calls tools come the tools and one more model turn: with fewer steps left than that,
+# this turn has to be the answer.
+_STEPS_FOR_ANOTHER_ROUND = 3
+
+_OUT_OF_STEPS = (
+    "You have used all the steps you may take. Do not call any tool. Write the answer now from what you have "
+    "gathered above, and say plainly what is not finished."
+)
+_NOTHING_WRITTEN = "You have not written anything. Write the answer now from what you have gathered above."
+
+
+class LastTurnState(AgentState[Any]):
+    # LangGraph's own `RemainingSteps`, kept out of what goes into a graph and comes out of it.
+    remaining_steps: Annotated[int, PrivateStateAttr, RemainingStepsManager]
+
+
+class LastTurn(AgentMiddleware[LastTurnState, Any, Any]):
+    state_schema = LastTurnState
+
+    async def awrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
+    ) -> ModelResponse[Any]:
+        remaining = request.state.get("remaining_steps")
+        if isinstance(remaining, int) and remaining < _STEPS_FOR_ANOTHER_ROUND:
+            get_stream_writer()(LimitReached(RECURSION_LIMIT))
+            response = await handler(_without_tools(request, _OUT_OF_STEPS))
+            return _answer_only(response, request, "The step limit was reached before the work was finished.")
+        response = await handler(request)
+        if _is_empty(response):
+            response = await handler(_without_tools(request, _NOTHING_WRITTEN))
+            return _answer_only(response, request, "The model wrote no answer of its own.")
+        return response
+
+
+def _without_tools(request: ModelRequest[Any], instruction: str) -> ModelRequest[Any]:
+    return request.override(
+        tools=[], tool_choice=None, response_format=None, messages=[*request.messages, HumanMessage(instruction)]
+    )
+
+
+def _is_empty(response: ModelResponse[Any]) -> bool:
+    message = _ai_message(response)
+    return (
+        message is not None
+        and not message.tool_calls
+        and not message.invalid_tool_calls
+        and not str(message.text).strip()
+        and response.structured_response is None
+    )
+
+
+def _answer_only(response: ModelResponse[Any], request: ModelRequest[Any], note: str) -> ModelResponse[Any]:
+    """The response as an answer. A model that only calls tools again has not answered: the note and what was
+    gathered then stand for it."""
+    message = _ai_message(response)
+    text = str(message.text) if message is not None else ""
+    if message is None or message.tool_calls or message.invalid_tool_calls or not text.strip():
+        gathered = gathered_text(request.messages)
+        rest = f"{note} What was gathered:\n\n{gathered}" if gathered else f"{note} Nothing had been gathered yet."
+        text = f"{text}\n\n{rest}" if text.strip() else rest
+    return ModelResponse(result=[AIMessage(text, id=message.id if message is not None else None)])
+
+
+def _ai_message(response: ModelResponse[Any]) -> AIMessage | None:
+    return next((message for message in response.result if isinstance(message, AIMessage)), None)

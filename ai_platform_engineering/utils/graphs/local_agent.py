@@ -1,0 +1,52 @@
+"""The graph of an agent that runs here, with its MCP tools: the same inside the supervisor and on its own server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from langchain_core.language_models import BaseChatModel
+from langgraph.checkpoint.base import BaseCheckpointSaver
+
+from ai_platform_engineering.agents.manifest import AgentManifest
+from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.utils.graphs.agent_graph import Graph, agent_graph
+from ai_platform_engineering.utils.llm import chat_model
+from ai_platform_engineering.utils.mcp import McpServers
+
+Models = Callable[[Settings, AgentManifest | None], BaseChatModel]
+"""Which model an agent gets; the supervisor's for None."""
+
+
+def model_for(settings: Settings, manifest: AgentManifest | None) -> BaseChatModel:
+    if manifest is None:
+        return chat_model(settings)
+    return chat_model(settings, manifest.name, manifest.model)
+
+
+def local_agent_graph(
+    settings: Settings,
+    manifest: AgentManifest,
+    mcp: McpServers,
+    models: Models = model_for,
+    checkpointer: BaseCheckpointSaver[str] | None = None,
+) -> Graph:
+    tools = mcp.tools(manifest.name)
+    problem = None if tools else mcp.problem(manifest.name) or "its tool servers have not started yet."
+    return agent_graph(
+        settings,
+        models(settings, manifest),
+        tools,
+        agent_prompt(manifest.prompt, problem),
+        name=manifest.name,
+        checkpointer=checkpointer,
+    )
+
+
+def agent_prompt(prompt: str, problem: str | None) -> str:
+    """An agent's own prompt, with the truth about its tools when it has none."""
+    if problem is None:
+        return prompt
+    return (
+        f"{prompt.rstrip()}\n\nYou have no tools at the moment: {problem} Say so, do not invent results, and say what "
+        "would be needed."
+    )

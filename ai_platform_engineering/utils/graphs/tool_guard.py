@@ -1,0 +1,70 @@
+"""The catch-all around tool calls: whatever a tool does, the model gets a result it can act on and the run goes on."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Collection
+from typing import Any
+
+from langchain.agents.middleware import AgentMiddleware
+from langchain.agents.middleware.types import ToolCallRequest
+from langchain_core.messages import ToolMessage
+from langgraph.errors import GraphBubbleUp
+from langgraph.types import Command
+
+from ai_platform_engineering.utils.runs.failures import failure_of
+from ai_platform_engineering.utils.runs.translation import DELEGATION_TOOL
+
+logger = logging.getLogger(__name__)
+
+Result = ToolMessage | Command[Any]
+
+
+class ToolGuard(AgentMiddleware[Any, Any, Any]):
+    """Turns exceptions, unknown tools and unknown agents into error results, and cuts results that are too long.
+
+    The sentence for people goes into the message's `artifact`, which models are not shown.
+    """
+
+    def __init__(self, *, max_chars: int, agents: Collection[str] = ()) -> None:
+        super().__init__()
+        self._max_chars = max_chars
+        self._agents = tuple(sorted(agents))
+
+    async def awrap_tool_call(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Result]]
+    ) -> Result:
+        call = request.tool_call
+        if request.tool is None:
+            return _error(request, f"There is no tool named {call['name']!r}.", "there is no such tool")
+        if call["name"] == DELEGATION_TOOL and (agent := call["args"].get("subagent_type")) not in self._agents:
+            known = ", ".join(self._agents) or "none"
+            return _error(request, f"There is no agent named {agent!r}. Agents: {known}.", "there is no such agent")
+        try:
+            result = await handler(request)
+        except GraphBubbleUp:
+            raise
+        except Exception as error:  # the one place where a tool's exception ends
+            failure = failure_of(error)
+            logger.warning("%s failed: %s", call["name"], failure.sentence, exc_info=failure.code == "internal")
+            return _error(request, failure.sentence, failure.sentence)
+        if isinstance(result, ToolMessage):
+            return self._checked(result)
+        return result
+
+    def _checked(self, result: ToolMessage) -> ToolMessage:
+        if result.status == "error" and result.artifact is None:
+            # ToolNode answers arguments that do not fit the schema with a text that repeats them.
+            return result.model_copy(update={"artifact": {"reason": "its arguments were not valid"}})
+        text = result.text
+        if len(text) > self._max_chars:
+            note = f"\n[Output truncated: the first {self._max_chars} of {len(text)} characters are shown.]"
+            return result.model_copy(update={"content": text[: self._max_chars] + note})
+        return result
+
+
+def _error(request: ToolCallRequest, content: str, reason: str) -> ToolMessage:
+    call = request.tool_call
+    return ToolMessage(
+        content, name=call["name"], tool_call_id=call["id"] or "", status="error", artifact={"reason": reason}
+    )

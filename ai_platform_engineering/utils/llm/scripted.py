@@ -1,0 +1,135 @@
+"""A model that plays a written part: for tests, demos and benchmarks that need to know what the model will say."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
+from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolCallChunk
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from langchain_core.runnables import Runnable
+from langchain_core.utils.function_calling import convert_to_openai_tool
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What the model says once: words, then tool calls as (name, arguments). `error` is raised after the words."""
+
+    text: str = ""
+    calls: Sequence[tuple[str, Mapping[str, Any]]] = ()
+    error: Exception | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cue:
+    """What the model was given: the messages and the names of the tools it may call."""
+
+    messages: Sequence[BaseMessage]
+    tools: Sequence[str] = field(default=())
+
+    @property
+    def turn(self) -> int:
+        """How many turns the model has had since the last human message."""
+        count = 0
+        for message in reversed(self.messages):
+            if message.type == "human":
+                break
+            count += message.type == "ai"
+        return count
+
+    @property
+    def question(self) -> str:
+        return next((str(message.text) for message in reversed(self.messages) if message.type == "human"), "")
+
+
+Part = Callable[[Cue], Turn]
+
+
+class ScriptedChatModel(BaseChatModel):
+    """Says what its part tells it to: a list of turns, the last one for ever, or a function of what it was given."""
+
+    part: Sequence[Turn] | Part
+    delay: float = 0.0
+
+    @property
+    def _llm_type(self) -> str:
+        return "scripted"
+
+    def bind_tools(
+        self,
+        tools: Sequence[dict[str, Any] | type | Callable[..., Any] | Any],
+        *,
+        tool_choice: str | None = None,
+        **kwargs: Any,
+    ) -> Runnable[LanguageModelInput, AIMessage]:
+        names = tuple(convert_to_openai_tool(tool)["function"]["name"] for tool in tools)
+        return self.bind(tool_names=names, **kwargs)
+
+    def _turn(self, messages: list[BaseMessage], tools: Sequence[str]) -> Turn:
+        cue = Cue(messages, tools)
+        if callable(self.part):
+            return self.part(cue)
+        return self.part[min(cue.turn, len(self.part) - 1)]
+
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        *,
+        tool_names: Sequence[str] = (),
+        **kwargs: Any,
+    ) -> ChatResult:
+        turn = self._turn(messages, tool_names)
+        if turn.error is not None:
+            raise turn.error
+        calls = [{"name": n, "args": dict(a), "id": i} for n, a, i in _numbered(turn, messages)]
+        return ChatResult(generations=[ChatGeneration(message=AIMessage(turn.text, tool_calls=calls))])
+
+    def _stream(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        *,
+        tool_names: Sequence[str] = (),
+        **kwargs: Any,
+    ) -> Iterator[ChatGenerationChunk]:
+        yield from _chunks(self._turn(messages, tool_names), messages)
+
+    async def _astream(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        *,
+        tool_names: Sequence[str] = (),
+        **kwargs: Any,
+    ) -> AsyncIterator[ChatGenerationChunk]:
+        for chunk in _chunks(self._turn(messages, tool_names), messages):
+            if self.delay:
+                await asyncio.sleep(self.delay)
+            yield chunk
+
+
+def _chunks(turn: Turn, messages: Sequence[BaseMessage]) -> Iterator[ChatGenerationChunk]:
+    for word in re.findall(r"\S+\s*|\s+", turn.text):
+        yield ChatGenerationChunk(message=AIMessageChunk(content=word))
+    if turn.error is not None:
+        raise turn.error
+    calls = [
+        ToolCallChunk(name=name, args=json.dumps(arguments), id=call_id, index=index, type="tool_call_chunk")
+        for index, (name, arguments, call_id) in enumerate(_numbered(turn, messages))
+    ]
+    yield ChatGenerationChunk(message=AIMessageChunk(content="", tool_call_chunks=calls, chunk_position="last"))
+
+
+def _numbered(turn: Turn, messages: Sequence[BaseMessage]) -> Iterator[tuple[str, Mapping[str, Any], str]]:
+    for index, (name, arguments) in enumerate(turn.calls):
+        yield name, arguments, f"call-{len(messages)}-{index}"

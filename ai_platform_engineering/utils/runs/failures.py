@@ -1,0 +1,66 @@
+"""What a failure is called in front of people and models.
+
+An exception's own text never leaves the process unless its class says that the text was written to be read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+import httpx
+from langchain_core.tools import ToolException
+from langgraph.errors import GraphRecursionError
+
+from ai_platform_engineering.utils.redact import redact
+
+FailureCode = Literal["internal", "model", "recursion_limit", "timeout", "unavailable", "empty_answer", "agent"]
+
+REASON_LENGTH = 160
+
+_MARKUP = re.compile(r"[`*_#>|\[\]]{1,3}(?=\S)|(?<=\S)[`*|\]]{1,3}")
+
+
+class ReadableError(Exception):
+    """An error whose text is a sentence for people: it names the thing and the way out, and holds no secret."""
+
+    code: FailureCode = "unavailable"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    code: FailureCode
+    sentence: str
+
+
+def is_recursion_limit(error: BaseException) -> bool:
+    """True for LangGraph's own error; by its words where a caller's LangGraph raises another class."""
+    return isinstance(error, GraphRecursionError) or "recursion limit" in str(error).lower()
+
+
+def failure_of(error: BaseException) -> Failure:
+    """The code and the sentence for an exception."""
+    match error:
+        case ReadableError():
+            return Failure(error.code, str(error))
+        case ToolException():
+            return Failure("agent", str(error) or "The tool reported an error without saying which.")
+        case TimeoutError() | asyncio.TimeoutError() | httpx.TimeoutException():
+            return Failure("timeout", "It did not answer in time. Try again, or ask for less at once.")
+        case httpx.TransportError() | ConnectionError():
+            return Failure("unavailable", "The connection was lost. Try again in a moment.")
+    if is_recursion_limit(error):
+        return Failure(
+            "recursion_limit",
+            "The work was stopped at the step limit. Ask for a smaller part, or raise LANGGRAPH_RECURSION_LIMIT.",
+        )
+    return Failure("internal", f"Something went wrong inside ({type(error).__name__}). The log has the details.")
+
+
+def short_reason(text: str) -> str:
+    """One plain line for a notification: no markup, no secrets, no second line."""
+    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    line = _MARKUP.sub("", redact(line)).strip()
+    return line if len(line) <= REASON_LENGTH else line[: REASON_LENGTH - 1].rstrip() + "…"

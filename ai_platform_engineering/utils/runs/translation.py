@@ -1,0 +1,286 @@
+"""From the parts of a graph's stream to the events of a run.
+
+`graph.astream(..., stream_mode=STREAM_MODES, subgraphs=True, version="v2")` tells everything once: tokens
+(`messages`), starts and ends of nodes with their results (`tasks`), and what nodes say themselves (`custom`).
+A tool call is a task of the node `tools`; the id of that task is the call id, and the namespace of a delegated
+graph carries the same id, which keeps two parallel calls of one agent apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
+from langgraph.types import StreamMode
+
+from ai_platform_engineering.events import (
+    AgentFinished,
+    AgentStarted,
+    Canceled,
+    Event,
+    Failed,
+    FinalResult,
+    MessageEnded,
+    TextDelta,
+    ToolFinished,
+    ToolStarted,
+)
+from ai_platform_engineering.utils.runs.answers import structured_text
+from ai_platform_engineering.utils.runs.failures import failure_of, short_reason
+from ai_platform_engineering.utils.runs.ledger import Call, CallLedger
+from ai_platform_engineering.utils.runs.plan import PLAN_TOOL, Plan
+
+STREAM_MODES: Final[list[StreamMode]] = ["messages", "tasks", "custom"]
+DELEGATION_TOOL = "task"
+UNKNOWN_AGENT = "unknown"
+
+_MODEL_NODE = "model"
+_TOOLS_NODE = "tools"
+
+Part = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteEvent:
+    """Said by the node that talks to a remote agent: an event of that agent's own run."""
+
+    event: Event
+
+
+@dataclass(frozen=True, slots=True)
+class LimitReached:
+    """Said by a graph that wrote its answer early because of a limit."""
+
+    limit: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    text: str
+    message_id: str
+
+
+class Translation:
+    """One run of one graph, seen as events. `agent` is whose graph it is."""
+
+    def __init__(self, agent: str, *, agent_text: bool = False) -> None:
+        self._agent = agent
+        self._agent_text = agent_text
+        self._ledger = CallLedger()
+        self._plan = Plan()
+        self._plan_calls: dict[str, Mapping[str, Any]] = {}
+        self._texts: dict[str, list[str]] = {}
+        self._open_messages: dict[str, tuple[str, str | None]] = {}
+        self._gathered: list[tuple[str, str]] = []
+        self._answer: _Answer | None = None
+        self._limit: str | None = None
+
+    def feed(self, part: Part) -> Iterator[Event]:
+        """The events that one part of the stream stands for."""
+        parent = delegation_of(part["ns"])
+        data = part["data"]
+        match part["type"]:
+            case "messages":
+                yield from self._token(data[0], data[1], parent)
+            case "tasks" if "triggers" in data:
+                yield from self._task_started(data, parent)
+            case "tasks":
+                yield from self._task_ended(data, parent)
+            case "custom":
+                yield from self._said(data, parent)
+
+    def conclude(self) -> Iterator[Event]:
+        """The graph has ended by itself."""
+        yield from self._close("stopped")
+        if self._answer is None or not self._answer.text.strip():
+            yield Failed("empty_answer", "The model ended without an answer. Ask again.", self._partial())
+            return
+        yield from self._replan(self._plan.answered())
+        yield FinalResult(self._answer.text, self._answer.message_id, self._limit)
+
+    def fail(self, error: BaseException) -> Iterator[Event]:
+        """The graph has raised."""
+        failure = failure_of(error)
+        yield from self._close("stopped")
+        yield Failed(failure.code, failure.sentence, self._partial())
+
+    def cancel(self, by: str = "user") -> Iterator[Event]:
+        """The run was stopped from outside."""
+        yield from self._close("canceled")
+        yield Canceled(by)
+
+    def _token(self, message: BaseMessage, metadata: Mapping[str, Any], parent: str | None) -> Iterator[Event]:
+        if metadata.get("langgraph_node") != _MODEL_NODE or not isinstance(message, AIMessage | AIMessageChunk):
+            return
+        if text := str(message.text):
+            yield from self._delta(str(message.id), text, parent)
+
+    def _delta(self, message_id: str, text: str, parent: str | None) -> Iterator[Event]:
+        if parent is not None and not self._agent_text:
+            return
+        agent = self._who(parent)
+        self._texts.setdefault(message_id, []).append(text)
+        self._open_messages[message_id] = (agent, parent)
+        yield TextDelta(agent, message_id, text, parent)
+
+    def _task_started(self, task: Mapping[str, Any], parent: str | None) -> Iterator[Event]:
+        if task["name"] != _TOOLS_NODE or (tool_call := _tool_call(task["input"])) is None:
+            return
+        name, arguments = str(tool_call["name"]), tool_call.get("args") or {}
+        if parent is None and name == PLAN_TOOL:
+            self._plan_calls[task["id"]] = arguments
+        elif parent is None and name == DELEGATION_TOOL:
+            agent = str(arguments.get("subagent_type") or UNKNOWN_AGENT)
+            step = self._plan.step_for(agent)
+            step_id = step.id if step else None
+            yield from self._ledger.start(Call(task["id"], agent, plan_step_id=step_id))
+            yield from self._replan(self._plan.delegation_started(step_id))
+        else:
+            step_id = self._ledger[parent].plan_step_id if parent and self._ledger.get(parent) else None
+            yield from self._ledger.start(Call(task["id"], self._who(parent), name, parent, step_id))
+
+    def _task_ended(self, task: Mapping[str, Any], parent: str | None) -> Iterator[Event]:
+        # A call that waits for a person ends its task, but not the call.
+        if task.get("interrupts"):
+            return
+        if task["name"] == _TOOLS_NODE:
+            yield from self._call_ended(task)
+        elif task["name"] == _MODEL_NODE and task.get("error") is None:
+            yield from self._model_ended(task["result"] or {}, parent)
+
+    def _call_ended(self, task: Mapping[str, Any]) -> Iterator[Event]:
+        result = _tool_message(task.get("result"))
+        ok = task.get("error") is None and (result is None or result.status != "error")
+        if (arguments := self._plan_calls.pop(task["id"], None)) is not None:
+            if ok:
+                yield from self._replan(self._plan.rewritten(str(arguments.get("title") or ""), arguments["steps"]))
+            return
+        call = self._ledger.get(task["id"])
+        if call is None:
+            return
+        yield from self._end_messages(task["id"])
+        yield from self._ledger.finish(task["id"], ok, None if ok else _reason(result))
+        if call.tool is None:
+            if ok and result is not None:
+                self._gathered.append((call.agent, str(result.text)))
+            yield from self._replan(self._plan.delegation_finished(call.plan_step_id, call.agent, ok))
+
+    def _model_ended(self, result: Mapping[str, Any], parent: str | None) -> Iterator[Event]:
+        for message in result.get("messages") or ():
+            if isinstance(message, AIMessage):
+                yield from self._message_ended(message, parent)
+        if parent is None and (structured := result.get("structured_response")) is not None:
+            yield from self._structured_answer(structured, result)
+
+    def _message_ended(self, message: AIMessage, parent: str | None) -> Iterator[Event]:
+        """Send what was not streamed (a model that does not stream, a text completed afterwards), then close."""
+        message_id, text = str(message.id), str(message.text)
+        streamed = "".join(self._texts.get(message_id, ()))
+        if text.startswith(streamed):
+            if rest := text[len(streamed) :]:
+                yield from self._delta(message_id, rest, parent)
+        else:
+            yield from self._end_message(message_id)
+            message_id = f"{message_id}-final"
+            yield from self._delta(message_id, text, parent)
+        yield from self._end_message(message_id)
+        if parent is None and not message.tool_calls:
+            self._answer = _Answer(text, message_id)
+        self._texts.pop(message_id, None)
+
+    def _structured_answer(self, structured: Any, result: Mapping[str, Any]) -> Iterator[Event]:
+        text = structured_text(structured)
+        message_id = next(
+            (f"{m.id}-answer" for m in result.get("messages") or () if isinstance(m, AIMessage)), "answer"
+        )
+        yield from self._delta(message_id, text, None)
+        yield from self._end_message(message_id)
+        self._answer = _Answer(text, message_id)
+
+    def _said(self, data: Any, parent: str | None) -> Iterator[Event]:
+        match data:
+            case LimitReached(limit):
+                self._limit = limit
+            case RemoteEvent(event) if parent is not None:
+                yield from self._remote(event, parent)
+
+    def _remote(self, event: Event, delegation: str) -> Iterator[Event]:
+        """An event of a remote agent's run, placed below the delegation as an in-process agent's would be."""
+        call = self._ledger.get(delegation)
+        if call is None:
+            return
+        match event:
+            case ToolStarted() | AgentStarted():
+                tool = event.tool if isinstance(event, ToolStarted) else None
+                parent = event.parent_call_id or delegation
+                yield from self._ledger.start(Call(event.call_id, event.agent, tool, parent, call.plan_step_id))
+            case ToolFinished() | AgentFinished():
+                yield from self._ledger.finish(event.call_id, event.ok, event.reason)
+            case TextDelta():
+                yield from self._delta(event.message_id, event.text, delegation)
+            case MessageEnded():
+                yield from self._end_message(event.message_id)
+
+    def _replan(self, plan: Plan) -> Iterator[Event]:
+        changed = plan.steps != self._plan.steps or plan.title != self._plan.title
+        self._plan = plan
+        if changed:
+            yield plan.event()
+
+    def _end_message(self, message_id: str) -> Iterator[Event]:
+        if (opened := self._open_messages.pop(message_id, None)) is not None:
+            agent, parent = opened
+            yield MessageEnded(agent, message_id, parent)
+
+    def _end_messages(self, parent: str) -> Iterator[Event]:
+        for message_id in [mid for mid, (_, opened_by) in self._open_messages.items() if opened_by == parent]:
+            yield from self._end_message(message_id)
+
+    def _close(self, reason: str) -> Iterator[Event]:
+        for message_id in [*self._open_messages]:
+            yield from self._end_message(message_id)
+        for event in self._ledger.close(reason):
+            yield event
+            # Work that broke off by itself has failed; work that a person stopped is merely unfinished.
+            if isinstance(event, AgentFinished) and reason != "canceled":
+                yield from self._replan(self._plan.delegation_finished(event.plan_step_id, event.agent, False))
+
+    def _who(self, parent: str | None) -> str:
+        if parent is None:
+            return self._agent
+        call = self._ledger.get(parent)
+        return call.agent if call else UNKNOWN_AGENT
+
+    def _partial(self) -> str | None:
+        return "\n\n".join(f"**{agent.title()}**\n\n{text}" for agent, text in self._gathered) or None
+
+
+def delegation_of(namespace: Sequence[str]) -> str | None:
+    """The call id of the delegation that a part comes from, or None for the run's own graph."""
+    if not namespace:
+        return None
+    return namespace[0].partition(":")[2]
+
+
+def _tool_call(task_input: Any) -> Mapping[str, Any] | None:
+    call = task_input[0] if isinstance(task_input, list) and task_input else task_input
+    if isinstance(call, Mapping):
+        call = call.get("tool_call", call)
+        if isinstance(call, Mapping) and "name" in call:
+            return call
+    return None
+
+
+def _tool_message(result: Any) -> ToolMessage | None:
+    messages = result.get("messages") if isinstance(result, Mapping) else None
+    return next((message for message in messages or () if isinstance(message, ToolMessage)), None)
+
+
+def _reason(result: ToolMessage | None) -> str:
+    if result is None:
+        return "it stopped unexpectedly"
+    if isinstance(result.artifact, Mapping) and result.artifact.get("reason"):
+        return short_reason(str(result.artifact["reason"]))
+    return short_reason(str(result.text)) or "it reported an error"

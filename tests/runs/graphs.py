@@ -1,0 +1,59 @@
+"""Small real graphs with scripted models, for tests of the translation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from deepagents.backends import StateBackend
+from deepagents.middleware.patch_tool_calls import PatchToolCallsMiddleware
+from deepagents.middleware.subagents import SubAgentMiddleware
+from langchain_core.language_models import BaseChatModel
+from langchain_core.tools import BaseTool
+from langgraph.checkpoint.memory import InMemorySaver
+
+from ai_platform_engineering.events import Event
+from ai_platform_engineering.multi_agents.platform_engineer.planning import plan_tool
+from ai_platform_engineering.settings import Settings, load_settings
+from ai_platform_engineering.utils.a2a_common.base_langgraph_agent import Run
+from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
+from ai_platform_engineering.utils.graphs.agent_graph import Graph, agent_graph
+
+
+def settings_of(**environ: str) -> Settings:
+    return load_settings(environ, env_file=None)
+
+
+def agent(name: str, model: BaseChatModel, tools: Sequence[BaseTool] = (), **environ: str) -> Graph:
+    return agent_graph(settings_of(**environ), model, tools, f"You are {name}.", name=name)
+
+
+def supervisor(
+    model: BaseChatModel, agents: Mapping[str, Any], tools: Sequence[BaseTool] = (), **environ: str
+) -> Graph:
+    sub_agents = [{"name": name, "description": name, "runnable": graph} for name, graph in agents.items()]
+    delegation = SubAgentMiddleware(
+        backend=StateBackend(),
+        subagents=sub_agents,  # type: ignore[arg-type]
+        task_description="{available_agents}",
+        private_state_keys=frozenset({"remaining_steps"}),
+    )
+    return agent_graph(
+        settings_of(**environ),
+        model,
+        [plan_tool(), *tools],
+        "You supervise.",
+        name="supervisor",
+        middleware=[PatchToolCallsMiddleware(), delegation],
+        agents=list(agents),
+        checkpointer=InMemorySaver(),
+    )
+
+
+def context(number: int = 1, **marks: Any) -> RequestContext:
+    return RequestContext(f"context-{number}", f"task-{number}", f"trace-{number}", **marks)
+
+
+async def events_of(graph: Graph, question: str = "q", ctx: RequestContext | None = None) -> list[Event]:
+    run = Run(graph, "supervisor", question, ctx or context())
+    return [event async for event in run.events()]
