@@ -1,0 +1,89 @@
+"""Reading a list of messages: who asked what, which tools were used for it, what was answered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A tool call that was made. `result` is None while there is none."""
+
+    name: str
+    arguments: Mapping[str, Any]
+    result: str | None = None
+    failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One question, what was done for it, and the answer (empty while it is being worked on)."""
+
+    question: str
+    uses: tuple[Use, ...] = ()
+    answer: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    instructions: str
+    earlier: tuple[Exchange, ...]
+    current: Exchange
+    cut_short: bool = False
+    """The model was told to stop working and to answer from what there is."""
+
+
+@dataclass(slots=True)
+class _Draft:
+    question: str
+    calls: dict[str, tuple[str, Mapping[str, Any]]] = field(default_factory=dict)
+    results: dict[str, ToolMessage] = field(default_factory=dict)
+    answer: str = ""
+
+    def exchange(self) -> Exchange:
+        uses = [self._use(call_id, name, arguments) for call_id, (name, arguments) in self.calls.items()]
+        return Exchange(self.question, tuple(uses), self.answer)
+
+    def _use(self, call_id: str, name: str, arguments: Mapping[str, Any]) -> Use:
+        result = self.results.get(call_id)
+        if result is None:
+            return Use(name, arguments)
+        return Use(name, arguments, str(result.text), result.status == "error")
+
+
+def read_conversation(messages: Sequence[BaseMessage], *, may_use_tools: bool) -> Conversation:
+    """Group messages into exchanges.
+
+    A model that may not use tools any more gets an instruction as its last message, in the person's role: it belongs
+    to the question before it when that was not answered yet.
+    """
+    instructions: list[str] = []
+    drafts: list[_Draft] = []
+    cut_short = False
+    for position, message in enumerate(messages):
+        match message:
+            case SystemMessage():
+                instructions.append(str(message.text))
+            case HumanMessage():
+                is_last = position == len(messages) - 1
+                if is_last and not may_use_tools and drafts and not drafts[-1].answer:
+                    cut_short = True
+                else:
+                    drafts.append(_Draft(str(message.text)))
+            case AIMessage() if drafts:
+                for call in message.tool_calls:
+                    drafts[-1].calls[call["id"] or f"{position}"] = (call["name"], call["args"])
+                if not message.tool_calls:
+                    drafts[-1].answer = str(message.text)
+            case ToolMessage() if drafts:
+                drafts[-1].results[message.tool_call_id] = message
+            case _:
+                pass
+    if not drafts:
+        drafts.append(_Draft(""))
+    *earlier, current = [draft.exchange() for draft in drafts]
+    return Conversation("\n".join(instructions), tuple(earlier), current, cut_short)

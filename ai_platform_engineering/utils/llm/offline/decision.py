@@ -1,0 +1,34 @@
+"""One turn of the offline model: which role it plays, and what it says in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from langchain_core.messages import BaseMessage
+
+from ai_platform_engineering.utils.llm.offline import agent, answers, supervisor
+from ai_platform_engineering.utils.llm.offline.conversation import Conversation, read_conversation
+from ai_platform_engineering.utils.llm.offline.tools import DELEGATION_TOOL, PLAN_TOOL, Reply, Tool
+
+
+def decide(messages: Sequence[BaseMessage], tools: tuple[Tool, ...], tool_choice: str | None = None) -> Reply:
+    """The reply to a conversation. The same arguments give the same reply."""
+    if tool_choice == "none":
+        tools = ()
+    conversation = read_conversation(messages, may_use_tools=bool(tools))
+    if any(tool.name == DELEGATION_TOOL for tool in tools):
+        return supervisor.act(conversation, tools)
+    if tools:
+        return agent.act(conversation, tools)
+    return Reply(_without_tools(conversation))
+
+
+def _without_tools(conversation: Conversation) -> str:
+    uses = conversation.current.uses
+    if any(use.name in {DELEGATION_TOOL, PLAN_TOOL} for use in uses):
+        return answers.signed(supervisor.summary(conversation, ()))
+    if uses:
+        return f"{answers.from_uses(uses, ())}\n\nI had to stop here, before I was sure that everything was done."
+    if conversation.cut_short:
+        return "I had to stop before anything was gathered."
+    return answers.no_tools()
