@@ -135,7 +135,7 @@ def _agent(options: argparse.Namespace, settings: Settings) -> int:
     manifests = known_manifests(settings)
     entry = standalone(options.name, manifests, settings, sandbox_is_on(settings, manifests))
     settings, listener = _listen(options, settings)
-    from ai_platform_engineering.utils.a2a_common.agent_app import create_agent_app
+    from ai_platform_engineering.multi_agents.agent_app import create_agent_app
 
     app = create_agent_app(settings, entry.name)
     return _run(app, listener, _ready_line(f"Agent {entry.name}", settings, entry.sandboxed))
@@ -177,18 +177,24 @@ def _agents_list(_options: argparse.Namespace, settings: Settings) -> int:
 def _doctor(options: argparse.Namespace, settings: Settings) -> int:
     import asyncio
 
-    from ai_platform_engineering.doctor import diagnose, render, to_json
+    from ai_platform_engineering.doctor import diagnose, show, to_json
 
     report = asyncio.run(diagnose(settings))
-    print(to_json(report) if options.json else render(report))
+    if options.json:
+        print(to_json(report))
+    else:
+        show(report)
     return 0 if report.ok else EXIT_UNUSABLE
 
 
 def _sandbox_reset(_options: argparse.Namespace, settings: Settings) -> int:
-    from ai_platform_engineering.sandbox.world import reset_world, world_path
+    from ai_platform_engineering.sandbox.world import WorldError, reset_world, world_path
 
-    path = world_path(settings)
-    reset_world(path)
+    path = world_path(settings.data_dir)
+    try:
+        reset_world(path)
+    except WorldError as error:
+        return _refuse(error)
     print(f"The sandbox was reset: {path}")
     return 0
 
@@ -196,7 +202,7 @@ def _sandbox_reset(_options: argparse.Namespace, settings: Settings) -> int:
 def _sandbox_path(_options: argparse.Namespace, settings: Settings) -> int:
     from ai_platform_engineering.sandbox.world import world_path
 
-    print(world_path(settings))
+    print(world_path(settings.data_dir))
     return 0
 
 

@@ -1,39 +1,27 @@
-"""Connectivity: asks a remote agent for its card. A probe never raises; what went wrong is a short reason."""
+"""Connectivity: asks a remote agent for its card and its tools. Nothing here raises when an agent cannot be reached;
+what went wrong is a short reason.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import errno
 import json
-import socket
-import ssl
+import re
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, Final
 
 import httpx
 
 from ai_platform_engineering.multi_agents.placement import AgentEntry
+from ai_platform_engineering.utils.connections import reason_of
 
 # The second is where agents of protocol versions before 0.3 keep it.
 CARD_PATHS: Final = ("/.well-known/agent-card.json", "/.well-known/agent.json")
 
 _LARGEST_CARD: Final = 1_000_000
-
-_REASONS: Final[Sequence[tuple[type[Exception], str]]] = (
-    (ssl.SSLCertVerificationError, "its TLS certificate is not trusted"),
-    (ssl.SSLError, "no TLS connection"),
-    (socket.gaierror, "host name not found"),
-    (httpx.TimeoutException, "no answer in time"),
-    (httpx.RemoteProtocolError, "the connection was closed without an answer"),
-    (httpx.ReadError, "the connection was closed without an answer"),
-)
-_ERRNO_REASONS: Final = {
-    errno.ECONNREFUSED: "connection refused",
-    errno.EHOSTUNREACH: "host unreachable",
-    errno.ENETUNREACH: "host unreachable",
-}
 
 
 @dataclass(frozen=True)
@@ -70,11 +58,12 @@ async def probe(
     try:
         async with asyncio.timeout(timeout):
             card = await _fetch_card(client, entry.address, auth_token)
+        return _reachable(card, time.monotonic() - started)
     except TimeoutError:
         return Reachability(False, f"no answer within {timeout:g} s", elapsed=time.monotonic() - started)
-    except (_NoCardError, httpx.HTTPError, httpx.InvalidURL, OSError) as error:
-        return Reachability(False, reason_of(error), elapsed=time.monotonic() - started)
-    return _reachable(card, time.monotonic() - started)
+    except Exception as error:  # whatever keeps one agent away must not keep the others away
+        reason = str(error) if isinstance(error, _NoCardError) else reason_of(error)
+        return Reachability(False, reason, elapsed=time.monotonic() - started)
 
 
 async def probe_all(
@@ -91,24 +80,44 @@ async def probe_all(
     return {entry.name: result for entry, result in zip(entries, results, strict=True)}
 
 
-def reason_of(error: BaseException) -> str:
-    """Why a connection failed, in words that name nothing internal."""
-    for cause in _causes(error):
-        if isinstance(cause, _NoCardError):
-            return str(cause)
-        for kind, reason in _REASONS:
-            if isinstance(cause, kind):
-                return reason
-        if isinstance(cause, OSError) and cause.errno in _ERRNO_REASONS:
-            return _ERRNO_REASONS[cause.errno]
-    return "no connection"
+async def remote_tools(entry: AgentEntry, *, timeout: float, auth_token: str | None = None) -> tuple[str, ...] | None:
+    """The names of the tools the agent says it has; `None` if it does not say, as agents of others do not."""
+    try:
+        async with (
+            asyncio.timeout(timeout),
+            httpx.AsyncClient() as client,
+            _get(client, entry.address or "", "/tools", auth_token) as response,
+        ):
+            if response.status_code != httpx.codes.OK:
+                return None
+            answer = json.loads(await _limited_body(response))
+    except Exception:  # not to answer this is no fault
+        return None
+    match answer:
+        case {"tools": list(rows)}:
+            return tuple(row["name"] for row in rows if isinstance(row, dict) and _text(row.get("name")))
+        case _:
+            return None
+
+
+def _get(
+    client: httpx.AsyncClient, address: str, path: str, auth_token: str | None
+) -> AbstractAsyncContextManager[httpx.Response]:
+    base = httpx.URL(address)
+    return client.stream(
+        "GET",
+        # Without the password in it: httpx logs the address of every request.
+        base.copy_with(userinfo=b"", path=base.path.rstrip("/") + path),
+        headers={"Authorization": f"Bearer {auth_token}"} if auth_token else {},
+        auth=httpx.BasicAuth(base.username, base.password) if base.userinfo else None,
+        # The deadline of the caller is the only one that counts.
+        timeout=None,
+    )
 
 
 async def _fetch_card(client: httpx.AsyncClient, address: str, auth_token: str | None) -> Mapping[str, Any]:
-    headers = {"Authorization": f"Bearer {auth_token}"} if auth_token else {}
     for path in CARD_PATHS:
-        # The deadline of the whole probe is the only one that counts.
-        async with client.stream("GET", address + path, headers=headers, timeout=None) as response:
+        async with _get(client, address, path, auth_token) as response:
             if response.status_code == httpx.codes.NOT_FOUND:
                 continue
             if response.status_code != httpx.codes.OK:
@@ -161,23 +170,8 @@ def _protocol_version(card: Mapping[str, Any]) -> str | None:
 
 
 def _version_order(version: str) -> tuple[int, ...]:
-    return tuple(int(part) if part.isdigit() else 0 for part in version.split("."))
+    return tuple(int(number) for number in re.findall(r"[0-9]{1,9}", version))
 
 
 def _text(value: object) -> str | None:
     return value if isinstance(value, str) and value.strip() else None
-
-
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    """`error` and everything it was raised from, also the members of groups."""
-    seen: set[int] = set()
-    waiting: list[BaseException | None] = [error]
-    while waiting:
-        current = waiting.pop()
-        if current is None or id(current) in seen:
-            continue
-        seen.add(id(current))
-        yield current
-        waiting += [current.__context__, current.__cause__]
-        if isinstance(current, BaseExceptionGroup):
-            waiting += current.exceptions

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 from urllib.parse import urlsplit
 
-from ai_platform_engineering.agents.manifest import AgentManifest
+from ai_platform_engineering.agents.manifest import AgentManifest, McpServer
 from ai_platform_engineering.settings import Settings, SettingsError, parse_flag, wrong_value
 
 Where = Literal["in-process", "remote"]
@@ -41,6 +41,14 @@ class AgentEntry:
     address: str | None = None
     manifest: AgentManifest | None = None
     sandboxed: bool = False
+
+    def servers(self) -> list[McpServer]:
+        """The MCP servers this process runs for the agent: those of its manifest, or its part of the sandbox."""
+        if self.manifest is None or self.where == "remote":
+            return []
+        if self.sandboxed:
+            return [McpServer(name=self.name, transport="memory", module=self.manifest.sandbox)]
+        return list(self.manifest.servers)
 
 
 def parse_distributed(distributed_agents: str, distributed_mode: bool) -> frozenset[str]:

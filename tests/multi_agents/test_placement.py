@@ -30,6 +30,7 @@ def manifest(name: str, requires: tuple[str, ...] = (), sandbox: bool = True) ->
             "description": f"All about {name}.",
             "prompt": f"You look after {name}.",
             "requires": list(requires),
+            "servers": [{"name": name, "transport": "http", "url": f"https://{name}.test/mcp"}],
             "sandbox": f"sandbox.{name}:server" if sandbox else None,
         }
     )
@@ -346,6 +347,20 @@ class TestProblems:
 
     def test_an_unknown_name_leaves_the_others_alone(self) -> None:
         assert places({"DISTRIBUTED_AGENTS": "argcd"}) == places({})
+
+
+class TestServers:
+    def servers(self, **environ: str) -> list[tuple[str, str | None]]:
+        return [(server.transport, server.module) for server in placed(environ)["jira"].servers()]
+
+    def test_the_sandbox_takes_the_place_of_the_real_server(self) -> None:
+        assert self.servers() == [("memory", "sandbox.jira:server")]
+
+    def test_a_configured_agent_has_the_servers_of_its_manifest(self) -> None:
+        assert self.servers(**JIRA) == [("http", None)]
+
+    def test_a_remote_agent_has_none_here(self) -> None:
+        assert self.servers(DISTRIBUTED_AGENTS="jira", **JIRA) == []
 
 
 class TestStandalone:
