@@ -2,7 +2,7 @@
 
 `encode` turns one event into the updates that carry it: an artifact or status update with a text for plain clients
 and metadata for ours. It needs a little history, kept in `StreamState`, so it is the inverse of decoding on
-sequences, not on single events. Decoding lives in `decoding`; numbering belongs to the event log.
+sequences, not on single events. Decoding lives in `decoder`; numbering belongs to the event log.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from ai_platform_engineering.events import (
     ToolStarted,
 )
 from ai_platform_engineering.utils.a2a_common import labels
-from ai_platform_engineering.utils.a2a_common.decoding import Decoder, decode_task
+from ai_platform_engineering.utils.a2a_common.decoder import Decoder, decode_task
 from ai_platform_engineering.utils.a2a_common.forms import form_data
 from ai_platform_engineering.utils.a2a_common.values import scrub, set_value
 

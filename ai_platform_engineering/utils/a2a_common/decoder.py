@@ -1,0 +1,185 @@
+"""The reader of a stream: each update goes to where it is understood, and the stream ends as every run must."""
+
+from __future__ import annotations
+
+from a2a.types.a2a_pb2 import (
+    Message,
+    StreamResponse,
+    Task,
+    TaskArtifactUpdateEvent,
+    TaskState,
+    TaskStatusUpdateEvent,
+)
+from google.protobuf.struct_pb2 import Struct
+
+from ai_platform_engineering.events import SUPERVISOR, Ending, Event, Failed, Form
+from ai_platform_engineering.utils.a2a_common import labels
+from ai_platform_engineering.utils.a2a_common.decoding import (
+    decode_artifact,
+    decode_ending,
+    decode_form,
+    decode_message,
+    is_ours,
+    kind_of,
+)
+from ai_platform_engineering.utils.a2a_common.foreign import ForeignStream
+from ai_platform_engineering.utils.a2a_common.open_calls import OpenCalls
+from ai_platform_engineering.utils.a2a_common.parts import text_of
+from ai_platform_engineering.utils.a2a_common.values import get_value
+
+_WAITING = frozenset({TaskState.TASK_STATE_INPUT_REQUIRED, TaskState.TASK_STATE_AUTH_REQUIRED})
+_BROKEN = frozenset({TaskState.TASK_STATE_FAILED, TaskState.TASK_STATE_CANCELED, TaskState.TASK_STATE_REJECTED})
+_TERMINAL = _BROKEN | {TaskState.TASK_STATE_COMPLETED}
+
+
+class Decoder:
+    """Reads one stream of the agent called `agent`.
+
+    A connection that broke and was taken up again is the same stream: updates already seen are dropped by their
+    number. The task that opens a stream repeats what updates say, so it only counts where nothing follows it.
+    `turn` counts the messages sent to the task; foreign agents' calls, which have no ids, are told apart by it.
+    """
+
+    def __init__(self, agent: str, turn: int = 1) -> None:
+        self._agent = agent
+        self._open = OpenCalls()
+        self._foreign = ForeignStream(agent, turn, self._open)
+        self._seen: set[int] = set()
+        self._snapshot: Task | None = None
+        self._ours = False
+        self._anything = False
+        self._completed = False
+        self._ended = False
+        self._forms: dict[str, Form] = {}
+        self._partial: str | None = None
+
+    def feed(
+        self, item: StreamResponse | Task | Message | TaskStatusUpdateEvent | TaskArtifactUpdateEvent
+    ) -> list[Event]:
+        match item:
+            case StreamResponse():
+                payload = item.WhichOneof("payload")
+                return self.feed(getattr(item, payload)) if payload else []
+            case TaskArtifactUpdateEvent():
+                events = self._artifact_update(item)
+            case TaskStatusUpdateEvent():
+                events = self._status_update(item)
+            case Task():
+                events = self._task(item)
+            case Message():
+                events = [] if self._ended else self._foreign.message(item)
+        return self._note(events)
+
+    def finish(self) -> list[Event]:
+        """The stream ended: what is still missing to make it a whole one."""
+        if self._ended:
+            return []
+        if not self._anything and self._snapshot is not None and self._snapshot.status.state in _WAITING:
+            return self._note(self._whole_task(self._snapshot))
+        name = labels.display(self._agent)
+        if self._completed:
+            code, sentence = "empty_answer", f"{name} finished without an answer."
+        else:
+            code, sentence = "stream_ended", f"The connection to {name} ended before its answer did. Try again."
+        if self._ours:
+            ends = self._open.close(False, "the connection ended")
+            return self._note([*ends, Failed(code, sentence, self._partial)])
+        return self._note(self._foreign.fail(code, sentence, "the connection ended"))
+
+    def _note(self, events: list[Event]) -> list[Event]:
+        for event in events:
+            self._open.note(event)
+            self._ended = isinstance(event, Ending)
+        return events
+
+    def _artifact_update(self, update: TaskArtifactUpdateEvent) -> list[Event]:
+        self._anything = True
+        artifact = update.artifact
+        if not is_ours(artifact.metadata):
+            return [] if self._ours or self._ended else self._foreign.artifact_update(update)
+        if self._is_repeated(artifact.metadata):
+            return []
+        match kind_of(artifact.metadata):
+            case "input_required":
+                form = decode_form(artifact)
+                self._forms[form.form_id] = form
+            case "partial_result":
+                self._partial = text_of(artifact.parts)
+            case _:
+                event = decode_artifact(artifact)
+                return [] if event is None else [event]
+        return []
+
+    def _status_update(self, update: TaskStatusUpdateEvent) -> list[Event]:
+        self._anything = True
+        state = update.status.state
+        if not is_ours(update.metadata):
+            # The protocol library ends a task of ours by itself when its server breaks.
+            silent = self._ended or (self._ours and state not in _BROKEN)
+            return [] if silent else self._foreign.status_update(update)
+        if self._is_repeated(update.metadata):
+            return []
+        self._completed = state == TaskState.TASK_STATE_COMPLETED
+        if state not in _TERMINAL:
+            self._ended = False
+        ending = decode_ending(update.status, update.metadata, self._forms, self._partial)
+        self._forms = {}
+        return [] if ending is None else [ending]
+
+    def _task(self, task: Task) -> list[Event]:
+        self._snapshot = task
+        if self._ended or task.status.state not in _TERMINAL or (self._anything and self._ours):
+            return []
+        self._anything = True
+        return self._whole_task(task)
+
+    def _whole_task(self, task: Task) -> list[Event]:
+        return _own_task(task) if _is_own_task(task) else self._foreign.task(task)
+
+    def _is_repeated(self, metadata: Struct) -> bool:
+        self._ours = True
+        value = metadata.fields.get("seq")
+        if value is None:
+            return False
+        seq = int(value.number_value)
+        if seq in self._seen:
+            return True
+        self._seen.add(seq)
+        return False
+
+
+def decode_task(task: Task, agent: str = SUPERVISOR) -> list[Event]:
+    """The events a whole task stands for, each message as one delta and the plan as it last was.
+
+    Of a task that is still being worked on: those so far.
+    """
+    return _own_task(task) if _is_own_task(task) else ForeignStream(agent, 1, OpenCalls()).task(task)
+
+
+def _is_own_task(task: Task) -> bool:
+    marked = [task.metadata, task.status.message.metadata, *(artifact.metadata for artifact in task.artifacts)]
+    return any(map(is_ours, marked))
+
+
+def _own_task(task: Task) -> list[Event]:
+    events: list[Event] = []
+    forms: dict[str, Form] = {}
+    partial: str | None = None
+    for artifact in task.artifacts:
+        match kind_of(artifact.metadata):
+            case "input_required":
+                form = decode_form(artifact)
+                forms[form.form_id] = form
+            case "partial_result":
+                partial = text_of(artifact.parts)
+            case "text_delta" | "message_ended":
+                events += decode_message(artifact)
+            case _:
+                event = decode_artifact(artifact)
+                events += [] if event is None else [event]
+    # A task keeps the message of its status, but not every server keeps the metadata of its updates.
+    marks = task.status.message.metadata
+    if open_forms := marks.fields.get("form_ids"):
+        forms = {form_id: forms[form_id] for form_id in get_value(open_forms) if form_id in forms}
+    ending = decode_ending(task.status, marks if is_ours(marks) else task.metadata, forms, partial)
+    return events if ending is None else [*events, ending]

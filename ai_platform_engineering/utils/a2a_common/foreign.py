@@ -1,0 +1,239 @@
+"""Streams of agents that are not ours, read as events.
+
+Such agents tell their progress in prose and give their answer in one of several places, so the answer is chosen when
+the task ends, never added up: a text that appears twice on the wire is still said once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from a2a.types.a2a_pb2 import (
+    Artifact,
+    Message,
+    Role,
+    Task,
+    TaskArtifactUpdateEvent,
+    TaskState,
+    TaskStatus,
+    TaskStatusUpdateEvent,
+)
+
+from ai_platform_engineering.events import (
+    Canceled,
+    Event,
+    Failed,
+    FinalResult,
+    Form,
+    FormField,
+    InputRequired,
+    MessageEnded,
+    TextDelta,
+    ToolStarted,
+)
+from ai_platform_engineering.utils.a2a_common import labels, progress
+from ai_platform_engineering.utils.a2a_common.forms import is_form_data, read_form
+from ai_platform_engineering.utils.a2a_common.open_calls import OpenCalls, finished
+from ai_platform_engineering.utils.a2a_common.parts import content_of, data_of, text_of
+from ai_platform_engineering.utils.redact import redact
+
+SENTENCE_LENGTH = 300
+
+_ANSWERS = frozenset({"current_result", "complete_result", "final_result"})
+_NOTIFICATIONS = frozenset({"tool_notification_start", "tool_notification_end"})
+_PLANS = frozenset({"execution_plan_update", "execution_plan_status_update"})
+
+
+@dataclass(slots=True)
+class _Writing:
+    """An artifact as far as it has come."""
+
+    name: str
+    text: str
+
+
+class ForeignStream:
+    """One stream of a foreign agent. `turn` counts the messages sent to its task, and keeps made-up ids apart."""
+
+    def __init__(self, agent: str, turn: int, open_calls: OpenCalls) -> None:
+        self._agent = agent
+        self._turn = turn
+        self._open = open_calls
+        self._task_id = ""
+        self._made = 0
+        self._running: list[ToolStarted] = []
+        self._artifacts: dict[str, _Writing] = {}
+        self._forms: dict[str, Form] = {}
+        self._last_status = ""
+        self._message_id: str | None = None
+        self._said = ""
+
+    def artifact_update(self, update: TaskArtifactUpdateEvent) -> list[Event]:
+        self._task_id = update.task_id or self._task_id
+        artifact = update.artifact
+        if artifact.name in _NOTIFICATIONS:
+            return self._progress(text_of(artifact.parts))
+        self._take(artifact, append=update.append)
+        # What is still being written may be shown at once, as long as it only grows.
+        if update.append or artifact.name in _ANSWERS:
+            answer = self._written()
+            if answer.strip() and answer.startswith(self._said):
+                return self._say(answer)
+        return []
+
+    def status_update(self, update: TaskStatusUpdateEvent) -> list[Event]:
+        self._task_id = update.task_id or self._task_id
+        return self._status(update.status)
+
+    def task(self, task: Task) -> list[Event]:
+        """A task that has ended or waits, as a whole: what it holds that did not stream."""
+        self._task_id = task.id or self._task_id
+        events: list[Event] = []
+        if not self._artifacts and not self._last_status:
+            for message in _since_question(task.history):
+                events += self._progress(text_of(message.parts))
+        if not self._written().strip():
+            for artifact in task.artifacts:
+                self._take(artifact, append=False)
+        return [*events, *self._status(task.status)]
+
+    def message(self, message: Message) -> list[Event]:
+        """An agent that answers without a task."""
+        self._task_id = message.task_id or self._task_id or message.message_id
+        self._last_status = content_of(message.parts)
+        return self._answer()
+
+    def fail(self, code: str, sentence: str, reason: str) -> list[Event]:
+        partial = self._written()
+        return [*self._close(False, reason), Failed(code, sentence, partial if partial.strip() else None)]
+
+    def _status(self, status: TaskStatus) -> list[Event]:
+        name = labels.display(self._agent)
+        text = text_of(status.message.parts)
+        sentence = redact(labels.one_line(text, SENTENCE_LENGTH))
+        match status.state:
+            case TaskState.TASK_STATE_COMPLETED:
+                events = [*self._progress(text), *self._answer()]
+            case TaskState.TASK_STATE_INPUT_REQUIRED:
+                events = self._ask(status.message)
+            case TaskState.TASK_STATE_AUTH_REQUIRED:
+                events = self.fail("auth_required", sentence or f"{name} needs you to sign in first.", "not signed in")
+            case TaskState.TASK_STATE_FAILED:
+                events = self.fail("agent", sentence or f"{name} failed without saying why.", "the agent failed")
+            case TaskState.TASK_STATE_REJECTED:
+                events = self.fail("rejected", sentence or f"{name} refused the request.", "the agent refused")
+            case TaskState.TASK_STATE_CANCELED:
+                events = [*self._close(False, "canceled"), Canceled(self._agent)]
+            case _:
+                events = self._progress(text)
+        return events
+
+    def _take(self, artifact: Artifact, *, append: bool) -> None:
+        if is_form_data(data := data_of(artifact.parts)):
+            self._forms[artifact.artifact_id] = self._form(read_form(data))
+            return
+        writing = self._artifacts.setdefault(artifact.artifact_id, _Writing(artifact.name, ""))
+        text = content_of(artifact.parts)
+        writing.name = artifact.name or writing.name
+        writing.text = writing.text + text if append else text
+
+    def _progress(self, text: str) -> list[Event]:
+        """The calls that `text` tells of; the rest of it is the latest status."""
+        events: list[Event] = []
+        lines = text.strip().splitlines()
+        while lines:
+            match progress.read_line(lines[0]):
+                case None if not lines[0].strip():
+                    pass
+                case progress.Started(tool):
+                    events.append(self._start(tool))
+                case progress.Finished() as end if end.certain or self._is_running(end.tool):
+                    events += self._end(end)
+                    if not end.ok:
+                        # What follows a failure is its details.
+                        return events
+                case _:
+                    break
+            del lines[0]
+        if lines:
+            self._last_status = "\n".join(lines) if events else text
+        return events
+
+    def _start(self, tool: str) -> Event:
+        start = ToolStarted(self._agent, tool, self._id("call"))
+        self._running.append(start)
+        self._open.note(start)
+        return start
+
+    def _is_running(self, tool: str) -> bool:
+        return any(start.tool.casefold() == tool.casefold() for start in self._running)
+
+    def _end(self, end: progress.Finished) -> list[Event]:
+        events: list[Event] = [] if self._is_running(end.tool) else [self._start(end.tool)]
+        start = next(start for start in self._running if start.tool.casefold() == end.tool.casefold())
+        self._running.remove(start)
+        reason = None if end.ok or end.reason is None else redact(labels.one_line(end.reason, labels.REASON_LENGTH))
+        self._open.note(ending := finished(start, end.ok, reason))
+        return [*events, ending]
+
+    def _written(self) -> str:
+        """The answer as the artifacts have it: the last of those meant as one, else all there are."""
+        texts = [(writing.name, writing.text) for writing in self._artifacts.values() if writing.text.strip()]
+        answers = [text for name, text in texts if name in _ANSWERS]
+        return answers[-1] if answers else "\n\n".join(text for name, text in texts if name not in _PLANS)
+
+    def _answer(self) -> list[Event]:
+        text = self._written()
+        if not text.strip():
+            text = self._last_status
+        if not text.strip():
+            text = f"{labels.display(self._agent)} completed the task without a text."
+        events = [*self._close(True, None, message=False), *self._say(text)]
+        message_id = self._message_id or ""
+        return [*events, MessageEnded(self._agent, message_id), FinalResult(text, message_id)]
+
+    def _say(self, text: str) -> list[Event]:
+        """Bring what was said to `text`: by going on, or in a new message where it has become another text."""
+        if self._message_id is not None and text.startswith(self._said):
+            rest, self._said = text[len(self._said) :], text
+            return [TextDelta(self._agent, self._message_id, rest)] if rest else []
+        before, self._message_id, self._said = self._message_id, self._id("message"), text
+        ended: list[Event] = [] if before is None else [MessageEnded(self._agent, before)]
+        return [*ended, TextDelta(self._agent, self._message_id, text, supersedes=before)]
+
+    def _ask(self, message: Message) -> list[Event]:
+        forms = list(self._forms.values())
+        if is_form_data(data := data_of(message.parts)):
+            forms = [self._form(read_form(data))]
+        if not forms:
+            text = text_of(message.parts).strip()
+            field = FormField("response", "multiline", "Your reply")
+            forms = [self._form(Form("", "", (field,), text or "It needs more information to go on."))]
+        return [*self._close(True, None), InputRequired(tuple(forms))]
+
+    def _form(self, form: Form) -> Form:
+        return replace(
+            form,
+            form_id=form.form_id or self._id("form"),
+            title=form.title or f"{labels.display(self._agent)} needs your input",
+            agent=self._agent,
+        )
+
+    def _close(self, ok: bool, reason: str | None, *, message: bool = True) -> list[Event]:
+        self._running.clear()
+        ends = self._open.close(ok, reason)
+        if message and self._message_id is not None:
+            ends.append(MessageEnded(self._agent, self._message_id))
+        return ends
+
+    def _id(self, purpose: str) -> str:
+        self._made += 1
+        return f"{self._task_id}:{self._turn}:{purpose}:{self._made}"
+
+
+def _since_question(history: Iterable[Message]) -> list[Message]:
+    messages: list[Message] = []
+    for message in history:
+        messages = [] if message.role == Role.ROLE_USER else [*messages, message]
+    return messages

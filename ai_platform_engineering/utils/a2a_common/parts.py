@@ -1,0 +1,45 @@
+"""What the parts of a message or artifact say."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from a2a.types.a2a_pb2 import Part
+
+from ai_platform_engineering.utils.a2a_common.values import get_value
+
+
+def text_of(parts: Iterable[Part]) -> str:
+    return "".join(part.text for part in parts)
+
+
+def data_of(parts: Iterable[Part]) -> dict[str, Any]:
+    """The first object among the data parts, or nothing."""
+    for part in parts:
+        if part.HasField("data") and isinstance(data := get_value(part.data), dict):
+            return data
+    return {}
+
+
+def content_of(parts: Iterable[Part]) -> str:
+    """Everything the parts hold, as text: data as JSON, a file as its address or name."""
+    parts = list(parts)
+    if all(part.HasField("text") for part in parts):
+        return text_of(parts)
+    return "\n".join(filter(None, map(_content, parts)))
+
+
+def _content(part: Part) -> str:
+    match part.WhichOneof("content"):
+        case "text":
+            return part.text
+        case "data":
+            return json.dumps(get_value(part.data), ensure_ascii=False)
+        case "url":
+            return part.url
+        case "raw":
+            return f"[file: {part.filename or part.media_type or 'unnamed'}]"
+        case _:
+            return ""
