@@ -1,0 +1,213 @@
+"""Argo CD of the simulated company."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, get_args
+
+from fastmcp import FastMCP
+from fastmcp.exceptions import ToolError
+from pydantic import Field
+
+from ai_platform_engineering.sandbox.records import (
+    OWNER,
+    Application,
+    ApplicationProject,
+    Health,
+    Revision,
+    SyncStatus,
+)
+from ai_platform_engineering.sandbox.tools import choice, full_names, new_server, unknown
+from ai_platform_engineering.sandbox.world import Session, World
+from ai_platform_engineering.settings import Settings
+
+ApplicationArgument = Annotated[str, Field(description="Name of the application, for example guestbook.")]
+
+
+def server(settings: Settings) -> FastMCP:
+    """The MCP server over the world of these settings."""
+    argocd = ArgoCd(World.of(settings))
+    return new_server(
+        "argocd",
+        reads=[
+            argocd.version_service__version,
+            argocd.list_applications,
+            argocd.get_application,
+            argocd.get_application_history,
+            argocd.list_projects,
+        ],
+        writes=[argocd.sync_application],
+        destructive=[argocd.rollback_application],
+    )
+
+
+@dataclass(frozen=True)
+class ArgoCd:
+    world: World
+
+    def version_service__version(self) -> dict[str, Any]:
+        """Show the version of the Argo CD server and of the tools it is built with."""
+        with self.world.read() as session:
+            return dict(session.company().argocd_version)
+
+    def list_applications(
+        self,
+        project: Annotated[str | None, Field(description="Only applications of this project.")] = None,
+        health: Annotated[
+            Health | None, choice(*get_args(Health)), Field(description="Only applications with this health.")
+        ] = None,
+        sync_status: Annotated[
+            SyncStatus | None,
+            choice(*get_args(SyncStatus)),
+            Field(description="Only applications with this sync status."),
+        ] = None,
+    ) -> dict[str, Any]:
+        """List applications with their health and sync status."""
+        with self.world.read() as session:
+            if project is not None:
+                project = _project(session, project).name
+            applications = [
+                _summary(application)
+                for application in session.all(Application)
+                if project in (None, application.project)
+                and health in (None, application.health)
+                and sync_status in (None, application.sync_status)
+            ]
+        return {"total": len(applications), "applications": applications}
+
+    def get_application(self, application: ApplicationArgument) -> dict[str, Any]:
+        """Show one application: status, health, sync status, image, revision and what is related to it."""
+        with self.world.read() as session:
+            found = _application(session, application)
+        details = {
+            **_summary(found),
+            "problem": found.running.problem,
+            "namespace": found.namespace,
+            "source": f"{OWNER}/gitops, {found.path}",
+            "live_revision": _revision(found.running),
+            "target_revision": _revision(found.target) if found.sync_status == "OutOfSync" else None,
+            "last_deployed": found.history[-1].deployed_at,
+            "url": found.url,
+            "related": found.related.listed() or None,
+        }
+        return {key: value for key, value in details.items() if value is not None}
+
+    def get_application_history(self, application: ApplicationArgument) -> dict[str, Any]:
+        """List the deployments of an application, the latest first."""
+        with self.world.read() as session:
+            found = _application(session, application)
+            names = full_names(session)
+        images = {revision.revision: revision.image for revision in found.revisions}
+        deployments = [
+            {
+                "id": deployment.id,
+                "revision": deployment.revision,
+                "image": images[deployment.revision],
+                "deployed_at": deployment.deployed_at,
+                "initiated_by": names[deployment.initiated_by],
+            }
+            for deployment in reversed(found.history)
+        ]
+        return {"application": found.name, "deployments": deployments}
+
+    def list_projects(self) -> dict[str, Any]:
+        """List the Argo CD projects and how many applications each has."""
+        with self.world.read() as session:
+            applications = session.all(Application)
+            projects = session.all(ApplicationProject)
+        return {
+            "total": len(projects),
+            "projects": [
+                {
+                    "name": project.name,
+                    "description": project.description,
+                    "applications": sum(application.project == project.name for application in applications),
+                }
+                for project in projects
+            ],
+        }
+
+    def sync_application(self, application: ApplicationArgument) -> dict[str, Any]:
+        """Sync an application: deploy what Git asks for."""
+        with self.world.write() as session:
+            found = _application(session, application)
+            if found.sync_status == "Synced":
+                return {"message": f"{found.name} is in sync already; nothing was deployed.", **_outcome(found)}
+            company = session.company()
+            found = found.deployed(found.target.revision, session.tick(), company.me)
+            session.put(found)
+        return {"message": f"Synced {found.name}.", **_outcome(found)}
+
+    def rollback_application(
+        self,
+        application: ApplicationArgument,
+        revision: Annotated[
+            str | None,
+            Field(
+                description="Revision or deployment id to go back to; the deployment before the live one if left out."
+            ),
+        ] = None,
+    ) -> dict[str, Any]:
+        """Roll an application back to an earlier deployment. It is then out of sync until the next sync."""
+        with self.world.write() as session:
+            found = _application(session, application)
+            target = _earlier_revision(found, revision)
+            company = session.company()
+            found = found.deployed(target, session.tick(), company.me)
+            session.put(found)
+        return {"message": f"Rolled {found.name} back to revision {target}.", **_outcome(found)}
+
+
+def _application(session: Session, name: str) -> Application:
+    found = session.find(Application, name.strip())
+    if found is None:
+        raise unknown("application", name, (application.name for application in session.all(Application)))
+    return found
+
+
+def _project(session: Session, name: str) -> ApplicationProject:
+    found = session.find(ApplicationProject, name.strip())
+    if found is None:
+        raise unknown("project", name, (project.name for project in session.all(ApplicationProject)))
+    return found
+
+
+def _earlier_revision(application: Application, wanted: str | None) -> str:
+    deployed = {deployment.revision for deployment in application.history}
+    by_id = {str(deployment.id): deployment.revision for deployment in application.history}
+    if wanted is not None:
+        revision = by_id.get(wanted, wanted)
+        if revision not in deployed:
+            raise unknown(f"deployed revision of {application.name}", wanted, sorted(deployed))
+        return revision
+    for deployment in reversed(application.history):
+        if deployment.revision != application.live:
+            return deployment.revision
+    raise ToolError(f"{application.name} has no earlier deployment to go back to.")
+
+
+def _summary(application: Application) -> dict[str, Any]:
+    return {
+        "name": application.name,
+        "project": application.project,
+        "health": application.health,
+        "sync_status": application.sync_status,
+        "image": application.running.image,
+    }
+
+
+def _outcome(application: Application) -> dict[str, Any]:
+    outcome = {
+        "application": application.name,
+        "sync_status": application.sync_status,
+        "health": application.health,
+        "image": application.running.image,
+        "revision": application.live,
+    }
+    if application.running.problem:
+        outcome["problem"] = application.running.problem
+    return outcome
+
+
+def _revision(revision: Revision) -> dict[str, Any]:
+    return revision.model_dump(exclude={"problem"}, exclude_none=True)

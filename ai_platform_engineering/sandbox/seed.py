@@ -1,0 +1,52 @@
+"""The company on its first morning, read from `seed.yaml`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import Any
+
+import yaml
+
+from ai_platform_engineering.sandbox.records import (
+    Application,
+    ApplicationProject,
+    Company,
+    GithubIssue,
+    Incident,
+    Person,
+    PullRequest,
+    Record,
+    Repository,
+    Schedule,
+    Service,
+    Ticket,
+    TicketProject,
+)
+
+# The loader in C is ten times as fast; not every build of PyYAML has it.
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+_SECTIONS: Mapping[str, type[Record]] = {
+    "people": Person,
+    "application_projects": ApplicationProject,
+    "applications": Application,
+    "ticket_projects": TicketProject,
+    "tickets": Ticket,
+    "repositories": Repository,
+    "github_issues": GithubIssue,
+    "pull_requests": PullRequest,
+    "services": Service,
+    "schedules": Schedule,
+    "incidents": Incident,
+}
+
+
+def seed_records() -> list[Record]:
+    """Every record of the company as it is before anyone changes it."""
+    text = files(__package__).joinpath("seed.yaml").read_text(encoding="utf-8")
+    content = yaml.load(text, Loader=_LOADER)  # noqa: S506 - a safe loader either way
+    records: list[Record] = [Company.model_validate(content["company"])]
+    for section, kind in _SECTIONS.items():
+        records += (kind.model_validate(entry) for entry in content[section])
+    return records

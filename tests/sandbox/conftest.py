@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastmcp import Client
+
+from ai_platform_engineering.sandbox.world import World
+from ai_platform_engineering.settings import Settings, load_settings
+
+Call = Callable[..., Awaitable[Any]]
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return load_settings({"DATA_DIR": str(tmp_path / "data")}, env_file=None)
+
+
+@pytest.fixture
+def world(settings: Settings) -> World:
+    return World.of(settings)
+
+
+@pytest.fixture
+def call(settings: Settings) -> Call:
+    """Calls a sandbox tool as an MCP client does: `await call("jira", "get_issue", issue_key="SHOP-118")`."""
+
+    async def _call(product: str, tool: str, **arguments: Any) -> Any:
+        server = import_module(f"ai_platform_engineering.sandbox.{product}").server(settings)
+        async with Client(server) as client:
+            return (await client.call_tool(tool, arguments)).structured_content
+
+    return _call
