@@ -1,0 +1,122 @@
+"""The answer: never empty, once, and the same in the stream and in the final result."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from langchain.agents import create_agent
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+from pydantic import BaseModel
+
+from ai_platform_engineering.events import Failed, FinalResult, TextDelta
+from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
+from ai_platform_engineering.utils.llm.scripted import Cue, ScriptedChatModel, Turn
+from ai_platform_engineering.utils.runs.answers import gathered_text, structured_text
+from tests.invariants import check
+from tests.runs.graphs import agent, events_of
+
+
+class ResponseFormat(BaseModel):
+    content: str
+    is_task_complete: bool = True
+
+
+class Findings(BaseModel):
+    version: str
+    healthy: bool
+
+
+class NotStreaming(ScriptedChatModel):
+    """A model that can only give its whole message at once."""
+
+    disable_streaming: bool = True
+
+
+@pytest.mark.parametrize("model_class", [ScriptedChatModel, NotStreaming])
+async def test_the_answer_is_streamed_once_and_is_the_final_result(model_class: type[ScriptedChatModel]) -> None:
+    events = await events_of(agent("supervisor", model_class(part=[Turn("All is well.")])))
+    ending = check(events)
+    assert isinstance(ending, FinalResult)
+    assert ending.text == "All is well."
+    assert "".join(event.text for event in events if isinstance(event, TextDelta)) == "All is well."
+
+
+@pytest.mark.parametrize(
+    ("response_format", "arguments", "answer"),
+    [
+        (ResponseFormat, {"content": "Argo CD is v2.14.9."}, "Argo CD is v2.14.9."),
+        (Findings, {"version": "v2.14.9", "healthy": True}, '{"version": "v2.14.9", "healthy": true}'),
+    ],
+)
+async def test_a_structured_answer_is_sent_as_one_piece_and_as_the_final_result(
+    response_format: type[BaseModel], arguments: dict[str, Any], answer: str
+) -> None:
+    model = ScriptedChatModel(part=[Turn("", [(response_format.__name__, arguments)])])
+    graph = create_agent(model, [], response_format=response_format, context_schema=RequestContext, name="supervisor")
+    events = await events_of(graph)
+    ending = check(events)
+    assert isinstance(ending, FinalResult)
+    assert ending.text == answer
+    assert [event.text for event in events if isinstance(event, TextDelta)] == [answer]
+
+
+async def test_a_model_that_writes_nothing_is_asked_once_more() -> None:
+    def part(cue: Cue) -> Turn:
+        return Turn("Here it is.") if cue.question.startswith("You have not written anything") else Turn("")
+
+    ending = check(await events_of(agent("supervisor", ScriptedChatModel(part=part))))
+    assert isinstance(ending, FinalResult)
+    assert ending.text == "Here it is."
+
+
+async def test_a_model_that_never_writes_still_gives_an_answer() -> None:
+    ending = check(await events_of(agent("supervisor", ScriptedChatModel(part=[Turn("")]))))
+    assert isinstance(ending, FinalResult)
+    assert "wrote no answer" in ending.text
+
+
+async def test_a_foreign_graph_that_ends_without_an_answer_fails_plainly() -> None:
+    graph = create_agent(ScriptedChatModel(part=[Turn("")]), [], context_schema=RequestContext, name="supervisor")
+    ending = check(await events_of(graph))
+    assert isinstance(ending, Failed)
+    assert ending.code == "empty_answer"
+
+
+async def test_only_the_text_of_content_blocks_is_shown() -> None:
+    class Blocks(ScriptedChatModel):
+        disable_streaming: bool = True
+
+        def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
+            content: list[str | dict[str, Any]] = [
+                {"type": "reasoning", "reasoning": "secret thoughts"},
+                {"type": "text", "text": "Seen "},
+                {"type": "text", "text": "by people."},
+            ]
+            return ChatResult(generations=[ChatGeneration(message=AIMessage(content=content))])
+
+    events = await events_of(agent("supervisor", Blocks(part=[])))
+    ending = check(events)
+    assert isinstance(ending, FinalResult)
+    assert ending.text == "Seen by people."
+    assert "secret thoughts" not in repr(events)
+
+
+def test_structured_text_prefers_the_words() -> None:
+    assert structured_text({"answer": "yes", "score": 1}) == "yes"
+    assert structured_text({"content": " ", "score": 1}) == '{"content": " ", "score": 1}'
+    assert structured_text("plain") == "plain"
+    assert structured_text(["a", 1]) == '["a", 1]'
+
+
+def test_gathered_text_is_of_the_last_request_without_failures_and_repeats() -> None:
+    messages = [
+        HumanMessage("first"),
+        ToolMessage("old", tool_call_id="1"),
+        HumanMessage("second"),
+        ToolMessage("new", tool_call_id="2"),
+        ToolMessage("new", tool_call_id="3"),
+        ToolMessage("broken", tool_call_id="4", status="error"),
+    ]
+    assert gathered_text(messages) == "new"

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ai_platform_engineering.events import AgentFinished, AgentStarted, ToolFinished, ToolStarted
+from ai_platform_engineering.utils.runs.ledger import Call, CallLedger
+
+
+def test_a_start_is_announced_once() -> None:
+    ledger = CallLedger()
+    call = Call("c1", "argocd")
+    assert [*ledger.start(call)] == [AgentStarted("argocd", "c1")]
+    assert [*ledger.start(call)] == []
+    assert [*ledger.finish("c1", True)] == [AgentFinished("argocd", "c1", True)]
+    assert [*ledger.start(call)] == [], "a resume repeats the starts of finished calls"
+    assert [*ledger.finish("c1", True)] == []
+
+
+def test_an_agent_that_ends_ends_what_it_has_open_first() -> None:
+    ledger = CallLedger()
+    started = [*ledger.start(Call("a", "jira")), *ledger.start(Call("t", "jira", "search", "a", "step-1"))]
+    assert started == [AgentStarted("jira", "a"), ToolStarted("jira", "search", "t", "a", "step-1")]
+    assert [*ledger.finish("a", False, "no connection")] == [
+        ToolFinished("jira", "search", "t", False, "no connection", "a", "step-1"),
+        AgentFinished("jira", "a", False, "no connection"),
+    ]
+
+
+def test_success_has_no_reason() -> None:
+    ledger = CallLedger()
+    [*ledger.start(Call("t", "jira", "search"))]
+    [finished] = ledger.finish("t", True, "ignored")
+    assert finished.reason is None
+
+
+@given(st.lists(st.tuples(st.sampled_from("abcdef"), st.sampled_from(["start", "finish"])), max_size=40))
+def test_whatever_is_told_every_start_has_one_end(told: list[tuple[str, str]]) -> None:
+    ledger = CallLedger()
+    events: list[object] = []
+    for call_id, what in told:
+        parent = "a" if call_id != "a" and ledger.get("a") else None
+        if what == "start":
+            events += ledger.start(Call(call_id, "x", None if call_id == "a" else "tool", parent))
+        else:
+            events += ledger.finish(call_id, True)
+    events += ledger.close("stopped")
+    starts = [event.call_id for event in events if isinstance(event, AgentStarted | ToolStarted)]
+    ends = [event.call_id for event in events if isinstance(event, AgentFinished | ToolFinished)]
+    assert sorted(starts) == sorted(ends)
+    assert len(set(starts)) == len(starts)
+
+
+def test_an_unknown_call_is_an_error_to_look_up() -> None:
+    with pytest.raises(KeyError):
+        CallLedger()["nothing"]

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+from ai_platform_engineering.utils.runs.plan import Plan
+
+TODOS = [
+    {"content": "Search tickets", "agent": "Jira", "status": "pending"},
+    {"content": "Search issues", "agent": "github", "status": "pending"},
+    {"content": "Compare", "agent": None, "status": "pending"},
+]
+
+
+def statuses(plan: Plan) -> list[str]:
+    return [step.status for step in plan.steps]
+
+
+def test_ids_stay_while_the_plan_changes_around_them() -> None:
+    plan = Plan().rewritten("Compare", TODOS)
+    assert [step.id for step in plan.steps] == ["step-1", "step-2", "step-3"]
+    again = plan.rewritten("Compare", [TODOS[2], {"content": "Look at incidents", "agent": "pagerduty"}, TODOS[0]])
+    assert [(step.id, step.order) for step in again.steps] == [("step-3", 0), ("step-4", 1), ("step-1", 2)]
+
+
+def test_two_steps_with_the_same_words_are_two_steps() -> None:
+    plan = Plan().rewritten("", [TODOS[0], TODOS[0]])
+    assert len({step.id for step in plan.steps}) == 2
+
+
+def test_a_step_follows_its_delegation() -> None:
+    plan = Plan().rewritten("", TODOS)
+    step = plan.step_for("jira")
+    assert step is not None
+    plan = plan.delegation_started(step.id)
+    assert statuses(plan) == ["in_progress", "pending", "pending"]
+    plan = plan.delegation_finished(step.id, "jira", True)
+    assert statuses(plan) == ["completed", "pending", "pending"]
+    assert statuses(plan.answered()) == ["completed", "pending", "completed"], "github never ran"
+
+
+def test_a_failed_step_is_failed_whatever_the_model_says() -> None:
+    plan = Plan().rewritten("", TODOS).delegation_started("step-1").delegation_finished("step-1", "jira", False)
+    claimed = [{**todo, "status": "completed"} for todo in TODOS]
+    assert statuses(plan.rewritten("", claimed)) == ["failed", "pending", "completed"]
+
+
+def test_an_agents_step_is_not_done_because_the_model_says_so() -> None:
+    claimed = [{**TODOS[0], "status": "completed"}]
+    assert statuses(Plan().rewritten("", claimed)) == ["pending"]
+
+
+def test_one_delegation_may_serve_two_steps_of_its_agent() -> None:
+    todos = [TODOS[0], {"content": "Read the first", "agent": "jira"}]
+    plan = Plan().rewritten("", todos).delegation_started("step-1").delegation_finished("step-1", "jira", True)
+    claimed = [{**todo, "status": "completed"} for todo in todos]
+    assert statuses(plan.rewritten("", claimed)) == ["completed", "completed"]
+
+
+def test_parallel_delegations_of_one_agent_take_different_steps() -> None:
+    plan = Plan().rewritten("", [{"content": "a", "agent": "jira"}, {"content": "b", "agent": "jira"}])
+    first = plan.step_for("jira")
+    assert first is not None
+    second = plan.delegation_started(first.id).step_for("jira")
+    assert second is not None
+    assert second.id != first.id
