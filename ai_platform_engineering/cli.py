@@ -124,8 +124,10 @@ def _serve(options: argparse.Namespace, settings: Settings) -> int:
     sandbox_on = sandbox_is_on(settings, known_manifests(settings))
     settings, listener = _listen(options, settings)
     from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
+    from ai_platform_engineering.utils.model_label import model_label
 
-    return _run(create_app(settings), listener, _ready_line("Platform Engineer", settings, sandbox_on))
+    line = _ready_line("Platform Engineer", settings, model_label(settings), sandbox_on)
+    return _run(create_app(settings), listener, line)
 
 
 def _agent(options: argparse.Namespace, settings: Settings) -> int:
@@ -136,9 +138,11 @@ def _agent(options: argparse.Namespace, settings: Settings) -> int:
     entry = standalone(options.name, manifests, settings, sandbox_is_on(settings, manifests))
     settings, listener = _listen(options, settings)
     from ai_platform_engineering.multi_agents.agent_app import create_agent_app
+    from ai_platform_engineering.utils.model_label import model_label
 
-    app = create_agent_app(settings, entry.name)
-    return _run(app, listener, _ready_line(f"Agent {entry.name}", settings, entry.sandboxed))
+    model = model_label(settings, entry.name, manifests[entry.name].model)
+    line = _ready_line(f"Agent {entry.name}", settings, model, entry.sandboxed)
+    return _run(create_agent_app(settings, entry.name), listener, line)
 
 
 def _listen(options: argparse.Namespace, settings: Settings) -> tuple[Settings, socket]:
@@ -156,10 +160,7 @@ def _run(app: ASGIApp, listener: socket, ready_line: str) -> int:
     return run(app, listener, lambda: print(ready_line, flush=True))
 
 
-def _ready_line(who: str, settings: Settings, sandbox_on: bool) -> str:
-    from ai_platform_engineering.utils.llm import is_offline
-
-    model = "offline" if is_offline(settings) else settings.llm_provider
+def _ready_line(who: str, settings: Settings, model: str, sandbox_on: bool) -> str:
     return f"{who} is ready at {settings.public_url} (model: {model}, sandbox: {'on' if sandbox_on else 'off'})"
 
 

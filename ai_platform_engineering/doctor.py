@@ -1,0 +1,216 @@
+"""The doctor: looks at every agent the way the supervisor would use it, and says what it found.
+
+Agents of this process get their MCP servers started and stopped again; remote ones are asked for card and tools.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from ai_platform_engineering.multi_agents.agent_registry import AgentEntry, AgentRegistry
+from ai_platform_engineering.multi_agents.connectivity import Reachability, probe_all, remote_tools
+from ai_platform_engineering.multi_agents.placement import Where
+from ai_platform_engineering.settings import Settings, SettingsError
+from ai_platform_engineering.utils.llm import is_offline
+from ai_platform_engineering.utils.mcp import McpServers
+from ai_platform_engineering.utils.model_label import model_label
+from ai_platform_engineering.utils.redact import redact
+from ai_platform_engineering.version import product_version
+
+if TYPE_CHECKING:
+    from typing import TextIO
+
+_NO_TOOLS = "it has no tools"
+
+
+@dataclass(frozen=True)
+class AgentReport:
+    """One agent. `reachable` is `None` where there is nothing to reach: in this process, or switched off."""
+
+    name: str
+    enabled: bool
+    where: Where
+    why: str
+    address: str | None = None
+    reachable: bool | None = None
+    tools: tuple[str, ...] = ()
+    problem: str | None = None
+
+    @property
+    def usable(self) -> bool:
+        """An agent with some of its tools can be used, whatever keeps the others away."""
+        return self.problem is None or bool(self.tools)
+
+
+@dataclass(frozen=True)
+class Report:
+    """All agents, and the facts that explain them. `model` is `None` where no model can be made: `problems` say why."""
+
+    version: str
+    model: str | None
+    offline: bool
+    sandbox: bool
+    data_dir: str
+    problems: tuple[str, ...]
+    agents: tuple[AgentReport, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is a model and every enabled agent can be used."""
+        return self.model is not None and all(agent.usable for agent in self.agents if agent.enabled)
+
+
+async def diagnose(settings: Settings) -> Report:
+    """Look at every known agent; takes as long as the slowest deadline in the settings, whatever the agents do."""
+    registry = AgentRegistry.load(settings)
+    local, remote = await asyncio.gather(
+        _examine_local(settings, registry.local()), _examine_remote(settings, registry.remote())
+    )
+    examined = {**local, **remote}
+    model, problems = _model(settings)
+    return Report(
+        version=product_version(),
+        model=model,
+        offline=is_offline(settings),
+        sandbox=registry.sandbox_on,
+        data_dir=str(settings.data_dir),
+        problems=(*problems, *registry.problems),
+        agents=tuple(
+            examined.get(entry.name) or AgentReport(entry.name, entry.enabled, entry.where, entry.why)
+            for entry in registry.entries
+        ),
+    )
+
+
+def to_json(report: Report) -> str:
+    return json.dumps({"ok": report.ok, **asdict(report)}, indent=2, ensure_ascii=False)
+
+
+def show(report: Report, file: TextIO | None = None, width: int | None = None) -> None:
+    """Print the report: a table on a terminal, plain lines elsewhere."""
+    file = file or sys.stdout
+    console = Console(file=file, width=width, highlight=False)
+    if console.is_terminal:
+        for line in _facts(report):
+            console.print(escape(line))
+        console.print(_table(report))
+        for problem in report.problems:
+            console.print(f"[yellow]{escape(problem)}[/]")
+        console.print(f"[{'green' if report.ok else 'red'}]{escape(_verdict(report))}[/]")
+    else:
+        file.write("\n".join([*_facts(report), "", *_plain_rows(report), "", *report.problems, _verdict(report), ""]))
+
+
+async def _examine_local(settings: Settings, entries: Sequence[AgentEntry]) -> dict[str, AgentReport]:
+    servers = McpServers(settings)
+    try:
+        await servers.start({entry.name: entry.servers() for entry in entries}, deadline=settings.mcp_start_timeout)
+        return {
+            entry.name: AgentReport(
+                entry.name,
+                entry.enabled,
+                entry.where,
+                entry.why,
+                tools=tuple(tool.name for tool in servers.tools(entry.name)),
+                problem=servers.problem(entry.name),
+            )
+            for entry in entries
+        }
+    finally:
+        await servers.aclose()
+
+
+async def _examine_remote(settings: Settings, entries: Sequence[AgentEntry]) -> dict[str, AgentReport]:
+    key = settings.a2a_auth_shared_key
+    token = key.get_secret_value() if key else None
+    found = await probe_all(entries, settings.agent_connectivity_timeout, token)
+    reached = [entry for entry in entries if found[entry.name].ok]
+    listed = await asyncio.gather(
+        *(remote_tools(entry, timeout=settings.agent_connect_timeout, auth_token=token) for entry in reached)
+    )
+    tools = {entry.name: names for entry, names in zip(reached, listed, strict=True)}
+    return {entry.name: _remote_report(entry, found[entry.name], tools) for entry in entries}
+
+
+def _remote_report(entry: AgentEntry, found: Reachability, tools: Mapping[str, tuple[str, ...] | None]) -> AgentReport:
+    listed = tools.get(entry.name)
+    return AgentReport(
+        entry.name,
+        entry.enabled,
+        entry.where,
+        entry.why,
+        address=redact(entry.address or ""),
+        reachable=found.ok,
+        tools=found.skills if listed is None else listed,
+        problem=found.reason or (_NO_TOOLS if listed == () else None),
+    )
+
+
+def _model(settings: Settings) -> tuple[str | None, tuple[str, ...]]:
+    try:
+        return model_label(settings), ()
+    except SettingsError as error:
+        return None, error.problems
+
+
+def _facts(report: Report) -> list[str]:
+    return [
+        f"Version  {report.version}",
+        f"Model    {report.model or 'none'}",
+        f"Sandbox  {'on' if report.sandbox else 'off'} ({report.data_dir})",
+    ]
+
+
+def _verdict(report: Report) -> str:
+    if report.model is None:
+        return "Not usable: the model."
+    unusable = [agent.name for agent in report.agents if agent.enabled and not agent.usable]
+    if unusable:
+        return f"Not usable: {', '.join(unusable)}."
+    count = sum(agent.enabled for agent in report.agents)
+    return f"All {count} enabled agents can be used."
+
+
+def _cells(agent: AgentReport) -> tuple[str, str, str, str, str, str]:
+    reachable = {True: "yes", False: "no", None: "-"}[agent.reachable]
+    lines = [agent.why, f"at {agent.address}" if agent.address else "", agent.problem or ""]
+    return (
+        agent.name,
+        "yes" if agent.enabled else "no",
+        agent.where if agent.enabled else "-",
+        reachable,
+        str(len(agent.tools)) if agent.enabled else "-",
+        "\n".join(line for line in lines if line),
+    )
+
+
+_HEADINGS = ("Agent", "Enabled", "Where", "Reachable", "Tools", "Why")
+
+
+def _table(report: Report) -> Table:
+    table = Table(pad_edge=False, show_lines=False)
+    for heading in _HEADINGS[:-1]:
+        table.add_column(heading, no_wrap=heading != "Agent", overflow="fold")
+    table.add_column(_HEADINGS[-1], ratio=1, overflow="fold")
+    for agent in report.agents:
+        style = "dim" if not agent.enabled else "" if agent.usable else "red"
+        table.add_row(*(escape(cell) for cell in _cells(agent)), style=style)
+    return table
+
+
+def _plain_rows(report: Report) -> list[str]:
+    rows = [_HEADINGS, *(_cells(agent) for agent in report.agents)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADINGS) - 1)]
+    return [
+        "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[-1].replace("\n", "; ")])
+        for row in rows
+    ]
