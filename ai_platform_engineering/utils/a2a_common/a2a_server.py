@@ -8,9 +8,19 @@ from typing import Any
 
 import httpx
 from a2a.server.agent_execution import AgentExecutor
-from a2a.server.routes import create_agent_card_routes, create_jsonrpc_routes, create_rest_routes
-from a2a.server.tasks import BasePushNotificationSender, InMemoryPushNotificationConfigStore
-from a2a.types.a2a_pb2 import AgentCapabilities, AgentCard, AgentExtension, AgentInterface, AgentSkill
+from a2a.server.routes import create_agent_card_routes
+from a2a.server.tasks import BasePushNotificationSender
+from a2a.types.a2a_pb2 import (
+    AgentCapabilities,
+    AgentCard,
+    AgentExtension,
+    AgentInterface,
+    AgentSkill,
+    HTTPAuthSecurityScheme,
+    SecurityRequirement,
+    SecurityScheme,
+    StringList,
+)
 from a2a.utils.push_url_validator import validate_push_notification_url
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -18,16 +28,28 @@ from starlette.routing import BaseRoute, Route
 
 from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.utils.a2a_common.auth import CARD_PATHS
 from ai_platform_engineering.utils.a2a_common.event_log import EventLog
+from ai_platform_engineering.utils.a2a_common.jsonrpc import JsonRpc
+from ai_platform_engineering.utils.a2a_common.push import BackgroundSender, PushConfigs
 from ai_platform_engineering.utils.a2a_common.request_handler import LogRequestHandler
+from ai_platform_engineering.utils.a2a_common.rest import rest_routes
 
 RESUME_EXTENSION = "urn:ai-platform-engineering:a2a:resume:v1"
-CARD_PATHS = ("/.well-known/agent-card.json", "/.well-known/agent.json")
+"""Named in the card: a subscription with the header Last-Event-ID."""
 
 
-def agent_card(*, name: str, description: str, url: str, version: str, skills: Iterable[AgentSkill] = ()) -> AgentCard:
+def agent_card(
+    *,
+    name: str,
+    description: str,
+    url: str,
+    version: str,
+    skills: Iterable[AgentSkill] = (),
+    needs_key: bool = False,
+) -> AgentCard:
     """The card of a server at `url`: both protocols, JSON-RPC and REST, streams that can be resumed."""
-    return AgentCard(
+    card = AgentCard(
         name=name,
         description=description,
         version=version,
@@ -53,14 +75,20 @@ def agent_card(*, name: str, description: str, url: str, version: str, skills: I
         default_output_modes=["text/plain", "application/json"],
         skills=skills,
     )
+    if needs_key:
+        bearer = HTTPAuthSecurityScheme(scheme="bearer", description="The key that the server's operator gave out.")
+        card.security_schemes["key"].CopyFrom(SecurityScheme(http_auth_security_scheme=bearer))
+        card.security_requirements.append(SecurityRequirement(schemes={"key": StringList()}))
+    return card
 
 
 def request_handler(
     executor: AgentExecutor, log: EventLog, card: AgentCard, settings: Settings, *, agent: str = SUPERVISOR
 ) -> LogRequestHandler:
     """A handler with push notifications; `aclose()` it when the server stops."""
-    configs = InMemoryPushNotificationConfigStore()
+    configs = PushConfigs(log)
     validator = None if settings.push_allow_private else validate_push_notification_url
+    client = httpx.AsyncClient(timeout=10)
     return LogRequestHandler(
         executor,
         log,
@@ -68,7 +96,7 @@ def request_handler(
         agent=agent,
         interrupted_task_timeout=settings.interrupted_task_timeout,
         push_config_store=configs,
-        push_sender=BasePushNotificationSender(httpx.AsyncClient(timeout=10), configs, push_url_validator=validator),
+        push_sender=BackgroundSender(BasePushNotificationSender(client, configs, push_url_validator=validator), client),
         push_url_validator=validator,
     )
 
@@ -76,8 +104,8 @@ def request_handler(
 def a2a_routes(handler: LogRequestHandler, card: AgentCard, settings: Settings) -> list[BaseRoute]:
     """JSON-RPC at "/", REST beside it, and the agent card."""
     return [
-        *create_jsonrpc_routes(handler, "/", enable_v0_3_compat=True),
-        *create_rest_routes(handler, enable_v0_3_compat=True),
+        Route("/", JsonRpc(handler, settings.max_request_bytes).handle, methods=["POST"]),
+        *rest_routes(handler, settings.max_request_bytes),
         *(route for path in CARD_PATHS for route in create_agent_card_routes(card, card_url=path)),
     ]
 

@@ -17,12 +17,11 @@ from a2a.server.events import Event, EventQueue
 from a2a.server.events.event_queue import QueueShutDown  # type: ignore[attr-defined]  # raised, but not exported
 from a2a.server.request_handlers import DefaultRequestHandlerV2
 from a2a.server.request_handlers.request_handler import validate_request_params
-from a2a.server.tasks import PushNotificationConfigStore, PushNotificationSender
+from a2a.server.tasks import PushNotificationConfigStore
 from a2a.types.a2a_pb2 import (
     AgentCard,
     CancelTaskRequest,
     Message,
-    Role,
     SendMessageRequest,
     SubscribeToTaskRequest,
     Task,
@@ -39,6 +38,7 @@ from a2a.utils.task import apply_history_length, validate_history_length
 
 from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.utils.a2a_common.event_log import Entry, EventLog, Snapshot
+from ai_platform_engineering.utils.a2a_common.push import BackgroundSender
 from ai_platform_engineering.utils.a2a_common.task_fold import TERMINAL_STATES, ends_task, parks_task
 from ai_platform_engineering.utils.a2a_common.task_store import BROKEN_OFF, LogTaskStore
 from ai_platform_engineering.utils.a2a_common.wire import StreamState, encode
@@ -76,7 +76,7 @@ class LogRequestHandler(DefaultRequestHandlerV2):
         agent: str = SUPERVISOR,
         interrupted_task_timeout: float | None = None,
         push_config_store: PushNotificationConfigStore | None = None,
-        push_sender: PushNotificationSender | None = None,
+        push_sender: BackgroundSender | None = None,
         push_url_validator: Callable[[str], Awaitable[bool]] | None = None,
     ) -> None:
         super().__init__(
@@ -89,6 +89,12 @@ class LogRequestHandler(DefaultRequestHandlerV2):
             interrupted_task_timeout=interrupted_task_timeout,
         )
         self.log = log
+        self._pushes = push_sender
+
+    async def aclose(self) -> None:
+        await super().aclose()
+        if self._pushes is not None:
+            await self._pushes.aclose()
 
     @validate_request_params
     async def on_message_send(self, params: SendMessageRequest, context: ServerCallContext) -> Task | Message:
@@ -169,12 +175,14 @@ class LogRequestHandler(DefaultRequestHandlerV2):
         request = await self._request_context_builder.build(
             params=params, task_id=message.task_id or None, context_id=message.context_id or None, context=context
         )
-        push = params.configuration.HasField("task_push_notification_config") and self._push_config_store
-        if push:
-            await self._reject_unsafe_push_url(params.configuration.task_push_notification_config.url)
-            await push.set_info(message.task_id, params.configuration.task_push_notification_config, context)
+        push = None
+        if params.configuration.HasField("task_push_notification_config"):
+            push = params.configuration.task_push_notification_config
+            await self._reject_unsafe_push_url(push.url)
         if known is None:
             await self.log.create(_submitted(message))
+        if push is not None and self._push_config_store is not None:
+            await self._push_config_store.set_info(message.task_id, push, context)
         active = await self._active_task_registry.get_or_create(
             message.task_id,
             call_context=context,
@@ -210,8 +218,6 @@ class LogRequestHandler(DefaultRequestHandlerV2):
 
 def check_message(message: Message) -> None:
     """What the protocol's schema leaves open and a run cannot do without."""
-    if message.role != Role.ROLE_USER:
-        raise InvalidParamsError(message="message.role: must be the user's.")
     for place, part in enumerate(message.parts):
         if part.WhichOneof("content") is None:
             raise InvalidParamsError(message=f"message.parts[{place}]: needs one of text, data, raw or url.")
