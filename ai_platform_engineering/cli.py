@@ -59,7 +59,7 @@ def build_parser() -> argparse.ArgumentParser:
         "Without a command it serves.",
         epilog="Settings are environment variables or lines of a file named .env; see docs/configuration.md.",
     )
-    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
+    parser.add_argument("--version", action=_Version, nargs=0, dest=argparse.SUPPRESS, help="show the version and exit")
     # The same two options before a command and after it; SUPPRESS keeps a command's default from hiding the first.
     _add_listen_options(parser)
     parser.set_defaults(run=_serve)
@@ -101,7 +101,8 @@ class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: object, **__: object) -> None:
         from ai_platform_engineering.version import product_version
 
-        parser.exit(message=f"{parser.prog} {product_version()}\n")
+        print(f"{parser.prog} {product_version()}")
+        parser.exit()
 
 
 def _port(text: str) -> int:
@@ -196,6 +197,8 @@ def _sandbox_reset(_options: argparse.Namespace, settings: Settings) -> int:
         reset_world(path)
     except WorldError as error:
         return _refuse(error)
+    except OSError as error:
+        return _refuse(f"{path} cannot be written: {error.strerror}. Choose another directory with DATA_DIR.")
     print(f"The sandbox was reset: {path}")
     return 0
 
@@ -207,7 +210,7 @@ def _sandbox_path(_options: argparse.Namespace, settings: Settings) -> int:
     return 0
 
 
-def _refuse(error: Exception) -> int:
+def _refuse(error: Exception | str) -> int:
     print(f"platform-engineer: {error}", file=sys.stderr)
     return EXIT_MISCONFIGURED
 

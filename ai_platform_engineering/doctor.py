@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -99,15 +100,16 @@ def show(report: Report, file: TextIO | None = None, width: int | None = None) -
     """Print the report: a table on a terminal, plain lines elsewhere."""
     file = file or sys.stdout
     console = Console(file=file, width=width, highlight=False)
-    if console.is_terminal:
-        for line in _facts(report):
-            console.print(escape(line))
-        console.print(_table(report))
-        for problem in report.problems:
-            console.print(f"[yellow]{escape(problem)}[/]")
-        console.print(f"[{'green' if report.ok else 'red'}]{escape(_verdict(report))}[/]")
-    else:
-        file.write("\n".join([*_facts(report), "", *_plain_rows(report), "", *report.problems, _verdict(report), ""]))
+    if not console.is_terminal:
+        lines = [*_facts(report), "", *_plain_rows(report), "", *_remarks(report), _verdict(report)]
+        file.write("\n".join(lines) + "\n")
+        return
+    for line in _facts(report):
+        console.print(escape(line))
+    console.print(_table(report))
+    for remark in _remarks(report):
+        console.print(f"[yellow]{escape(remark)}[/]")
+    console.print(f"[{'green' if report.ok else 'red'}]{escape(_verdict(report))}[/]")
 
 
 async def _examine_local(settings: Settings, entries: Sequence[AgentEntry]) -> dict[str, AgentReport]:
@@ -180,27 +182,26 @@ def _verdict(report: Report) -> str:
     return f"All {count} enabled agents can be used."
 
 
+_HEADINGS = ("Agent", "On", "Where", "Reachable", "Tools", "Why")
+
+
 def _cells(agent: AgentReport) -> tuple[str, str, str, str, str, str]:
-    reachable = {True: "yes", False: "no", None: "-"}[agent.reachable]
-    lines = [agent.why, f"at {agent.address}" if agent.address else "", agent.problem or ""]
     return (
         agent.name,
         "yes" if agent.enabled else "no",
         agent.where if agent.enabled else "-",
-        reachable,
+        {True: "yes", False: "no", None: "-"}[agent.reachable],
         str(len(agent.tools)) if agent.enabled else "-",
-        "\n".join(line for line in lines if line),
+        agent.why,
     )
 
 
-_HEADINGS = ("Agent", "Enabled", "Where", "Reachable", "Tools", "Why")
-
-
 def _table(report: Report) -> Table:
-    table = Table(pad_edge=False, show_lines=False)
-    for heading in _HEADINGS[:-1]:
-        table.add_column(heading, no_wrap=heading != "Agent", overflow="fold")
-    table.add_column(_HEADINGS[-1], ratio=1, overflow="fold")
+    table = Table(box=SIMPLE_HEAD, padding=(0, 2, 0, 0), pad_edge=False)
+    table.add_column(_HEADINGS[0], max_width=16, overflow="fold")
+    for heading in _HEADINGS[1:-1]:
+        table.add_column(heading, no_wrap=True)
+    table.add_column(_HEADINGS[-1], overflow="fold")
     for agent in report.agents:
         style = "dim" if not agent.enabled else "" if agent.usable else "red"
         table.add_row(*(escape(cell) for cell in _cells(agent)), style=style)
@@ -209,8 +210,14 @@ def _table(report: Report) -> Table:
 
 def _plain_rows(report: Report) -> list[str]:
     rows = [_HEADINGS, *(_cells(agent) for agent in report.agents)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADINGS) - 1)]
-    return [
-        "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[-1].replace("\n", "; ")])
-        for row in rows
+    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADINGS))]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def _remarks(report: Report) -> list[str]:
+    """What does not fit into a row: what is wrong with an agent, and what is wrong altogether."""
+    troubled = [agent for agent in report.agents if agent.enabled and agent.problem]
+    of_agents = [
+        f"{agent.name}{f' at {agent.address}' if agent.address else ''}: {agent.problem}" for agent in troubled
     ]
+    return [*of_agents, *report.problems]

@@ -1,0 +1,216 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from ai_platform_engineering.cli import build_parser
+from ai_platform_engineering.serving import listen
+
+Completed = subprocess.CompletedProcess[str]
+Command = Callable[..., Completed]
+
+
+@pytest.fixture
+def environ(tmp_path: Path) -> dict[str, str]:
+    return {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "DATA_DIR": str(tmp_path / "data")}
+
+
+@pytest.fixture
+def platform_engineer(tmp_path: Path, environ: dict[str, str]) -> Command:
+    """Runs the command in an empty directory with nothing configured but what is given."""
+
+    def run(*arguments: str, **variables: str) -> Completed:
+        return subprocess.run(
+            [sys.executable, "-m", "ai_platform_engineering.cli", *arguments],
+            env={**environ, **variables},
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    return run
+
+
+def refusal(completed: Completed) -> str:
+    """What a command that cannot start says: on standard error, and nothing else."""
+    assert completed.returncode == 2
+    assert completed.stdout == ""
+    assert "Traceback" not in completed.stderr
+    return completed.stderr
+
+
+class TestParser:
+    @pytest.mark.parametrize(
+        ("argv", "expected"),
+        [
+            ([], {}),
+            (["--port", "9000"], {"port": 9000}),
+            (["--host", "0.0.0.0", "serve", "--port", "0"], {"host": "0.0.0.0", "port": 0}),
+            (["serve"], {}),
+            (["agent", "argocd", "--port", "9001"], {"name": "argocd", "port": 9001}),
+            (["doctor", "--json"], {"json": True}),
+        ],
+    )
+    def test_options(self, argv: list[str], expected: dict[str, object]) -> None:
+        options = vars(build_parser().parse_args(argv))
+        assert callable(options.pop("run"))
+        assert options == expected
+
+    def test_no_command_serves(self) -> None:
+        parser = build_parser()
+        assert parser.parse_args([]).run is parser.parse_args(["serve"]).run
+
+    @pytest.mark.parametrize(
+        "argv", [["--port", "65536"], ["--port", "x"], ["nosuch"], ["agent"], ["sandbox"], ["agents"], ["doctor", "x"]]
+    )
+    def test_wrong_arguments(self, argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+        with pytest.raises(SystemExit) as caught:
+            build_parser().parse_args(argv)
+        assert caught.value.code == 2
+        assert "usage: platform-engineer" in capsys.readouterr().err
+
+
+def test_help_imports_nothing_that_takes_time() -> None:
+    script = (
+        "import sys\n"
+        "from ai_platform_engineering.cli import main\n"
+        "try: main(['--help'])\n"
+        "except SystemExit: pass\n"
+        "heavy = {'a2a', 'asyncio', 'httpx', 'langchain_core', 'mcp', 'pydantic', 'rich', 'uvicorn', 'yaml'}\n"
+        "print(sorted(heavy & set(sys.modules)), file=sys.stderr)\n"
+    )
+    completed = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert "doctor" in completed.stdout
+    assert completed.stderr == "[]\n"
+
+
+def test_both_commands_are_the_same() -> None:
+    from importlib.metadata import entry_points
+
+    names = ("platform-engineer", "platform-engineer-single")
+    targets = {entry_points(group="console_scripts")[name].value for name in names}
+    assert targets == {"ai_platform_engineering.cli:main"}
+
+
+def test_version(platform_engineer: Command) -> None:
+    completed = platform_engineer("--version")
+    assert completed.returncode == 0
+    assert completed.stdout.startswith("platform-engineer 0.")
+
+
+class TestRefusals:
+    def test_wrong_settings_are_a_sentence_each(self, platform_engineer: Command) -> None:
+        sentences = refusal(platform_engineer("doctor", A2A_PORT="99999", SANDBOX="perhaps")).splitlines()
+        assert len(sentences) == 2
+        assert "A2A_PORT=99999" in sentences[0]
+        assert "SANDBOX=perhaps" in sentences[1]
+
+    def test_a_wrong_value_for_one_agent(self, platform_engineer: Command) -> None:
+        assert "ENABLE_NETUTILS=perhaps" in refusal(platform_engineer("serve", ENABLE_NETUTILS="perhaps"))
+
+    def test_a_wrong_manifest(self, platform_engineer: Command, tmp_path: Path) -> None:
+        agents = tmp_path / "agents"
+        agents.mkdir()
+        (agents / "broken.yaml").write_text("name: broken\nspeed: high\n")
+        assert "broken.yaml: " in refusal(platform_engineer("agents", "list", AGENTS_DIR=str(agents)))
+
+    def test_an_unknown_agent(self, platform_engineer: Command) -> None:
+        assert "Did you mean 'netutils'?" in refusal(platform_engineer("agent", "netutil"))
+
+    @pytest.mark.parametrize("command", [("serve",), ("agent", "netutils")])
+    def test_a_port_in_use(self, platform_engineer: Command, command: tuple[str, ...]) -> None:
+        with listen("127.0.0.1", 0) as taken:
+            port = taken.getsockname()[1]
+            sentence = refusal(platform_engineer(*command, "--port", str(port)))
+        assert sentence == (
+            f"platform-engineer: Port {port} on 127.0.0.1 is already in use; "
+            "choose another with --port (0 takes any free one).\n"
+        )
+
+    def test_a_model_that_cannot_be_made(self, platform_engineer: Command) -> None:
+        sentence = refusal(platform_engineer("serve", "--port", "0", OPENAI_API_KEY="sk-0123456789abc"))
+        assert "OPENAI_MODEL_NAME" in sentence
+        assert "0123456789abc" not in sentence
+
+
+def test_a_file_of_settings_is_read(platform_engineer: Command, tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("WEATHER_AGENT_URL=http://weather.test\n")
+    lines = platform_engineer("agents", "list").stdout.splitlines()
+    assert [line.split()[:2] for line in lines if line.startswith("weather")] == [["weather", "remote"]]
+
+
+def test_agents_are_listed(platform_engineer: Command) -> None:
+    lines = platform_engineer("agents", "list", ENABLE_JIRA="false").stdout.splitlines()
+    places = {line.split()[0]: line.split()[1] for line in lines}
+    assert places["argocd"] == "in-process"
+    assert places["jira"] == "off"
+    assert len({line.index("  ") for line in lines}) > 1 or len(lines) == 1
+
+
+class TestSandbox:
+    def test_its_path(self, platform_engineer: Command, tmp_path: Path) -> None:
+        assert platform_engineer("sandbox", "path").stdout == f"{tmp_path}/data/sandbox.db\n"
+
+    def test_it_is_seeded_anew(self, platform_engineer: Command, tmp_path: Path) -> None:
+        world = tmp_path / "data" / "sandbox.db"
+        world.parent.mkdir()
+        world.write_text("not a database")
+        completed = platform_engineer("sandbox", "reset")
+        assert completed.returncode == 0
+        assert str(world) in completed.stdout
+        assert world.read_bytes().startswith(b"SQLite format 3")
+
+    def test_a_place_that_cannot_be_written(self, platform_engineer: Command) -> None:
+        assert "/dev/null" in refusal(platform_engineer("sandbox", "reset", DATA_DIR="/dev/null/x"))
+
+
+class TestServers:
+    @pytest.fixture
+    def started(self, tmp_path: Path, environ: dict[str, str]) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+        processes: list[subprocess.Popen[str]] = []
+
+        def start(*arguments: str, **variables: str) -> subprocess.Popen[str]:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "ai_platform_engineering.cli", *arguments],
+                env={**environ, **variables},
+                cwd=tmp_path,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            processes.append(process)
+            return process
+
+        yield start
+        for process in processes:
+            process.kill()
+            process.communicate()
+
+    @pytest.mark.parametrize(
+        ("command", "who", "sandbox"),
+        [((), "Platform Engineer", "on"), (("agent", "netutils"), "Agent netutils", "off")],
+    )
+    def test_it_says_when_it_is_ready_and_stops_when_asked(
+        self, started: Callable[..., subprocess.Popen[str]], command: tuple[str, ...], who: str, sandbox: str
+    ) -> None:
+        process = started(*command, "--port", "0")
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        address = line.removeprefix(f"{who} is ready at ").split(" ")[0]
+        assert line == f"{who} is ready at {address} (model: offline, sandbox: {sandbox})\n"
+        assert httpx.get(f"{address}/readyz").status_code == 200
+        card = httpx.get(f"{address}/.well-known/agent-card.json").json()
+        assert address in str(card)
+        process.send_signal(signal.SIGTERM)
+        output, errors = process.communicate(timeout=10)
+        assert (process.returncode, output) == (0, "")
+        assert "Traceback" not in errors

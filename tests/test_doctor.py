@@ -1,0 +1,183 @@
+from __future__ import annotations
+
+import io
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from ai_platform_engineering.doctor import AgentReport, Report, diagnose, show, to_json
+from ai_platform_engineering.settings import Settings, load_settings
+from tests.multi_agents.loopback import Answer, Request, card, free_port, response, serving
+
+MANIFEST = """
+name: {name}
+description: All about {name}.
+prompt: You help.
+{rest}
+"""
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def agents_dir(tmp_path: Path) -> Path:
+    directory = tmp_path / "agents"
+    directory.mkdir()
+    return directory
+
+
+def settings_of(agents_dir: Path, **environ: str) -> Settings:
+    variables = {"AGENTS_DIR": str(agents_dir), "DATA_DIR": str(agents_dir.parent / "data"), "MCP_START_TIMEOUT": "5"}
+    return load_settings({**variables, **environ}, env_file=None)
+
+
+def add_agent(directory: Path, name: str, rest: str = "") -> None:
+    (directory / f"{name}.yaml").write_text(MANIFEST.format(name=name, rest=rest))
+
+
+async def row(settings: Settings, name: str) -> AgentReport:
+    report = await diagnose(settings)
+    return next(agent for agent in report.agents if agent.name == name)
+
+
+class TestLocalAgents:
+    async def test_its_tools_are_those_of_its_running_server(self, agents_dir: Path) -> None:
+        add_agent(agents_dir, "shop", "requires: [SHOP_URL]\nsandbox: ai_platform_engineering.sandbox.argocd:server")
+        shop = await row(settings_of(agents_dir), "shop")
+        assert (shop.enabled, shop.where, shop.why) == (True, "in-process", "sandbox")
+        assert (shop.reachable, shop.problem, shop.usable) == (None, None, True)
+        assert "version_service__version" in shop.tools
+
+    async def test_a_server_that_does_not_start_is_a_problem(self, agents_dir: Path) -> None:
+        server = "servers: [{name: shop, transport: stdio, command: /no/such/command}]"
+        add_agent(agents_dir, "shop", server)
+        settings = settings_of(agents_dir)
+        report = await diagnose(settings)
+        [shop] = [agent for agent in report.agents if agent.name == "shop"]
+        assert (shop.tools, shop.usable, report.ok) == ((), False, False)
+        assert shop.problem
+        assert "shop" in shop.problem
+
+    async def test_what_is_switched_off_is_left_alone(self, agents_dir: Path) -> None:
+        server = "servers: [{name: shop, transport: stdio, command: /no/such/command}]"
+        add_agent(agents_dir, "shop", server)
+        report = await diagnose(settings_of(agents_dir, ENABLE_SHOP="false"))
+        [shop] = [agent for agent in report.agents if agent.name == "shop"]
+        assert (shop.enabled, shop.why, shop.problem) == (False, "ENABLE_SHOP=false", None)
+        assert report.ok
+
+
+def agent_that_lists(tools: list[str] | None) -> Answer:
+    async def answer(request: Request) -> bytes:
+        if request[0] != "/tools":
+            return response(200, card())
+        return response(404, b"") if tools is None else response(200, {"tools": [{"name": name} for name in tools]})
+
+    return answer
+
+
+class TestRemoteAgents:
+    @pytest.mark.parametrize(
+        ("listed", "tools", "usable"),
+        [(["forecast", "tides"], ("forecast", "tides"), True), (None, ("Forecast",), True), ([], (), False)],
+    )
+    async def test_its_tools_are_what_it_says(
+        self, agents_dir: Path, listed: list[str] | None, tools: tuple[str, ...], usable: bool
+    ) -> None:
+        async with serving(agent_that_lists(listed)) as server:
+            weather = await row(settings_of(agents_dir, WEATHER_AGENT_URL=server.address), "weather")
+        assert (weather.reachable, weather.tools, weather.usable) == (True, tools, usable)
+        assert (weather.where, weather.address) == ("remote", server.address)
+
+    async def test_one_that_cannot_be_reached(self, agents_dir: Path) -> None:
+        # A doctor who is asked looks, whatever is skipped at start.
+        settings = settings_of(
+            agents_dir,
+            WEATHER_AGENT_URL=f"http://bob:hunter2@127.0.0.1:{free_port()}",
+            SKIP_AGENT_CONNECTIVITY_CHECK="true",
+        )
+        report = await diagnose(settings)
+        [weather] = [agent for agent in report.agents if agent.name == "weather"]
+        assert (weather.reachable, weather.problem, report.ok) == (False, "connection refused", False)
+        assert "hunter2" not in to_json(report)
+
+
+class TestFacts:
+    async def test_with_nothing_configured(self, agents_dir: Path) -> None:
+        settings = settings_of(agents_dir, DISTRIBUTED_AGENTS="nosuch")
+        report = await diagnose(settings)
+        assert (report.model, report.offline, report.sandbox) == ("offline", True, True)
+        assert report.data_dir == str(settings.data_dir)
+        [problem] = report.problems
+        assert "'nosuch'" in problem
+
+    async def test_a_model_that_cannot_be_made(self, agents_dir: Path) -> None:
+        report = await diagnose(settings_of(agents_dir, OPENAI_API_KEY="sk-0123456789abc", SANDBOX="false"))
+        assert (report.model, report.offline, report.sandbox, report.ok) == (None, False, False, False)
+        assert "OPENAI_MODEL_NAME" in report.problems[0]
+
+
+REPORT = Report(
+    version="1.2.3",
+    model="offline",
+    offline=True,
+    sandbox=True,
+    data_dir="/var/lib/platform-engineer",
+    problems=("DISTRIBUTED_AGENTS names 'argcd', which is no known agent. Did you mean 'argocd'?",),
+    agents=(
+        AgentReport("argocd", True, "in-process", "sandbox", tools=("list_applications", "sync_application")),
+        AgentReport("jira", False, "in-process", "JIRA_URL, JIRA_USERNAME and JIRA_API_TOKEN are not set"),
+        AgentReport(
+            "weather_and_climate",
+            True,
+            "remote",
+            "its address is set and nothing else is configured",
+            address="http://weather-and-climate-agent.platform-agents.svc.cluster.local:8000/[a2a]",
+            reachable=False,
+            problem="connection refused",
+        ),
+    ),
+)
+
+
+class TestShowing:
+    def test_plain_lines_elsewhere(self) -> None:
+        file = io.StringIO()
+        show(REPORT, file)
+        lines = file.getvalue().splitlines()
+        assert "Sandbox  on (/var/lib/platform-engineer)" in lines
+        heading = next(line for line in lines if line.startswith("Agent"))
+        argocd = next(line for line in lines if line.startswith("argocd"))
+        weather = next(line for line in lines if line.startswith("weather"))
+        assert argocd.split() == ["argocd", "yes", "in-process", "-", "2", "sandbox"]
+        assert heading.index("Why") == argocd.index("sandbox") == weather.index("its address")
+        assert lines[-3:] == [
+            f"weather_and_climate at {REPORT.agents[-1].address}: connection refused",
+            REPORT.problems[0],
+            "Not usable: weather_and_climate.",
+        ]
+        assert "\x1b" not in file.getvalue()
+
+    def test_a_table_that_fits_a_terminal_of_80_columns(self) -> None:
+        file = Terminal()
+        show(REPORT, file, width=80)
+        lines = re.sub(r"\x1b\[[0-9;]*m", "", file.getvalue()).splitlines()
+        assert max(map(len, lines)) <= 80
+        assert not any("…" in line for line in lines)
+        assert any(line.split() == ["argocd", "yes", "in-process", "-", "2", "sandbox"] for line in lines)
+        text = "".join(lines)
+        assert "connection refused" in text
+        assert "/[a2a]" in text
+
+    def test_json_has_everything(self) -> None:
+        content = json.loads(to_json(REPORT))
+        assert (content["ok"], content["model"], content["sandbox"]) == (False, "offline", True)
+        argocd, jira, weather = content["agents"]
+        assert argocd["tools"] == ["list_applications", "sync_application"]
+        assert (jira["enabled"], jira["reachable"]) == (False, None)
+        assert (weather["reachable"], weather["problem"]) == (False, "connection refused")
