@@ -181,12 +181,16 @@ def _doctor(options: argparse.Namespace, settings: Settings) -> int:
 
     from ai_platform_engineering.doctor import diagnose, show, to_json
 
-    report = asyncio.run(diagnose(settings))
-    if options.json:
-        print(to_json(report))
-    else:
-        show(report)
-    return 0 if report.ok else EXIT_UNUSABLE
+    async def examine() -> int:
+        report = await diagnose(settings)
+        # Shown before the event loop closes: that waits for name lookups which nobody waits for any more.
+        if options.json:
+            print(to_json(report), flush=True)
+        else:
+            show(report)
+        return 0 if report.ok else EXIT_UNUSABLE
+
+    return asyncio.run(examine())
 
 
 def _sandbox_reset(_options: argparse.Namespace, settings: Settings) -> int:

@@ -93,6 +93,20 @@ def test_help_imports_nothing_that_takes_time() -> None:
     assert completed.stderr == "[]\n"
 
 
+@pytest.mark.parametrize(("given", "seen"), [({}, "false"), ({"OTEL_INSTRUMENTATION_A2A_SDK_ENABLED": "true"}, "true")])
+def test_tracing_of_the_sdk_is_off_unless_asked_for(given: dict[str, str], seen: str, environ: dict[str, str]) -> None:
+    script = (
+        "import os\n"
+        "from ai_platform_engineering.cli import main\n"
+        "main(['sandbox', 'path'])\n"
+        "print(os.environ['OTEL_INSTRUMENTATION_A2A_SDK_ENABLED'])\n"
+    )
+    completed = subprocess.run(
+        [sys.executable, "-c", script], env={**environ, **given}, capture_output=True, text=True, check=True
+    )
+    assert completed.stdout.splitlines()[-1] == seen
+
+
 def test_both_commands_are_the_same() -> None:
     from importlib.metadata import entry_points
 
