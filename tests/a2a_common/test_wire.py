@@ -33,6 +33,7 @@ from ai_platform_engineering.utils.a2a_common.wire import (
     StreamState,
     WireEvent,
     begin,
+    decode_task,
     encode,
     metadata_of,
     seq_of,
@@ -463,6 +464,26 @@ def test_the_task_that_opens_a_stream_says_nothing_new(state: StreamState) -> No
     answer = [event for update in encode(state, FinalResult("x", "m1")) for event in decoder.feed(update)]
     assert answer == [FinalResult("x", "m1")]
     assert decoder.finish() == []
+
+
+def test_a_question_that_was_answered_does_not_end_the_stream(state: StreamState) -> None:
+    decoder = Decoder("argocd")
+    for update in [*encode(state, InputRequired((Form("f1", "Name?"),))), *begin(state)]:
+        decoder.feed(update)
+    (failed,) = decoder.finish()
+    assert isinstance(failed, Failed)
+
+
+def test_each_question_is_a_message_of_its_own(state: StreamState) -> None:
+    asked = [encode(state, InputRequired((Form("f1", "Name?"),)))[-1] for _ in range(2)]
+    assert len({status.status.message.message_id for status in asked if isinstance(status, TaskStatusUpdateEvent)}) == 2
+
+
+def test_a_failed_task_keeps_its_code_where_updates_leave_no_metadata(state: StreamState) -> None:
+    failure = Failed("timeout", "It took too long.")
+    (status,) = encode(state, failure)
+    assert isinstance(status, TaskStatusUpdateEvent)
+    assert decode_task(Task(id="task-1", status=status.status)) == [failure]
 
 
 def test_texts_of_notifications_have_no_line_breaks(state: StreamState) -> None:

@@ -221,7 +221,6 @@ class ForeignStream:
         )
 
     def _close(self, ok: bool, reason: str | None, *, message: bool = True) -> list[Event]:
-        self._running.clear()
         ends = self._open.close(ok, reason)
         if message and self._message_id is not None:
             ends.append(MessageEnded(self._agent, self._message_id))

@@ -5,12 +5,17 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-_WHO = r"(?:[^:*\n]{1,60}?:\s+)??"
+# Bounded everywhere, as the texts come from outside.
+_GAP = r"\s{1,8}"
+_WHO = rf"(?:[^:*\n]{{1,60}}?:{_GAP})??"
 _STARTED = re.compile(
-    rf"🔧\s*{_WHO}Calling\s+(?:tool:?\s+(?P<tool>.+?)|(?:agent\s+)?(?P<name>\S+?))(?:\.{{3}}|…)?", re.I
+    rf"🔧\s{{0,8}}{_WHO}Calling{_GAP}(?:tool:?{_GAP}(?P<tool>.{{1,100}}?)|(?:agent{_GAP})?(?P<name>\S{{1,100}}?))(?:\.{{3}}|…)?",
+    re.IGNORECASE,
 )
 _FINISHED = re.compile(
-    rf"(?P<mark>[✅❌])\s*{_WHO}(?:Tool\s+(?P<tool>.+?)|(?P<name>\S+))\s+(?:completed|failed)(?P<reason>.*)", re.I
+    rf"(?P<mark>[✅❌])\s{{0,8}}{_WHO}(?:Tool{_GAP}(?P<tool>.{{1,100}}?)|(?P<name>\S{{1,100}}))"
+    rf"{_GAP}(?:completed|failed)(?P<reason>.*)",
+    re.IGNORECASE,
 )
 
 

@@ -77,8 +77,6 @@ def recall(state: StreamState, sent: Iterable[WireEvent]) -> None:
                 state.planned = True
             case "text_delta" if isinstance(update, TaskArtifactUpdateEvent):
                 state.opened.add(update.artifact.artifact_id)
-            case "message_ended" if isinstance(update, TaskArtifactUpdateEvent):
-                state.opened.discard(update.artifact.artifact_id)
             case "input_required" if isinstance(update, TaskStatusUpdateEvent):
                 state.asked += 1
             case _:
@@ -143,7 +141,6 @@ def _text_delta(state: StreamState, event: TextDelta) -> WireEvent:
 def _message_ended(state: StreamState, event: MessageEnded) -> WireEvent:
     update = _message_update(state, event, "message_ended", "")
     update.last_chunk = True
-    state.opened.discard(update.artifact.artifact_id)
     return update
 
 
