@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any, get_args
 
 from ai_platform_engineering.events import FieldType, Form, FormField
-from ai_platform_engineering.utils.a2a_common.values import strings
 
 _FIELD_TYPES: dict[str, FieldType] = {name: name for name in get_args(FieldType)}
 
@@ -64,7 +63,7 @@ def _field_data(field: FormField) -> dict[str, Any]:
 
 def _read_field(data: Mapping[str, Any]) -> FormField:
     options = data.get("field_values")
-    values = strings(options) if isinstance(options, list) else None
+    values = tuple(map(str, options)) if isinstance(options, list) else None
     return FormField(
         field_name=_text(data, "field_name"),
         field_type=_FIELD_TYPES.get(_text(data, "field_type"), "select" if values else "text"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from google.protobuf.struct_pb2 import Struct, Value
@@ -82,7 +82,3 @@ def scrub(value: Any) -> Any:
             return dataclasses.replace(value, **{name: scrub(getattr(value, name)) for name in names})
         case _:
             return value
-
-
-def strings(values: Iterable[Any]) -> tuple[str, ...]:
-    return tuple(value if isinstance(value, str) else str(value) for value in values)

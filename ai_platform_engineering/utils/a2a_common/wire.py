@@ -34,6 +34,7 @@ from ai_platform_engineering.events import (
 )
 from ai_platform_engineering.utils.a2a_common import labels
 from ai_platform_engineering.utils.a2a_common.decoder import Decoder, decode_task
+from ai_platform_engineering.utils.a2a_common.decoding import kind_of
 from ai_platform_engineering.utils.a2a_common.forms import form_data
 from ai_platform_engineering.utils.a2a_common.values import scrub, set_value
 
@@ -72,7 +73,7 @@ class StreamState:
 def recall(state: StreamState, sent: Iterable[WireEvent]) -> None:
     """Bring `state` to where `sent`, the updates a task already has, left it."""
     for update in sent:
-        match _kind(update):
+        match kind_of(metadata_of(update)):
             case "plan_updated":
                 state.planned = True
             case "text_delta" if isinstance(update, TaskArtifactUpdateEvent):
@@ -307,8 +308,3 @@ def _mark(metadata: Struct, state: StreamState, source_agent: str, kind: str, ma
                 fields[key].string_value = value
             elif value is not None:
                 fields[key].bool_value = value
-
-
-def _kind(update: WireEvent) -> str:
-    value = metadata_of(update).fields.get("event")
-    return "" if value is None else value.string_value
