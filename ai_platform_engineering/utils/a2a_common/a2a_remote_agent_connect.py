@@ -31,7 +31,7 @@ from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
 from ai_platform_engineering.utils.a2a_common.wire import Decoder
 from ai_platform_engineering.utils.connections import reason_of
-from ai_platform_engineering.utils.runs.failures import FailureCode, ReadableError
+from ai_platform_engineering.utils.errors import FailureCode, ReadableError
 
 logger = logging.getLogger(__name__)
 

@@ -8,25 +8,17 @@ from __future__ import annotations
 import asyncio
 import re
 from dataclasses import dataclass
-from typing import Literal
 
 import httpx
 from langchain_core.tools import ToolException
 from langgraph.errors import GraphRecursionError
 
+from ai_platform_engineering.utils.errors import FailureCode, ReadableError
 from ai_platform_engineering.utils.redact import redact
-
-FailureCode = Literal["internal", "model", "recursion_limit", "timeout", "unavailable", "empty_answer", "agent"]
 
 REASON_LENGTH = 160
 
 _MARKUP = re.compile(r"[`*_#>|\[\]]{1,3}(?=\S)|(?<=\S)[`*|\]]{1,3}")
-
-
-class ReadableError(Exception):
-    """An error whose text is a sentence for people: it names the thing and the way out, and holds no secret."""
-
-    code: FailureCode = "unavailable"
 
 
 @dataclass(frozen=True, slots=True)
