@@ -1,0 +1,138 @@
+"""Placement cannot be seen: the same conversations give the same events wherever the agents run.
+
+Four agents, all sixteen placements, remote ones as processes of their own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import socket
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from a2a.types.a2a_pb2 import CancelTaskRequest
+
+from ai_platform_engineering.events import Event, ToolStarted
+from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
+from ai_platform_engineering.sandbox.world import reset_world, world_path
+from ai_platform_engineering.utils.a2a_common.wire import Decoder
+from tests.invariants import check
+from tests.normalised import NormalRun, normalised
+from tests.servers import Caller, CommandLine, calling, serving
+
+AGENTS = ("argocd", "jira", "github", "netutils")
+OFF = {f"ENABLE_{name}": "false" for name in ("PAGERDUTY",)}
+
+
+@dataclass(frozen=True)
+class Company:
+    """The environment of one parity run: the sandbox's folder and the addresses of the agents' processes."""
+
+    environ: Mapping[str, str]
+    addresses: Mapping[str, str]
+
+    def placed(self, remote: tuple[str, ...]) -> dict[str, str]:
+        urls = {f"{name.upper()}_AGENT_URL": self.addresses[name] for name in remote}
+        return {**self.environ, **urls, "DISTRIBUTED_AGENTS": ",".join(remote)}
+
+
+@asynccontextmanager
+async def company(folder: Path) -> AsyncIterator[Company]:
+    environ = {"DATA_DIR": str(folder), "SANDBOX": "true", "NETUTILS_ALLOW_PRIVATE": "true", "NETUTILS_TIMEOUT": "20"}
+    environ |= {"OFFLINE_MODEL_DELAY": "0", "LOG_LEVEL": "warning", **OFF}
+    async with AsyncExitStack() as stack:
+        processes = await asyncio.gather(
+            *(stack.enter_async_context(CommandLine(["agent", name, "--port", "0"], environ)) for name in AGENTS)
+        )
+        yield Company(environ, {name: process.url for name, process in zip(AGENTS, processes, strict=True)})
+
+
+@pytest.fixture
+def silent_port() -> Iterator[int]:
+    """A server that takes connections and never says a word."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield listener.getsockname()[1]
+
+
+async def conversation(caller: Caller, context_id: str, *questions: str) -> list[NormalRun]:
+    runs = []
+    for question in questions:
+        events = await caller.ask(question, context_id=context_id, metadata={"stream_sub_agent_text": True})
+        check(events)
+        runs.append(normalised(events))
+    return runs
+
+
+async def cancelled(caller: Caller, context_id: str, question: str) -> NormalRun:
+    """Cancel the run as soon as a tool works."""
+    decoder = Decoder("supervisor")
+    events: list[Event] = []
+    task_id = ""
+    async for update in caller.updates(question, context_id=context_id):
+        task_id = task_id or update.task.id
+        fed = decoder.feed(update)
+        events += fed
+        if any(isinstance(event, ToolStarted) for event in fed):
+            await caller.client.cancel_task(CancelTaskRequest(id=task_id))
+    events += decoder.finish()
+    check(events)
+    return normalised(events)
+
+
+async def test_every_placement_gives_the_same_events(tmp_path: Path, silent_port: int) -> None:
+    conversations: dict[str, tuple[str, ...]] = {
+        "one agent": ("show argocd version",),
+        "several in parallel": ("compare Jira and GitHub issues",),
+        "one agent twice": ("compare the guestbook app and the payments-api app",),
+        "a tool that fails": ("sync the nosuchapp application",),
+        "a follow-up": ("show the status of the guestbook app", "what about payments-api?"),
+        "a change": ("create a Jira ticket for the slow checkout page",),
+        "real tools": ("plan /26 subnets of 10.20.0.0/24 with netutils",),
+    }
+    results: dict[tuple[str, ...], dict[str, list[NormalRun]]] = {}
+    async with company(tmp_path) as here:
+        world = world_path(tmp_path)
+        for remote in placements():
+            async with serving(create_app, here.placed(remote)) as url, calling(url) as caller:
+                reset_world(world)
+                told = {name: await conversation(caller, name, *asked) for name, asked in conversations.items()}
+                told["cancel"] = [
+                    await cancelled(caller, "cancel", f"netutils: http check http://127.0.0.1:{silent_port}/")
+                ]
+                results[remote] = told
+    expected = results[()]
+    assert_worth_comparing(expected)
+    for remote, told in results.items():
+        for name in expected:
+            assert told[name] == expected[name], f"{name} with {remote} remote"
+
+
+def placements() -> Iterator[tuple[str, ...]]:
+    for size in range(len(AGENTS) + 1):
+        yield from itertools.combinations(AGENTS, size)
+
+
+def assert_worth_comparing(told: Mapping[str, list[NormalRun]]) -> None:
+    """Equal runs prove nothing if they are not about what they should be about."""
+    delegations: Callable[[str], list[str]] = lambda name: [  # noqa: E731
+        call.agent for call in told[name][-1].told if not isinstance(call, str)
+    ]
+    assert delegations("one agent") == ["argocd"]
+    assert sorted(delegations("several in parallel")) == ["github", "jira"]
+    assert delegations("one agent twice") == ["argocd", "argocd"]
+    assert any(
+        not child.ok
+        for call in told["a tool that fails"][0].told
+        if not isinstance(call, str)
+        for child in call.inside
+        if not isinstance(child, str)
+    )
+    assert len(told["a follow-up"]) == 2
+    assert "payments-api" in str(told["a follow-up"][1].ending)
+    assert delegations("real tools") == ["netutils"]
+    assert told["cancel"][0].ending.by == "user"
+    assert all(told[name][0].steps for name in told)
