@@ -43,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     from ai_platform_engineering.serving import ListenError
     from ai_platform_engineering.utils.logs import configure_logging
 
-    configure_logging(settings)
+    configure_logging(settings, quiet=options.quiet)
     try:
         return command(options, settings)
     except (SettingsError, ManifestError, ListenError) as error:
@@ -62,7 +62,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action=_Version, nargs=0, dest=argparse.SUPPRESS, help="show the version and exit")
     # The same two options before a command and after it; SUPPRESS keeps a command's default from hiding the first.
     _add_listen_options(parser)
-    parser.set_defaults(run=_serve)
+    parser.set_defaults(run=_serve, quiet=False)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
 
     serve = commands.add_parser("serve", help="run the supervisor (the default)")
@@ -76,7 +76,7 @@ def build_parser() -> argparse.ArgumentParser:
 
     agents = commands.add_parser("agents", help="look at the agents").add_subparsers(metavar="ACTION", required=True)
     agents_list = agents.add_parser("list", help="list all known agents")
-    agents_list.set_defaults(run=_agents_list)
+    agents_list.set_defaults(run=_agents_list, quiet=True)
 
     doctor = commands.add_parser(
         "doctor",
@@ -85,15 +85,15 @@ def build_parser() -> argparse.ArgumentParser:
         "with 2 if the settings are wrong.",
     )
     doctor.add_argument("--json", action="store_true", help="print one JSON object")
-    doctor.set_defaults(run=_doctor)
+    doctor.set_defaults(run=_doctor, quiet=True)
 
     sandbox = commands.add_parser("sandbox", help="the simulated company").add_subparsers(
         metavar="ACTION", required=True
     )
     reset = sandbox.add_parser("reset", help="bring the simulated company back to its first day")
-    reset.set_defaults(run=_sandbox_reset)
+    reset.set_defaults(run=_sandbox_reset, quiet=True)
     path = sandbox.add_parser("path", help="print where the simulated company is kept")
-    path.set_defaults(run=_sandbox_path)
+    path.set_defaults(run=_sandbox_path, quiet=True)
     return parser
 
 
@@ -119,10 +119,10 @@ def _add_listen_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _serve(options: argparse.Namespace, settings: Settings) -> int:
-    from ai_platform_engineering.multi_agents.agent_registry import known_manifests
-    from ai_platform_engineering.multi_agents.placement import sandbox_is_on
+    from ai_platform_engineering.multi_agents.agent_registry import AgentRegistry
 
-    sandbox_on = sandbox_is_on(settings, known_manifests(settings))
+    # What is wrong with an agent's variables or with the port is said before the large libraries are loaded.
+    sandbox_on = AgentRegistry.load(settings).sandbox_on
     settings, listener = _listen(options, settings)
     from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
     from ai_platform_engineering.utils.model_label import model_label

@@ -197,7 +197,7 @@ def _cells(agent: AgentReport) -> tuple[str, str, str, str, str, str]:
 
 
 def _table(report: Report) -> Table:
-    table = Table(box=SIMPLE_HEAD, padding=(0, 2, 0, 0), pad_edge=False)
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     table.add_column(_HEADINGS[0], max_width=16, overflow="fold")
     for heading in _HEADINGS[1:-1]:
         table.add_column(heading, no_wrap=True)

@@ -10,6 +10,8 @@ from typing import Final
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.redact import Redactor
 
+_OURS: Final = "ai_platform_engineering"
+
 # Libraries that report every request or connection at a level where we only want to hear of trouble.
 _TALKATIVE: Final = ("a2a", "fastmcp", "httpx", "mcp", "sse_starlette", "uvicorn")
 _VERY_TALKATIVE: Final = ("asyncio", "hpack", "httpcore", "h11")
@@ -19,10 +21,12 @@ class RedactingFormatter(logging.Formatter):
     """Formats a record as text and redacts the whole of it, tracebacks included."""
 
     def __init__(self, redactor: Redactor) -> None:
-        super().__init__("%(asctime)s %(levelname)-7s %(name)s: %(message)s", "%H:%M:%S")
+        super().__init__("%(asctime)s %(levelname)-7s %(source)s: %(message)s", "%H:%M:%S")
         self._redactor = redactor
 
     def format(self, record: logging.LogRecord) -> str:
+        # Of our own loggers the module is enough to know where a line comes from.
+        record.source = record.name.rpartition(".")[2] if record.name.startswith(f"{_OURS}.") else record.name
         return self._redactor(super().format(record))
 
 
@@ -46,12 +50,16 @@ class JsonFormatter(logging.Formatter):
         return json.dumps(line, ensure_ascii=False)
 
 
-def configure_logging(settings: Settings) -> None:
-    """Send the log of the whole process to standard error as the settings say. Called once, at start."""
+def configure_logging(settings: Settings, *, quiet: bool = False) -> None:
+    """Send the log of the whole process to standard error as the settings say. Called once, at start.
+
+    `quiet` is for commands whose output is the report: only errors, unless `LOG_LEVEL` is set.
+    """
+    level_name = "error" if quiet and "LOG_LEVEL" not in settings.environ else settings.log_level
     redactor = Redactor.of(settings.environ)
     handler = logging.StreamHandler()
     handler.setFormatter(JsonFormatter(redactor) if settings.log_format == "json" else RedactingFormatter(redactor))
-    level: int = logging.getLevelNamesMapping()[settings.log_level.upper()]
+    level: int = logging.getLevelNamesMapping()[level_name.upper()]
     logging.basicConfig(level=level, handlers=[handler], force=True)
     for name in _TALKATIVE:
         logging.getLogger(name).setLevel(level if level <= logging.DEBUG else max(level, logging.WARNING))

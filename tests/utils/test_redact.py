@@ -115,6 +115,10 @@ class TestLogs:
         assert f"ValueError: cannot use {MASK}" in line
         assert "plain-words" not in line
 
+    def test_of_our_own_loggers_the_module_is_named(self) -> None:
+        record = logging.LogRecord("ai_platform_engineering.utils.redact", logging.INFO, __file__, 1, "hello", (), None)
+        assert RedactingFormatter(Redactor()).format(record).endswith(" INFO    redact: hello")
+
     def test_a_json_line_is_one_object(self) -> None:
         line = JsonFormatter(Redactor(["plain-words"])).format(self.record())
         assert "\n" not in line
@@ -138,6 +142,8 @@ class TestLogs:
             logging.getLogger("httpx").info("not shown")
             logging.getLogger("jira").info("with plain-words")
             logging.getLogger("httpx").warning("trouble")
+            configure_logging(load_settings({}, env_file=None), quiet=True)
+            logging.getLogger("jira").warning("not shown")
         finally:
             root.handlers, root.level = handlers, level
             for name in ("a2a", "asyncio", "fastmcp", "h11", "hpack", "httpcore", "httpx", "mcp", "uvicorn"):
