@@ -1,16 +1,20 @@
 from __future__ import annotations
 
+import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from ai_platform_engineering.agents.manifest import (
+    VARIABLE,
     AgentManifest,
     ManifestError,
     McpServer,
     builtin_directory,
     load_manifests,
 )
+from ai_platform_engineering.settings import load_settings
 
 MINIMAL = "name: {name}\ndescription: Looks after things.\nprompt: Use the tools.\n"
 
@@ -176,3 +180,33 @@ def test_a_manifest_cannot_be_changed() -> None:
 
 def test_the_agents_that_come_with_the_product_load() -> None:
     assert all(name == manifest.name for name, manifest in load_manifests([builtin_directory()]).items())
+
+
+async def test_every_module_a_manifest_names_makes_a_server(tmp_path: Path) -> None:
+    settings = load_settings({"DATA_DIR": str(tmp_path)}, env_file=None)
+    manifests = load_manifests([builtin_directory()]).values()
+    modules = [server.module for manifest in manifests for server in manifest.servers if server.module]
+    modules += [manifest.sandbox for manifest in manifests if manifest.sandbox]
+    assert len(modules) == 5
+    for module in modules:
+        path, _, attribute = module.partition(":")
+        assert await getattr(import_module(path), attribute)(settings).list_tools(), module
+
+
+@pytest.mark.parametrize("manifest", load_manifests([builtin_directory()]).values(), ids=lambda manifest: manifest.name)
+def test_a_product_agent_is_off_until_its_settings_are_there_and_takes_only_named_tools(
+    manifest: AgentManifest,
+) -> None:
+    assert manifest.configured({}) == (manifest.name == "netutils")
+    assert manifest.keywords
+    assert manifest.examples
+    for server in manifest.servers:
+        assert server.transport == "memory" or server.tools
+        without_default = {
+            match["name"]
+            for text in (*server.args, *server.env.values(), *server.headers.values(), server.url or "")
+            for match in VARIABLE.finditer(text)
+            if match["default"] is None
+        }
+        assert without_default <= set(manifest.requires)
+        assert server.command not in ("npx", "uvx") or any(re.search(r"@\d+\.\d+\.\d+$", arg) for arg in server.args)

@@ -1,0 +1,105 @@
+"""Certificates: what a TLS server shows, and whether this machine trusts it."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from cryptography import x509
+from fastmcp.exceptions import ToolError
+
+from ai_platform_engineering.agents.netutils.targets import MOST_ADDRESSES, Address, Limits, Target
+
+MOST_NAMES = 10
+
+
+@dataclass(frozen=True)
+class Handshake:
+    certificate: x509.Certificate
+    protocol: str | None
+    problem: str | None
+
+
+async def shake_hands(target: Target, port: int, limits: Limits) -> tuple[Address, Handshake]:
+    """The certificate of the first address that answers. One that is not trusted is fetched all the same."""
+    problem: OSError | None = None
+    for address in target.addresses[:MOST_ADDRESSES]:
+        try:
+            async with asyncio.timeout(limits.timeout):
+                return address, await _look(target.host, address, port)
+        except TimeoutError:
+            raise ToolError(f"{target.host} port {port} did not finish within {limits.timeout:g} seconds.") from None
+        except ssl.SSLError as error:
+            reason = error.reason or error
+            raise ToolError(f"{target.host} port {port} does not speak TLS with us: {reason}.") from error
+        except OSError as error:
+            problem = error
+    raise ToolError(f"{target.host} port {port} cannot be reached: {problem}.") from problem
+
+
+def describe(handshake: Handshake, now: datetime) -> dict[str, Any]:
+    """The facts of a certificate that a person asks for."""
+    certificate = handshake.certificate
+    expires = certificate.not_valid_after_utc
+    details = {
+        "expires": expires.isoformat(),
+        "days_left": (expires - now).days,
+        "expired": expires <= now,
+        "trusted": handshake.problem is None,
+        "problem": handshake.problem,
+        "valid_from": certificate.not_valid_before_utc.isoformat(),
+        "subject": certificate.subject.rfc4514_string(),
+        "issuer": certificate.issuer.rfc4514_string(),
+        "names": _names(certificate),
+        "protocol": handshake.protocol,
+    }
+    return {key: value for key, value in details.items() if value is not None}
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+async def _look(host: str, address: Address, port: int) -> Handshake:
+    try:
+        return await _shake(host, address, port, ssl.create_default_context())
+    except ssl.SSLCertVerificationError as error:
+        return await _shake(host, address, port, _trusting_context(), error.verify_message)
+
+
+async def _shake(
+    host: str, address: Address, port: int, context: ssl.SSLContext, problem: str | None = None
+) -> Handshake:
+    _, writer = await asyncio.open_connection(str(address), port, ssl=context, server_hostname=host)
+    try:
+        connection: ssl.SSLObject = writer.get_extra_info("ssl_object")
+        shown = connection.getpeercert(binary_form=True)
+        if shown is None:
+            raise ToolError(f"{host} port {port} shows no certificate.")
+        return Handshake(x509.load_der_x509_certificate(shown), connection.version(), problem)
+    finally:
+        writer.close()
+        with suppress(OSError):
+            await writer.wait_closed()
+
+
+def _trusting_context() -> ssl.SSLContext:
+    """Only to look at a certificate that was found wanting; nothing is sent over such a connection."""
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def _names(certificate: x509.Certificate) -> list[str]:
+    try:
+        extension = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName)
+    except x509.ExtensionNotFound:
+        return []
+    names = [str(name.value) for name in extension.value]
+    left_out = len(names) - MOST_NAMES
+    return names if left_out <= 0 else [*names[:MOST_NAMES], f"and {left_out} more"]

@@ -1,0 +1,134 @@
+"""Web addresses: one request, a few redirects, and a short look at the answer.
+
+Each step resolves its host, has the addresses judged and connects to one of them, so a redirect cannot lead to a place
+that could not be asked for directly.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+from fastmcp.exceptions import ToolError
+
+from ai_platform_engineering.agents.netutils.targets import MOST_ADDRESSES, Address, Limits, find_target
+
+MOST_REDIRECTS = 3
+SNIPPET_BYTES = 2048
+SNIPPET_CHARACTERS = 300
+_TEXT_TYPES = ("text/", "application/json", "application/xml", "application/problem+json")
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    reason: str
+    location: str | None
+    content_type: str | None
+    length: str | None
+    server: str | None
+    snippet: str | None
+
+
+async def check(url: str, limits: Limits) -> dict[str, Any]:
+    """Asks for a web address and says what came back."""
+    current = _parse(url)
+    redirects: list[str] = []
+    began = time.monotonic()
+    while True:
+        answer = await _ask(current, limits)
+        if answer.location is None:
+            break
+        if len(redirects) == MOST_REDIRECTS:
+            raise ToolError(
+                f"{url} redirects more than {MOST_REDIRECTS} times, the last time to {answer.location[:200]}."
+            )
+        current = _parse(str(current.join(answer.location)))
+        redirects.append(str(current))
+    details = {
+        "url": str(current),
+        "status": answer.status,
+        "reason": answer.reason or None,
+        "milliseconds": round((time.monotonic() - began) * 1000),
+        "redirects": redirects or None,
+        "content_type": answer.content_type,
+        "length": answer.length,
+        "server": answer.server,
+        "snippet": answer.snippet,
+    }
+    return {key: value for key, value in details.items() if value is not None}
+
+
+async def _ask(url: httpx.URL, limits: Limits) -> Answer:
+    target = await find_target(url.raw_host.decode("ascii"), limits)
+    problem: httpx.ConnectError | None = None
+    for address in target.addresses[:MOST_ADDRESSES]:
+        try:
+            return await _ask_address(url, address, target.host, limits)
+        except httpx.ConnectError as error:
+            problem = error
+        except (TimeoutError, httpx.TimeoutException):
+            raise ToolError(f"{url} did not answer within {limits.timeout:g} seconds.") from None
+        except httpx.HTTPError as error:
+            raise ToolError(f"{url} could not be fetched: {str(error) or type(error).__name__}.") from error
+    raise ToolError(f"{url} could not be reached: {problem}.") from problem
+
+
+async def _ask_address(url: httpx.URL, address: Address, host: str, limits: Limits) -> Answer:
+    headers = {"Host": url.netloc.decode("ascii"), "User-Agent": "platform-engineer", "Accept-Encoding": "identity"}
+    verify = ssl.create_default_context() if url.scheme == "https" else False
+    async with (
+        asyncio.timeout(limits.timeout),
+        httpx.AsyncClient(trust_env=False, timeout=limits.timeout, verify=verify) as client,
+        client.stream(
+            "GET", url.copy_with(host=str(address)), headers=headers, extensions={"sni_hostname": host}
+        ) as response,
+    ):
+        return await _read(response)
+
+
+async def _read(response: httpx.Response) -> Answer:
+    headers = response.headers
+    location = headers["location"] if response.has_redirect_location else None
+    is_text = headers.get("content-type", "").startswith(_TEXT_TYPES) and "content-encoding" not in headers
+    return Answer(
+        status=response.status_code,
+        reason=response.reason_phrase,
+        location=location,
+        content_type=headers.get("content-type"),
+        length=headers.get("content-length"),
+        server=headers.get("server"),
+        snippet=await _snippet(response) if is_text and location is None else None,
+    )
+
+
+async def _snippet(response: httpx.Response) -> str | None:
+    """The beginning of a text, on one line."""
+    body = b""
+    async for chunk in response.aiter_raw(SNIPPET_BYTES):
+        body += chunk
+        if len(body) >= SNIPPET_BYTES:
+            break
+    try:
+        text = body[:SNIPPET_BYTES].decode(response.charset_encoding or "utf-8", errors="ignore")
+    except LookupError:
+        text = body[:SNIPPET_BYTES].decode("utf-8", errors="ignore")
+    return " ".join(text.split())[:SNIPPET_CHARACTERS] or None
+
+
+def _parse(text: str) -> httpx.URL:
+    try:
+        url = httpx.URL(text.strip())
+    except (httpx.InvalidURL, ValueError):
+        raise ToolError(f"{text!r} is not a web address. Give one such as https://www.example.com/.") from None
+    if url.scheme not in ("http", "https") or not url.host:
+        raise ToolError(f"{text!r} cannot be checked: only addresses with http:// or https:// can.")
+    if url.userinfo:
+        raise ToolError("A web address with a user name or a password in it is not used. Leave them out.")
+    if url.port is not None and not 1 <= url.port <= 65535:
+        raise ToolError(f"{url.port} is not a port. Ports go from 1 to 65535.")
+    return url
