@@ -6,10 +6,8 @@ import inspect
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any
 
-import httpx
 from a2a.server.agent_execution import AgentExecutor
 from a2a.server.routes import create_agent_card_routes
-from a2a.server.tasks import BasePushNotificationSender
 from a2a.types.a2a_pb2 import (
     AgentCapabilities,
     AgentCard,
@@ -88,7 +86,6 @@ def request_handler(
     """A handler with push notifications; `aclose()` it when the server stops."""
     configs = PushConfigs(log)
     validator = None if settings.push_allow_private else validate_push_notification_url
-    client = httpx.AsyncClient(timeout=10)
     return LogRequestHandler(
         executor,
         log,
@@ -96,7 +93,7 @@ def request_handler(
         agent=agent,
         interrupted_task_timeout=settings.interrupted_task_timeout,
         push_config_store=configs,
-        push_sender=BackgroundSender(BasePushNotificationSender(client, configs, push_url_validator=validator), client),
+        push_sender=BackgroundSender(configs, validator),
         push_url_validator=validator,
     )
 

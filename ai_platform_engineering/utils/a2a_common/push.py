@@ -5,29 +5,43 @@ from __future__ import annotations
 import asyncio
 import copy
 from collections import deque
+from collections.abc import Awaitable, Callable
 
 import httpx
 from a2a.server.context import ServerCallContext
-from a2a.server.tasks import InMemoryPushNotificationConfigStore, PushNotificationEvent, PushNotificationSender
+from a2a.server.tasks import (
+    BasePushNotificationSender,
+    InMemoryPushNotificationConfigStore,
+    PushNotificationConfigStore,
+    PushNotificationEvent,
+    PushNotificationSender,
+)
 from a2a.types.a2a_pb2 import TaskPushNotificationConfig
 
 from ai_platform_engineering.utils.a2a_common.event_log import EventLog
 
+DELIVERY_SECONDS = 10
+
 
 class BackgroundSender(PushNotificationSender):
-    """Takes a notification and lets `sender`, which posts through `client`, deliver it meanwhile.
+    """Takes a notification and delivers it meanwhile.
 
     The SDK waits for each delivery before it goes on with the task: a slow receiver would hold up the answer to a form,
     or a cancel.
     """
 
-    def __init__(self, sender: PushNotificationSender, client: httpx.AsyncClient) -> None:
-        self._sender = sender
-        self._client = client
+    def __init__(
+        self, configs: PushNotificationConfigStore, url_validator: Callable[[str], Awaitable[bool]] | None
+    ) -> None:
+        self._configs = configs
+        self._url_validator = url_validator
+        self._client: httpx.AsyncClient | None = None
         self._waiting: dict[str, deque[PushNotificationEvent]] = {}
         self._deliveries: set[asyncio.Task[None]] = set()
 
     async def send_notification(self, task_id: str, event: PushNotificationEvent) -> None:
+        if not await self._configs.get_info_for_dispatch(task_id):
+            return
         kept = copy.deepcopy(event)
         if (waiting := self._waiting.get(task_id)) is not None:
             waiting.append(kept)
@@ -37,19 +51,23 @@ class BackgroundSender(PushNotificationSender):
         self._deliveries.add(delivery)
         delivery.add_done_callback(self._deliveries.discard)
 
-    async def _deliver(self, task_id: str) -> None:
-        waiting = self._waiting[task_id]
-        try:
-            while waiting:
-                await self._sender.send_notification(task_id, waiting.popleft())
-        finally:
-            del self._waiting[task_id]
-
     async def aclose(self) -> None:
         for delivery in self._deliveries:
             delivery.cancel()
         await asyncio.gather(*self._deliveries, return_exceptions=True)
-        await self._client.aclose()
+        if self._client is not None:
+            await self._client.aclose()
+
+    async def _deliver(self, task_id: str) -> None:
+        if self._client is None:
+            self._client = httpx.AsyncClient(timeout=DELIVERY_SECONDS)
+        sender = BasePushNotificationSender(self._client, self._configs, push_url_validator=self._url_validator)
+        waiting = self._waiting[task_id]
+        try:
+            while waiting:
+                await sender.send_notification(task_id, waiting.popleft())
+        finally:
+            del self._waiting[task_id]
 
 
 class PushConfigs(InMemoryPushNotificationConfigStore):

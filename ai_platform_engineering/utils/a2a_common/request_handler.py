@@ -6,6 +6,7 @@ queues, so a client that goes away, or is slow, has no effect on the run.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
@@ -157,6 +158,8 @@ class LogRequestHandler(DefaultRequestHandlerV2):
             active = await self._active_task_registry.get_or_create(params.id, call_context=context)
         except UnsupportedOperationError as error:
             raise TaskNotCancelableError from error
+        # The SDK would wait for ever for a run that was cancelled before its first step: let it take that.
+        await asyncio.sleep(0)
         try:
             await active.cancel(context)
         finally:

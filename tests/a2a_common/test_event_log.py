@@ -1,0 +1,365 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+from a2a.server.context import ServerCallContext
+from a2a.server.tasks import InMemoryTaskStore, TaskManager
+from a2a.types.a2a_pb2 import Artifact, Message, Part, Role, Task, TaskState, TaskStatus
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ai_platform_engineering.events import Canceled, Event, FinalResult, Form, InputRequired, TextDelta
+from ai_platform_engineering.utils.a2a_common.event_log import (
+    Entry,
+    MemoryEventLog,
+    TaskEndedError,
+    TaskQuery,
+    UnknownTaskError,
+)
+from ai_platform_engineering.utils.a2a_common.wire import StreamState, begin, encode, metadata_of, seq_of
+from tests.strategies import runs
+
+QUESTION = InputRequired((Form("form-1", "Which?"),))
+ANSWER = FinalResult("done", "m1")
+
+
+def message(text: str = "hello", message_id: str = "q1") -> Message:
+    return Message(message_id=message_id, role=Role.ROLE_USER, parts=[Part(text=text)])
+
+
+def submitted(task_id: str = "t", context_id: str = "c") -> Task:
+    status = TaskStatus(state=TaskState.TASK_STATE_SUBMITTED)
+    status.timestamp.GetCurrentTime()
+    return Task(id=task_id, context_id=context_id, status=status, history=[message()])
+
+
+def deltas(count: int, message_id: str = "m1") -> list[Event]:
+    return [TextDelta("supervisor", message_id, f"{number} ") for number in range(count)]
+
+
+class Writer:
+    """Writes events to a task the way an executor does."""
+
+    def __init__(self, log: MemoryEventLog, task_id: str = "t", context_id: str = "c") -> None:
+        self.log = log
+        self.state = StreamState(task_id, context_id, "trace")
+
+    async def begin(self) -> Writer:
+        await self.log.create(submitted(self.state.task_id, self.state.context_id))
+        await self.log.append(self.state.task_id, begin(self.state))
+        return self
+
+    async def write(self, *events: Event) -> list[Entry]:
+        updates = [update for event in events for update in encode(self.state, event)]
+        return await self.log.append(self.state.task_id, updates)
+
+
+@pytest.fixture
+def log() -> MemoryEventLog:
+    return MemoryEventLog()
+
+
+@pytest.fixture
+async def writer(log: MemoryEventLog) -> Writer:
+    return await Writer(log).begin()
+
+
+async def numbers(entries: AsyncIterator[Entry]) -> list[int]:
+    async with asyncio.timeout(5):
+        return [entry.seq async for entry in entries]
+
+
+async def test_numbers_are_given_out_in_order_and_stand_where_readers_look(log: MemoryEventLog, writer: Writer) -> None:
+    first = await writer.write(*deltas(2))
+    last = await writer.write(ANSWER)
+
+    assert [entry.seq for entry in [*first, *last]] == [2, 3, 4, 5]
+    for entry in await log.read("t"):
+        assert seq_of(entry.event) == entry.seq
+        assert metadata_of(entry.event)["seq"] == entry.seq
+    assert first[0].event.artifact.metadata["seq"] == 2
+    assert last[-1].event.metadata["seq"] == 5
+
+
+async def test_reading_starts_behind_the_given_number(log: MemoryEventLog, writer: Writer) -> None:
+    await writer.write(*deltas(3))
+    assert [entry.seq for entry in await log.read("t", after=2)] == [3, 4]
+    assert await log.read("t", after=4) == []
+
+
+@given(run=runs())
+@settings(max_examples=60, deadline=None)
+def test_the_folded_task_is_the_sdks(run: list[Event]) -> None:
+    asyncio.run(_fold_both_ways(run))
+
+
+async def _fold_both_ways(run: list[Event]) -> None:
+    log, state = MemoryEventLog(), StreamState("t", "c", "trace")
+    updates = [*begin(state), *(update for event in run for update in encode(state, event))]
+    context = ServerCallContext()
+    sdk = TaskManager(InMemoryTaskStore(), context, "t", "c", None)
+    await sdk.save_task_event(submitted())
+    await log.create(submitted())
+    await log.append("t", updates)
+    for entry in await log.read("t"):
+        await sdk.save_task_event(entry.event)
+
+    theirs, ours = await sdk.get_task(), await log.task("t")
+    assert theirs is not None
+    assert ours is not None
+    theirs.metadata["seq"] = len(updates)
+    theirs.status.timestamp.CopyFrom(ours.status.timestamp)
+    for task in (theirs, ours):
+        del task.history[0]
+        for artifact in task.artifacts:
+            _join_texts(artifact)
+    assert ours == theirs
+
+
+def _join_texts(artifact: Artifact) -> None:
+    parts: list[Part] = []
+    for part in artifact.parts:
+        if parts and parts[-1].HasField("text") and part.HasField("text"):
+            parts[-1] = Part(text=parts[-1].text + part.text)
+        else:
+            parts.append(part)
+    del artifact.parts[:]
+    artifact.parts.extend(parts)
+
+
+async def test_a_streamed_text_is_one_part_of_the_task(log: MemoryEventLog, writer: Writer) -> None:
+    await writer.write(*deltas(3))
+    assert (await log.task("t")).artifacts[0].parts == [Part(text="0 1 2 ")]
+    await writer.write(*deltas(2))
+    assert (await log.task("t")).artifacts[0].parts == [Part(text="0 1 2 0 1 ")]
+
+
+async def test_changing_a_task_that_was_read_changes_nothing_here(log: MemoryEventLog, writer: Writer) -> None:
+    task = await log.task("t")
+    task.artifacts.add()
+    task.status.state = TaskState.TASK_STATE_FAILED
+    assert (await log.task("t")).status.state == TaskState.TASK_STATE_WORKING
+    assert not (await log.task("t")).artifacts
+
+
+@given(run=runs(), data=st.data())
+@settings(max_examples=60, deadline=None)
+def test_a_snapshot_is_the_task_a_log_had_that_got_no_further(run: list[Event], data: st.DataObject) -> None:
+    state = StreamState("t", "c", "trace", clock=lambda: 1.0)
+    updates = [*begin(state), *(update for event in run for update in encode(state, event))]
+    at = data.draw(st.integers(0, len(updates)))
+
+    async def compare() -> None:
+        whole, part, task = MemoryEventLog(), MemoryEventLog(), submitted()
+        for log, events in ((whole, updates), (part, updates[:at])):
+            await log.create(task)
+            await log.append("t", events)
+        assert await whole.snapshot("t", at=at) == await part.snapshot("t")
+
+    asyncio.run(compare())
+
+
+async def test_a_snapshot_has_the_messages_that_came_before_it(log: MemoryEventLog, writer: Writer) -> None:
+    await writer.write(QUESTION)
+    await log.add_message("t", message("the first", "q2"))
+    await writer.write(*deltas(1))
+    await writer.write(ANSWER)
+
+    def said(task: Task) -> list[str]:
+        return [entry.message_id for entry in task.history if entry.role == Role.ROLE_USER]
+
+    assert said(await log.task("t", at=3)) == ["q1"]
+    assert said(await log.task("t", at=4)) == ["q1", "q2"]
+    assert said(await log.task("t")) == ["q1", "q2"]
+
+
+async def test_followers_that_start_anywhere_miss_nothing_and_get_nothing_twice(
+    log: MemoryEventLog, writer: Writer
+) -> None:
+    followers = []
+    for batch in range(40):
+        for after in {0, batch, batch * 3 + 1}:
+            followers.append((after, asyncio.create_task(numbers(log.follow("t", after)))))
+        await writer.write(*deltas(3))
+        await asyncio.sleep(0)
+    await writer.write(ANSWER)
+
+    last = 1 + 40 * 3 + 2
+    assert len(followers) > 100
+    for after, follower in followers:
+        assert await follower == list(range(after + 1, last + 1))
+
+
+@pytest.mark.parametrize("ending", [ANSWER, Canceled()])
+async def test_following_ends_with_the_task_and_also_when_it_has_ended(
+    log: MemoryEventLog, writer: Writer, ending: Event
+) -> None:
+    live = asyncio.create_task(numbers(log.follow("t")))
+    await asyncio.sleep(0)
+    await writer.write(*deltas(2))
+    last = (await writer.write(ending))[-1].seq
+
+    assert await live == list(range(1, last + 1))
+    assert await numbers(log.follow("t")) == list(range(1, last + 1))
+    assert await numbers(log.follow("t", after=last - 1)) == [last]
+    assert await numbers(log.follow("t", after=last)) == []
+
+
+async def test_following_ends_where_the_task_waits_for_an_answer(log: MemoryEventLog, writer: Writer) -> None:
+    live = asyncio.create_task(numbers(log.follow("t")))
+    await asyncio.sleep(0)
+    await writer.write(QUESTION)
+
+    assert await live == [1, 2, 3]
+    assert await numbers(log.follow("t")) == [1, 2, 3]
+    assert await numbers(log.follow("t", after=3)) == []
+
+
+async def test_a_pause_that_was_answered_is_passed_over(log: MemoryEventLog, writer: Writer) -> None:
+    await writer.write(QUESTION)
+    await log.add_message("t", message(message_id="q2"))
+    from_the_start = asyncio.create_task(numbers(log.follow("t")))
+    the_answer = asyncio.create_task(numbers(log.follow("t", after=3)))
+    await asyncio.sleep(0)
+    await writer.write(ANSWER)
+
+    assert await from_the_start == [1, 2, 3, 4, 5]
+    assert await the_answer == [4, 5]
+
+
+async def test_a_stream_ends_at_its_own_pause_even_if_it_is_answered_before_it_gets_there(
+    log: MemoryEventLog, writer: Writer
+) -> None:
+    slow = log.follow("t")
+    assert (await anext(slow)).seq == 1
+    await writer.write(QUESTION)
+    await log.add_message("t", message(message_id="q2"))
+    await writer.write(ANSWER)
+    assert await numbers(slow) == [2, 3]
+
+
+async def test_two_answers_at_once_are_two_turns(log: MemoryEventLog, writer: Writer) -> None:
+    await writer.write(QUESTION)
+    await log.add_message("t", message(message_id="q2"))
+    first = asyncio.create_task(numbers(log.follow("t", after=3)))
+    await asyncio.sleep(0)
+    await log.add_message("t", message(message_id="q3"))
+    second = asyncio.create_task(numbers(log.follow("t", after=3)))
+    await asyncio.sleep(0)
+    await writer.write(QUESTION)
+    await asyncio.sleep(0)
+    await writer.write(ANSWER)
+
+    assert await first == [4, 5]
+    assert await second == [4, 5, 6, 7]
+
+
+async def test_a_task_canceled_while_it_waits_is_followed_to_its_end(log: MemoryEventLog, writer: Writer) -> None:
+    await writer.write(QUESTION)
+    await writer.write(Canceled())
+    assert await numbers(log.follow("t")) == [1, 2, 3, 4]
+    assert await numbers(log.follow("t", after=3)) == [4]
+
+
+async def test_a_follower_that_does_not_read_holds_nobody_up(log: MemoryEventLog, writer: Writer) -> None:
+    stuck = log.follow("t")
+    await anext(stuck)
+    other = asyncio.create_task(numbers(log.follow("t")))
+    await writer.write(*deltas(500))
+    await writer.write(ANSWER)
+    assert len(await other) == 503
+    assert len(await numbers(stuck)) == 502
+
+
+async def test_a_follower_that_leaves_takes_nobody_along(log: MemoryEventLog, writer: Writer) -> None:
+    leaving, staying = (asyncio.create_task(numbers(log.follow("t"))) for _ in range(2))
+    await asyncio.sleep(0)
+    leaving.cancel()
+    await asyncio.gather(leaving, return_exceptions=True)
+    await writer.write(ANSWER)
+    assert await staying == [1, 2, 3]
+
+
+async def test_nothing_follows_the_end(log: MemoryEventLog, writer: Writer) -> None:
+    await writer.write(ANSWER)
+    with pytest.raises(TaskEndedError):
+        await writer.write(*deltas(1))
+    with pytest.raises(TaskEndedError):
+        await log.add_message("t", message())
+    assert len(await log.read("t")) == 3
+
+
+async def test_a_batch_that_goes_on_after_its_end_is_refused_whole(log: MemoryEventLog, writer: Writer) -> None:
+    with pytest.raises(TaskEndedError):
+        await writer.write(ANSWER, *deltas(1))
+    assert len(await log.read("t")) == 1
+
+
+async def test_tasks_it_does_not_have(log: MemoryEventLog) -> None:
+    assert await log.task("nope") is None
+    assert await log.state("nope") is None
+    for attempt in (log.read("nope"), log.append("nope", []), log.add_message("nope", message())):
+        with pytest.raises(UnknownTaskError):
+            await attempt
+    with pytest.raises(UnknownTaskError):
+        log.follow("nope")
+
+
+async def test_a_task_begins_once(log: MemoryEventLog, writer: Writer) -> None:
+    with pytest.raises(ValueError, match="already has task 't'"):
+        await log.create(submitted())
+
+
+async def test_old_tasks_go_and_unfinished_ones_stay() -> None:
+    log = MemoryEventLog(max_tasks=2)
+    running = await Writer(log, "running").begin()
+    parked = await Writer(log, "parked").begin()
+    await parked.write(QUESTION)
+    for name in ("a", "b", "c", "d"):
+        await (await Writer(log, name).begin()).write(ANSWER)
+    assert [name for name in ("a", "b", "c", "d", "running", "parked") if await log.state(name)] == [
+        "c",
+        "d",
+        "running",
+        "parked",
+    ]
+
+    await running.write(ANSWER)
+    assert await log.state("c") is None
+    assert await log.state("running") == TaskState.TASK_STATE_COMPLETED
+
+
+async def test_a_dropped_task_is_still_followed_to_its_end() -> None:
+    log = MemoryEventLog(max_tasks=1)
+    await (await Writer(log, "a").begin()).write(ANSWER)
+    reader = log.follow("a")
+    assert (await anext(reader)).seq == 1
+    await (await Writer(log, "b").begin()).write(ANSWER)
+    assert await log.state("a") is None
+    assert await numbers(reader) == [2, 3]
+
+
+async def test_listing_pages_through_every_task_newest_first(log: MemoryEventLog) -> None:
+    for number in range(7):
+        writer = Writer(log, f"t{number}", f"c{number % 2}")
+        writer.state.clock = lambda at=number: 1_000.0 + at
+        await writer.begin()
+        if number == 3:
+            await writer.write(ANSWER)
+
+    seen, after = [], None
+    while True:
+        page = await log.tasks(TaskQuery(after=after, limit=3))
+        assert page.total == 7
+        seen += [task.id for task in page.tasks]
+        after = page.next
+        if after is None:
+            break
+    assert seen == [f"t{number}" for number in reversed(range(7))]
+    assert [task.id for task in (await log.tasks(TaskQuery(context_id="c1"))).tasks] == ["t5", "t3", "t1"]
+    ended = await log.tasks(TaskQuery(state=TaskState.TASK_STATE_COMPLETED))
+    assert [task.id for task in ended.tasks] == ["t3"]
+    recent = await log.tasks(TaskQuery(changed_since_ns=1_005_000_000_000))
+    assert [task.id for task in recent.tasks] == ["t6", "t5"]
