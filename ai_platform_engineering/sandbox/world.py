@@ -36,13 +36,16 @@ def world_path(data_dir: Path) -> Path:
 def reset_world(path: Path) -> None:
     """Seed the world anew, also while others use it. A file that is no world at all is replaced."""
     try:
-        _reseed(path)
-    except sqlite3.OperationalError as error:
+        try:
+            _reseed(path)
+        except sqlite3.OperationalError:
+            raise
+        except sqlite3.DatabaseError:
+            for suffix in ("", "-wal", "-shm"):
+                path.with_name(path.name + suffix).unlink(missing_ok=True)
+            _reseed(path)
+    except (sqlite3.Error, OSError) as error:
         raise WorldError(f"The sandbox world {path} could not be reset: {error}.") from error
-    except sqlite3.DatabaseError:
-        for suffix in ("", "-wal", "-shm"):
-            path.with_name(path.name + suffix).unlink(missing_ok=True)
-        _reseed(path)
 
 
 class Session:

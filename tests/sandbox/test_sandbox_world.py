@@ -145,5 +145,8 @@ def test_a_file_that_is_no_database_is_named_and_reset_replaces_it(tmp_path: Pat
 
 def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(WorldError, match="cannot be used"), World(world_path(tmp_path / "file")).read():
+    path = world_path(tmp_path / "file")
+    with pytest.raises(WorldError, match="cannot be used"), World(path).read():
         pass
+    with pytest.raises(WorldError, match="could not be reset"):
+        reset_world(path)
