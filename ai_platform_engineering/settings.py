@@ -256,7 +256,7 @@ class Settings(BaseSettings):
     litellm_api_base: OptionalAddress = _setting("Model", "Address of a LiteLLM proxy.")
     litellm_api_key: OptionalSecret = _setting("Model", "Key for the LiteLLM proxy or the provider behind it.")
     offline_model_delay: float = _setting(
-        "Model", "Seconds the offline model waits between words, to look like a real one.", 0.0, ge=0, le=5
+        "Model", "Seconds the offline model waits between words, as a real one would.", 0.02, ge=0, le=5
     )
 
     langgraph_recursion_limit: int = _setting(
