@@ -1,0 +1,100 @@
+"""Filling `${NAME}` and `${NAME:-default}` in a server's manifest entry with values from the environment.
+
+Pure: environment in, endpoint out. What was filled in is remembered, so that it can be kept out of logs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from urllib.parse import unquote, urlsplit
+
+from ai_platform_engineering.agents.manifest import VARIABLE, McpServer
+from ai_platform_engineering.utils.mcp.errors import NotStartable
+from ai_platform_engineering.utils.redact import Redactor, looks_secret
+
+INHERITED_VARIABLES = (
+    *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "TMPDIR", "TMP", "TEMP", "SYSTEMROOT", "PATHEXT"),
+    *("LANG", "LC_ALL", "LC_CTYPE", "TZ", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"),
+    *("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "no_proxy", "all_proxy"),
+    *("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"),
+)
+"""What a process needs in order to find programs, its home, the network and the certificates it trusts."""
+
+_LONG_ENOUGH_TO_BE_SECRET = 8
+
+
+@dataclass(frozen=True, repr=False)
+class Endpoint:
+    """How to reach a server, every value filled in. Has no repr, because the values may be secrets."""
+
+    name: str
+    redact: Redactor
+    """Takes every value that was filled in, and may be a secret, out of a text."""
+    command: str = ""
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] | None = None
+    url: str = ""
+    headers: Mapping[str, str] | None = None
+    module: str = ""
+
+
+def endpoint(server: McpServer, environ: Mapping[str, str]) -> Endpoint:
+    """Where `server` is with the values of `environ`; raises `NotStartable` naming every variable that is missing.
+
+    An entry of `env` or `headers` that comes out empty is left out, so that `${NAME:-}` means "if there is one".
+    """
+    if missing := missing_variables(server, environ):
+        raise NotStartable(f"was not started because {_listed(missing)} {'is' if len(missing) == 1 else 'are'} not set")
+    env = {name: filled for name, text in server.env.items() if (filled := _filled(text, environ))}
+    headers = {name: filled for name, text in server.headers.items() if (filled := _filled(text, environ).strip())}
+    inherited = {name: environ[name] for name in INHERITED_VARIABLES if name in environ}
+    used = {name: environ[name] for name in server.variables() if environ.get(name)}
+    return Endpoint(
+        name=server.name,
+        redact=Redactor(_secrets(inherited, env | headers | used)),
+        command=_filled(server.command or "", environ),
+        args=tuple(_filled(arg, environ) for arg in server.args),
+        env=inherited | env,
+        url=_filled(server.url or "", environ),
+        headers=headers,
+        module=server.module or "",
+    )
+
+
+def missing_variables(server: McpServer, environ: Mapping[str, str]) -> list[str]:
+    """The names in `server` that have neither a value nor a default."""
+    texts = (server.command or "", server.url or "", *server.args, *server.env.values(), *server.headers.values())
+    matches = (match for text in texts for match in VARIABLE.finditer(text))
+    return sorted({match["name"] for match in matches if match["default"] is None and not environ.get(match["name"])})
+
+
+def _filled(text: str, environ: Mapping[str, str]) -> str:
+    return VARIABLE.sub(lambda match: environ.get(match["name"]) or match["default"] or "", text)
+
+
+def _secrets(inherited: dict[str, str], given: dict[str, str]) -> Iterator[str]:
+    for name, value in given.items():
+        if looks_secret(name) or (len(value) >= _LONG_ENOUGH_TO_BE_SECRET and not _plain_address(value)):
+            yield value
+            # A server may show what follows "Bearer" by itself.
+            yield value.rpartition(" ")[2]
+    for value in (inherited | given).values():
+        if password := _password_in(value):
+            yield from (password, unquote(password))
+
+
+def _plain_address(value: str) -> bool:
+    return value.startswith(("http://", "https://")) and "@" not in value and "?" not in value
+
+
+def _password_in(value: str) -> str | None:
+    """The password of an address such as `https://user:password@host`, as a proxy's often is."""
+    try:
+        return urlsplit(value).password
+    except ValueError:
+        return None
+
+
+def _listed(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
