@@ -1,0 +1,37 @@
+"""From a server's endpoint to an open connection, by transport."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from ai_platform_engineering.agents.manifest import Transport
+from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.utils.mcp.connection import Connection, Lifeline, open_session
+from ai_platform_engineering.utils.mcp.expansion import Endpoint
+
+
+@asynccontextmanager
+async def connect(
+    transport: Transport, endpoint: Endpoint, settings: Settings, lifeline: Lifeline
+) -> AsyncIterator[Connection]:
+    """An initialized connection. To be left by the task that entered; leaving frees everything behind it.
+
+    The transports are imported when first used: an installation without in-memory servers never loads FastMCP.
+    """
+    match transport:
+        case "memory":
+            from ai_platform_engineering.utils.mcp.memory import memory_connection  # noqa: PLC0415
+
+            async with memory_connection(endpoint, settings, lifeline) as connection:
+                yield connection
+        case "stdio":
+            from ai_platform_engineering.utils.mcp.process import stdio_streams  # noqa: PLC0415
+
+            async with stdio_streams(endpoint, lifeline) as streams, open_session(streams, lifeline) as session:
+                yield session
+        case "http":
+            from ai_platform_engineering.utils.mcp.streamable_http import http_streams  # noqa: PLC0415
+
+            async with http_streams(endpoint, lifeline) as streams, open_session(streams, lifeline) as session:
+                yield session

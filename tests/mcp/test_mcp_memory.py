@@ -1,0 +1,162 @@
+"""Servers in this process."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextvars import ContextVar
+from typing import Any
+
+import pytest
+from langchain_core.tools import ToolException
+from langchain_core.utils.function_calling import convert_to_openai_tool
+
+from ai_platform_engineering.agents.manifest import McpServer
+from ai_platform_engineering.utils.mcp import McpServers, McpUnavailable
+from tests.mcp.support import Start, eventually, tool
+
+
+def entry(attribute: str = "server", name: str = "company", **more: Any) -> McpServer:
+    return McpServer(name=name, transport="memory", module=f"tests.mcp.company:{attribute}", **more)
+
+
+@pytest.fixture
+async def company(mcp_servers: Start) -> McpServers:
+    return await mcp_servers(entry(), PLACE="Zürich")
+
+
+async def test_a_function_makes_the_server_from_the_settings(company: McpServers) -> None:
+    assert company.problem("demo") is None
+    assert await tool(company, "version").ainvoke({}) == "v1 in Zürich"
+
+
+async def test_a_server_object_is_used_as_it_is(mcp_servers: Start) -> None:
+    servers = await mcp_servers(entry("plain"))
+    assert await tool(servers, "version").ainvoke({}) == "plain version"
+
+
+async def test_a_tool_is_described_as_the_server_describes_it(company: McpServers) -> None:
+    function = convert_to_openai_tool(tool(company, "applications"))["function"]
+    assert function["name"] == "applications"
+    assert function["description"] == "Applications by name."
+    assert function["parameters"]["properties"]["limit"]["type"] == "integer"
+
+
+async def test_structured_results_are_json(company: McpServers) -> None:
+    answer = await tool(company, "applications").ainvoke({"prefix": "app", "limit": 1})
+    assert json.loads(answer) == [{"name": "app0"}]
+
+
+async def test_an_empty_list_is_still_an_answer(company: McpServers) -> None:
+    assert await tool(company, "applications").ainvoke({"limit": 0}) == '{"result":[]}'
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "message"),
+    [
+        ("delete", {"name": "guestbook"}, "guestbook is protected"),
+        ("declared_failure", {}, "no such thing"),
+        ("crash", {}, "Error calling tool 'crash'"),
+        (
+            "applications",
+            {"limit": "many"},
+            "applications was called with wrong arguments: limit: Input should be a valid integer, "
+            "unable to parse string as an integer.",
+        ),
+        (
+            "delete",
+            {"names": "guestbook"},
+            "delete was called with wrong arguments: name: Missing required argument; "
+            "names: Unexpected keyword argument.",
+        ),
+    ],
+)
+async def test_a_tool_that_says_no(company: McpServers, name: str, arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ToolException) as failure:
+        await tool(company, name).ainvoke(arguments)
+    assert str(failure.value) == message
+
+
+async def test_effects_are_told(company: McpServers) -> None:
+    assert tool(company, "version").metadata == {
+        "agent": "demo",
+        "server": "company",
+        "read_only": True,
+        "destructive": False,
+    }
+    assert tool(company, "delete").metadata == {
+        "agent": "demo",
+        "server": "company",
+        "read_only": False,
+        "destructive": True,
+    }
+
+
+async def test_arguments_may_have_any_name(company: McpServers) -> None:
+    arguments = dict(zip(["config", "run_manager", "callbacks", "runtime", "args", "kwargs"], "abcdef", strict=True))
+    assert await tool(company, "reserved").ainvoke(arguments) == "abcdef"
+
+
+async def test_a_tool_sees_who_calls_and_its_lifespan(mcp_servers: Start) -> None:
+    user: ContextVar[str] = ContextVar("user")
+    servers = await mcp_servers(entry(), call_meta=lambda: {"user": user.get()}, PLACE="here")
+
+    async def call_as(name: str) -> str:
+        user.set(name)
+        return str(await tool(servers, "caller").ainvoke({}))
+
+    assert await asyncio.gather(*(call_as(name) for name in ("ann", "bob"))) == [
+        "user=ann open=True",
+        "user=bob open=True",
+    ]
+
+
+async def test_a_tool_that_asks_its_client_is_told_no(company: McpServers) -> None:
+    with pytest.raises(ToolException):
+        await tool(company, "ask").ainvoke({})
+
+
+async def test_a_server_may_learn_tools(company: McpServers) -> None:
+    changed: list[str] = []
+    company.on_change(changed.append)
+    kept = tool(company, "version")
+    await tool(company, "learn").ainvoke({})
+    await eventually(lambda: changed == ["demo"])
+    assert await tool(company, "learned").ainvoke({}) == "learned"
+    assert tool(company, "version") is kept
+
+
+@pytest.mark.parametrize(
+    ("module", "reason"),
+    [
+        ("tests.mcp.nowhere:server", "could not be imported (ModuleNotFoundError)"),
+        ("tests.mcp.company:nobody", "could not be imported (AttributeError)"),
+        ("tests.mcp.company:number", "is a int, not a FastMCP server"),
+    ],
+)
+async def test_a_module_that_is_no_server(mcp_servers: Start, module: str, reason: str) -> None:
+    servers = await mcp_servers(McpServer(name="company", transport="memory", module=module))
+    assert servers.tools("demo") == []
+    assert reason in (servers.problem("demo") or "")
+
+
+async def test_a_closed_server_is_not_called(company: McpServers) -> None:
+    version = tool(company, "version")
+    await company.aclose()
+    with pytest.raises(McpUnavailable, match="company server is shut down"):
+        await version.ainvoke({})
+
+
+async def test_a_call_that_takes_too_long_is_given_up(mcp_servers: Start) -> None:
+    servers = await mcp_servers(entry("slow"), TOOL_TIMEOUT="0.1")
+    with pytest.raises(McpUnavailable, match=r"did not answer within 0\.1 seconds while wait was running"):
+        await tool(servers, "wait").ainvoke({})
+
+
+async def test_closing_releases_callers(mcp_servers: Start) -> None:
+    servers = await mcp_servers(entry("slow"))
+    waiting = asyncio.create_task(tool(servers, "wait").ainvoke({}))
+    await asyncio.sleep(0.05)
+    await servers.aclose()
+    with pytest.raises(McpUnavailable, match="stopped while wait was running"):
+        await waiting

@@ -1,0 +1,200 @@
+"""All servers of a process: starting together, names, marks, and what is told about them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from mcp.types import Tool, ToolAnnotations
+
+from ai_platform_engineering.agents.manifest import McpServer
+from ai_platform_engineering.settings import Settings, load_settings
+from ai_platform_engineering.utils.mcp import McpServers, McpUnavailable
+from ai_platform_engineering.utils.mcp.sessions import restart_delay
+from ai_platform_engineering.utils.mcp.tools import effects, unique_name
+from tests.mcp.support import Start, eventually, names, tool
+
+Scripted = Callable[..., McpServer]
+
+
+def memory(name: str, attribute: str = "plain", **more: Any) -> McpServer:
+    return McpServer(name=name, transport="memory", module=f"tests.mcp.company:{attribute}", **more)
+
+
+async def test_servers_start_side_by_side(mcp_servers: Start, scripted: Scripted) -> None:
+    began = time.monotonic()
+    servers = await mcp_servers(*(scripted("start-delay=0.5", f"tools=t{n}", name=f"s{n}") for n in range(6)))
+    assert time.monotonic() - began < 2.5
+    assert names(servers) == [f"t{n}" for n in range(6)]
+
+
+async def test_the_deadline_holds(mcp_servers: Start, scripted: Scripted, caplog: pytest.LogCaptureFixture) -> None:
+    """A server that never answers holds up nobody, and the others are there."""
+    began = time.monotonic()
+    servers = await mcp_servers(scripted("mute", name="mute"), memory("quick"), deadline=1)
+    assert 1 <= time.monotonic() - began < 1.5
+    assert names(servers) == ["version"]
+    assert servers.problem("demo") == "The mute server is still starting."
+    assert "demo is without it for now: The mute server is still starting." in caplog.text
+
+
+async def test_a_late_server_announces_its_tools(mcp_servers: Start, scripted: Scripted) -> None:
+    servers = await mcp_servers(scripted("start-delay=1", "tools=late"), deadline=0.1)
+    changed: list[str] = []
+    servers.on_change(changed.append)
+    assert names(servers) == []
+    await eventually(lambda: changed == ["demo"])
+    assert names(servers) == ["late"]
+    assert servers.problem("demo") is None
+
+
+async def test_nothing_is_announced_while_starting(settings: Callable[..., Settings]) -> None:
+    servers = McpServers(settings())
+    changed: list[str] = []
+    servers.on_change(changed.append)
+    await servers.start({"demo": [memory("one")]}, deadline=10)
+    assert names(servers) == ["version"]
+    assert changed == []
+    await servers.aclose()
+
+
+async def test_a_listener_that_fails_does_no_harm(mcp_servers: Start, scripted: Scripted) -> None:
+    servers = await mcp_servers(scripted("start-delay=0.3"), deadline=0.1)
+    changed: list[str] = []
+    servers.on_change(lambda _: 1 / 0)  # type: ignore[arg-type, return-value]
+    servers.on_change(changed.append)
+    await eventually(lambda: changed == ["demo"])
+    assert await tool(servers, "echo").ainvoke({}) == "{}"
+
+
+async def test_a_server_that_takes_too_long_is_started_again(
+    mcp_servers: Start, scripted: Scripted, caplog: pytest.LogCaptureFixture
+) -> None:
+    servers = await mcp_servers(scripted("mute", start_timeout=0.5), MCP_RESTART_BACKOFF="30")
+    assert servers.problem("demo") == "The scripted server did not start within 0.5 seconds."
+    assert "The scripted server of demo did not start within 0.5 seconds; next start in 30 s" in caplog.text
+
+
+async def test_a_missing_variable_keeps_only_its_server_down(mcp_servers: Start, scripted: Scripted) -> None:
+    needy = scripted(name="needy", env={"TOKEN": "${NEEDY_TOKEN}", "URL": "${NEEDY_URL}"})
+    servers = await mcp_servers(needy, memory("other"), NEEDY_URL="https://example.org")
+    assert names(servers) == ["version"]
+    assert servers.problem("demo") == "The needy server was not started because NEEDY_TOKEN is not set."
+
+
+async def test_agents_are_kept_apart(settings: Callable[..., Settings], scripted: Scripted) -> None:
+    servers = McpServers(settings())
+    await servers.start(
+        {"one": [scripted("tools=a")], "two": [scripted("tools=b"), scripted("broken", name="x")]}, deadline=10
+    )
+    assert [tool.name for tool in servers.tools("one")] == ["a"]
+    assert [tool.name for tool in servers.tools("two")] == ["b"]
+    assert servers.problem("one") is None
+    assert "The x server stopped with exit code 7" in (servers.problem("two") or "")
+    assert servers.tools("nobody") == []
+    assert servers.problem("nobody") is None
+    await servers.start({"three": [memory("late")]}, deadline=10)
+    assert [tool.metadata for tool in servers.tools("three")] == [
+        {"agent": "three", "server": "late", "read_only": False, "destructive": False}
+    ]
+    with pytest.raises(ValueError, match="the servers of one have been started already"):
+        await servers.start({"one": []}, deadline=1)
+    await servers.aclose()
+
+
+async def test_only_allowed_tools(mcp_servers: Start, scripted: Scripted, caplog: pytest.LogCaptureFixture) -> None:
+    entry = scripted("tools=read,write,erase,secret", tools=("erase", "read", "wriite"), destructive=("erase",))
+    servers = await mcp_servers(entry)
+    assert names(servers) == ["read", "erase"]
+    assert tool(servers, "erase").metadata == {
+        "agent": "demo",
+        "server": "scripted",
+        "read_only": False,
+        "destructive": True,
+    }
+    assert tool(servers, "read").metadata["read_only"]  # type: ignore[index]
+    assert "'tools' of the scripted server names wriite, a tool it has not; did you mean write?" in caplog.text
+
+
+async def test_two_servers_with_a_tool_of_one_name(mcp_servers: Start, caplog: pytest.LogCaptureFixture) -> None:
+    servers = await mcp_servers(memory("plain"), memory("company", "server"), PLACE="Bern")
+    assert names(servers)[:2] == ["version", "company_version"]
+    assert await tool(servers, "version").ainvoke({}) == "plain version"
+    assert await tool(servers, "company_version").ainvoke({}) == "v1 in Bern"
+    assert "version of the company server is called company_version here" in caplog.text
+
+
+def test_a_name_that_cannot_be_had() -> None:
+    assert unique_name("read", "files", []) == "read"
+    assert unique_name("read", "files", ["read"]) == "files_read"
+    assert unique_name("read", "files", ["read", "files_read"]) is None
+
+
+async def test_closing_twice_and_at_once(mcp_servers: Start, scripted: Scripted) -> None:
+    servers = await mcp_servers(scripted())
+    await asyncio.gather(servers.aclose(), servers.aclose())
+    await servers.aclose()
+    with pytest.raises(McpUnavailable, match=r"The scripted server is shut down\. echo was not run\."):
+        await tool(servers, "echo").ainvoke({})
+
+
+async def test_closing_without_having_started(settings: Callable[..., Settings]) -> None:
+    await McpServers(settings()).aclose()
+
+
+async def test_repeated_failures_are_logged_once(mcp_servers: Start, caplog: pytest.LogCaptureFixture) -> None:
+    entry = McpServer(name="broken", transport="stdio", command="no-such-command")
+    await mcp_servers(entry, MCP_RESTART_BACKOFF="0.05", MCP_RESTART_BACKOFF_MAX="0.05")
+    caplog.set_level(logging.DEBUG, "ai_platform_engineering")
+    await eventually(lambda: caplog.text.count("was not started because") > 3)
+    assert len([record for record in caplog.records if record.levelno >= logging.WARNING]) == 1
+
+
+async def test_a_tool_cannot_be_called_without_an_event_loop(mcp_servers: Start) -> None:
+    servers = await mcp_servers(memory("plain"))
+    with pytest.raises(NotImplementedError, match="version can only be called asynchronously"):
+        tool(servers, "version").invoke({})
+
+
+@pytest.mark.parametrize(
+    ("failures", "was_up", "expected"),
+    [
+        (1, True, 0.0),
+        (2, True, 0.5),
+        (3, True, 1.0),
+        (1, False, 0.5),
+        (2, False, 1.0),
+        (5, False, 8.0),
+        (9, False, 30.0),
+        (5000, True, 30.0),
+    ],
+)
+def test_waiting_before_a_restart(failures: int, was_up: bool, expected: float) -> None:
+    assert restart_delay(failures, was_up, load_settings({}, env_file=None)) == expected
+
+
+@pytest.mark.parametrize(
+    ("marks", "hints", "expected"),
+    [
+        ({}, None, (False, False)),
+        ({"writes": ("other",)}, None, (True, False)),
+        ({"destructive": ("other",)}, None, (True, False)),
+        ({"writes": ("act",)}, None, (False, False)),
+        ({"destructive": ("act",)}, None, (False, True)),
+        ({}, {"readOnlyHint": True}, (True, False)),
+        ({}, {"readOnlyHint": False}, (False, False)),
+        ({"writes": ("other",)}, {"readOnlyHint": False}, (False, False)),
+        ({}, {"readOnlyHint": False, "destructiveHint": True}, (False, True)),
+        ({}, {"readOnlyHint": True, "destructiveHint": True}, (True, False)),
+        ({"writes": ("act",)}, {"readOnlyHint": True}, (False, False)),
+        ({"writes": ("other",)}, {"destructiveHint": True}, (False, True)),
+    ],
+)
+def test_what_a_tool_may_do(marks: dict[str, Any], hints: dict[str, bool] | None, expected: tuple[bool, bool]) -> None:
+    server = McpServer(name="demo", transport="memory", module="a:b", **marks)
+    annotations = ToolAnnotations.model_validate(hints) if hints is not None else None
+    assert effects(server, Tool(name="act", inputSchema={}, annotations=annotations)) == expected
