@@ -461,9 +461,12 @@ def supervisor_tools(problems: Mapping[str, str] | None = None) -> list[BaseTool
     ]
 
 
-def run_agent(model: BaseChatModel, tools: Sequence[BaseTool], question: str, *, turns: int = 8) -> list[BaseMessage]:
+def run_agent(
+    model: BaseChatModel, name: str, question: str, tools: Sequence[BaseTool] | None = None, *, turns: int = 8
+) -> list[BaseMessage]:
     """All messages of one run of an agent."""
-    messages: list[BaseMessage] = [SystemMessage(PROMPT.format(name="your domain")), HumanMessage(question)]
+    messages: list[BaseMessage] = [SystemMessage(PROMPT.format(name=name)), HumanMessage(question)]
+    tools = AGENTS[name][1]() if tools is None else tools
     by_name = {item.name: item for item in tools}
     bound = model.bind_tools(tools)
     for _ in range(turns):
@@ -497,8 +500,7 @@ def run_supervisor(
         for call in reply.tool_calls:
             content = "The plan is written."
             if call["name"] == "task":
-                _, tools = AGENTS[call["args"]["subagent_type"]]
-                content = str(run_agent(model, tools(), call["args"]["description"])[-1].text)
+                content = str(run_agent(model, call["args"]["subagent_type"], call["args"]["description"])[-1].text)
             messages.append(ToolMessage(content, name=call["name"], tool_call_id=call["id"]))
     raise AssertionError(f"no answer to {question!r}")
 

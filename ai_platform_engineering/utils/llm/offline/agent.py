@@ -2,118 +2,148 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
-from ai_platform_engineering.utils.llm.offline import answers, language
-from ai_platform_engineering.utils.llm.offline.arguments import Filled, Request, fill, from_records
+from ai_platform_engineering.utils.llm.offline import answers
+from ai_platform_engineering.utils.llm.offline.arguments import Filled, fill, from_records
 from ai_platform_engineering.utils.llm.offline.conversation import Conversation, Use
-from ai_platform_engineering.utils.llm.offline.language import (
-    best_similarity,
-    requested_changes,
-    similarity,
-    stem,
-    terms,
+from ai_platform_engineering.utils.llm.offline.language import best_similarity, description_terms, stem
+from ai_platform_engineering.utils.llm.offline.references import (
+    Before,
+    has_pronoun,
+    refers_back,
+    resolve,
+    without_context,
 )
-from ai_platform_engineering.utils.llm.offline.references import without_context
-from ai_platform_engineering.utils.llm.offline.rendering import parse, records_of
-from ai_platform_engineering.utils.llm.offline.schemas import Profile, Property, profile
+from ai_platform_engineering.utils.llm.offline.rendering import identity, listing, parse
+from ai_platform_engineering.utils.llm.offline.requests import Request, request_names
+from ai_platform_engineering.utils.llm.offline.schemas import Profile, Property, Toolbox, toolbox
+from ai_platform_engineering.utils.llm.offline.selection import choose, overview
+from ai_platform_engineering.utils.llm.offline.sentences import clauses
 from ai_platform_engineering.utils.llm.offline.tools import Call, Reply, Tool
+from ai_platform_engineering.utils.llm.offline.vocabulary import CREATE_VERBS
 
 MAX_CALLS = 6
-_MAX_REQUESTS = 4
-_WORTH_FILLING = 8
-_THRESHOLD = 2.0
-_PLURAL_QUESTIONS = frozenset({"list", "which", "all", "every", "any", "many", "search", "find", "who"})
+_MAX_CLAUSES = 12
+_CREATE = frozenset(stem(verb) for verb in CREATE_VERBS)
 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A request that cannot be served yet: what is not known, and what there is to choose from."""
+    """A request that cannot be served: what is not known, and what there is to choose from."""
 
     tool: Profile
     properties: tuple[Property, ...]
     options: tuple[str, ...] = ()
 
 
+Step = Call | Use | Missing
+"""What one request has come to: a call to make, a call that was made, or something that is missing."""
+
+
 def act(conversation: Conversation, tools: tuple[Tool, ...]) -> Reply:
-    profiles = tuple(profile(tool) for tool in tools)
+    box = toolbox(tools)
+    profiles = box.profiles
     uses = conversation.current.uses
-    text = without_context(conversation.current.question)
-    requests = _requests(text, profiles, conversation.instructions)
-    steps = [_next_step(request, profiles, uses) for request in requests]
-    calls = _new_calls([step for step in steps if isinstance(step, Call)], uses)
+    steps = _steps(conversation, box)
+    calls = _distinct([step for step in steps if isinstance(step, Call)])
     if calls and len(uses) < MAX_CALLS:
-        return Reply(calls=calls[: MAX_CALLS - len(uses)])
+        return Reply(calls=tuple(calls[: MAX_CALLS - len(uses)]))
+    gaps = [
+        answers.missing_detail(step.tool.name, step.properties, step.options)
+        for step in steps
+        if isinstance(step, Missing)
+    ]
     if uses:
-        gaps = [
-            answers.missing_detail(step.tool.name, step.properties, step.options)
+        looked_up = {
+            name
             for step in steps
-            if isinstance(step, Missing)
-        ]
-        return Reply(answers.from_uses(uses, profiles, gaps))
-    gap = next((step for step in steps if isinstance(step, Missing)), None)
-    if gap is not None:
-        return Reply(answers.missing_detail(gap.tool.name, gap.properties, gap.options))
-    return Reply(answers.nothing_fits(profiles))
+            if isinstance(step, Missing) and step.options
+            for name in _lookup_names(step, profiles)
+        }
+        return Reply(answers.from_uses([use for use in uses if use.name not in looked_up], profiles, gaps))
+    return Reply("\n\n".join(gaps) or answers.nothing_fits(profiles))
 
 
-def _requests(text: str, profiles: Sequence[Profile], instructions: str) -> list[Request]:
-    known = frozenset(terms(instructions)) | frozenset(
-        word
-        for item in profiles
-        for word in (*item.nouns, *item.description, *(w for p in item.properties for w in p.words))
-    )
-    parts = language.clauses(text)[:_MAX_REQUESTS] or (text,)
-    return [Request(part, known) for part in parts]
+def _steps(conversation: Conversation, box: Toolbox) -> list[Step]:
+    """What every part of the request has come to. A part that refers to one before it waits for its result."""
+    known = _known(box, conversation.instructions)
+    text = without_context(conversation.current.question)
+    before = next((exchange for exchange in reversed(conversation.earlier) if exchange.answer), None)
+    if before is not None and refers_back(text):
+        asked = without_context(before.question)
+        text = resolve(text, Before(asked, before.answer, request_names(Request(asked, known))))
+    steps: list[Step] = []
+    done: list[str] = []
+    for clause in clauses(text)[:_MAX_CLAUSES]:
+        wording = clause
+        if done and has_pronoun(clause):
+            last = steps[-1]
+            if not isinstance(last, Use):
+                break
+            names = request_names(Request(" ".join(done), known))
+            wording = resolve(clause, Before(done[-1], answers.from_uses([last], box.profiles), names))
+        step = _step(Request(wording, known), box, conversation.current.uses)
+        if step is not None:
+            steps.append(step)
+            done.append(clause)
+    if not steps and (listed := overview(Request(text, known), box.profiles)) is not None:
+        steps.append(_made(Call(listed.name, {}), conversation.current.uses))
+    return steps
 
 
-def _new_calls(calls: Sequence[Call], uses: Sequence[Use]) -> tuple[Call, ...]:
-    made = [(use.name, dict(use.arguments)) for use in uses]
-    fresh: list[Call] = []
-    for call in calls:
-        key = (call.name, dict(call.arguments))
-        if key not in made:
-            made.append(key)
-            fresh.append(call)
-    return tuple(fresh)
+@lru_cache(maxsize=256)
+def _known(box: Toolbox, instructions: str) -> frozenset[str]:
+    """Stems that describe the agent and its tools, and so name no particular thing.
+
+    Of the instructions only the first sentence, which says what the agent is; the rest has examples of names.
+    """
+    introduction = re.split(r"[.:\n]", instructions.strip(), maxsplit=1)[0]
+    return description_terms(introduction) | box.vocabulary
 
 
-def _next_step(request: Request, profiles: Sequence[Profile], uses: Sequence[Use]) -> Call | Missing | None:
-    """The next call for one request, what it lacks, or None if nothing (more) is to be done."""
-    chosen = choose(request, profiles)
+def _step(request: Request, box: Toolbox, uses: Sequence[Use]) -> Step | None:
+    profiles = box.profiles
+    chosen = choose(request, box)
     if chosen is None:
         return None
     target, filled = chosen
     if filled.missing:
         filled = _with_lookups(target, filled, request, profiles, uses)
     if not filled.missing:
-        call = Call(target.name, filled.arguments)
-        return (
-            call if (call.name, dict(call.arguments)) not in [(use.name, dict(use.arguments)) for use in uses] else None
-        )
+        return _made(Call(target.name, filled.arguments), uses)
     lookup = _lookup(target, filled, request, profiles)
     if lookup is not None and not any(use.name == lookup.name for use in uses):
         return lookup
-    return Missing(target, tuple(filled.missing))
+    return Missing(target, tuple(filled.missing), _options(target, filled, profiles, uses))
+
+
+def _made(call: Call, uses: Sequence[Use]) -> Call | Use:
+    """The call, or its use if it was made already: no call is made twice."""
+    return next((use for use in uses if use.name == call.name and dict(use.arguments) == dict(call.arguments)), call)
+
+
+def _distinct(calls: Sequence[Call]) -> list[Call]:
+    found: list[Call] = []
+    for call in calls:
+        if call not in found:
+            found.append(call)
+    return found
 
 
 def _with_lookups(
     target: Profile, filled: Filled, request: Request, profiles: Sequence[Profile], uses: Sequence[Use]
 ) -> Filled:
     """Fill what is missing from things that were looked up for it."""
-    given: dict[str, Any] = dict(filled.arguments)
+    given = dict(filled.arguments)
     for item in filled.missing:
-        lookup = _lookup_tool(target, item, profiles)
-        use = next((use for use in uses if lookup and use.name == lookup.name and use.result and not use.failed), None)
-        if use is None or use.result is None:
-            continue
-        records = records_of(parse(use.result))
+        records = _looked_up(target, item, profiles, uses)
         value = from_records(item, records, request)
-        if value is None and _may_take_any(target, item):
+        if value is None and records and _may_take_any(target, item):
             value = from_records(item, records[:1], request)
         if value is not None:
             given[item.name] = value
@@ -122,22 +152,40 @@ def _with_lookups(
 
 def _may_take_any(target: Profile, item: Property) -> bool:
     """Something new has to go somewhere, and any place will do; what is changed must have been named."""
-    created = target.verb in {stem(verb) for verb in language.CREATE_VERBS}
-    return created and not target.tool.destructive and not set(item.words) & set(target.nouns)
+    return target.verb in _CREATE and not target.tool.destructive and not set(item.words) & set(target.nouns)
+
+
+def _looked_up(
+    target: Profile, item: Property, profiles: Sequence[Profile], uses: Sequence[Use]
+) -> Sequence[Mapping[str, Any]]:
+    tool = _lookup_tool(target, item, profiles)
+    for use in uses:
+        if tool is not None and use.name == tool.name and use.result is not None and not use.failed:
+            found = listing(parse(use.result))
+            return found.records if found else ()
+    return ()
+
+
+def _options(target: Profile, filled: Filled, profiles: Sequence[Profile], uses: Sequence[Use]) -> tuple[str, ...]:
+    records = _looked_up(target, filled.missing[0], profiles, uses)
+    return tuple(name for record in records[:20] if (name := identity(record)))
 
 
 def _lookup(target: Profile, filled: Filled, request: Request, profiles: Sequence[Profile]) -> Call | None:
     for item in filled.missing:
         tool = _lookup_tool(target, item, profiles)
-        if tool is not None:
-            arguments = fill(tool, request)
-            if not arguments.missing:
-                return Call(tool.name, arguments.arguments)
+        if tool is not None and not (arguments := fill(tool, request)).missing:
+            return Call(tool.name, arguments.arguments)
     return None
 
 
+def _lookup_names(step: Missing, profiles: Sequence[Profile]) -> list[str]:
+    tools = [_lookup_tool(step.tool, item, profiles) for item in step.properties]
+    return [tool.name for tool in tools if tool is not None]
+
+
 def _lookup_tool(target: Profile, item: Property, profiles: Sequence[Profile]) -> Profile | None:
-    """The tool that lists what the argument names."""
+    """The tool that lists what an argument names."""
     kinds = [word for word in item.words if word not in {"name", "id", "key", "number"}] or list(target.nouns)
     fitting = [
         (sum(best_similarity(kind, candidate.nouns) for kind in kinds), -len(candidate.nouns), -position, candidate)
@@ -146,93 +194,3 @@ def _lookup_tool(target: Profile, item: Property, profiles: Sequence[Profile]) -
     ]
     best = max(fitting, key=lambda entry: entry[:3], default=None)
     return best[3] if best is not None and best[0] > 0 else None
-
-
-def choose(request: Request, profiles: Sequence[Profile]) -> tuple[Profile, Filled] | None:
-    """The tool that fits a request best, with the arguments found for it."""
-    changes = requested_changes(request.text)
-    frequency = Counter(word for item in profiles for word in set(item.nouns))
-    wanted = [term for term in terms(request.text) if not _is_plain_verb(term)]
-    eligible = [item for item in profiles if item.effect != "change" or _is_asked_for(item, changes, wanted)]
-    ranked = sorted(
-        (
-            (_lexical_score(item, wanted, changes, frequency, len(profiles)), -position, item)
-            for position, item in enumerate(eligible)
-        ),
-        key=lambda entry: entry[:2],
-        reverse=True,
-    )
-    best: tuple[float, int, Profile, Filled] | None = None
-    for score, position, item in ranked[:_WORTH_FILLING]:
-        filled = fill(item, request)
-        total = score + _fit(item, filled, request, changes)
-        if best is None or (total, position) > best[:2]:
-            best = (total, position, item, filled)
-    if best is None or best[0] < _THRESHOLD:
-        return _overview(request, profiles) if not changes else None
-    return best[2], best[3]
-
-
-_PLAIN_VERBS = frozenset(stem(verb) for verb in language.READ_VERBS)
-
-
-def _is_plain_verb(term: str) -> bool:
-    return term in _PLAIN_VERBS
-
-
-def _is_asked_for(item: Profile, changes: Sequence[str], wanted: Sequence[str]) -> bool:
-    """Whether the request asks for the change that the tool makes."""
-    vocabulary = (item.verb, *item.nouns) if item.verb else item.nouns
-    return any(similarity(change, word) >= 0.8 for change in changes for word in vocabulary if word)
-
-
-def _lexical_score(
-    item: Profile, wanted: Sequence[str], changes: Sequence[str], frequency: Mapping[str, int], count: int
-) -> float:
-    score = 0.0
-    matched: set[str] = set()
-    for term in wanted:
-        by_noun = max(((similarity(term, noun), noun) for noun in item.nouns), default=(0.0, ""))
-        if by_noun[0] > 0:
-            score += 4 * by_noun[0] * _rarity(by_noun[1], frequency, count)
-            matched.add(by_noun[1])
-        elif term in item.description:
-            score += 1.0
-        elif best_similarity(term, item.description) > 0:
-            score += 0.6
-        elif any(term in prop.words for prop in item.properties):
-            score += 0.75
-    score -= sum(1.0 for noun in item.nouns if noun not in matched)
-    if item.effect == "change":
-        score += 5 * max(
-            (similarity(change, word) for change in changes for word in (item.verb or "", *item.nouns)), default=0
-        )
-    elif changes:
-        score -= 4
-    return score
-
-
-def _rarity(noun: str, frequency: Mapping[str, int], count: int) -> float:
-    return 1 + 0.4 * math.log(max(count, 1) / max(frequency.get(noun, 1), 1))
-
-
-def _fit(item: Profile, filled: Filled, request: Request, changes: Sequence[str]) -> float:
-    """How well the shape of the tool goes with the shape of the request."""
-    score = -2.0 * len(filled.missing)
-    score += 1.5 * sum(1 for prop in item.properties if prop.choices and prop.name in filled.arguments)
-    if item.effect == "change":
-        return score
-    plural = bool(_PLURAL_QUESTIONS.intersection(language.words(request.text)))
-    named = any(prop.name in filled.arguments for prop in item.required)
-    if item.effect == "list":
-        score += 1.5 if plural else 0.5
-    elif item.required:
-        score += (2.5 if named and not plural else 0.5) if named else -1.0
-    return score
-
-
-def _overview(request: Request, profiles: Sequence[Profile]) -> tuple[Profile, Filled] | None:
-    """When nothing fits: the first listing that needs no arguments, if the request asks to see something at all."""
-    if not _PLAIN_VERBS.intersection(language.stems(request.text)):
-        return None
-    return next(((item, Filled()) for item in profiles if item.effect == "list" and not item.required), None)

@@ -2,78 +2,200 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ai_platform_engineering.utils.llm.offline.conversation import Use
-from ai_platform_engineering.utils.llm.offline.language import CREATE_VERBS, identifier_words, stem
-from ai_platform_engineering.utils.llm.offline.rendering import name_field, parse, records_of, render
+from ai_platform_engineering.utils.llm.offline.language import spaced, stem
+from ai_platform_engineering.utils.llm.offline.rendering import Listing, identity, inline, listing, parse, render
 from ai_platform_engineering.utils.llm.offline.schemas import Profile, Property
 from ai_platform_engineering.utils.llm.offline.tools import Agent
+from ai_platform_engineering.utils.llm.offline.vocabulary import CHANGE_VERBS, CREATE_VERBS, GET_VERBS, LIST_VERBS
 
 SIGNATURE = (
-    "_Answered by the offline model: no language model is configured, so this is matched by words, not understood._"
+    "_Answered by the offline model, which matches words and does not reason. "
+    "Set `LLM_PROVIDER` to use a language model._"
 )
+_FACT = re.compile(r"^- \*\*(?P<label>[^*]+):\*\* (?P<value>.+)$")
+_CREATE = frozenset(stem(verb) for verb in CREATE_VERBS)
+_VERBS = frozenset(stem(verb) for verb in CHANGE_VERBS | GET_VERBS | LIST_VERBS)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one agent was asked and what came of it."""
+
+    agent: str
+    request: str
+    text: str
+    failed: bool = False
+
+
+def enumeration(things: Sequence[str]) -> str:
+    return f"{', '.join(things[:-1])} and {things[-1]}" if len(things) > 1 else things[0]
+
+
+def signed(text: str) -> str:
+    return f"{text}\n\n{SIGNATURE}"
+
+
+def combined(parts: Sequence[Part], notes: Sequence[str] = (), *, side_by_side: bool = False) -> str:
+    """The supervisor's answer: one result as it is, several in sections, what failed said plainly."""
+    if not parts:
+        return "\n\n".join(notes) or "Nothing was gathered."
+    if len(parts) == 1:
+        return "\n\n".join([_told(parts[0]), *notes])
+    sections = [f"### {title}\n\n{_told(part)}" for title, part in zip(_titles(parts), parts, strict=True)]
+    if side_by_side:
+        sections.insert(0, _comparison(parts))
+    return "\n\n".join([*sections, *notes])
+
+
+def _told(part: Part) -> str:
+    if part.failed:
+        return f"{part.agent} could not do this: {_one_paragraph(part.text)}"
+    return part.text or f"{part.agent} returned nothing."
+
+
+def _titles(parts: Sequence[Part]) -> list[str]:
+    """The agents' names, with what they were asked where one was asked twice."""
+    agents = [part.agent for part in parts]
+    return [f"{part.agent}: {part.request}" if agents.count(part.agent) > 1 else part.agent for part in parts]
+
+
+def _comparison(parts: Sequence[Part]) -> str:
+    """The facts that all results state, next to each other; else the first line of each."""
+    facts = [_facts(part.text) for part in parts]
+    shared = [key for key in facts[0] if all(key in other for other in facts[1:])]
+    if len(shared) < 2:
+        lines = [f"{title}: {_first_line(_told(part))}" for title, part in zip(_titles(parts), parts, strict=True)]
+        return f"{'; '.join(lines)}."
+    differing = [key for key in shared if len({other[key] for other in facts}) > 1]
+    rows = [["", *_distinctions(parts)], ["---"] * (len(parts) + 1)]
+    rows += [[key, *(other[key].replace("|", "\\|") for other in facts)] for key in shared]
+    verdict = f"They differ in {', '.join(key.lower() for key in differing)}." if differing else "They do not differ."
+    return "\n".join([verdict, "", *(f"| {' | '.join(row)} |" for row in rows)])
+
+
+def _distinctions(parts: Sequence[Part]) -> list[str]:
+    """What sets each request apart from the others."""
+    spoken = [part.request.split() for part in parts]
+    common = set(spoken[0]).intersection(*spoken[1:])
+    return [
+        " ".join(word for word in each if word not in common) or part.agent
+        for each, part in zip(spoken, parts, strict=True)
+    ]
+
+
+def _facts(text: str) -> dict[str, str]:
+    return {match["label"]: match["value"] for match in map(_FACT.match, text.splitlines()) if match}
+
+
+def _first_line(text: str) -> str:
+    return next((line.strip().rstrip(":") for line in text.splitlines() if line.strip()), "")
+
+
+def greeting(agents: Sequence[Agent]) -> str:
+    return f"Hello! I plan a request and hand its parts to agents:\n\n{_capabilities(agents)}"
+
+
+def refusal(without_tools: Sequence[Agent], agents: Sequence[Agent]) -> str:
+    if without_tools:
+        reasons = [f"{agent.title} would serve this, but has no tools: {agent.no_tools}" for agent in without_tools]
+        return "\n\n".join(dict.fromkeys(reasons))
+    return f"None of my agents can serve this request. What I can do:\n\n{_capabilities(agents)}"
+
+
+def _capabilities(agents: Sequence[Agent]) -> str:
+    lines = [
+        f"- **{agent.title}**: {agent.description}{f' (not available: {agent.no_tools})' if agent.no_tools else ''}"
+        for agent in agents
+    ]
+    return "\n".join(lines) or "No agents are available at the moment."
 
 
 def from_uses(uses: Sequence[Use], profiles: Sequence[Profile], gaps: Sequence[str] = ()) -> str:
-    """An agent's answer from the tools it used. A lookup whose result was used for a later call is not repeated."""
+    """An agent's answer from the tools it used. A lookup that only served a later call is not repeated."""
     by_name = {item.name: item for item in profiles}
     shown = [use for use in uses if use.result is not None]
-    targets = [use for use in shown if not _is_lookup(use, shown, by_name)] or shown
+    targets = [use for position, use in enumerate(shown) if not _served(use, shown[position + 1 :], by_name)]
     parts = [_of_use(use, by_name.get(use.name)) for use in targets]
     return "\n\n".join([*parts, *gaps]) or "The tools gave no result."
 
 
-def _is_lookup(use: Use, uses: Sequence[Use], profiles: Mapping[str, Profile]) -> bool:
-    position = uses.index(use)
-    values = {str(value) for later in uses[position + 1 :] for value in later.arguments.values()}
+def _served(use: Use, later: Sequence[Use], profiles: Mapping[str, Profile]) -> bool:
+    """Whether a listing was only there to find an argument of a later call."""
     item = profiles.get(use.name)
-    if item is None or item.effect != "list" or use.failed or use.result is None:
+    found = listing(parse(use.result or ""))
+    if item is None or item.effect != "list" or use.failed or found is None:
         return False
-    return any(str(value) in values for record in records_of(parse(use.result)) for value in record.values())
+    given = {str(value) for other in later if other.name != use.name for value in other.arguments.values()}
+    return any(str(value) in given for record in found.records for value in record.values())
 
 
 def _of_use(use: Use, item: Profile | None) -> str:
-    action = " ".join(identifier_words(use.name))
     scope = _scope(use.arguments)
     if use.failed:
-        return f"**{use.name}**{f' ({scope})' if scope else ''} failed: {_one_paragraph(use.result or '')}"
+        return f"`{use.name}`{f' ({scope})' if scope else ''} failed: {_one_paragraph(use.result or '')}"
     value = parse(use.result or "")
     if item is not None and item.effect == "change":
-        return f"{_done(item, value, use.arguments)}\n\n{render(value)}"
-    if isinstance(value, list):
-        noun = _noun(item, action, len(value))
-        head = f"{len(value) if value else 'No'} {noun}{f' ({scope})' if scope else ''}"
-        return f"{head}:\n\n{render(value)}" if value else f"{head} found."
-    if isinstance(value, dict):
-        return f"{_heading(item, action, use.arguments)}:\n\n{render(value)}"
-    return render(value) or f"{action.capitalize()} returned nothing."
+        return _of_change(item, value, use.arguments)
+    if (found := listing(value)) is not None and (item is None or item.effect == "list" or not use.arguments):
+        return _of_listing(found, _noun(use.name), scope)
+    if isinstance(value, dict | list) and value:
+        return f"{_heading(use.name, use.arguments)}:\n\n{render(value)}"
+    return render(value) if value not in ("", [], {}) else f"`{use.name}` returned nothing."
+
+
+def _of_listing(found: Listing, noun: str, scope: str) -> str:
+    limits = f" ({scope})" if scope else ""
+    if not found.records:
+        return f"No {noun} found{limits}."
+    count = f"{found.total} {noun.removesuffix('s') if found.total == 1 else noun}"
+    return f"{count}{limits}:\n\n{render(list(found.records)) if not found.facts else _with_facts(found)}"
+
+
+def _with_facts(found: Listing) -> str:
+    return render({**found.facts, "entries": list(found.records)})
 
 
 def _scope(arguments: Mapping[str, Any]) -> str:
-    return ", ".join(f"{' '.join(identifier_words(name))} {value}" for name, value in arguments.items())
+    return ", ".join(f"{spaced(name).lower()} {inline(value)}" for name, value in arguments.items())
 
 
-def _noun(item: Profile | None, action: str, count: int) -> str:
-    words = [word for word in identifier_words(item.name) if stem(word) in item.nouns] if item else [action]
-    noun = " ".join(words) or "results"
-    return noun.removesuffix("s") if count == 1 else noun
+def _verb_and_noun(tool: str) -> tuple[str, str]:
+    """The parts of a tool's name: `list_pull_requests` is "list" and "pull requests"."""
+    parts = spaced(tool).lower().split()
+    if len(parts) > 1 and stem(parts[0]) in _VERBS:
+        return parts[0], " ".join(parts[1:])
+    return "", parts[-1] if parts else tool
 
 
-def _heading(item: Profile | None, action: str, arguments: Mapping[str, Any]) -> str:
-    noun = _noun(item, action, 0) if item else action
-    named = " ".join(str(value) for value in arguments.values() if isinstance(value, str | int))
+def _noun(tool: str) -> str:
+    return _verb_and_noun(tool)[1]
+
+
+def _heading(tool: str, arguments: Mapping[str, Any]) -> str:
+    noun = _noun(tool)
+    named = " ".join(inline(value) for value in arguments.values() if isinstance(value, str | int))
     return f"{noun[:1].upper()}{noun[1:]}{f' **{named}**' if named else ''}"
 
 
-def _done(item: Profile, value: Any, arguments: Mapping[str, Any]) -> str:
-    noun = _noun(item, item.name, 1)
-    if item.verb in {stem(verb) for verb in CREATE_VERBS} and isinstance(value, dict) and (field := name_field(value)):
-        return f"Created {noun} **{value[field]}**."
-    named = next((str(value) for value in arguments.values() if isinstance(value, str | int)), "")
-    verb = next((word for word in identifier_words(item.name) if stem(word) == item.verb), "change")
-    return f"Done: {verb} {noun}{f' **{named}**' if named else ''}."
+def _of_change(item: Profile, value: Any, arguments: Mapping[str, Any]) -> str:
+    """What was done, in the tool's words where it has any, and the state things are in now."""
+    details = dict(value) if isinstance(value, dict) else value
+    message = details.pop("message", None) if isinstance(details, dict) else None
+    verb, noun = _verb_and_noun(item.name)
+    if item.verb in _CREATE and isinstance(details, dict) and (name := identity(details)):
+        head = f"Created {noun} **{name}**."
+    elif isinstance(message, str) and message:
+        head = message
+    else:
+        named = next((inline(value) for value in arguments.values() if isinstance(value, str | int)), "")
+        head = f"Done: {verb or 'change'} {noun}{f' **{named}**' if named else ''}."
+    return f"{head}\n\n{render(details)}" if details else head
 
 
 def _one_paragraph(text: str) -> str:
@@ -82,36 +204,24 @@ def _one_paragraph(text: str) -> str:
 
 def missing_detail(tool: str, properties: Sequence[Property], options: Sequence[str] = ()) -> str:
     wanted = " and ".join(map(_described, properties))
-    choice = f" Known: {', '.join(options)}." if options else ""
-    return f"To {' '.join(identifier_words(tool))} I need {wanted}. Please name it.{choice}"
+    choice = f" There are: {', '.join(options)}." if options else ""
+    return f"For `{tool}` I need {wanted}; the request does not say.{choice}"
 
 
 def _described(item: Property) -> str:
     explanation = f" ({item.description.rstrip('.')})" if item.description else ""
-    return f"the {' '.join(identifier_words(item.name))}{explanation}"
+    return f"the {spaced(item.name).lower()}{explanation}"
 
 
 def nothing_fits(profiles: Sequence[Profile]) -> str:
-    lines = [f"- **{item.name}**: {_first_sentence(item.tool.description)}" for item in profiles[:20]]
+    lines = [f"- `{item.name}`: {_first_sentence(item.tool.description)}" for item in profiles[:20]]
     return "\n".join(["None of my tools fits this request. I can use:", "", *lines])
 
 
-def no_tools() -> str:
-    return "I have no tools at the moment, so I cannot look anything up or change anything."
-
-
-def capabilities(agents: Sequence[Agent]) -> str:
-    if not agents:
-        return "No agents are available at the moment."
-    return "\n".join(
-        f"- **{agent.title}**: {agent.description}{f' (not available: {agent.no_tools})' if agent.no_tools else ''}"
-        for agent in agents
-    )
+NO_TOOLS = "I have no tools at the moment, so I cannot look anything up or change anything."
+STOPPED_EARLY = "I had to stop here, before I could be sure that everything was done."
+NOTHING_GATHERED = "I had to stop before anything was gathered."
 
 
 def _first_sentence(text: str) -> str:
-    return text.strip().split("\n", 1)[0].split(". ", 1)[0].rstrip(".") + "."
-
-
-def signed(text: str) -> str:
-    return f"{text}\n\n{SIGNATURE}"
+    return re.split(r"(?<=[.!?])\s|\n", text.strip(), maxsplit=1)[0]

@@ -7,89 +7,58 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
-from ai_platform_engineering.utils.llm.offline import language
+from ai_platform_engineering.utils.llm.offline import language, values
 from ai_platform_engineering.utils.llm.offline.language import (
-    contains_phrase,
+    SYNONYM,
+    best_similarity,
     identifier_words,
-    is_negated,
+    is_plural,
     similarity,
     stem,
 )
+from ai_platform_engineering.utils.llm.offline.requests import NAME, Request, is_common, name_tokens, request_names
 from ai_platform_engineering.utils.llm.offline.schemas import Profile, Property, compiled
+from ai_platform_engineering.utils.llm.offline.sentences import QUOTED, leading_verb, quoted_texts
+from ai_platform_engineering.utils.llm.offline.vocabulary import LIST_VERBS, word_set
 
-_FREE_TEXT = frozenset(
-    stem(word)
-    for word in language.word_set(
-        "summary title body description message text content comment query question note reason subject"
-    )
-)
-_SEARCH_TEXT = frozenset(stem(word) for word in language.word_set("query search question keyword term text"))
-_PERSON = frozenset(
-    stem(word) for word in language.word_set("assignee owner author user reporter creator member requester responder")
-)
-_IDENTIFYING = frozenset(stem(word) for word in language.word_set("name id key identifier number slug ref"))
 
-_NAME = r"[^\W_](?:[\w.\-/]*\w)?"
-_TOKEN = re.compile(rf"#?{_NAME}")
-_QUOTED = re.compile(r"\"([^\"\n]+)\"|“([^”\n]+)”|`([^`\n]+)`|(?<!\w)'([^'\n]+)'(?!\w)")
-_NUMBER = re.compile(r"(?<![\w.\-/])#?(\d+(?:\.\d+)?)(?![\w\-]|\.\d)")
+def _stem_set(text: str) -> frozenset[str]:
+    return frozenset(stem(word) for word in word_set(text))
 
-_SHAPES: Mapping[str, re.Pattern[str]] = {
-    "url": re.compile(r"\bhttps?://[^\s<>\"']+[^\s<>\"'.,;:!?)]", re.I),
-    "cidr": re.compile(r"(?<![\w.:])(?:\d{1,3}(?:\.\d{1,3}){3}|[0-9a-f:]*:[0-9a-f:]+)/\d{1,3}\b", re.I),
-    "address": re.compile(
-        r"(?<![\w.:])(?:\d{1,3}(?:\.\d{1,3}){3}|(?:[0-9a-f]{0,4}:){2,7}[0-9a-f]{0,4})(?![\w.:]*[/\w])", re.I
-    ),
-    "email": re.compile(r"\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+\b"),
-    "host": re.compile(r"(?<![\w@.-])(?:[^\W_](?:[\w-]*[^\W_])?\.)+[^\W\d_]{2,}(?![\w-])"),
-    "key": re.compile(r"\b[A-Z][A-Z0-9]+-\d+\b"),
+
+_FREE_TEXT = _stem_set("summary title body description message text content comment query question note reason subject")
+_SEARCH_TEXT = _stem_set("query search question keyword term")
+_PERSON = _stem_set("assignee owner author user reporter creator member requester responder")
+_IDENTIFYING = _stem_set("name id key identifier number slug ref")
+_SCALE = _stem_set("state status severity priority kind type level urgency")
+
+_OPPOSITES: Mapping[tuple[str, ...], str] = {
+    ("private",): "public",
+    ("public",): "private",
+    ("enabled",): "disabled",
+    ("open",): "closed",
 }
+_PLACED = re.compile(rf"\b(?:in|on|of|for|from|at|with|within|about)\s+(?:the\s+)?#?(?P<name>{NAME})", re.I)
+_NUMBER = re.compile(r"(?<![\w.\-/])#?(\d+(?:\.\d+)?)(?![\w\-/]|\.\d)|(?<=\w)#(\d+)\b")
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Filled:
-    """Arguments found so far, and the required ones that were not."""
+    """Arguments found, and the required ones that were not."""
 
     arguments: dict[str, Any] = field(default_factory=dict)
     missing: list[Property] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
-    """One thing that is asked for. `known` are stems that name no particular thing: they describe agents and tools."""
-
-    text: str
-    known: frozenset[str] = frozenset()
-
-    def names(self) -> Iterator[str]:
-        """Words that look like the name of a particular thing, the likeliest first."""
-        tokens = [token.strip("#") for token in _TOKEN.findall(_QUOTED.sub(" ", self.text))]
-        marked = [token for token in tokens if re.search(r"[\d\-_./]", token) and not token.isdigit()]
-        plain = [
-            token for token in tokens if token not in marked and not token.isdigit() and not self._is_common(token)
-        ]
-        yield from (next(group for group in match.groups() if group) for match in _QUOTED.finditer(self.text))
-        yield from marked
-        yield from plain
-
-    def _is_common(self, token: str) -> bool:
-        word = token.lower()
-        return (
-            language.is_stop(word)
-            or word in language.READ_VERBS
-            or word in language.CHANGE_VERBS
-            or word in language.GENERAL_NOUNS
-            or any(similarity(stem(part), known) >= 0.7 for part in language.words(word) for known in self.known)
-        )
-
-
 def fill(profile: Profile, request: Request, given: Mapping[str, Any] | None = None) -> Filled:
     """Arguments of a tool from the request; `given` are values known from elsewhere."""
     filled = Filled(dict(given or {}))
-    taken: set[str] = {str(value) for value in filled.arguments.values()}
+    request = replace(request, known=request.known | _stated_terms(profile, request.text))
+    taken = {str(value) for value in filled.arguments.values()}
     for item in profile.properties:
         if item.name in filled.arguments:
             continue
@@ -102,96 +71,69 @@ def fill(profile: Profile, request: Request, given: Mapping[str, Any] | None = N
     return filled
 
 
+def _stated_terms(profile: Profile, text: str) -> frozenset[str]:
+    """Stems of words that choose from an enumeration: in "tickets in progress" no thing is called progress."""
+    spoken = language.stems(text)
+    return frozenset(
+        word
+        for item in profile.properties
+        for choice in _chosen(item, text, profile)
+        for part in map(stem, identifier_words(str(choice)))
+        for word in spoken
+        if similarity(word, part) >= SYNONYM
+    )
+
+
 def _value(item: Property, request: Request, profile: Profile, taken: set[str]) -> Any:
     for candidate in _candidates(item, request, profile):
-        value = coerce(item, candidate)
-        if value is not None and (str(value) not in taken or item.type == "boolean"):
+        value = values.coerce(item, candidate)
+        if value is not None and (str(value) not in taken or isinstance(value, bool)):
             return value
     return None
 
 
-def coerce(item: Property, candidate: Any) -> Any:
-    """The candidate as a value the schema accepts, or None."""
-    match item.type:
-        case "integer" | "number":
-            return _number(item, candidate)
-        case "boolean":
-            return candidate if isinstance(candidate, bool) else None
-        case "array":
-            return _array(item, candidate)
-        case "object":
-            return candidate if isinstance(candidate, dict) else None
-        case _:
-            return _text(item, candidate)
-
-
-def _array(item: Property, candidate: Any) -> list[Any] | None:
-    members = candidate if isinstance(candidate, list) else [candidate]
-    values = [coerce(item.items, member) if item.items else member for member in members]
-    return None if None in values else values
-
-
-def _text(item: Property, candidate: Any) -> Any:
-    if item.choices:
-        return candidate if candidate in item.choices else None
-    text = str(candidate).strip()
-    pattern = compiled(item.pattern) if item.pattern else None
-    if not text or (pattern and not pattern.search(text)):
-        return None
-    return text[: item.max_length]
-
-
-def _number(item: Property, candidate: Any) -> int | float | None:
-    try:
-        number = float(candidate)
-    except (TypeError, ValueError):
-        return None
-    if (item.minimum is not None and number < item.minimum) or (item.maximum is not None and number > item.maximum):
-        return None
-    if item.type == "number":
-        return number
-    return int(number) if number.is_integer() else None
-
-
 def _candidates(item: Property, request: Request, profile: Profile) -> Iterator[Any]:
-    text = request.text
     if item.choices:
-        yield from _chosen(item, text)
+        yield from _chosen(item, request.text, profile)
         return
     match item.type:
         case "boolean":
-            yield from _stated(item, text)
+            yield from _stated(item, request.text)
         case "integer" | "number":
-            yield from _numbers(item, text, profile)
+            yield from _numbers(item, request.text)
         case "array" if item.items is not None:
             yield from _candidates(item.items, request, profile)
-        case "object":
+        case "object" if item.required:
             inner = {m.name: v for m in item.members if (v := _value(m, request, profile, set())) is not None}
-            if item.required and all(m.name in inner for m in item.members if m.required):
+            if all(m.name in inner for m in item.members if m.required):
                 yield inner
-        case _:
+        case "string":
             yield from _texts(item, request, profile)
 
 
-def _chosen(item: Property, text: str) -> Iterator[Any]:
-    """Values of an enumeration that the text mentions, also by a word that means the same."""
-    phrases = [(choice, tuple(stem(word) for word in identifier_words(str(choice)))) for choice in item.choices]
-    spoken = language.stems(text)
+def _chosen(item: Property, text: str, profile: Profile) -> Iterator[Any]:
+    """Values of an enumeration that the text states, the longest first, else by a word that means the same."""
+    phrases = [(choice, identifier_words(str(choice))) for choice in item.choices]
     for choice, phrase in sorted(phrases, key=lambda pair: -len(pair[1])):
-        if contains_phrase(text, phrase) and not is_negated(text, phrase):
+        if language.states(text, phrase):
             yield choice
+    spoken = [word for word in language.stems(text) if best_similarity(word, profile.nouns) == 0]
     for choice, phrase in phrases:
-        if len(phrase) == 1 and any(similarity(phrase[0], word) == 0.8 for word in spoken) and phrase[0] not in spoken:
+        if len(phrase) == 1 and any(similarity(stem(phrase[0]), word) == SYNONYM for word in spoken):
             yield choice
 
 
 def _stated(item: Property, text: str) -> Iterator[bool]:
-    words = tuple(word for word in item.words if word not in {"is", "be"})
-    if contains_phrase(text, words):
-        yield not is_negated(text, words)
+    phrase = tuple(word for word in identifier_words(item.name) if word not in {"is", "be"})
+    stated = language.states(text, phrase)
+    if stated is None and (opposite := _OPPOSITES.get(phrase)) is not None:
+        denied = language.states(text, (opposite,))
+        stated = None if denied is None else not denied
+    if stated is not None:
+        yield stated
 
 
-def _numbers(item: Property, text: str, profile: Profile) -> Iterator[str]:
+def _numbers(item: Property, text: str) -> Iterator[str]:
     labels = "|".join(re.escape(word) for word in identifier_words(item.name))
     if labels:
         for match in re.finditer(rf"\b(?:{labels})s?\b\s*(?:of|is|to|=|:|#)?\s*#?(\d+(?:\.\d+)?)\b", text, re.I):
@@ -200,168 +142,185 @@ def _numbers(item: Property, text: str, profile: Profile) -> Iterator[str]:
         for match in re.finditer(r"\b(?:first|top|last|latest|newest|into|limit)\s+(\d+)\b", text, re.I):
             yield match[1]
     if "prefix" in item.words:
-        for match in re.finditer(r"(?<![\d.:a-f])/(\d{1,3})\b", text):
+        for match in re.finditer(r"(?<![\w.:])/(\d{1,3})\b", text):
             yield match[1]
     if "port" in item.words:
         for match in re.finditer(r"[\w\]]:(\d{1,5})\b", text):
             yield match[1]
     if item.required:
-        yield from (match[1] for match in _NUMBER.finditer(text))
+        yield from (match[1] or match[2] for match in _NUMBER.finditer(text))
 
 
 def _texts(item: Property, request: Request, profile: Profile) -> Iterator[str]:
-    text = request.text
-    yield from _labelled(item, text)
-    if shape := _shape(item):
-        yield from (match.group() for match in _SHAPES[shape].finditer(text))
-        if shape == "host":
-            yield from (match.group() for match in _SHAPES["address"].finditer(text))
-        if shape in {"url", "cidr", "address", "email"}:
-            return
-    if _PERSON & set(item.words):
-        yield from _person(text)
+    words = set(item.words)
+    yield from _labelled(item, request.text)
+    if shape := values.shape(item):
+        yield from values.shaped(shape, request.text)
+        return
+    if _PERSON & words:
+        yield from _person(request.text)
         return
     if item.pattern and (pattern := compiled(item.pattern)):
-        yield from (token for token in _TOKEN.findall(text) if pattern.search(token))
-    if _FREE_TEXT & set(item.words):
-        if item.required or _SEARCH_TEXT & set(item.words):
+        yield from (token for token in name_tokens(request.text) if pattern.search(token))
+    if _FREE_TEXT & words:
+        if item.required or _SEARCH_TEXT & words:
             yield from _free_text(item, request, profile)
         return
     yield from _beside(item, request)
     if not item.required:
-        yield from _listed_in_description(item, text)
+        yield from _offered(item, request.text)
+        if _place_of(profile) is item:
+            yield from _placed(request, profile)
         return
-    if "key" in item.words:
-        yield from (match.group() for match in _SHAPES["key"].finditer(text))
-    if shape == "host":
-        return
-    yield from request.names()
+    if "key" in words:
+        yield from values.shaped("key", request.text)
+    yield from request_names(request)
+    yield from _beside(item, request, common=True)
 
 
 def _labelled(item: Property, text: str) -> Iterator[str]:
     """`project: SHOP`, `project=SHOP`, `project "SHOP"`, `named demo`."""
-    labels = [r"[\s_-]+".join(map(re.escape, identifier_words(item.name)))]
-    if item.words and item.words[-1] in {"name", "title"}:
-        labels.append("named|called|titled|entitled")
-    for spelled in labels:
-        for match in re.finditer(
-            rf"\b(?:{spelled})\b\s*(?:[:=]\s*|\s(?:is|of|named|called)?\s*(?=[\"“`']))", text, re.I
-        ):
-            yield from _token_at(text, match.end())
-    if len(labels) > 1:
-        for match in re.finditer(rf"\b(?:{labels[1]})\s+", text, re.I):
-            yield from _token_at(text, match.end())
-
-
-def _token_at(text: str, position: int) -> Iterator[str]:
-    if quoted := _QUOTED.match(text, position):
-        yield next(group for group in quoted.groups() if group)
-    elif token := re.compile(_NAME).match(text, position):
-        yield token.group()
-
-
-def _shape(item: Property) -> str | None:
-    words = set(item.words)
-    if item.format in {"uri", "url"} or words & {"url", "uri", "link"}:
-        return "url"
-    if item.format == "email" or "email" in words:
-        return "email"
-    if words & {"cidr", "network", "subnet"}:
-        return "cidr"
-    if words & {"ip", "address"} or item.format in {"ipv4", "ipv6"}:
-        return "address"
-    if words & {"host", "hostname", "domain", "fqdn"} or (
-        "name" in words and {"dns", "domain", "hostname"} & set(language.terms(item.description))
-    ):
-        return "host"
-    return None
+    own = r"[\s_-]+".join(map(re.escape, identifier_words(item.name)))
+    markers = [rf"\b(?:{own})\s*[:=]\s*", rf"\b(?:{own})\s+(?:(?:is|of|named|called)\s+)?(?=[\"“`'])"]
+    if item.words[-1:] in {("name",), ("titl",)}:
+        markers.append(r"\b(?:named|called|titled|entitled)\s+")
+    for marker in markers:
+        for match in re.finditer(marker, text, re.I):
+            if quoted := QUOTED.match(text, match.end()):
+                yield next(group for group in quoted.groups() if group)
+            elif token := re.compile(NAME).match(text, match.end()):
+                yield token.group()
 
 
 def _person(text: str) -> Iterator[str]:
-    if re.search(
-        r"\b(?:my|mine|me)\b", re.sub(r"\b(?:show|give|tell|list|get|find|help|let)\s+me\b", "", text, flags=re.I), re.I
-    ):
+    told = re.sub(r"\b(?:show|give|tell|list|get|find|help|let|send|remind)\s+me\b", "", text, flags=re.I)
+    if re.search(r"\b(?:my|mine|me)\b", told, re.I):
         yield "me"
-    for match in re.finditer(rf"\b(?:assigned\s+to|assign\s+.*?\bto|owned\s+by|by|of)\s+@?({_NAME})", text, re.I):
-        if not language.is_stop(match[1]):
+    if re.search(r"\bunassigned\b", text, re.I):
+        yield "unassigned"
+    for match in re.finditer(rf"\b(?:assigned\s+to|assign\s+.*?\bto|owned\s+by|by)\s+@?({NAME})", text, re.I):
+        if not language.is_stop_word(match[1]):
             yield match[1]
 
 
-def _beside(item: Property, request: Request) -> Iterator[str]:
-    """A name next to the word for its kind: "the guestbook app", "project SHOP"."""
+def _beside(item: Property, request: Request, *, common: bool = False) -> Iterator[str]:
+    """A name next to the word for its kind: "the guestbook app", "project SHOP". `common` allows everyday words too."""
     kinds = [word for word in item.words if word not in _IDENTIFYING] or list(item.words)
-    tokens = [match.group().strip("#") for match in _TOKEN.finditer(request.text)]
+    tokens = name_tokens(request.text)
     for position, token in enumerate(tokens):
-        if not any(similarity(stem(token), kind) >= 0.7 for kind in kinds):
+        if not any(similarity(stem(token), kind) > 0 for kind in kinds):
             continue
-        for neighbour in (position + 1, position - 1):
-            if 0 <= neighbour < len(tokens):
-                name = tokens[neighbour]
-                if re.search(r"[\d\-_./]", name) or not request._is_common(name):
-                    yield name
+        neighbours = [at for at in (position + 1, position - 1) if 0 <= at < len(tokens)]
+        for at in neighbours:
+            if not is_common(tokens[at], request.known) or (
+                common
+                and at == position - 1 > 0
+                and tokens[at - 1].lower() == "the"
+                and not _describes(tokens[at], item)
+            ):
+                yield tokens[at]
 
 
-def _listed_in_description(item: Property, text: str) -> Iterator[str]:
-    """A value that the property's description offers: "open, closed or all"."""
-    if not {"state", "status", "severity", "priority", "kind", "type", "level", "urgency"} & set(item.words):
+def _place_of(profile: Profile) -> Property | None:
+    """The one optional argument that says whose things are wanted, where a tool has just one such."""
+    places = [item for item in profile.properties if not item.required and item.type == "string" and _is_place(item)]
+    return places[0] if len(places) == 1 and profile.effect != "get" else None
+
+
+def _is_place(item: Property) -> bool:
+    return not (item.choices or values.shape(item) or set(item.words) & (_FREE_TEXT | _PERSON | _SCALE))
+
+
+def _placed(request: Request, profile: Profile) -> Iterator[str]:
+    """Names after a preposition or before the kind: "incidents of checkout", "checkout incidents".
+
+    Where other words may stand there too, only a name in capitals is a place: "tickets in SHOP".
+    """
+    searches = profile.effect == "change" or any(_SEARCH_TEXT & set(item.words) for item in profile.properties)
+    for name in _whose(request, profile):
+        if name.isupper() or not searches:
+            yield name
+
+
+def _whose(request: Request, profile: Profile) -> Iterator[str]:
+    text = language.joined(request.text)
+    tokens = name_tokens(text)
+    found = [match["name"] for match in _PLACED.finditer(text)]
+    found += [name for name, kind in pairwise(tokens) if is_plural(kind) and best_similarity(stem(kind), profile.nouns)]
+    yield from (name for name in found if not is_common(name, request.known))
+
+
+def _describes(word: str, item: Property) -> bool:
+    return language.is_stop_word(word) or stem(word) in item.words
+
+
+def _offered(item: Property, text: str) -> Iterator[str]:
+    """A value that the description of a scale offers: "open, closed or all"."""
+    if not _SCALE & set(item.words):
         return
     spoken = set(language.words(text))
     for option in re.findall(r"[A-Za-z][A-Za-z_-]+", item.description):
-        if option.lower() in spoken and not language.is_stop(option) and stem(option) not in item.words:
+        if option.lower() in spoken and not language.is_stop_word(option) and stem(option) not in item.words:
             yield option
 
 
-_TEXT_MARKERS = (
-    r"(?:saying|stating|that\s+says?|with\s+(?:the\s+)?(?:text|message|comment|body|title|summary|subject))\b[:\s]*",
+_DICTATION = (
+    r"\b(?:saying|stating|that\s+says?|with\s+(?:the\s+)?(?:text|message|comment|body|title|summary|subject))\b[:\s]*",
     r"(?<=\w):\s+",
-    r"\b(?:for|about|regarding|concerning|that|because|matching|mentioning|containing|related\s+to|on)\s+",
 )
+"""After these begins what is to be written down as it is."""
+_TOPIC = (r"\b(?:for|about|regarding|concerning|that|because)\s+", r"\bon\s+")
+"""After these begins what it is about, the surest first."""
 
 
 def _free_text(item: Property, request: Request, profile: Profile) -> Iterator[str]:
     text = request.text.strip()
-    yield from (next(group for group in match.groups() if group) for match in _QUOTED.finditer(text))
+    yield from quoted_texts(text)
     if _SEARCH_TEXT & set(item.words) and profile.effect != "change":
-        yield from _search_text(item, request)
+        yield from _search_text(item, request, profile)
         return
-    for marker in _TEXT_MARKERS:
+    for marker in _DICTATION:
+        if (match := re.search(marker, text, re.I)) and language.terms(text[match.end() :]):
+            yield text[match.end() :].strip()
+    for marker in _TOPIC:
         if match := re.search(marker, text, re.I):
-            rest = re.sub(r"^(?:the|a|an)\s+", "", text[match.end() :], flags=re.I).strip(" .!?\"'")
-            if language.terms(rest):
-                yield rest[:1].upper() + rest[1:]
-    subject = re.sub(r"^\W*(?:please\s+|can you\s+|could you\s+)?\w+\s+(?:an?\s+|the\s+|new\s+)*", "", text, flags=re.I)
-    if language.terms(subject):
-        yield subject.strip(" .!?")
+            topic = re.sub(r"^(?:the|a|an)\s+", "", text[match.end() :], flags=re.I).strip(" .!?\"'")
+            if language.terms(topic):
+                yield topic[:1].upper() + topic[1:]
+    names = [name for name in request_names(request) if name.isalpha()]
+    if names:
+        yield " ".join(names)
 
 
-def _search_text(item: Property, request: Request) -> Iterator[str]:
+def _search_text(item: Property, request: Request, profile: Profile) -> Iterator[str]:
     if match := re.search(
-        r"\b(?:about|regarding|concerning|matching|mentioning|containing|related\s+to|with)\s+(.+)", request.text, re.I
+        r"\b(?:about|regarding|concerning|matching|mentioning|containing|related\s+to)\s+(.+)", request.text, re.I
     ):
-        wanted = [word for word in re.findall(_NAME, match[1]) if not language.is_stop(word)]
+        wanted = [word for word in re.findall(NAME, match[1]) if not language.is_stop_word(word)]
         if wanted:
             yield " ".join(wanted)
-    names = list(dict.fromkeys(request.names()))
-    if names and (item.required or language.leading_verb(request.text) in language.LIST_VERBS - {"list"}):
+    names = request_names(request)
+    if names and (item.required or leading_verb(request.text) in LIST_VERBS - {"list"}):
         yield " ".join(names)
+    yield from (name for name in _whose(request, profile) if not (name.isupper() and _place_of(profile)))
     if item.required:
         yield request.text.strip()
 
 
 def from_records(item: Property, records: Sequence[Mapping[str, Any]], request: Request) -> Any:
-    """A value for an argument out of things that were looked up: the one record that fits the request best."""
-    wanted = set(language.terms(request.text)) - request.known
+    """A value for an argument out of things that were looked up: the one that fits the request best."""
+    wanted = {term for term in language.terms(request.text) if term not in request.known}
     scored = [(len(wanted & _record_terms(record)), record) for record in records]
     best = max((score for score, _ in scored), default=0)
-    fitting = [record for score, record in scored if score == best] if best else list(records)
-    return coerce(item, _identity_of(item, fitting[0])) if len(fitting) == 1 else None
+    fitting = [record for score, record in scored if score == best]
+    return values.coerce(item, _identity_for(item, fitting[0])) if len(fitting) == 1 else None
 
 
 def _record_terms(record: Mapping[str, Any]) -> set[str]:
     return {term for value in record.values() if isinstance(value, str | int) for term in language.terms(str(value))}
 
 
-def _identity_of(item: Property, record: Mapping[str, Any]) -> Any:
+def _identity_for(item: Property, record: Mapping[str, Any]) -> Any:
     fields = {tuple(stem(word) for word in identifier_words(key)): key for key in record}
     for wanted in (item.words, item.words[-1:], ("key",), ("name",), ("id",), ("number",)):
         if wanted in fields:

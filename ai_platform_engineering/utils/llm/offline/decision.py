@@ -8,13 +8,21 @@ from langchain_core.messages import BaseMessage
 
 from ai_platform_engineering.utils.llm.offline import agent, answers, supervisor
 from ai_platform_engineering.utils.llm.offline.conversation import Conversation, read_conversation
+from ai_platform_engineering.utils.llm.offline.structured import ToolChoice, as_call, forced_tool
 from ai_platform_engineering.utils.llm.offline.tools import DELEGATION_TOOL, PLAN_TOOL, Reply, Tool
 
 
-def decide(messages: Sequence[BaseMessage], tools: tuple[Tool, ...], tool_choice: str | None = None) -> Reply:
+def decide(messages: Sequence[BaseMessage], tools: tuple[Tool, ...], tool_choice: ToolChoice = None) -> Reply:
     """The reply to a conversation. The same arguments give the same reply."""
     if tool_choice == "none":
         tools = ()
+    forced = forced_tool(tool_choice, tools)
+    if forced is None:
+        return _free_reply(messages, tools)
+    return as_call(_free_reply(messages, tuple(tool for tool in tools if tool != forced)), forced)
+
+
+def _free_reply(messages: Sequence[BaseMessage], tools: tuple[Tool, ...]) -> Reply:
     conversation = read_conversation(messages, may_use_tools=bool(tools))
     if any(tool.name == DELEGATION_TOOL for tool in tools):
         return supervisor.act(conversation, tools)
@@ -28,7 +36,5 @@ def _without_tools(conversation: Conversation) -> str:
     if any(use.name in {DELEGATION_TOOL, PLAN_TOOL} for use in uses):
         return answers.signed(supervisor.summary(conversation, ()))
     if uses:
-        return f"{answers.from_uses(uses, ())}\n\nI had to stop here, before I was sure that everything was done."
-    if conversation.cut_short:
-        return "I had to stop before anything was gathered."
-    return answers.no_tools()
+        return f"{answers.from_uses(uses, ())}\n\n{answers.STOPPED_EARLY}"
+    return answers.NOTHING_GATHERED if conversation.cut_short else answers.NO_TOOLS

@@ -45,7 +45,7 @@ class OfflineChatModel(BaseChatModel):
         self,
         tools: Sequence[dict[str, Any] | type | Callable[..., Any] | BaseTool],
         *,
-        tool_choice: str | None = None,
+        tool_choice: str | dict[str, Any] | bool | None = None,
         **kwargs: Any,
     ) -> Runnable[LanguageModelInput, AIMessage]:
         return self.bind(tools=bound_tools(tools), tool_choice=tool_choice, **kwargs)
@@ -115,7 +115,7 @@ def _whole(messages: Sequence[BaseMessage], reply: Reply) -> ChatResult:
 
 
 def _chunks(messages: Sequence[BaseMessage], reply: Reply) -> Iterator[ChatGenerationChunk]:
-    for piece in _PIECE.findall(reply.text):
+    for piece in _PIECE.findall(reply.text) or ([reply.text] if reply.text else []):
         yield ChatGenerationChunk(message=AIMessageChunk(content=piece))
     last = AIMessageChunk(
         content="",

@@ -1,33 +1,63 @@
-"""What a follow-up refers to: the thing, the kind of things, or the question of the exchange before it."""
+"""What a text refers back to: the thing, the kind of things, or the question that came before it."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from ai_platform_engineering.utils.llm.offline import language
-from ai_platform_engineering.utils.llm.offline.conversation import Exchange
+from ai_platform_engineering.utils.llm.offline.rendering import identity
+from ai_platform_engineering.utils.llm.offline.sentences import QUOTED, requested_changes
+from ai_platform_engineering.utils.llm.offline.vocabulary import QUESTION_WORDS, READ_VERBS
 
 CONTEXT = "\n\nContext: "
 
-_PLURAL = re.compile(r"\b(?:(?:of\s+)?(?:them|those|these)|they)\b", re.I)
-_SINGULAR = re.compile(
-    r"\b(?:(?:this|that)\s+one|the\s+same(?:\s+one)?|it|this|that)\b(?!['’]s)(?!\s+(?:is|are|was|app|issue)\b)", re.I
+_KINDS = (
+    r"(?:app(?:lication)?|issue|ticket|bug|incident|alert|repo(?:sitory)?|pull\s+request|PR|service|project|one|thing)"
 )
-_ORDINAL = re.compile(r"\b(?:the\s+)?(first|second|third|fourth|fifth|last)(?:\s+ones?)?\b", re.I)
-_CONTINUES = re.compile(r"^\W*(?:and|what\s+about|how\s+about|also|same\s+for|but)\b[\s,]*", re.I)
-_ABOUT = re.compile(
-    r"^\W*(?:(?:and|but)\s+)?(?:what|how)\s+about\s+(?P<thing>.+?)\W*$|^\W*(?:and\s+)?same\s+for\s+(?P<same>.+?)\W*$",
+_PLURAL = re.compile(
+    rf"\b(?:(?:all\s+)?of\s+(?:them|those|these)|them(?:\s+all)?|they|(?:those|these)(?:\s+{_KINDS}s)?)\b", re.I
+)
+_POSSESSIVE = re.compile(
+    r"\b(?:its|their)\s+(?P<part>[\w-]+(?:\s+[\w-]+){0,2}?)(?=\s*(?:[?.!,;:]|$)|\s+(?:and|in|for|to|on|with|from|is|are)\b)",
     re.I,
+)
+_SINGULAR = re.compile(
+    rf"\b(?:(?:this|that|the\s+same)\s+(?P<kind>{_KINDS})|the\s+same|it)\b(?!['’])"
+    r"|\b(?:this|that)\b(?=\s*(?:[?.!,;]|$|again|now|please|to\b|as\b))",
+    re.I,
+)
+_ORDINAL = re.compile(
+    rf"\b(?:the\s+)?(?P<ordinal>first|second|third|fourth|fifth|last)(?:\s+(?P<kind>{_KINDS}))?(?=\s*(?:[?.!,;:]|$|\b(?:to|as|in|of|on|again|now|please|with|and)\b))",
+    re.I,
+)
+_ONES = re.compile(r"\b(?:the\s+)?(?P<which>(?!first|second|third|last|other|same)[\w-]+)\s+ones\b", re.I)
+_CONTINUES = re.compile(r"^\W*(?:and|also|but|then|ok(?:ay)?|now)\b[\s,]*", re.I)
+_ABOUT = re.compile(r"^\W*(?:(?:and|but)\s+)?(?:(?:what|how)\s+about|same\s+for|and\s+for)\s+(?P<thing>.+?)\W*$", re.I)
+_MORE = re.compile(
+    r"^\W*(?:(?:tell|show|give)\s+me\s+)?(?:(?:some\s+)?more(?:\s+(?:details?|info(?:rmation)?))?|details?|why|go\s+on)\W*$",
+    re.I,
+)
+_AGAIN = re.compile(
+    r"^\W*(?:(?:and\s+)?(?:again|refresh|retry|try\s+(?:it\s+)?again|once\s+more|do\s+it\s+again))\W*$", re.I
 )
 _ORDINALS = {"first": 0, "second": 1, "third": 2, "fourth": 3, "fifth": 4, "last": -1}
 
-_ENTITY = re.compile(
-    r"^\s*(?:[-*]|\d+\.)\s+(?:\*\*)?`?(?P<bullet>[^\s*`:|][^*`:|\n]*?)`?(?:\*\*)?\s*(?=:|$|-\s|\()"
-    r"|^\|\s*(?P<cell>[^|\n]+?)\s*\|",
-    re.M,
+_ROW = re.compile(r"^\|(.+)\|\s*$")
+_BULLET = re.compile(
+    r"^(?:[-*]|\d+[.)])\s+(?:\*\*(?P<bold>[^*]+?)\*\*(?!\w)|`(?P<code>[^`]+)`|(?P<plain>[^\s*`:|][^\s*`|]*?)(?=:|\s+[-–—(]|$))"
 )
+_BOLD = re.compile(r"\*\*([^*\n:]+)\*\*")
 _KEY = re.compile(r"\b[A-Z][A-Z0-9]+-\d+\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """What came before: the question, the answer to it, and the names in the question."""
+
+    question: str
+    answer: str
+    names: Sequence[str] = ()
 
 
 def without_context(question: str) -> str:
@@ -36,65 +66,108 @@ def without_context(question: str) -> str:
 
 
 def refers_back(text: str) -> bool:
-    return bool(_PLURAL.search(text) or _SINGULAR.search(text) or _ORDINAL.search(text) or _CONTINUES.search(text))
+    plain = _undictated(text)
+    return any(
+        pattern.search(plain)
+        for pattern in (_PLURAL, _ONES, _POSSESSIVE, _SINGULAR, _ORDINAL, _CONTINUES, _ABOUT, _MORE, _AGAIN)
+    )
+
+
+def has_pronoun(text: str) -> bool:
+    plain = _undictated(text)
+    return any(pattern.search(plain) for pattern in (_PLURAL, _POSSESSIVE, _SINGULAR))
+
+
+def _undictated(text: str) -> str:
+    """The text up to what is to be written down word for word, where a pronoun belongs to the writing."""
+    return re.split(r"(?<=\w):\s", QUOTED.sub(lambda match: "." * len(match[0]), text), maxsplit=1)[0]
 
 
 def things_named(answer: str) -> tuple[str, ...]:
-    """The things an answer lists, in order: first cells of tables, heads of bullets, keys."""
+    """The things an answer lists, in order: rows of tables, bullets, else what is printed bold, else keys."""
     found: list[str] = []
-    skip_head = True
-    for match in _ENTITY.finditer(answer):
-        if cell := match["cell"]:
-            if set(cell) <= set("-: "):
-                continue
-            if skip_head:
-                skip_head = False
-                continue
-            found.append(cell)
-        elif bullet := match["bullet"]:
-            found.append(bullet.strip())
-    return tuple(dict.fromkeys(found or _KEY.findall(answer)))
+    head: list[str] | None = None
+    for line in answer.splitlines():
+        if row := _ROW.match(line.strip()):
+            cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", row[1])]
+            if head is None:
+                head = cells
+            elif head[0] and not all(set(cell) <= set("-: ") for cell in cells):
+                found.append(identity(dict(zip(head, cells, strict=False))) or cells[0])
+            continue
+        head = None
+        if (bullet := _BULLET.match(line)) and not (bullet["bold"] or "").endswith(":"):
+            found.append(next(group for group in bullet.groups() if group).strip())
+    return tuple(dict.fromkeys(found or _BOLD.findall(answer) or _KEY.findall(answer)))
 
 
 def subject_of(question: str) -> str:
     """What a question is about, without its verb: "list my Jira tickets" is about "my Jira tickets"."""
     text = re.split(r"\b(?:is|are|was|were|has|have|do|does|that|with)\b", question.strip(" ?.!"), maxsplit=1)[0]
     kept = text.split()
-    leading = (
-        language.READ_VERBS | language.QUESTION_WORDS | {"please", "me", "the", "all", "of", "you", "could", "and"}
-    )
+    leading = READ_VERBS | QUESTION_WORDS | {"please", "me", "the", "all", "of", "you", "could", "and"}
     while kept and kept[0].lower().strip(",") in leading:
         kept.pop(0)
     return " ".join(kept)
 
 
-def resolve(text: str, earlier: Sequence[Exchange], names: Sequence[str]) -> str:
-    """The follow-up as a request that stands on its own. `names` are the things the previous question named."""
-    if not earlier:
-        return text
-    previous = earlier[-1]
-    things = things_named(previous.answer)
+def resolve(text: str, before: Before) -> str:
+    """The text as a request that stands on its own."""
+    if _AGAIN.match(text):
+        return before.question
     if about := _ABOUT.match(text):
-        return _asked_about(about["thing"] or about["same"], previous.question, names)
-    resolved = _CONTINUES.sub("", text)
-    if (ordinal := _ORDINAL.search(resolved)) and things:
-        position = _ORDINALS[ordinal[1].lower()]
+        return _asked_about(about["thing"], before)
+    things = things_named(before.answer)
+    thing = _meant(before, things)
+    if _MORE.match(text):
+        return f"show details of {thing}" if thing else before.question
+    return _named(_CONTINUES.sub("", text), before, things, thing)
+
+
+def _named(text: str, before: Before, things: Sequence[str], thing: str | None) -> str:
+    """The text with what it points at put in place of the word that points."""
+    plain = _undictated(text)
+    if (ordinal := _ORDINAL.search(plain)) and things:
+        position = _ORDINALS[ordinal["ordinal"].lower()]
         if -len(things) <= position < len(things):
-            return _ORDINAL.sub(things[position], resolved, count=1)
-    if _PLURAL.search(resolved) and (subject := subject_of(previous.question)):
-        return _PLURAL.sub(
-            lambda match: f"of the {subject}" if match[0].lower().startswith("of") else f"the {subject}",
-            resolved,
-            count=1,
-        )
-    if _SINGULAR.search(resolved) and (thing := next(iter([*names, *things]), None)):
-        return _SINGULAR.sub(thing, resolved, count=1)
-    return resolved
+            return _put(things[position], text, ordinal, ordinal["kind"])
+    if plural := _PLURAL.search(plain):
+        if meant := _all_meant(plural[0], before, things if requested_changes(text) else ()):
+            return _put(meant, text, plural)
+    elif (ones := _ONES.search(plain)) and (subject := subject_of(before.question)):
+        return _put(f"the {ones['which']} {subject}", text, ones)
+    elif thing and (part := _POSSESSIVE.search(plain)):
+        return _put(f"the {part['part']} of {thing}", text, part)
+    elif thing and (singular := _SINGULAR.search(plain)):
+        return _put(thing, text, singular, singular["kind"])
+    return text
 
 
-def _asked_about(thing: str, question: str, names: Sequence[str]) -> str:
-    """The previous question, asked about another thing."""
-    for name in names:
-        if name in question:
-            return question.replace(name, thing, 1)
-    return f"{question.rstrip(' ?.!')}: {thing}"
+def _all_meant(pronoun: str, before: Before, things: Sequence[str]) -> str:
+    """All things that were talked about: each by name where they are to be changed, else by their kind."""
+    if things:
+        return f"{', '.join(things[:-1])} and {things[-1]}" if len(things) > 1 else things[0]
+    subject = subject_of(before.question)
+    return subject and f"{'of ' if pronoun.lower().startswith(('of', 'all of')) else ''}the {subject}"
+
+
+def _meant(before: Before, things: Sequence[str]) -> str | None:
+    """The one thing that was talked about: the only one answered with, else one that was asked for, else the first."""
+    if len(things) == 1:
+        return things[0]
+    return next(iter([*before.names, *things]), None)
+
+
+def _put(thing: str, text: str, place: re.Match[str], kind: str | None = None) -> str:
+    named = f"{thing} {kind}" if kind and kind.lower() not in {"one", "thing"} else thing
+    return f"{text[: place.start()]}{named}{text[place.end() :]}"
+
+
+def _asked_about(thing: str, before: Before) -> str:
+    """The previous question, asked about another thing. A change is not repeated on a hint."""
+    if requested_changes(before.question):
+        return f"show {thing}"
+    for name in before.names:
+        if name in before.question:
+            return before.question.replace(name, thing, 1)
+    return f"{before.question.rstrip(' ?.!')} of {thing}"

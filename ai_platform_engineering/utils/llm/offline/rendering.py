@@ -3,21 +3,36 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from ai_platform_engineering.utils.llm.offline.language import identifier_words
+from ai_platform_engineering.utils.llm.offline.language import spaced
 
 MAX_ROWS = 20
 _MAX_COLUMNS = 6
-_MAX_CELL = 80
+_MAX_CELL = 70
 _MAX_TEXT = 6000
 _MAX_DEPTH = 4
 
 _ACRONYMS = frozenset(
-    {"id", "url", "uri", "ip", "dns", "cpu", "api", "http", "https", "tls", "ssl", "cidr", "ttl", "sha"}
+    {"id", "url", "uri", "ip", "dns", "cpu", "api", "http", "https", "tls", "ssl", "cidr", "ttl", "sha", "os"}
 )
 _WRAPPERS = ("result", "items", "results", "data", "values")
+_COUNTS = ("total", "count", "total_count")
+_IDENTITIES = ("key", "name", "id", "full_name", "identifier", "slug", "repository", "title", "number")
+_CONTAINERS = ("repository", "repo", "project")
+_TIMESTAMP = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(?::\d\d(?:\.\d+)?)?(?:Z|\+00:00)")
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Things that a result lists, how many there are in all, and what it says beside them."""
+
+    records: tuple[Mapping[str, Any], ...]
+    total: int
+    facts: Mapping[str, Any]
 
 
 def parse(text: str) -> Any:
@@ -27,11 +42,11 @@ def parse(text: str) -> Any:
         return text
     try:
         return _unwrapped(json.loads(text))
-    except ValueError:
-        return _values_until_garbage(text) or text
+    except (ValueError, RecursionError):
+        return _json_lines(text) or text
 
 
-def _values_until_garbage(text: str) -> list[Any]:
+def _json_lines(text: str) -> list[Any]:
     """JSON values that follow one another, as when each item of a list is a content block of its own."""
     decoder = json.JSONDecoder()
     found: list[Any] = []
@@ -39,7 +54,7 @@ def _values_until_garbage(text: str) -> list[Any]:
     while position < len(text):
         try:
             value, position = decoder.raw_decode(text, position)
-        except ValueError:
+        except (ValueError, RecursionError):
             return []
         found.append(value)
         while position < len(text) and text[position] in " \t\r\n,":
@@ -55,26 +70,50 @@ def _unwrapped(value: Any) -> Any:
     return value
 
 
+def listing(value: Any) -> Listing | None:
+    """The value as a list of things: a list of objects, or an object whose only list of objects it is."""
+    if isinstance(value, list) and all(isinstance(item, dict) for item in value):
+        return Listing(tuple(value), len(value), {})
+    if not isinstance(value, dict):
+        return None
+    lists = [key for key, inner in value.items() if isinstance(inner, list) and _are_records(inner)]
+    facts = {key: inner for key, inner in value.items() if key not in lists}
+    if len(lists) != 1 or len(facts) > 3 or any(isinstance(inner, dict | list) and inner for inner in facts.values()):
+        return None
+    records = value[lists[0]]
+    if not records and not any(isinstance(facts.get(key), int) for key in _COUNTS):
+        return None
+    stated = next((facts[key] for key in _COUNTS if isinstance(facts.get(key), int)), 0)
+    rest = {key: inner for key, inner in facts.items() if key not in _COUNTS}
+    return Listing(tuple(records), max(len(records), stated), rest)
+
+
+def _are_records(items: Sequence[Any]) -> bool:
+    return all(isinstance(item, dict) and item for item in items)
+
+
+def identity(record: Mapping[str, Any]) -> str | None:
+    """What a thing is called, so that a person, and a later question, can name it."""
+    lower = {str(key).lower(): value for key, value in record.items()}
+    container = next((lower[key] for key in _CONTAINERS if isinstance(lower.get(key), str)), None)
+    if container and isinstance(lower.get("number"), int | str) and not {"key", "name", "id"} & set(lower):
+        return f"{container}#{lower['number']}"
+    for key in _IDENTITIES:
+        if isinstance(lower.get(key), str | int) and not isinstance(lower.get(key), bool) and lower[key] != "":
+            return str(lower[key])
+    return None
+
+
 def label(name: str) -> str:
     """A field's name for people: `sync_status` becomes "Sync status"."""
-    parts = [word.upper() if word in _ACRONYMS else word for word in identifier_words(str(name))]
-    text = " ".join(parts) or str(name)
+    parts = [part.upper() if part.lower() in _ACRONYMS else part for part in spaced(str(name)).split()]
+    text = " ".join(part if part.isupper() else part.lower() for part in parts) or str(name)
     return text[:1].upper() + text[1:]
 
 
-def records_of(value: Any) -> tuple[Mapping[str, Any], ...]:
-    """The things a value lists: a list of objects, or the one list of objects inside an object."""
-    match value:
-        case list() if value and all(isinstance(item, dict) for item in value):
-            return tuple(value)
-        case dict():
-            lists = [records for inner in value.values() if isinstance(inner, list) and (records := records_of(inner))]
-            return lists[0] if len(lists) == 1 else ()
-        case _:
-            return ()
-
-
 def render(value: Any) -> str:
+    if (found := listing(value)) is not None and (found.records or found.facts):
+        return render_listing(found)
     match value:
         case str():
             return _shortened(value)
@@ -83,7 +122,7 @@ def render(value: Any) -> str:
         case dict():
             return _render_facts(value)
         case _:
-            return _inline(value)
+            return inline(value)
 
 
 def _shortened(text: str) -> str:
@@ -95,47 +134,50 @@ def _shortened(text: str) -> str:
 def _render_list(items: Sequence[Any]) -> str:
     if not items:
         return "Nothing was found."
-    shown, hidden = items[:MAX_ROWS], len(items) - MAX_ROWS
-    if all(isinstance(item, dict) and item for item in shown):
-        body = _table(shown) or "\n".join(_bullet(item) for item in shown)
-    else:
-        body = "\n".join(f"- {_inline(item)}" for item in shown)
-    return f"{body}\n\n_... and {hidden} more._" if hidden > 0 else body
+    return _with_rest("\n".join(f"- {inline(item)}" for item in items[:MAX_ROWS]), len(items))
 
 
-def _table(items: Sequence[Mapping[str, Any]]) -> str | None:
-    """A table, when every item has the same few short fields."""
-    columns = [key for key in items[0] if any(not _is_blank(item.get(key)) for item in items)]
-    if len(items) < 2 or not 2 <= len(columns) <= _MAX_COLUMNS or any(set(item) != set(items[0]) for item in items):
+def render_listing(found: Listing) -> str:
+    shown = found.records[:MAX_ROWS]
+    body = (_table(shown) or "\n".join(map(_bullet, shown))) if shown else ""
+    facts = _render_facts(found.facts) if found.facts else ""
+    return "\n\n".join(part for part in (facts, _with_rest(body, found.total)) if part)
+
+
+def _with_rest(body: str, total: int) -> str:
+    return f"{body}\n\n_... and {total - MAX_ROWS} more._" if total > MAX_ROWS and body else body
+
+
+def _table(records: Sequence[Mapping[str, Any]]) -> str | None:
+    """A table of the fields that are short in every record; None when that would not tell the records apart."""
+    columns = [key for key in records[0] if _fits_column([record.get(key) for record in records])][:_MAX_COLUMNS]
+    chosen = [{key: record.get(key) for key in columns} for record in records]
+    rows = [[inline(row[key]).replace("|", "\\|") for key in columns] for row in chosen]
+    if len(records) < 2 or len(columns) < 2 or len(set(map(tuple, rows))) < len(rows):
         return None
-    rows = [[_inline(item[key]) for key in columns] for item in items]
-    if any(len(cell) > _MAX_CELL or "\n" in cell for row in rows for cell in row):
+    if any(identity(row) != identity(record) for row, record in zip(chosen, records, strict=True)):
         return None
-    escaped = [[cell.replace("|", "\\|") for cell in row] for row in rows]
     head = [label(key) for key in columns]
-    return "\n".join(f"| {' | '.join(row)} |" for row in [head, ["---"] * len(columns), *escaped])
+    return "\n".join(f"| {' | '.join(row)} |" for row in [head, ["---"] * len(columns), *rows])
 
 
-def _bullet(item: Mapping[str, Any]) -> str:
-    name_key = name_field(item)
+def _fits_column(values: Sequence[Any]) -> bool:
+    if all(map(_is_blank, values)) or any(isinstance(value, dict) for value in values):
+        return False
+    cells = [inline(value) for value in values]
+    return all(len(cell) <= _MAX_CELL and not cell.startswith(("http://", "https://")) for cell in cells)
+
+
+def _bullet(record: Mapping[str, Any]) -> str:
+    name = identity(record)
     rest = [
-        f"{label(key).lower()}: {_inline(value)}"
-        for key, value in item.items()
-        if key != name_key and not _is_blank(value)
+        f"{label(key).lower()} {inline(value)}"
+        for key, value in record.items()
+        if not _is_blank(value) and inline(value) != name
     ]
-    head = f"- **{_inline(item[name_key])}**" if name_key else "-"
-    return f"{head}{': ' if name_key and rest else ' ' if rest else ''}{'; '.join(rest)}"
-
-
-_NAME_FIELDS = ("name", "key", "id", "full_name", "title", "number", "identifier", "slug")
-
-
-def name_field(item: Mapping[str, Any]) -> str | None:
-    """The field by which a thing is known."""
-    for field in _NAME_FIELDS:
-        if isinstance(item.get(field), str | int) and not isinstance(item.get(field), bool):
-            return field
-    return next((key for key, value in item.items() if isinstance(value, str) and value), None)
+    if name is None:
+        return f"- {'; '.join(rest)}"
+    return f"- **{name}**: {'; '.join(rest)}" if rest else f"- **{name}**"
 
 
 def _render_facts(facts: Mapping[str, Any], depth: int = 0) -> str:
@@ -144,35 +186,38 @@ def _render_facts(facts: Mapping[str, Any], depth: int = 0) -> str:
     for key, value in facts.items():
         if _is_blank(value):
             continue
+        head = f"{indent}- **{label(key)}:**"
         if isinstance(value, dict) and depth < _MAX_DEPTH:
-            lines += [f"{indent}- **{label(key)}:**", _render_facts(value, depth + 1)]
+            lines += [head, _render_facts(value, depth + 1)]
         elif isinstance(value, list) and any(isinstance(item, dict) for item in value):
-            lines.append(f"{indent}- **{label(key)}:**")
+            lines.append(head)
             lines += [
-                f"{indent}  {_bullet(item) if isinstance(item, dict) else f'- {_inline(item)}'}"
+                f"{indent}  {_bullet(item) if isinstance(item, dict) else f'- {inline(item)}'}"
                 for item in value[:MAX_ROWS]
             ]
             if len(value) > MAX_ROWS:
                 lines.append(f"{indent}  - _... and {len(value) - MAX_ROWS} more_")
         else:
-            lines.append(f"{indent}- **{label(key)}:** {_inline(value)}")
+            lines.append(f"{head} {inline(value)}")
     return "\n".join(lines) or f"{indent}- nothing"
 
 
 def _is_blank(value: Any) -> bool:
-    return value is None or value in ("", [], {})
+    return value is None or (isinstance(value, str | list | dict) and not value)
 
 
-def _inline(value: Any) -> str:
+def inline(value: Any) -> str:
+    """A value on one line."""
     match value:
         case None:
             return "-"
         case bool():
             return "yes" if value else "no"
         case list():
-            shown = ", ".join(_inline(item) for item in value[:MAX_ROWS])
+            shown = ", ".join(inline(item) for item in value[:MAX_ROWS])
             return f"{shown}, ... ({len(value)} in all)" if len(value) > MAX_ROWS else shown or "-"
         case dict():
-            return ", ".join(f"{label(key).lower()} {_inline(inner)}" for key, inner in value.items()) or "-"
+            return ", ".join(f"{label(key).lower()} {inline(inner)}" for key, inner in value.items()) or "-"
         case _:
-            return " ".join(str(value).split())
+            text = " ".join(str(value).split())
+            return _TIMESTAMP.sub(r"\1 \2 UTC", text) if _TIMESTAMP.fullmatch(text) else text

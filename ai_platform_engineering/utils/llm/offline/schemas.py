@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import json
+import math
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
 
-from ai_platform_engineering.utils.llm.offline.language import (
-    CHANGE_VERBS,
-    GET_VERBS,
-    LIST_VERBS,
-    STOP_WORDS,
-    identifier_words,
-    stem,
-    terms,
-)
+from ai_platform_engineering.utils.llm.offline.language import description_terms, identifier_words, stem
 from ai_platform_engineering.utils.llm.offline.tools import Tool
+from ai_platform_engineering.utils.llm.offline.vocabulary import CHANGE_VERBS, GET_VERBS, LIST_VERBS, STOP_WORDS
 
 Effect = Literal["list", "get", "change"]
+_EXAMPLE = re.compile(r"\b(?:for example|such as|e\.g\.),?\s+[`'\"]?([\w#][\w.\-/#]*\w)", re.I)
 _TYPES = ("string", "integer", "number", "boolean", "array", "object")
 
 
@@ -38,13 +34,15 @@ class Property:
     format: str | None = None
     minimum: float | None = None
     maximum: float | None = None
+    min_length: int = 0
     max_length: int | None = None
     has_default: bool = False
+    example: str | None = None
     items: Property | None = None
     members: tuple[Property, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Profile:
     """A tool, taken apart for matching."""
 
@@ -57,12 +55,39 @@ class Profile:
     properties: tuple[Property, ...]
 
     @property
+    def vocabulary(self) -> frozenset[str]:
+        """Stems that describe the tool, and so name no particular thing."""
+        return self.description.union(self.nouns, *(item.words for item in self.properties))
+
+    @property
     def name(self) -> str:
         return self.tool.name
 
     @property
     def required(self) -> tuple[Property, ...]:
         return tuple(item for item in self.properties if item.required)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Toolbox:
+    """All tools of an agent. Compared by identity: one is made for each set of tools, and then kept."""
+
+    profiles: tuple[Profile, ...]
+    rarity: Mapping[str, float]
+    """How much a noun tells: more, the fewer tools have it in their name."""
+    vocabulary: frozenset[str]
+    """Stems that describe the tools, and so name no particular thing."""
+
+
+@lru_cache(maxsize=256)
+def toolbox(tools: tuple[Tool, ...]) -> Toolbox:
+    profiles = tuple(map(profile, tools))
+    frequency = Counter(noun for item in profiles for noun in item.nouns)
+    return Toolbox(
+        profiles,
+        {noun: 1 + 0.4 * math.log(len(profiles) / count) for noun, count in frequency.items()},
+        frozenset().union(*(item.vocabulary for item in profiles)),
+    )
 
 
 @lru_cache(maxsize=4096)
@@ -77,7 +102,7 @@ def profile(tool: Tool) -> Profile:
         verb=stem(verb) if verb else None,
         effect=_effect(tool, verb),
         nouns=tuple(dict.fromkeys(stem(part) for part in parts if part != verb and part not in STOP_WORDS)),
-        description=frozenset(terms(tool.description)),
+        description=description_terms(tool.description),
         properties=_properties(schema, schema),
     )
 
@@ -118,8 +143,10 @@ def _property(
         format=schema.get("format"),
         minimum=_bound(schema, "minimum", "exclusiveMinimum", 1),
         maximum=_bound(schema, "maximum", "exclusiveMaximum", -1),
+        min_length=schema.get("minLength", 0),
         max_length=schema.get("maxLength"),
         has_default="default" in schema,
+        example=example[1] if (example := _EXAMPLE.search(str(schema.get("description", "")))) else None,
         items=_property(name, items, root, required=False, depth=depth + 1)
         if isinstance(items, Mapping) and depth < 3
         else None,

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import replace
 
 from ai_platform_engineering.utils.llm.offline import answers, language
-from ai_platform_engineering.utils.llm.offline.arguments import Request
+from ai_platform_engineering.utils.llm.offline.agent import act as act_with_tools
+from ai_platform_engineering.utils.llm.offline.answers import Part
 from ai_platform_engineering.utils.llm.offline.conversation import Conversation, Exchange, Use
-from ai_platform_engineering.utils.llm.offline.references import CONTEXT, refers_back, resolve
+from ai_platform_engineering.utils.llm.offline.intents import Intent, intents
+from ai_platform_engineering.utils.llm.offline.references import CONTEXT, Before, refers_back, resolve, without_context
+from ai_platform_engineering.utils.llm.offline.requests import Request, request_names
+from ai_platform_engineering.utils.llm.offline.routing import vocabulary
+from ai_platform_engineering.utils.llm.offline.sentences import from_leading_verb, is_question, leading_verb
 from ai_platform_engineering.utils.llm.offline.tools import (
     DELEGATION_TOOL,
     PLAN_TOOL,
@@ -21,302 +25,194 @@ from ai_platform_engineering.utils.llm.offline.tools import (
     described_agents,
 )
 
-_NAME_WEIGHT, _KEYWORD_WEIGHT, _DESCRIPTION_WEIGHT = 10.0, 4.0, 1.5
-_THRESHOLD = 1.2
-_CLOSE = 0.75
-_MAX_DELEGATIONS = 6
+MAX_DELEGATIONS = 8
 _SMALL_TALK = re.compile(
-    r"^\W*(?:hi|hello|hey|good\s+(?:morning|afternoon|evening)|thanks?(?:\s+you)?|help|ping|test|yo|howdy"
-    r"|(?:so\s+)?what\s+(?:can|do)\s+you\s+do|who\s+are\s+you|how\s+can\s+you\s+help|what\s+are\s+your\s+\w+)\b"
-    r"(?:\s+(?:there|all|everyone|please|me|for\s+me|with))*\W*$",
+    r"^\W*(?:hi|hello|hey|good\s+(?:morning|afternoon|evening)|thanks?(?:\s+you)?|help|ping|test|yo|howdy|bye"
+    r"|(?:so\s+)?what\s+(?:can|do|could)\s+you\s+do|who\s+are\s+you|how\s+can\s+you\s+help|what\s+are\s+your\s+\w+)\b"
+    r"(?:\W+(?:there|all|everyone|please|me|for\s+me|with|very\s+much|a\s+lot|how\s+are\s+you))*\W*$",
     re.I,
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Delegation:
-    """One part of a request and the agent that serves it."""
-
-    agent: Agent
-    request: str
-    context: str = ""
-
-    @property
-    def description(self) -> str:
-        return f"{self.request}{CONTEXT}{self.context}" if self.context else self.request
-
-
 def act(conversation: Conversation, tools: tuple[Tool, ...]) -> Reply:
     agents = described_agents(next(tool.description for tool in tools if tool.name == DELEGATION_TOOL))
-    uses = conversation.current.uses
-    done = [use for use in uses if use.name == DELEGATION_TOOL]
-    if done:
-        return Reply(answers.signed(summary(conversation, agents)))
     question = conversation.current.question
     if _SMALL_TALK.match(question) or not language.words(question):
-        return Reply(
-            answers.signed(
-                f"Hello! I plan a request and hand its parts to these agents:\n\n{answers.capabilities(agents)}"
-            )
-        )
-    delegations = plan(conversation, agents)
-    ready = [item for item in delegations if item.agent.no_tools is None]
+        return Reply(answers.signed(answers.greeting(agents)))
+    planned = plan(conversation, agents)
+    own = tuple(tool for tool in tools if tool.name not in {DELEGATION_TOOL, PLAN_TOOL})
+    if not planned and own:
+        return _with_own_tools(conversation, own, agents)
+    ready = [item for item in planned if item.agent.no_tools is None][:MAX_DELEGATIONS]
     if not ready:
-        return Reply(answers.signed(_refusal(delegations, agents)))
-    if any(tool.name == PLAN_TOOL for tool in tools) and not any(use.name == PLAN_TOOL for use in uses):
-        return Reply(_narration(ready, question), (_plan_call(ready, question),))
-    calls = tuple(
-        Call(DELEGATION_TOOL, {"description": item.description, "subagent_type": item.agent.name}) for item in ready
-    )
-    return Reply("" if uses else _narration(ready, question), calls)
-
-
-def summary(conversation: Conversation, agents: Sequence[Agent]) -> str:
-    """The answer from what the delegations returned."""
-    done = [use for use in conversation.current.uses if use.name == DELEGATION_TOOL]
-    results = [use for use in done if use.result is not None]
-    names = [str(use.arguments.get("subagent_type", "")) for use in results]
-    parts = [
-        _result(use, heading=len(results) > 1, several=names.count(name) > 1)
-        for use, name in zip(results, names, strict=True)
-    ]
-    left_out = [item for item in plan(conversation, agents) if item.agent.no_tools is not None] if agents else []
-    parts += [f"**{item.agent.title}** could not be asked: {item.agent.no_tools}" for item in left_out]
-    if unfinished := _unfinished(conversation):
-        parts.append("Not finished: " + "; ".join(unfinished) + ".")
-    return "\n\n".join(parts) or "Nothing was gathered."
-
-
-def _result(use: Use, *, heading: bool, several: bool) -> str:
-    agent = str(use.arguments.get("subagent_type", "")).replace("_", " ").title()
-    text = (use.result or "").strip()
-    if use.failed:
-        text = f"{agent} could not do this: {' '.join(text.split()) or 'no reason was given.'}"
-    elif not text:
-        text = f"{agent} returned nothing."
-    if not heading:
-        return text
-    asked = str(use.arguments.get("description", "")).split(CONTEXT, 1)[0]
-    return f"### {agent}{f': {asked}' if several else ''}\n\n{text}"
-
-
-def _unfinished(conversation: Conversation) -> list[str]:
-    """Steps of the plan that no delegation was made for, when the work was cut short."""
-    if not conversation.cut_short:
-        return []
+        return Reply(answers.signed(answers.refusal([item.agent for item in planned], agents)))
     uses = conversation.current.uses
-    served = [
-        str(use.arguments.get("subagent_type"))
-        for use in uses
-        if use.name == DELEGATION_TOOL and use.result is not None
+    can_plan = any(tool.name == PLAN_TOOL for tool in tools)
+    if can_plan and not uses:
+        return Reply(_narration(ready, question), (_plan_call(ready, question),))
+    pending = _pending(ready, _delegated(uses))
+    if pending:
+        calls = tuple(_delegation(item, conversation, len(ready)) for item in pending)
+        return Reply("" if uses else _narration(ready, question), calls)
+    return Reply(answers.signed(summary(conversation, planned)))
+
+
+def _with_own_tools(conversation: Conversation, tools: tuple[Tool, ...], agents: Sequence[Agent]) -> Reply:
+    """A request for no agent, served with the supervisor's own tools, such as a search in documents."""
+    reply = act_with_tools(conversation, tools)
+    if reply.calls:
+        names = answers.enumeration([f"`{call.name}`" for call in reply.calls])
+        return Reply(f"No agent serves this, so I'll try {names}.", reply.calls)
+    if conversation.current.uses:
+        return Reply(answers.signed(reply.text))
+    return Reply(answers.signed(answers.refusal([], agents)))
+
+
+def _delegated(uses: Sequence[Use]) -> list[Use]:
+    return [use for use in uses if use.name == DELEGATION_TOOL]
+
+
+def _pending(ready: Sequence[Intent], made: Sequence[Use]) -> list[Intent]:
+    """What is to be delegated next: first all that can run side by side, then what had to wait for it."""
+    at_once = [item for item in ready if not item.waits]
+    if not made:
+        return at_once
+    waiting = [item for item in ready if item.waits]
+    if not waiting or len(made) > len(at_once):
+        return []
+    found = "\n\n".join(use.result or "" for use in made if not use.failed)
+    before = Before(at_once[-1].request, found)
+    resolved = [replace(item, request=resolve(item.request, before)) for item in waiting]
+    return [item for item, original in zip(resolved, waiting, strict=True) if item.request != original.request]
+
+
+def plan(conversation: Conversation, agents: Sequence[Agent]) -> list[Intent]:
+    """The parts of the current request and who serves each, follow-ups resolved."""
+    question = conversation.current.question.strip()
+    known = tuple(agents)
+    before = next((exchange for exchange in reversed(conversation.earlier) if exchange.answer), None)
+    if before is None:
+        return list(intents(question, known))
+    if refers_back(question):
+        question = resolve(question, _before(before, known))
+        return list(intents(question, known)) or [
+            Intent(agent, question)
+            for agent in _agents_that_know(question, conversation, known) or _asked(before, known)
+        ]
+    return list(intents(question, known)) or [
+        Intent(agent, question) for agent in _agents_that_know(question, conversation, known)
     ]
-    left: list[str] = []
+
+
+def _before(exchange: Exchange, agents: tuple[Agent, ...]) -> Before:
+    """The exchange, its question as it was understood then."""
+    requests = [without_context(str(use.arguments.get("description", ""))) for use in _delegated(exchange.uses)]
+    question = requests[0] if len(requests) == 1 else exchange.question
+    names = request_names(Request(question, vocabulary(agents)))
+    return Before(question, exchange.answer, names)
+
+
+def _asked(exchange: Exchange, agents: Sequence[Agent]) -> list[Agent]:
+    names = [use.arguments.get("subagent_type") for use in _delegated(exchange.uses)]
+    return [agent for agent in agents if agent.name in names]
+
+
+def _agents_that_know(question: str, conversation: Conversation, agents: tuple[Agent, ...]) -> list[Agent]:
+    """The agents that spoke last of a thing the question names."""
+    names = request_names(Request(question, vocabulary(agents)))
+    for exchange in reversed(conversation.earlier):
+        spoke = {
+            use.arguments.get("subagent_type")
+            for use in _delegated(exchange.uses)
+            if use.result and not use.failed and any(name in use.result for name in names)
+        }
+        if spoke:
+            return [agent for agent in agents if agent.name in spoke]
+    return []
+
+
+def _delegation(item: Intent, conversation: Conversation, count: int) -> Call:
+    question = conversation.current.question.strip()
+    context = f"part of the request “{question}”" if count > 1 else ""
+    if conversation.earlier and refers_back(question):
+        context = f"the request was “{question}”, after the question “{conversation.earlier[-1].question.strip()}”"
+    description = f"{item.request}{CONTEXT}{context}." if context else item.request
+    return Call(DELEGATION_TOOL, {"description": description, "subagent_type": item.agent.name})
+
+
+def summary(conversation: Conversation, planned: Sequence[Intent]) -> str:
+    """The answer from what the delegations returned. Without a plan: as much as the messages tell."""
+    made = _delegated(conversation.current.uses)
+    parts = [_part(use) for use in made if use.result is not None]
+    notes = [f"{item.agent.title} could not be asked: {item.agent.no_tools}" for item in planned if item.agent.no_tools]
+    in_order = sorted((item for item in planned if item.agent.no_tools is None), key=lambda item: item.waits)
+    undone = [item.request for item in in_order[len(made) :]]
+    if conversation.cut_short:
+        undone = _unfinished_steps(conversation)
+    if undone:
+        notes.append(f"Not done: {'; '.join(undone)}.")
+    is_comparison = leading_verb(conversation.current.question) == "compare"
+    return answers.combined(parts, notes, side_by_side=is_comparison)
+
+
+def _part(use: Use) -> Part:
+    agent = str(use.arguments.get("subagent_type", "")).replace("_", " ").title()
+    request = without_context(str(use.arguments.get("description", "")))
+    return Part(agent, request, (use.result or "").strip(), use.failed)
+
+
+def _unfinished_steps(conversation: Conversation) -> list[str]:
+    """Steps of the plan that no delegation has answered."""
+    uses = conversation.current.uses
+    served = [str(use.arguments.get("subagent_type")) for use in _delegated(uses) if use.result is not None]
     latest = next((use for use in reversed(uses) if use.name == PLAN_TOOL), None)
+    left: list[str] = []
     for step in latest.arguments.get("steps", ()) if latest else ():
         if step.get("agent") in served:
             served.remove(step["agent"])
         elif step.get("agent"):
-            left.append(f"{step['content']} ({step['agent']})")
+            left.append(str(step["content"]))
     return left
 
 
-def plan(conversation: Conversation, agents: Sequence[Agent]) -> list[Delegation]:
-    """The parts of the current request and who serves each."""
-    question = conversation.current.question.strip()
-    delegations = _delegations(question, tuple(agents))
-    earlier = [exchange for exchange in conversation.earlier if exchange.answer]
-    if not earlier or not (refers_back(question) or not delegations):
-        return delegations
-    before = earlier[-1]
-    if not refers_back(question):
-        return delegations
-    known = _vocabulary(tuple(agents))
-    names = list(dict.fromkeys(Request(before.question, known).names()))
-    resolved = resolve(question, earlier, names)
-    context = f"this follows the question {before.question!r}."
-    found = _delegations(resolved, tuple(agents)) or [
-        Delegation(agent, resolved) for agent in _agents_of(before, agents)
+def _narration(planned: Sequence[Intent], question: str) -> str:
+    requests = {item.request for item in planned}
+    if len(planned) > 1 and len(requests) == 1:
+        who = answers.enumeration([item.agent.title for item in planned])
+        return f"I'll ask {who} {_ask(planned[0], same_agent=True)}, then put the results together."
+    asks = [
+        _ask(item, position > 0 and planned[position - 1].agent == item.agent) for position, item in enumerate(planned)
     ]
-    if not delegations and found and not _names_agent(resolved, found):
-        asked = _agents_of(before, agents)
-        found = [Delegation(agent, resolved) for agent in asked] or found
-    return [Delegation(item.agent, item.request, context) for item in found]
-
-
-def _names_agent(text: str, delegations: Sequence[Delegation]) -> bool:
-    spoken = set(language.terms(text))
-    return any(set(_name_terms(item.agent)) & spoken for item in delegations)
-
-
-def _agents_of(exchange: Exchange, agents: Sequence[Agent]) -> list[Agent]:
-    asked = [use.arguments.get("subagent_type") for use in exchange.uses if use.name == DELEGATION_TOOL]
-    return [agent for agent in agents if agent.name in asked]
-
-
-@lru_cache(maxsize=64)
-def _vocabulary(agents: tuple[Agent, ...]) -> frozenset[str]:
-    return frozenset(
-        term
-        for agent in agents
-        for term in (*_name_terms(agent), *_keyword_terms(agent), *language.terms(agent.description))
-    )
-
-
-@lru_cache(maxsize=512)
-def _name_terms(agent: Agent) -> tuple[str, ...]:
-    joined = language.stem(agent.name.replace("_", "").replace("-", ""))
-    return (joined, *(language.stem(word) for word in language.identifier_words(agent.name)))
-
-
-@lru_cache(maxsize=512)
-def _keyword_terms(agent: Agent) -> frozenset[str]:
-    return frozenset(term for keyword in agent.keywords for term in language.terms(keyword))
-
-
-def _scores(text: str, agents: tuple[Agent, ...]) -> list[tuple[float, bool, Agent]]:
-    """(score, is named, agent) for every agent that the text has something in common with."""
-    spoken = [term for term in language.terms(text) if term not in _PLAIN]
-    pairs = {language.stem(a + b) for a, b in zip(language.words(text), language.words(text)[1:], strict=False)}
-    found: list[tuple[float, bool, Agent]] = []
-    for agent in agents:
-        named = any(name in spoken or name in pairs for name in _name_terms(agent))
-        score = _NAME_WEIGHT if named else 0.0
-        for term in spoken:
-            score += _term_score(term, agent) / max(1, sum(1 for other in agents if _term_score(term, other) > 0))
-        if score > 0:
-            found.append((score, named, agent))
-    return found
-
-
-_PLAIN = frozenset(
-    language.stem(word)
-    for word in language.READ_VERBS | language.CREATE_VERBS | {"update", "delete", "change", "manage"}
-)
-
-
-@lru_cache(maxsize=16384)
-def _term_score(term: str, agent: Agent) -> float:
-    if term in _name_terms(agent):
-        return 0.0
-    if by_keyword := language.best_similarity(term, _keyword_terms(agent)):
-        return _KEYWORD_WEIGHT * (1.0 if by_keyword == 1.0 else 0.4)
-    by_description = language.best_similarity(term, language.terms(agent.description))
-    return _DESCRIPTION_WEIGHT * (1.0 if by_description == 1.0 else 0.4 if by_description else 0.0)
-
-
-def _fitting(text: str, agents: tuple[Agent, ...]) -> list[Agent]:
-    scores = _scores(text, agents)
-    if named := [agent for _, is_named, agent in scores if is_named]:
-        return named
-    best = max((score for score, _, _ in scores), default=0.0)
-    if best < _THRESHOLD:
-        return []
-    return [agent for score, _, agent in scores if score >= max(best * _CLOSE, _THRESHOLD)]
-
-
-@lru_cache(maxsize=512)
-def _delegations_cached(question: str, agents: tuple[Agent, ...]) -> tuple[Delegation, ...]:
-    parts: list[Delegation] = []
-    pending = ""
-    for clause in language.clauses(question):
-        fitting = _fitting(clause, agents)
-        if not fitting and parts and len(language.clauses(question)) > 1:
-            last = parts.pop()
-            parts.append(Delegation(last.agent, f"{last.request} {clause}"))
-            continue
-        if not fitting:
-            pending = f"{pending} {clause}".strip()
-            continue
-        text, pending = f"{pending} {clause}".strip(), ""
-        if len(fitting) == 1:
-            parts += [Delegation(fitting[0], part) for part in _things(text, fitting[0], agents)]
-        else:
-            parts += [
-                Delegation(agent, _part_for(text, agent, fitting), f"part of the request {question!r}.")
-                for agent in fitting
-            ]
-    return tuple(parts[:_MAX_DELEGATIONS])
-
-
-def _delegations(question: str, agents: tuple[Agent, ...]) -> list[Delegation]:
-    return list(_delegations_cached(question, agents))
-
-
-def _things(text: str, agent: Agent, agents: tuple[Agent, ...]) -> list[str]:
-    """One request per thing, when a clause asks the same about several named things."""
-    known = _vocabulary(agents)
-    members = language.members(text)
-    named = [(member, next(Request(member, known).names(), None)) for member in members]
-    if len(members) < 2 or any(name is None for _, name in named):
-        return [text]
-    head, tail = members[0], members[-1]
-    first, last = str(named[0][1]), str(named[-1][1])
-    before = head[: head.index(first)] if first in head else ""
-    after = tail[tail.index(last) + len(last) :] if last in tail else ""
-    verb = language.leading_verb(text)
-    if verb == "compare":
-        before = re.sub(r"^\W*\w*\s*compare", "show", before, flags=re.I)
-    after = " " + " ".join(_singular(word) for word in after.split()) if after.strip() else ""
-    return [f"{before}{name}{after}".strip() for _, name in named]
-
-
-def _singular(word: str) -> str:
-    return re.sub(r"(?<=[a-z]{2})s(?=\W*$)", "", word)
-
-
-def _part_for(text: str, agent: Agent, fitting: Sequence[Agent]) -> str:
-    """The clause with the other agents' names taken out."""
-    part = text
-    for other in fitting:
-        if other is not agent:
-            pattern = r"[\s_-]?".join(map(re.escape, other.name.split("_")))
-            part = re.sub(
-                rf"(?:\b(?:and|or|with|vs\.?|versus|to|against)\s+|,\s*)?\b(?:in\s+|on\s+|from\s+)?{pattern}\b",
-                "",
-                part,
-                flags=re.I,
-            )
-    part = re.sub(r"\s+(?:and|or|with|vs\.?|versus|,)\s*$", "", re.sub(r"\s{2,}", " ", part))
-    part = re.sub(r"^(\W*\w*\s*)?compare\s+(?:and\s+|the\s+)*", "show ", part, flags=re.I)
-    return re.sub(r"\s+([?.!,])", r"\1", re.sub(r"\b(show)\s+(?:and|or)\s+", r"\1 ", part)).strip()
-
-
-def _narration(delegations: Sequence[Delegation], question: str) -> str:
-    asks = [_ask(item) for item in delegations]
     if len(asks) == 1:
         return f"I'll ask {asks[0]}."
-    closing = "compare" if language.leading_verb(question) == "compare" else "combine"
-    return f"I'll ask {', '.join(asks[:-1])} and, at the same time, {asks[-1]}, then {closing} the results."
+    closing = "compare the results" if leading_verb(question) == "compare" else "put the results together"
+    if any(item.waits for item in planned):
+        return f"I'll ask {', '.join(asks[:-1])}, then {asks[-1]}."
+    return f"I'll ask {', '.join(asks[:-1])} and, at the same time, {asks[-1]}, then {closing}."
 
 
-def _ask(item: Delegation) -> str:
-    request = item.request.rstrip(" .!?;:")
-    if language.leading_verb(request) is not None:
-        return f"{item.agent.title} to {request[:1].lower()}{request[1:]}"
-    return f"{item.agent.title} about “{request}”"
+def _ask(item: Intent, same_agent: bool) -> str:
+    request = from_leading_verb(item.request).rstrip(" .!?;:")
+    who = "" if same_agent else f"{item.agent.title} "
+    if leading_verb(request) is not None:
+        return f"{who}to {request[:1].lower()}{request[1:]}"
+    if is_question(request) and language.words(request)[0].startswith(("wh", "how")):
+        return f"{who}{request[:1].lower()}{request[1:]}"
+    return f"{who}about “{request}”"
 
 
-def _plan_call(delegations: Sequence[Delegation], question: str) -> Call:
-    steps = [
-        {"content": _sentence(item.request), "agent": item.agent.name, "status": "pending"} for item in delegations
+def _plan_call(planned: Sequence[Intent], question: str) -> Call:
+    steps: list[dict[str, str | None]] = [
+        {"content": _sentence(item.request), "agent": item.agent.name, "status": "pending"} for item in planned
     ]
     if len(steps) > 1:
-        closing = "Compare the results" if language.leading_verb(question) == "compare" else "Combine the results"
-        steps.append({"content": closing, "agent": None, "status": "pending"})  # type: ignore[dict-item]
+        closing = "Compare the results" if leading_verb(question) == "compare" else "Combine the results"
+        steps.append({"content": closing, "agent": None, "status": "pending"})
     return Call(PLAN_TOOL, {"title": _sentence(question), "steps": steps})
 
 
-def _sentence(text: str, limit: int = 80) -> str:
+def _sentence(text: str, limit: int = 100) -> str:
     text = " ".join(text.split()).rstrip(" .!?;:")
     if len(text) > limit:
         text = f"{text[:limit].rsplit(' ', 1)[0]} ..."
     return text[:1].upper() + text[1:]
-
-
-def _refusal(delegations: Sequence[Delegation], agents: Sequence[Agent]) -> str:
-    if delegations:
-        reasons = [
-            f"**{item.agent.title}** would serve this, but has no tools: {item.agent.no_tools}" for item in delegations
-        ]
-        return "\n".join(dict.fromkeys(reasons))
-    return f"None of my agents can serve this request. What I can do:\n\n{answers.capabilities(agents)}"
