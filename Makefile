@@ -15,7 +15,7 @@ help: ## List the targets.
 setup: $(STAMP) ## Install the product and the development tools into .venv.
 
 run: setup ## Start the supervisor (see README.md for a first question).
-	@$(BIN)/platform-engineer serve
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/platform-engineer serve
 
 test: setup check ## Run the checks and all tests.
 	$(BIN)/pytest $(PYTEST_ARGS) tests $(wildcard integration)

@@ -1,0 +1,294 @@
+"""What the pages tell people to type works: every fenced block is run, or checked by the code that would read it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+from ai_platform_engineering.agents.manifest import builtin_directory, load_manifests, read_manifest
+from ai_platform_engineering.cli import build_parser
+from ai_platform_engineering.settings import DYNAMIC_VARIABLES, Settings, load_settings
+from ai_platform_engineering.utils.mcp.expansion import INHERITED_VARIABLES
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+ADDRESS = "http://127.0.0.1:8000"
+
+# Commands that end by themselves and quickly; the others serve until they are stopped, and are parsed.
+RUN_FOR_REAL = {"doctor", "agents", "sandbox"}
+
+
+@dataclass(frozen=True)
+class Block:
+    page: Path
+    line: int
+    language: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.page.name}:{self.line}"
+
+
+@dataclass(frozen=True)
+class Command:
+    block: Block
+    environ: tuple[tuple[str, str], ...]
+    words: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.block} {' '.join(self.words)[:60]}"
+
+
+def fenced_blocks(page: Path) -> Iterator[Block]:
+    for match in re.finditer(r"^```(\w*)\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL):
+        yield Block(page, match.string.count("\n", 0, match.start()) + 1, match[1], match[2])
+
+
+def commands(block: Block) -> Iterator[Command]:
+    for line in block.text.replace("\\\n", " ").splitlines():
+        words = shlex.split(line, comments=True)
+        assignments = 0
+        while assignments < len(words) and re.match(r"[A-Z][A-Z0-9_]*=", words[assignments]):
+            assignments += 1
+        if words:
+            environ = tuple((name, value) for name, _, value in (word.partition("=") for word in words[:assignments]))
+            yield Command(block, environ, tuple(words[assignments:]))
+
+
+BLOCKS = [block for page in PAGES for block in fenced_blocks(page)]
+COMMANDS = [command for block in BLOCKS if block.language == "bash" for command in commands(block)]
+PROGRAM = [command for command in COMMANDS if Path(command.words[0]).name.startswith("platform-engineer")]
+MAKE = [command for command in COMMANDS if command.words[0] == "make"]
+CURL = [command for command in COMMANDS if command.words[0] == "curl"]
+PYTEST = [command for command in COMMANDS if Path(command.words[0]).name == "pytest"]
+NPX = [command for command in COMMANDS if command.words[0] == "npx"]
+
+
+def blocks_of(language: str) -> list[Block]:
+    return [block for block in BLOCKS if block.language == language]
+
+
+def test_every_block_and_every_command_is_covered() -> None:
+    assert {block.language for block in BLOCKS} <= {"bash", "ini", "mermaid", "text", "yaml"}
+    assert set(COMMANDS) == {*PROGRAM, *MAKE, *CURL, *PYTEST, *NPX}
+    assert {page.name for page in PAGES} == {command.block.page.name for command in COMMANDS} | {
+        "architecture.md",
+        "configuration.md",
+    }
+
+
+@pytest.mark.parametrize("command", MAKE, ids=str)
+def test_make_targets_exist(command: Command) -> None:
+    result = subprocess.run(
+        ["make", "-n", *command.words[1:]], cwd=ROOT, capture_output=True, check=False, encoding="utf-8"
+    )
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize("command", PYTEST, ids=str)
+def test_test_files_exist(command: Command) -> None:
+    assert all((ROOT / word).exists() for word in command.words[1:])
+
+
+@pytest.fixture
+def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty working directory, with the manifests of docs/agents.md where that page puts them."""
+    text = (ROOT / "docs/agents.md").read_text(encoding="utf-8")
+    for block in blocks_of("yaml"):
+        name = re.findall(r"`my-agents/(\w+\.yaml)`", text[: text.index(block.text)])[-1]
+        (tmp_path / "my-agents").mkdir(exist_ok=True)
+        (tmp_path / "my-agents" / name).write_text(block.text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def clean_environ(data_dir: Path) -> dict[str, str]:
+    """The environment of someone who has activated .venv and configured nothing."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    inherited = {name: os.environ[name] for name in INHERITED_VARIABLES if name in os.environ}
+    return {**inherited, "PATH": path, "DATA_DIR": str(data_dir)}
+
+
+def run_program(arguments: Sequence[str], workplace: Path, **environ: str) -> str:
+    result = subprocess.run(
+        [sys.executable, "-m", "ai_platform_engineering.cli", *arguments],
+        cwd=workplace,
+        env=clean_environ(workplace / "data") | environ,
+        capture_output=True,
+        check=False,
+        encoding="utf-8",
+        timeout=100,
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
+
+
+@pytest.mark.parametrize("command", PROGRAM, ids=str)
+def test_commands_are_understood(command: Command, workplace: Path) -> None:
+    load_settings(dict(command.environ), env_file=None)
+    options = build_parser().parse_args(command.words[1:])
+    if command.words[1] == "agent":
+        assert options.name in load_manifests([builtin_directory()])
+
+
+@pytest.mark.parametrize(
+    "command", [command for command in PROGRAM if command.words[1] in RUN_FOR_REAL and not command.environ], ids=str
+)
+def test_commands_that_end_are_run(command: Command, workplace: Path) -> None:
+    assert run_program(command.words[1:], workplace)
+
+
+def not_here(reason: str) -> NoReturn:
+    if os.environ.get("REQUIRE_SERVICES") == "1":
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+@contextmanager
+def public_server(command: Command) -> Iterator[int]:
+    """The MCP server that a page starts, on a free port instead of the page's."""
+    program = shutil.which(command.words[0])
+    if program is None:
+        not_here(f"{command.words[0]} is not installed")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    environ = {**os.environ, **dict(command.environ), "PORT": str(port)}
+    # npx starts the server as a child of its own, which ends with the process group.
+    with subprocess.Popen([program, *command.words[1:]], env=environ, start_new_session=True) as process:
+        try:
+            deadline = time.monotonic() + 100
+            with socket.socket() as probe:
+                while probe.connect_ex(("127.0.0.1", port)) != 0:
+                    if process.poll() is not None or time.monotonic() > deadline:
+                        not_here(f"{' '.join(command.words)} did not start")
+                    time.sleep(0.1)
+            yield port
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def tools_of(agent: str, report: str) -> list[str]:
+    (row,) = (row for row in json.loads(report)["agents"] if row["name"] == agent)
+    assert row["enabled"], row
+    return sorted(row["tools"])
+
+
+def test_the_agent_over_stdio_gets_its_tools(workplace: Path) -> None:
+    (server,) = read_manifest(workplace / "my-agents/clock.yaml").servers
+    start = [str(server.command), *server.args, "--help"]
+    if subprocess.run(start, env=clean_environ(workplace), capture_output=True, check=False).returncode != 0:
+        not_here(f"{' '.join(start)} does not run; is there a package index?")
+    environ = next(dict(command.environ) for command in PROGRAM if "AGENTS_DIR" in dict(command.environ))
+    report = run_program(["doctor", "--json"], workplace, **environ, MCP_START_TIMEOUT="90")
+    assert tools_of("clock", report) == ["convert_time", "get_current_time"]
+
+
+def test_the_agent_over_http_gets_its_tools(workplace: Path) -> None:
+    environ = next(dict(command.environ) for command in PROGRAM if "ECHO_MCP_URL" in dict(command.environ))
+    (server,) = NPX
+    with public_server(server) as port:
+        environ["ECHO_MCP_URL"] = environ["ECHO_MCP_URL"].replace(dict(server.environ)["PORT"], str(port))
+        report = run_program(["doctor", "--json"], workplace, **environ, ENABLE_CLOCK="false")
+    assert tools_of("echo", report) == ["echo", "get-sum"]
+
+
+@pytest.mark.parametrize("block", blocks_of("ini"), ids=str)
+def test_settings_are_allowed(block: Block, tmp_path: Path) -> None:
+    env_file = tmp_path / ".env"
+    env_file.write_text(block.text, encoding="utf-8")
+    settings = load_settings({}, env_file)
+    assert len(settings.environ) == sum("=" in line and not line.startswith("#") for line in block.text.splitlines())
+
+
+@pytest.mark.parametrize("block", blocks_of("yaml"), ids=str)
+def test_manifests_are_allowed(block: Block, tmp_path: Path) -> None:
+    file = tmp_path / "agent.yaml"
+    file.write_text(block.text, encoding="utf-8")
+    read_manifest(file)
+
+
+def test_the_table_of_built_in_agents_is_complete() -> None:
+    section = (ROOT / "docs/agents.md").read_text(encoding="utf-8").split("## ")[1]
+    shown = {
+        name: (tuple(re.findall(r"`(\w+)`", requires)), "yes" in sandbox)
+        for name, requires, sandbox in re.findall(r"^\| `(\w+)` \|(.*)\|(.*)\|$", section, re.MULTILINE)
+    }
+    manifests = load_manifests([builtin_directory()])
+    assert shown == {name: (manifest.requires, manifest.sandbox is not None) for name, manifest in manifests.items()}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_variables_on_the_pages_exist(page: Path) -> None:
+    per_agent = "|".join(row.pattern.replace("<NAME>", "(?:[A-Z][A-Z0-9]*|<NAME>)") for row in DYNAMIC_VARIABLES)
+    known = {name.upper() for name in Settings.model_fields} | {
+        "AWS_DEFAULT_REGION",
+        "XDG_DATA_HOME",
+        "REQUIRE_SERVICES",
+    }
+    known |= {name for manifest in load_manifests([builtin_directory()]).values() for name in manifest.requires}
+    text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    named = re.findall(r"`([A-Z<][A-Z0-9_<>]*_[A-Z0-9_<>]+)(?:=[^`]*)?`", text)
+    assert [name for name in named if name not in known and not re.fullmatch(per_agent, name)] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    targets = re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8"))
+    assert [target for target in targets if "://" not in target and not (page.parent / target).exists()] == []
+
+
+@pytest.fixture(scope="module")
+def supervisor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a supervisor with nothing configured."""
+    directory = tmp_path_factory.mktemp("supervisor")
+    with subprocess.Popen(
+        [sys.executable, "-m", "ai_platform_engineering.cli", "serve", "--port", "0"],
+        cwd=directory,
+        env=clean_environ(directory / "data"),
+        stdout=subprocess.PIPE,
+        encoding="utf-8",
+    ) as process:
+        try:
+            assert process.stdout
+            ready = process.stdout.readline()
+            address = re.search(r"http://[\w.:]+", ready)
+            assert address, f"it did not say where it listens: {ready!r}"
+            yield address[0]
+        finally:
+            process.terminate()
+
+
+@pytest.mark.parametrize("command", CURL, ids=str)
+def test_curl_commands_are_answered(command: Command, supervisor: str) -> None:
+    assert any(ADDRESS in word for word in command.words)
+    result = subprocess.run(
+        ["curl", "--silent", "--show-error", *(word.replace(ADDRESS, supervisor) for word in command.words[1:])],
+        capture_output=True,
+        check=False,
+        encoding="utf-8",
+        timeout=60,
+    )
+    assert result.returncode == 0, result.stderr
+    assert result.stdout
+    expected = [block.text for block in blocks_of("text") if block.page == command.block.page]
+    position = 0
+    for line in "".join(expected).splitlines():
+        found = result.stdout.find(line, position)
+        assert found >= 0, f"{line!r} did not come, or not in this order"
+        position = found
