@@ -13,6 +13,7 @@ from starlette.applications import Starlette
 from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.a2a_common.a2a_server import a2a_routes, health_routes, request_handler
+from ai_platform_engineering.utils.a2a_common.auth import auth_middleware
 from ai_platform_engineering.utils.a2a_common.event_log import EventLog
 from ai_platform_engineering.utils.mcp import McpServers
 
@@ -45,7 +46,7 @@ def with_a2a(
                 await handler.aclose()
 
     routes = [*health_routes(lambda: started, tools), *a2a_routes(handler, card, settings)]
-    return Starlette(routes=routes, lifespan=lifespan)
+    return Starlette(routes=routes, lifespan=lifespan, middleware=auth_middleware(settings))
 
 
 def tool_rows(agent: str, mcp: McpServers) -> Rows:

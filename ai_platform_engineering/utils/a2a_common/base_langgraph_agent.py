@@ -50,8 +50,12 @@ class Run:
                 yield event
 
     def canceled(self, by: str = "user") -> Iterator[Event]:
-        """What is left to say about a run that was stopped: the ends of what was open, then the cancel itself."""
+        """What is left to say about a run that a person stopped: the ends of what was open, then the cancel itself."""
         return self._translation.cancel(by)
+
+    def failed(self, error: Exception) -> Iterator[Event]:
+        """What is left to say about a run that was broken off from outside."""
+        return self._translation.fail(error)
 
 
 class BaseLangGraphAgent:

@@ -9,28 +9,38 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from a2a.server.agent_execution import AgentExecutor
 from a2a.server.agent_execution import RequestContext as A2ARequest
 from a2a.server.events import EventQueue
 from a2a.types.a2a_pb2 import TaskState, TaskStatusUpdateEvent
 
-from ai_platform_engineering.events import Canceled, Failed
+from ai_platform_engineering.events import Canceled, Event, Failed
 from ai_platform_engineering.settings import Settings
-from ai_platform_engineering.utils.a2a_common.base_langgraph_agent import BaseLangGraphAgent
+from ai_platform_engineering.utils.a2a_common.base_langgraph_agent import BaseLangGraphAgent, Run
 from ai_platform_engineering.utils.a2a_common.conversations import Conversations
 from ai_platform_engineering.utils.a2a_common.event_log import Entry, EventLog
 from ai_platform_engineering.utils.a2a_common.incoming import question_of, request_context
 from ai_platform_engineering.utils.a2a_common.recorder import Recorder
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
 from ai_platform_engineering.utils.a2a_common.wire import StreamState, recall
+from ai_platform_engineering.utils.errors import ReadableError
 from ai_platform_engineering.utils.runs.failures import failure_of
 
 logger = logging.getLogger(__name__)
 
 _WAITING = frozenset({TaskState.TASK_STATE_INPUT_REQUIRED, TaskState.TASK_STATE_AUTH_REQUIRED})
 _CLOSING_ARTIFACTS = frozenset({"final_result", "partial_result", "UserInputMetaData"})
+
+
+class StoppedError(ReadableError):
+    """The server was shut down while it worked."""
+
+    code = "stopped"
+
+    def __init__(self) -> None:
+        super().__init__("The server was stopped while it worked on this. Ask again when it is back.")
 
 
 class RunExecutor(AgentExecutor):
@@ -41,6 +51,7 @@ class RunExecutor(AgentExecutor):
         self._log = log
         self._interval = settings.text_coalesce_ms / 1000
         self._conversations = Conversations()
+        self._canceling: set[str] = set()
 
     async def execute(self, context: A2ARequest, event_queue: EventQueue) -> None:
         request = request_context(context)
@@ -53,25 +64,33 @@ class RunExecutor(AgentExecutor):
                     async for event in run.events():
                         recorder.put(event)
                 except asyncio.CancelledError:
-                    recorder.put(*run.canceled())
+                    recorder.put(*self._broken_off(run, request.task_id))
                     raise
         except asyncio.CancelledError:
             if not recorder.entered:  # it was still waiting for its turn
                 async with recorder:
-                    recorder.put(*run.canceled())
+                    recorder.put(*self._broken_off(run, request.task_id))
             raise
         except Exception as error:  # the SDK would show the exception's text to the caller
             logger.exception("%s: the run broke off", request.trace_id)
             failure = failure_of(error)
             async with self._recorder(await self._state(request), event_queue) as closing:
                 closing.put(Failed(failure.code, failure.sentence))
+        finally:
+            self._canceling.discard(request.task_id)
 
     async def cancel(self, context: A2ARequest, event_queue: EventQueue) -> None:
         """A running task is cancelled through `execute`; one that waits for a person has nobody else to end it."""
         task = context.current_task
-        if task is not None and task.status.state in _WAITING:
+        if task is None or task.status.state not in _WAITING:
+            self._canceling.add(context.task_id or "")
+        else:
             async with self._recorder(await self._state(request_context(context)), event_queue) as closing:
                 closing.put(Canceled())
+
+    def _broken_off(self, run: Run, task_id: str) -> Iterator[Event]:
+        """A person cancels through `cancel`; nobody else stops a run but a server that shuts down."""
+        return run.canceled() if task_id in self._canceling else run.failed(StoppedError())
 
     def _recorder(self, state: StreamState, queue: EventQueue) -> Recorder:
         async def tell_sdk(entries: Sequence[Entry]) -> None:

@@ -1,0 +1,165 @@
+"""A request from submitted to its end, over HTTP, with scripted models in the graph."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+from a2a.types.a2a_pb2 import (
+    CancelTaskRequest,
+    GetTaskRequest,
+    StreamResponse,
+    Task,
+    TaskArtifactUpdateEvent,
+    TaskState,
+)
+from langchain_core.tools import BaseTool, tool
+
+from ai_platform_engineering.events import Canceled, Event, Failed, FinalResult, TextDelta
+from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.utils.a2a_common.a2a_app import with_a2a
+from ai_platform_engineering.utils.a2a_common.a2a_server import agent_card
+from ai_platform_engineering.utils.a2a_common.base_langgraph_agent import BaseLangGraphAgent
+from ai_platform_engineering.utils.a2a_common.event_log import Entry, MemoryEventLog
+from ai_platform_engineering.utils.a2a_common.executor import RunExecutor
+from ai_platform_engineering.utils.a2a_common.recorder import Recorder
+from ai_platform_engineering.utils.a2a_common.wire import Decoder, StreamState, WireEvent
+from ai_platform_engineering.utils.llm.scripted import ScriptedChatModel, Turn
+from tests.invariants import check
+from tests.runs.graphs import agent
+from tests.servers import Caller, calling, serving
+
+
+@tool
+async def waits() -> str:
+    """Takes longer than anybody waits."""
+    await asyncio.sleep(60)
+    return ""
+
+
+@asynccontextmanager
+async def served(
+    part: Sequence[Turn], tools: Sequence[BaseTool] = (), log: MemoryEventLog | None = None, **environ: str
+) -> AsyncIterator[Caller]:
+    graph = agent("supervisor", ScriptedChatModel(part=part), tools)
+
+    @asynccontextmanager
+    async def running() -> AsyncIterator[None]:
+        yield
+
+    def app(settings: Settings) -> Any:
+        kept = log or MemoryEventLog()
+        card = agent_card(name="t", description="t", url=settings.public_url, version="1")
+        executor = RunExecutor(BaseLangGraphAgent("supervisor", lambda: graph), kept, settings)
+        return with_a2a(executor, kept, card, settings, running=running, tools=list)
+
+    async with serving(app, environ) as url, calling(url) as caller:
+        yield caller
+
+
+async def collect(updates: AsyncIterator[StreamResponse], started: asyncio.Future[str] | None = None) -> list[Event]:
+    """The events of a stream; `started` gets the task's id when a tool works, or when the task has to wait."""
+    decoder = Decoder("supervisor")
+    events: list[Event] = []
+    async for update in updates:
+        events += decoder.feed(update)
+        is_waiting = update.HasField("task")
+        if started is not None and not started.done() and (is_waiting or len(events) > 0):
+            started.set_result(update.task.id or update.artifact_update.task_id)
+    return [*events, *decoder.finish()]
+
+
+async def test_cancel_while_it_waits_for_its_turn() -> None:
+    async with served([Turn("", [("waits", {})])], [waits]) as caller:
+        loop = asyncio.get_running_loop()
+        first_id: asyncio.Future[str] = loop.create_future()
+        second_id: asyncio.Future[str] = loop.create_future()
+        first = asyncio.create_task(collect(caller.updates("one", context_id="c"), first_id))
+        await first_id
+        second = asyncio.create_task(collect(caller.updates("two", context_id="c"), second_id))
+        task = await caller.client.get_task(GetTaskRequest(id=await second_id))
+        assert task.status.state == TaskState.TASK_STATE_SUBMITTED
+        canceled = await caller.client.cancel_task(CancelTaskRequest(id=second_id.result()))
+        assert canceled.status.state == TaskState.TASK_STATE_CANCELED
+        assert await second == [Canceled("user")]
+        await caller.client.cancel_task(CancelTaskRequest(id=first_id.result()))
+        assert isinstance(check(await first), Canceled)
+
+
+async def test_a_server_that_stops_says_so_and_blames_nobody() -> None:
+    log = MemoryEventLog()
+    async with served([Turn("Let me see.", [("waits", {})])], [waits], log) as caller:
+        seen: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        streaming = asyncio.create_task(collect(caller.updates("q"), seen))
+        task_id = await seen
+        await asyncio.sleep(0.2)
+    streaming.cancel()
+    await asyncio.wait({streaming})
+    decoder = Decoder("supervisor")
+    events = [event for entry in await log.read(task_id) for event in decoder.feed(entry.event)]
+    ending = check(events)
+    assert isinstance(ending, Failed)
+    assert ending.code == "stopped"
+
+
+async def test_callers_need_the_shared_key_when_there_is_one() -> None:
+    key = "the-key-that-we-share"
+    async with served([Turn("Hello.")], A2A_AUTH_SHARED_KEY=key) as caller:
+        body = {
+            "id": 1,
+            "method": "message/send",
+            "params": {"message": {"role": "user", "messageId": "m", "parts": [{"kind": "text", "text": "hi"}]}},
+        }
+        async with httpx.AsyncClient() as http:
+            assert (await http.post(caller.url, json=body)).status_code == 401
+            wrong = await http.post(caller.url, json=body, headers={"Authorization": "Bearer nope"})
+            assert wrong.status_code == 401
+            assert key not in wrong.text
+            right = await http.post(caller.url, json=body, headers={"Authorization": f"Bearer {key}"})
+            assert right.json()["result"]["status"]["state"] == "completed"
+            assert (await http.get(f"{caller.url}/healthz")).status_code == 200
+            assert (await http.get(f"{caller.url}/tools")).status_code == 401
+
+
+async def test_a_log_that_cannot_be_written_ends_the_run_as_failed() -> None:
+    class FullDisk(MemoryEventLog):
+        broken = False
+
+        async def append(self, task_id: str, events: Sequence[WireEvent]) -> list[Entry]:
+            if not self.broken and any(getattr(e, "artifact", None) and e.artifact.name for e in events):
+                self.broken = True
+                raise OSError(28, "No space left on device: /srv/data")
+            return await super().append(task_id, events)
+
+    async with served([Turn("Hello there.")], log=FullDisk()) as caller:
+        events = await caller.ask("q")
+    assert isinstance(events[-1], Failed)
+    assert "/srv" not in repr(events)
+
+
+async def test_text_is_joined_the_first_piece_at_once_and_nothing_is_held_at_a_boundary() -> None:
+    log = MemoryEventLog()
+    written: list[int] = []
+    state = StreamState("t", "c", "trace")
+    loop = asyncio.get_running_loop()
+
+    async def note(entries: Sequence[Entry]) -> None:
+        written.append(len(entries))
+
+    await log.create(Task(id="t", context_id="c"))
+    async with Recorder(log, state, 30, note) as recorder:
+        begun = loop.time()
+        recorder.put(TextDelta("supervisor", "m", "a"))
+        await asyncio.sleep(0.01)
+        for letter in "bcd":
+            recorder.put(TextDelta("supervisor", "m", letter))
+            await asyncio.sleep(0.01)
+        assert written == [1], "the first at once, the others are waiting"
+        recorder.put(FinalResult("abcd", "m"))
+    assert loop.time() - begun < 20, "the end does not wait for the interval"
+    updates = [entry.event for entry in await log.read("t")]
+    texts = [update.artifact.parts[0].text for update in updates if isinstance(update, TaskArtifactUpdateEvent)]
+    assert texts == ["a", "bcd", "abcd"]
