@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-FailureCode = Literal["internal", "model", "recursion_limit", "timeout", "unavailable", "empty_answer", "agent", "stopped"]
+FailureCode = Literal[
+    "internal", "model", "recursion_limit", "timeout", "unavailable", "empty_answer", "agent", "stopped"
+]
 
 
 class ReadableError(Exception):

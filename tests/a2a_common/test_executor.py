@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx
+import pytest
 from a2a.types.a2a_pb2 import (
     CancelTaskRequest,
     GetTaskRequest,
@@ -16,6 +17,7 @@ from a2a.types.a2a_pb2 import (
     TaskArtifactUpdateEvent,
     TaskState,
 )
+from a2a.utils.errors import UnsupportedOperationError
 from langchain_core.tools import BaseTool, tool
 
 from ai_platform_engineering.events import Canceled, Event, Failed, FinalResult, TextDelta
@@ -163,3 +165,14 @@ async def test_text_is_joined_the_first_piece_at_once_and_nothing_is_held_at_a_b
     updates = [entry.event for entry in await log.read("t")]
     texts = [update.artifact.parts[0].text for update in updates if isinstance(update, TaskArtifactUpdateEvent)]
     assert texts == ["a", "bcd", "abcd"]
+
+
+async def test_a_task_that_is_being_worked_on_takes_no_second_message() -> None:
+    async with served([Turn("", [("waits", {})])], [waits]) as caller:
+        seen: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        streaming = asyncio.create_task(collect(caller.updates("q"), seen))
+        task_id = await seen
+        with pytest.raises(UnsupportedOperationError, match="waits its turn"):
+            await collect(caller.updates("and this", task_id=task_id))
+        await caller.client.cancel_task(CancelTaskRequest(id=task_id))
+        assert isinstance(check(await streaming), Canceled)

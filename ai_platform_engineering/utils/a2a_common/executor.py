@@ -24,14 +24,14 @@ from ai_platform_engineering.utils.a2a_common.event_log import Entry, EventLog
 from ai_platform_engineering.utils.a2a_common.incoming import question_of, request_context
 from ai_platform_engineering.utils.a2a_common.recorder import Recorder
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
-from ai_platform_engineering.utils.a2a_common.wire import StreamState, recall
+from ai_platform_engineering.utils.a2a_common.wire import FORM_ARTIFACT, StreamState, recall
 from ai_platform_engineering.utils.errors import ReadableError
 from ai_platform_engineering.utils.runs.failures import failure_of
 
 logger = logging.getLogger(__name__)
 
 _WAITING = frozenset({TaskState.TASK_STATE_INPUT_REQUIRED, TaskState.TASK_STATE_AUTH_REQUIRED})
-_CLOSING_ARTIFACTS = frozenset({"final_result", "partial_result", "UserInputMetaData"})
+_CLOSING_ARTIFACTS = frozenset({"final_result", "partial_result", FORM_ARTIFACT})
 
 
 class StoppedError(ReadableError):

@@ -40,9 +40,9 @@ from a2a.utils.task import apply_history_length, validate_history_length
 from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.utils.a2a_common.event_log import Entry, EventLog, Snapshot
 from ai_platform_engineering.utils.a2a_common.push import BackgroundSender
-from ai_platform_engineering.utils.a2a_common.task_fold import TERMINAL_STATES, ends_task, parks_task
+from ai_platform_engineering.utils.a2a_common.task_fold import PARKED_STATES, TERMINAL_STATES, ends_task, parks_task
 from ai_platform_engineering.utils.a2a_common.task_store import BROKEN_OFF, LogTaskStore
-from ai_platform_engineering.utils.a2a_common.wire import StreamState, encode
+from ai_platform_engineering.utils.a2a_common.wire import FORM_ARTIFACT, StreamState, encode
 
 logger = logging.getLogger(__name__)
 
@@ -52,6 +52,7 @@ PROTOCOL = "protocol"
 """Key in the call context's state: "0.3" or "1.0", the protocol the caller speaks."""
 
 _ENDED = "The task has ended. Send the message without its taskId, with the same contextId, to go on from it."
+_BUSY = "The task is being worked on. Send the message without its taskId, with the same contextId: it waits its turn."
 
 StreamItem = Snapshot | Entry
 """A stream is one snapshot, then entries."""
@@ -212,6 +213,9 @@ class LogRequestHandler(DefaultRequestHandlerV2):
             raise TaskNotFoundError
         if snapshot.task.status.state in TERMINAL_STATES:
             raise UnsupportedOperationError(message=_ENDED)
+        # A task that has asked may get a second answer while it works on the first; one that never asked takes none.
+        if snapshot.task.status.state not in PARKED_STATES and not _has_asked(snapshot.task):
+            raise UnsupportedOperationError(message=_BUSY)
         if message.context_id and message.context_id != snapshot.task.context_id:
             raise InvalidParamsError(message="message.contextId: not the context of the task named by taskId.")
         # Left empty, the SDK would make up a context that is not the task's.
@@ -226,6 +230,10 @@ def check_message(message: Message) -> None:
             raise InvalidParamsError(message=f"message.parts[{place}]: needs one of text, data, raw or url.")
     if not any(part.WhichOneof("content") != "text" or part.text.strip() for part in message.parts):
         raise InvalidParamsError(message="message.parts: there is no text and nothing else in it.")
+
+
+def _has_asked(task: Task) -> bool:
+    return any(artifact.name == FORM_ARTIFACT for artifact in task.artifacts)
 
 
 def _submitted(message: Message) -> Task:

@@ -39,6 +39,7 @@ from ai_platform_engineering.utils.a2a_common.forms import form_data
 from ai_platform_engineering.utils.a2a_common.values import scrub, set_value
 
 __all__ = [
+    "FORM_ARTIFACT",
     "Decoder",
     "StreamState",
     "WireEvent",
@@ -52,6 +53,8 @@ __all__ = [
 ]
 
 WireEvent = TaskStatusUpdateEvent | TaskArtifactUpdateEvent
+
+FORM_ARTIFACT = "UserInputMetaData"
 
 _Marks = Mapping[str, str | bool | None]
 
@@ -225,7 +228,7 @@ def _form(state: StreamState, form: Form) -> WireEvent:
     update = _artifact(
         state,
         f"form:{form.form_id}",
-        "UserInputMetaData",
+        FORM_ARTIFACT,
         labels.question(form),
         form.agent or state.agent,
         "input_required",
