@@ -6,7 +6,6 @@ stream passes through here.
 
 from __future__ import annotations
 
-import json
 import re
 from base64 import b64encode
 from typing import Any, Final, Literal
@@ -22,6 +21,7 @@ from a2a.types.a2a_pb2 import (
     TaskStatus,
     TaskStatusUpdateEvent,
 )
+from pydantic_core import to_json
 
 from ai_platform_engineering.utils.a2a_common.task_fold import PARKED_STATES, TERMINAL_STATES
 from ai_platform_engineering.utils.a2a_common.values import get_fields, get_value
@@ -35,15 +35,18 @@ _STATES_0_3: Final = {
 } | {TaskState.TASK_STATE_UNSPECIFIED: "unknown"}
 _LAST_STATES: Final = TERMINAL_STATES | PARKED_STATES
 
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 # Characters that JSON allows but that some SSE readers take for the end of a line.
-_LINE_ENDS: Final = re.compile("[\x85\u2028\u2029]")
+_LINE_ENDS: Final = re.compile(rb"\xc2\x85|\xe2\x80[\xa8\xa9]")
 
 
-def dumps(value: Any) -> str:
+def dumps(value: Any) -> bytes:
     """JSON on one line, also for readers that know more line ends than SSE does."""
-    text = _encode(value)
-    return text if text.isascii() else _LINE_ENDS.sub(lambda end: f"\\u{ord(end[0]):04x}", text)
+    text = to_json(value, inf_nan_mode="null")
+    return text if text.isascii() else _LINE_ENDS.sub(_escaped, text)
+
+
+def _escaped(character: re.Match[bytes]) -> bytes:
+    return b"\\u%04x" % ord(character[0].decode())
 
 
 def stream_json(

@@ -65,10 +65,10 @@ class JsonRpc:
         self, request: Request, envelope: Envelope, method: Method, params: ProtoMessage, context: ServerCallContext
     ) -> Response:
         version = method.version
-        prefix = f'{{"jsonrpc":"2.0","id":{dumps(envelope.id)},"result":'
+        prefix = b'{"jsonrpc":"2.0","id":%s,"result":' % dumps(envelope.id)
 
-        def data(item: Snapshot | Entry) -> str:
-            return f"{prefix}{item_json(item, version)}}}"
+        def data(item: Snapshot | Entry) -> bytes:
+            return b"%s%s}" % (prefix, item_json(item, version))
 
         def failure(error: Exception) -> bytes:
             body = dumps(jsonrpc_error(public_error(error), envelope.id, version))

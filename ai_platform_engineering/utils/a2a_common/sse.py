@@ -13,21 +13,21 @@ from ai_platform_engineering.utils.a2a_common.event_log import Entry, Snapshot
 PING_SECONDS: Final = 15
 
 
-def frame(data: str, seq: int | None = None, event: str | None = None) -> bytes:
+def frame(data: bytes, seq: int | None = None, event: str | None = None) -> bytes:
     head = "" if seq is None else f"id: {seq}\r\n"
     if event is not None:
         head += f"event: {event}\r\n"
-    return f"{head}data: {data}\r\n\r\n".encode()
+    return b"%sdata: %s\r\n\r\n" % (head.encode(), data)
 
 
-def item_json(item: Snapshot | Entry, version: ProtocolVersion) -> str:
+def item_json(item: Snapshot | Entry, version: ProtocolVersion) -> bytes:
     return dumps(stream_json(item.task if isinstance(item, Snapshot) else item.event, version))
 
 
 def event_stream(
     first: Snapshot | Entry,
     rest: AsyncIterator[Snapshot | Entry],
-    data: Callable[[Snapshot | Entry], str],
+    data: Callable[[Snapshot | Entry], bytes],
     failure: Callable[[Exception], bytes],
 ) -> EventSourceResponse:
     """The stream as a response. `data` writes an item, `failure` says in a last frame what broke it off."""
