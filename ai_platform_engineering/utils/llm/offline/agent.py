@@ -142,7 +142,7 @@ def _with_lookups(
     given = dict(filled.arguments)
     for item in filled.missing:
         records = _looked_up(target, item, profiles, uses)
-        value = from_records(item, records, request)
+        value = from_records(item, records, request, named=target.tool.destructive)
         if value is None and records and _may_take_any(target, item):
             value = from_records(item, records[:1], request)
         if value is not None:

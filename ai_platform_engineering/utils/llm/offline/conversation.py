@@ -8,6 +8,9 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
+MAX_QUESTION = 4000
+"""Characters of a question that are read: matching words in more would take long and find nothing new."""
+
 
 @dataclass(frozen=True, slots=True)
 class Use:
@@ -73,7 +76,7 @@ def read_conversation(messages: Sequence[BaseMessage], *, may_use_tools: bool) -
                 if is_last and not may_use_tools and drafts and not drafts[-1].answer:
                     cut_short = True
                 else:
-                    drafts.append(_Draft(str(message.text)))
+                    drafts.append(_Draft(str(message.text)[:MAX_QUESTION]))
             case AIMessage() if drafts:
                 for call in message.tool_calls:
                     drafts[-1].calls[call["id"] or f"{position}"] = (call["name"], call["args"])

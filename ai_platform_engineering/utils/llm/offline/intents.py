@@ -26,6 +26,7 @@ _SUBJECT_MATTER = re.compile(
     re.I,
 )
 _WRITTEN_MATTER = re.compile(rf"{_SUBJECT_MATTER.pattern}|\b(?:for|that|because|with)\b", re.I)
+_MAX_CLAUSES = 16
 _WRITING_VERBS = frozenset(language.stem(word) for word in CREATE_VERBS | {"comment", "write", "reply", "post", "send"})
 
 
@@ -50,7 +51,7 @@ class _Group:
 def intents(question: str, agents: tuple[Agent, ...]) -> tuple[Intent, ...]:
     found: list[Intent] = []
     unclaimed: list[str] = []
-    for clause in clauses(question):
+    for clause in clauses(question)[:_MAX_CLAUSES]:
         groups = _groups(clause, agents)
         if not groups:
             if not language.terms(clause):

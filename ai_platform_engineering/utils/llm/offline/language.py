@@ -21,7 +21,6 @@ _DERIVATIONS = ("ment", "ation", "ion", "er", "or", "ee", "ance", "ure", "al", "
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-_JOINED = frozenset(replacement for _, replacement in PHRASES)
 _PHRASES = tuple((re.compile(pattern, re.I), replacement) for pattern, replacement in PHRASES)
 _PROPER_PAIR = re.compile(r"\b([A-Z]\w*) ([A-Z]\w*)\b")
 _VOWEL = re.compile(r"[aeiouy]")
@@ -48,7 +47,7 @@ def stem(word: str) -> str:
 
 @lru_cache(maxsize=4096)
 def joined(text: str) -> str:
-    """The text with words that belong together joined into one: "pull requests" becomes "pullrequest"."""
+    """The text with words that belong together joined into one: "pull requests" becomes "pullrequests"."""
     for pattern, replacement in _PHRASES:
         text = pattern.sub(replacement, text)
     return text
@@ -173,8 +172,7 @@ def _singular(word: str) -> str:
 
 
 def is_plural(word: str) -> bool:
-    """Whether a word may be a plural. Joined words lose their ending, so they may."""
-    return _singular(word.lower()) != word.lower() or word in _JOINED
+    return _singular(word.lower()) != word.lower()
 
 
 def _positions(spoken: tuple[str, ...], phrase: tuple[str, ...]) -> list[int]:

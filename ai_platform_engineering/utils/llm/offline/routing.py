@@ -26,7 +26,7 @@ _THRESHOLD = 1.0
 _CLOSE = 0.75
 """Agents that score at least this share of the best one are asked too."""
 
-_COMPOUND = re.compile(r"\w+(?:[-/_.#]\w+)+")
+_COMPOUND = re.compile(r"\b\w+(?:[-/_.#]\w+)+")
 _PLAIN = frozenset(stem(word) for word in READ_VERBS | CREATE_VERBS | {"update", "delete", "change", "manage"})
 
 

@@ -20,7 +20,7 @@ from ai_platform_engineering.utils.llm.offline.language import (
 )
 from ai_platform_engineering.utils.llm.offline.requests import Request
 from ai_platform_engineering.utils.llm.offline.schemas import Profile, Toolbox
-from ai_platform_engineering.utils.llm.offline.sentences import requested_changes
+from ai_platform_engineering.utils.llm.offline.sentences import leading_verb, requested_changes
 from ai_platform_engineering.utils.llm.offline.vocabulary import READ_VERBS, word_set
 
 _WORTH_FILLING = 8
@@ -69,7 +69,9 @@ def _real_changes(asked: Sequence[str], profiles: Sequence[Profile]) -> tuple[st
     real = tuple(
         change for change in asked if any(item.effect == "change" and _makes(item, (change,)) for item in profiles)
     )
-    read = [change for change in asked if any(best_similarity(change, item.nouns) for item in profiles)]
+    read = [
+        change for change in asked if any(best_similarity(change, (item.verb or "", *item.nouns)) for item in profiles)
+    ]
     return None if asked and not real and not read else real
 
 
@@ -111,6 +113,8 @@ def _shape(item: Profile, filled: Filled, request: Request) -> float:
     score += 1.5 * sum(1 for each in item.properties if each.choices and each.name in filled.arguments)
     if item.effect == "change":
         return score
+    if item.verb and stem(leading_verb(request.text) or "") == item.verb:
+        score += 1.0
     asks_for_many = _asks_for_many(item, request.text)
     if item.effect == "list":
         score += sum(1.0 for each in item.properties if not each.choices and each.name in filled.arguments)

@@ -118,16 +118,22 @@ def _change(sequence: tuple[str, ...]) -> str | None:
     if sequence[:1] == ("how",):
         return None
     for position, word in enumerate(sequence):
-        if word in NEGATIONS:
-            return None
-        if word in CARRIER_VERBS:
-            carried = [later for later in sequence[position + 1 : position + 4] if later in CHANGE_VERBS - CREATE_VERBS]
-            if carried:
-                return stem(carried[0])
+        if word in CARRIER_VERBS and (carried := _carried(sequence[position + 1 : position + 4])):
+            return stem(carried)
         if word in CHANGE_VERBS:
             return stem(word) if _is_verb(sequence, position) else None
         if word not in POLITE:
             return None
+    return None
+
+
+def _carried(following: tuple[str, ...]) -> str | None:
+    """The change that a carrying verb lends itself to."""
+    for word in following:
+        if word in NEGATIONS:
+            return None
+        if word in CHANGE_VERBS - CREATE_VERBS:
+            return word
     return None
 
 

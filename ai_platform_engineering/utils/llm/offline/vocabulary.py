@@ -70,8 +70,10 @@ PHRASES: Final = (
     (r"\bon[\s_-]*calls?\b", "oncall"),
     (r"\broll(?:ed|ing|s)?[\s_-]+back\b", "rollback"),
     (r"\broll(?:ed|ing|s)?\s+((?:\S+\s+){1,3}?)back\b", r"rollback \1"),
-    (r"\bpull[\s_-]+requests?\b|(?-i:\bPRs?\b)", "pullrequest"),
-    (r"\bmerge[\s_-]+requests?\b|(?-i:\bMRs?\b)", "mergerequest"),
+    (r"\bpull[\s_-]+request(s?)\b", r"pullrequest\1"),
+    (r"\bmerge[\s_-]+request(s?)\b", r"mergerequest\1"),
+    (r"(?-i:\bPR(s?)\b)", r"pullrequest\1"),
+    (r"(?-i:\bMR(s?)\b)", r"mergerequest\1"),
     (r"\blook(?:ing|s)?[\s_-]+up\b", "lookup"),
     (r"\bre-(?=sync|deploy|start|run|open)", "re"),
 )

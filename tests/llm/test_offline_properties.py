@@ -1,0 +1,157 @@
+"""Whatever is asked: the offline model ends, calls only tools it has, and gives them arguments they accept."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+
+from ai_platform_engineering.utils.llm.offline import OfflineChatModel
+from tests.llm.offline_world import AGENTS, PROMPT, supervisor_tools
+
+MODEL = OfflineChatModel()
+TOOLS = {name: tools() for name, (_, tools) in AGENTS.items()}
+SUPERVISOR_TOOLS = supervisor_tools()
+
+VOCABULARY = """
+    show list sync create the a my and then , . ? : it them its first one all of in to for with not who which what
+    guestbook payments-api checkout SHOP-118 P4711 acme/gitops#415 #88 443 10.0.0.0/16 example.com https://example.com
+    app apps tickets issue incident pull request port on call version status argocd jira github comment open done
+    "quoted high priority bug merge roll back again more {} [] | **
+"""
+WORDS = st.sampled_from([*VOCABULARY.split(), "\n", '"'])
+QUESTIONS = st.one_of(st.lists(WORDS, max_size=14).map(" ".join), st.text(max_size=120))
+RESULTS = st.one_of(
+    st.text(max_size=60),
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(max_size=12),
+        lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+        max_leaves=12,
+    ).map(json.dumps),
+)
+BUDGET = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+def drive(tools: list[Any], messages: list[BaseMessage], results: Any, turns: int) -> list[BaseMessage]:
+    schemas = {item.name: item.args_schema for item in tools}
+    model = MODEL.bind_tools(tools)
+    for _ in range(turns):
+        reply = model.invoke(messages)
+        messages = [*messages, reply]
+        if not reply.tool_calls:
+            return messages
+        assert len({call["id"] for call in reply.tool_calls}) == len(reply.tool_calls)
+        for call in reply.tool_calls:
+            jsonschema.validate(call["args"], schemas[call["name"]])
+            status = results.draw(st.sampled_from(["success", "success", "error"]))
+            content = results.draw(RESULTS)
+            messages.append(ToolMessage(content, name=call["name"], tool_call_id=call["id"], status=status))
+    raise AssertionError(f"no end after {turns} turns")
+
+
+@BUDGET
+@given(name=st.sampled_from(sorted(AGENTS)), question=QUESTIONS, results=st.data())
+def test_an_agent_ends_and_its_calls_are_valid(name: str, question: str, results: Any) -> None:
+    messages = drive(TOOLS[name], [HumanMessage(question)], results, turns=7)
+    assert str(messages[-1].text).strip()
+    made = [call for message in messages if isinstance(message, AIMessage) for call in message.tool_calls]
+    assert len(made) <= 6
+
+
+@BUDGET
+@given(questions=st.lists(QUESTIONS, min_size=1, max_size=3), results=st.data())
+def test_a_conversation_with_the_supervisor_ends_and_asks_only_agents_there_are(
+    questions: list[str], results: Any
+) -> None:
+    messages: list[BaseMessage] = []
+    for question in questions:
+        messages = drive(SUPERVISOR_TOOLS, [*messages, HumanMessage(question)], results, turns=4)
+        assert "offline model" in str(messages[-1].text)
+    asked = [
+        call["args"]["subagent_type"]
+        for message in messages
+        if isinstance(message, AIMessage)
+        for call in message.tool_calls
+        if call["name"] == "task"
+    ]
+    assert set(asked) <= set(AGENTS)
+
+
+ARGUMENTS = """
+    name application project issue_key query title limit count port url address assignee labels private status number
+    host settings _ x1 newPrefix
+"""
+NAMES = st.sampled_from(ARGUMENTS.split())
+SCALARS = st.one_of(
+    st.just({"type": "string"}),
+    st.just({"type": "string", "minLength": 3, "maxLength": 9}),
+    st.just({"type": "string", "pattern": "^[a-z-]+$", "description": "Such as abc-1."}),
+    st.just({"type": "string", "format": "uri"}),
+    st.just({"enum": ["open", "InProgress", "done"]}),
+    st.just({"enum": [1, 443]}),
+    st.just({"const": "status"}),
+    st.just({"type": "boolean"}),
+    st.just({"type": "integer", "minimum": 2, "exclusiveMaximum": 443}),
+    st.just({"type": "number", "exclusiveMinimum": 0}),
+    st.just({"type": ["integer", "null"]}),
+    st.just({"anyOf": [{"type": "null"}, {"type": "string"}], "default": None}),
+    st.just({"$ref": "#/$defs/Level"}),
+    st.just({}),
+)
+
+
+def objects(inner: st.SearchStrategy[dict[str, Any]]) -> st.SearchStrategy[dict[str, Any]]:
+    return st.dictionaries(NAMES, inner, max_size=4).flatmap(
+        lambda properties: st.builds(
+            lambda required: {"type": "object", "properties": properties, "required": required},
+            st.lists(st.sampled_from(sorted(properties)), unique=True) if properties else st.just([]),
+        )
+    )
+
+
+SCHEMAS = objects(
+    st.recursive(
+        SCALARS,
+        lambda inner: st.one_of(
+            inner.map(lambda items: {"type": "array", "items": items}),
+            inner.map(lambda items: {"type": "array", "items": items, "minItems": 1}),
+            objects(inner),
+        ),
+        max_leaves=4,
+    )
+).map(lambda schema: {**schema, "$defs": {"Level": {"type": "string", "enum": ["high", "low"]}}})
+
+
+@BUDGET
+@given(schema=SCHEMAS, question=QUESTIONS, verb=st.sampled_from(["list", "get", "create", "sync"]))
+def test_arguments_are_valid_for_any_schema(schema: dict[str, Any], question: str, verb: str) -> None:
+    tool = {"name": f"{verb}_apps", "description": "Apps and tickets.", "parameters": schema}
+    reply = MODEL.bind_tools([{"type": "function", "function": tool}]).invoke([HumanMessage(f"{verb} apps {question}")])
+    for call in reply.tool_calls:
+        jsonschema.validate(call["args"], schema)
+
+
+@BUDGET
+@given(question=QUESTIONS, results=st.data())
+def test_streaming_concatenates_to_the_message(question: str, results: Any) -> None:
+    messages = [HumanMessage(question)]
+    model = MODEL.bind_tools(SUPERVISOR_TOOLS)
+    assert "".join(str(chunk.text) for chunk in model.stream(messages)) == model.invoke(messages).text
+
+
+ODD = ["a.", "1.", "a-", " and ", '"', "x", "list x and ", "x@", ":", "a:", "the first ", "it ", "\n- a", "1.1.1.1 "]
+
+
+@pytest.mark.parametrize("piece", ODD)
+def test_long_and_odd_texts_are_read_quickly(piece: str) -> None:
+    started = time.process_time()
+    question = HumanMessage(piece * 20_000)
+    MODEL.bind_tools(SUPERVISOR_TOOLS).invoke([HumanMessage(PROMPT), AIMessage(piece * 2000), question])
+    MODEL.bind_tools(TOOLS["netutils"]).invoke([question])
+    assert time.process_time() - started < 3
