@@ -35,10 +35,11 @@ from a2a.utils.errors import (
     TaskNotFoundError,
     UnsupportedOperationError,
 )
+from a2a.utils.proto_utils import validate_proto_required_fields
 from a2a.utils.task import apply_history_length, validate_history_length
 
 from ai_platform_engineering.events import SUPERVISOR
-from ai_platform_engineering.utils.a2a_common.event_log import Entry, EventLog, Snapshot
+from ai_platform_engineering.utils.a2a_common.event_log import Entry, EventLog, Snapshot, TaskEndedError
 from ai_platform_engineering.utils.a2a_common.push import BackgroundSender
 from ai_platform_engineering.utils.a2a_common.task_fold import PARKED_STATES, TERMINAL_STATES, ends_task, parks_task
 from ai_platform_engineering.utils.a2a_common.task_store import BROKEN_OFF, LogTaskStore
@@ -98,7 +99,6 @@ class LogRequestHandler(DefaultRequestHandlerV2):
         if self._pushes is not None:
             await self._pushes.aclose()
 
-    @validate_request_params
     async def on_message_send(self, params: SendMessageRequest, context: ServerCallContext) -> Task | Message:
         accepted = await self.accept(params, context)
         task = accepted.snapshot.task
@@ -122,7 +122,6 @@ class LogRequestHandler(DefaultRequestHandlerV2):
         async for item in self.stream_task(params, context):
             yield item.task if isinstance(item, Snapshot) else item.event
 
-    @validate_request_params
     async def stream_message(self, params: SendMessageRequest, context: ServerCallContext) -> AsyncIterator[StreamItem]:
         """Give the message to its task; the task at that moment, then every event its work gives rise to."""
         snapshot = (await self.accept(params, context)).snapshot
@@ -130,11 +129,11 @@ class LogRequestHandler(DefaultRequestHandlerV2):
         async for entry in self.log.follow(snapshot.task.id, snapshot.seq):
             yield entry
 
-    @validate_request_params
     async def stream_task(
         self, params: SubscribeToTaskRequest, context: ServerCallContext
     ) -> AsyncIterator[StreamItem]:
         """The task as the caller last knew it, or as it is now, then every event after that."""
+        validate_proto_required_fields(params)
         snapshot = await self.log.snapshot(params.id)
         if snapshot is None:
             raise TaskNotFoundError
@@ -172,6 +171,7 @@ class LogRequestHandler(DefaultRequestHandlerV2):
 
     async def accept(self, params: SendMessageRequest, context: ServerCallContext) -> Accepted:
         """Give a message to its task, or to a new one, and see to it that it is worked on."""
+        validate_proto_required_fields(params)
         validate_history_length(params.configuration)
         message = params.message
         check_message(message)
@@ -187,6 +187,16 @@ class LogRequestHandler(DefaultRequestHandlerV2):
             await self.log.create(_submitted(message))
         if push is not None and self._push_config_store is not None:
             await self._push_config_store.set_info(message.task_id, push, context)
+        try:
+            snapshot = await self._begin_work(message, request, context, begins_task=known is None)
+        except (QueueShutDown, TaskEndedError, UnsupportedOperationError) as error:
+            # It ended between the first look at it and now.
+            raise UnsupportedOperationError(message=_ENDED) from error
+        return Accepted(snapshot, begins_task=known is None)
+
+    async def _begin_work(
+        self, message: Message, request: RequestContext, context: ServerCallContext, *, begins_task: bool
+    ) -> Snapshot:
         active = await self._active_task_registry.get_or_create(
             message.task_id,
             call_context=context,
@@ -194,16 +204,13 @@ class LogRequestHandler(DefaultRequestHandlerV2):
             create_task_if_missing=True,
             initial_message=message,
         )
-        if known is not None:
+        if not begins_task:
             await self.log.add_message(message.task_id, message)
         snapshot = await self.log.snapshot(message.task_id)
-        try:
-            await active.enqueue_request(request)
-        except QueueShutDown:
-            snapshot = None
         if snapshot is None:
-            raise UnsupportedOperationError(message=_ENDED)
-        return Accepted(snapshot, begins_task=known is None)
+            raise TaskNotFoundError
+        await active.enqueue_request(request)
+        return snapshot
 
     async def _named_task(self, message: Message) -> Snapshot | None:
         if not message.task_id:
