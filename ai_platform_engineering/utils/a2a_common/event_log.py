@@ -6,28 +6,16 @@ wire and the HTTP surface live elsewhere.
 
 from __future__ import annotations
 
-from collections import OrderedDict
+import asyncio
+from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from a2a.types.a2a_pb2 import Message, Task, TaskState
 
-from ai_platform_engineering.utils.a2a_common.task_fold import TaskFold, ends_task
-from ai_platform_engineering.utils.a2a_common.task_record import Entry, Snapshot, TaskRecord
-from ai_platform_engineering.utils.a2a_common.wire import WireEvent
-
-__all__ = [
-    "Entry",
-    "EventLog",
-    "MemoryEventLog",
-    "Snapshot",
-    "TaskEndedError",
-    "TaskPage",
-    "TaskQuery",
-    "UnknownTaskError",
-    "WireEvent",
-]
+from ai_platform_engineering.utils.a2a_common.task_fold import TERMINAL_STATES, TaskFold, ends_task, parks_task
+from ai_platform_engineering.utils.a2a_common.wire import WireEvent, stamp
 
 
 class UnknownTaskError(LookupError):
@@ -42,6 +30,22 @@ class TaskEndedError(RuntimeError):
 
     def __init__(self, task_id: str) -> None:
         super().__init__(f"task {task_id!r} has ended; nothing may follow the event that ends it")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One event and its number. The event is shared by all readers and is not changed after it was appended."""
+
+    seq: int
+    event: WireEvent
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The task as it was when event `seq` had just happened (0: nothing yet)."""
+
+    seq: int
+    task: Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,37 +98,95 @@ class EventLog(Protocol):
         """A page of tasks."""
 
 
+class _Record:
+    """One task: what began it, what was said and what happened."""
+
+    __slots__ = ("changed", "entries", "fold", "messages", "pauses", "submitted")
+
+    def __init__(self, task: Task) -> None:
+        self.submitted = Task()
+        self.submitted.CopyFrom(task)
+        self.fold = TaskFold(task)
+        self.entries: list[Entry] = []
+        self.messages: list[tuple[int, Message]] = []
+        self.pauses = 0
+        self.changed = asyncio.Event()
+
+    @property
+    def ended(self) -> bool:
+        return self.fold.state in TERMINAL_STATES
+
+    @property
+    def turns(self) -> int:
+        """How many messages the task has got. Each is worked on once and ends in one pause or in the task's end."""
+        return 1 + len(self.messages)
+
+    def append(self, event: WireEvent) -> Entry:
+        entry = Entry(len(self.entries) + 1, event)
+        stamp(event, entry.seq)
+        self.entries.append(entry)
+        self.fold.apply(event)
+        self.pauses += parks_task(event)
+        return entry
+
+    def wake(self) -> None:
+        changed, self.changed = self.changed, asyncio.Event()
+        changed.set()
+
+    def snapshot(self, at: int | None) -> Snapshot:
+        seq = len(self.entries) if at is None else min(at, len(self.entries))
+        fold = self.fold if seq == len(self.entries) else self._folded(seq)
+        task = fold.task()
+        if seq:
+            task.metadata.fields["seq"].number_value = seq
+        return Snapshot(seq, task)
+
+    def _folded(self, seq: int) -> TaskFold:
+        fold = TaskFold(self.submitted)
+        said = deque(self.messages)
+        for entry in self.entries[:seq]:
+            while said and said[0][0] < entry.seq:
+                fold.add_message(said.popleft()[1])
+            fold.apply(entry.event)
+        return fold
+
+
 class MemoryEventLog:
     """The log of one process. Ended tasks beyond `max_tasks` are dropped, oldest end first; others never."""
 
     def __init__(self, max_tasks: int = 1000) -> None:
         self._max_tasks = max_tasks
-        self._records: dict[str, TaskRecord] = {}
+        self._records: dict[str, _Record] = {}
         self._ended: OrderedDict[str, None] = OrderedDict()
 
     async def create(self, task: Task) -> None:
         if task.id in self._records:
             raise ValueError(f"the event log already has task {task.id!r}")
-        self._records[task.id] = TaskRecord(task)
+        self._records[task.id] = _Record(task)
         self._note_end(task.id)
 
     async def add_message(self, task_id: str, message: Message) -> None:
-        self._open(task_id).add_message(message)
+        record = self._open(task_id)
+        kept = Message()
+        kept.CopyFrom(message)
+        record.messages.append((len(record.entries), kept))
+        record.fold.add_message(kept)
 
     async def append(self, task_id: str, events: Sequence[WireEvent]) -> list[Entry]:
         record = self._open(task_id)
         if any(ends_task(event) for event in events[:-1]):
             raise TaskEndedError(task_id)
-        entries = record.append(events)
+        entries = [record.append(event) for event in events]
         self._note_end(task_id)
+        record.wake()
         return entries
 
     async def read(self, task_id: str, after: int = 0) -> list[Entry]:
-        return self._record(task_id).entries(after)
+        return self._record(task_id).entries[after:]
 
     def follow(self, task_id: str, after: int = 0) -> AsyncIterator[Entry]:
         record = self._record(task_id)
-        return record.follow(after, record.turns)
+        return _follow(record, after, record.turns)
 
     async def state(self, task_id: str) -> TaskState | None:
         record = self._records.get(task_id)
@@ -157,13 +219,13 @@ class MemoryEventLog:
             next=page[-1] if len(page) < len(places) else None,
         )
 
-    def _record(self, task_id: str) -> TaskRecord:
+    def _record(self, task_id: str) -> _Record:
         try:
             return self._records[task_id]
         except KeyError:
             raise UnknownTaskError(task_id) from None
 
-    def _open(self, task_id: str) -> TaskRecord:
+    def _open(self, task_id: str) -> _Record:
         record = self._record(task_id)
         if record.ended:
             raise TaskEndedError(task_id)
@@ -182,3 +244,20 @@ def _matches(fold: TaskFold, query: TaskQuery) -> bool:
         and (query.state is None or fold.state == query.state)
         and (query.changed_since_ns is None or fold.changed_ns >= query.changed_since_ns)
     )
+
+
+async def _follow(record: _Record, after: int, turns: int) -> AsyncIterator[Entry]:
+    entries = record.entries
+    pauses = sum(parks_task(entry.event) for entry in entries[:after])
+    position = after
+    while True:
+        while position < len(entries):
+            entry = entries[position]
+            position += 1
+            yield entry
+            pauses += parks_task(entry.event)
+            if ends_task(entry.event) or (pauses >= turns and record.turns > turns):
+                return
+        if record.ended or pauses >= turns:
+            return
+        await record.changed.wait()
