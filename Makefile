@@ -14,8 +14,9 @@ help: ## List the targets.
 
 setup: $(STAMP) ## Install the product and the development tools into .venv.
 
+run: export PATH := $(CURDIR)/$(BIN):$(PATH)
 run: setup ## Start the supervisor (see README.md for a first question).
-	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/platform-engineer serve
+	@$(BIN)/platform-engineer serve
 
 test: setup check ## Run the checks and all tests.
 	$(BIN)/pytest $(PYTEST_ARGS) tests $(wildcard integration)
