@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -100,4 +101,11 @@ slow: FastMCP[Any] = FastMCP("slow")
 async def wait() -> str:
     """Takes longer than anybody waits."""
     await asyncio.sleep(60)
+    return "at last"
+
+
+@slow.tool
+def block() -> str:
+    """Cannot be interrupted."""
+    time.sleep(2)
     return "at last"

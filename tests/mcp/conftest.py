@@ -72,11 +72,11 @@ def time_server() -> McpServer:
     uv = shutil.which("uv", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     if uv is None:
         not_here("uv is not installed; pip install uv")
-    command = ["tool", "run", "--from", TIME_SERVER, "mcp-server-time"]
+    command = ("tool", "run", "--from", TIME_SERVER)
     with suppress(subprocess.TimeoutExpired):
-        found = subprocess.run([uv, *command, "--help"], capture_output=True, timeout=120, check=False)
+        found = subprocess.run([uv, *command, "python", "-c", ""], capture_output=True, timeout=120, check=False)
         if found.returncode == 0:
-            return McpServer(name="time", transport="stdio", command=uv, args=tuple(command))
+            return McpServer(name="time", transport="stdio", command=uv, args=(*command, "mcp-server-time"))
     not_here(f"{TIME_SERVER} cannot be run with uv; is there a package index?")
 
 

@@ -60,7 +60,10 @@ async def test_a_server_that_comes_up_late(mcp_servers: Start, everything_script
     servers = await mcp_servers(late.entry, MCP_RESTART_BACKOFF="0.1", MCP_RESTART_BACKOFF_MAX="0.2")
     changed: list[str] = []
     servers.on_change(changed.append)
-    assert servers.problem("demo") == f"The everything server could not be reached at 127.0.0.1:{late.port}."
+    assert (
+        servers.problem("demo")
+        == f"The everything server could not be reached at 127.0.0.1:{late.port} (connection refused)."
+    )
     try:
         await late.start()
         await eventually(lambda: changed[:1] == ["demo"])
@@ -97,12 +100,12 @@ async def test_refused_credentials(mcp_servers: Start, remote: ScriptedHttp, cap
         ("cut", "broke off the connection"),
         ("silent", "closed the connection without an answer"),
         ("html", "answered with text/html instead of JSON or events"),
-        ("hang", "did not answer within 0.5 seconds"),
+        ("hang", "did not answer within 1.5 seconds"),
     ],
 )
 async def test_one_failing_call(mcp_servers: Start, remote: ScriptedHttp, name: str, reason: str) -> None:
     """It fails at once and by itself, and it is not sent again."""
-    servers = await mcp_servers(entry(remote.url), TOOL_TIMEOUT="0.5")
+    servers = await mcp_servers(entry(remote.url), TOOL_TIMEOUT="1.5" if name == "hang" else "30")
     with pytest.raises(McpUnavailable) as failure:
         await tool(servers, name).ainvoke({})
     assert str(failure.value).startswith(f"The remote server {reason} while {name} was running.")
@@ -140,7 +143,7 @@ async def test_closing_ends_the_session(mcp_servers: Start, remote: ScriptedHttp
     await eventually(lambda: remote.seen[-1][1].get("name") == "hang")
     began = time.monotonic()
     await servers.aclose()
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < 2
     assert remote.seen[-1][0] == "DELETE"
     with pytest.raises(McpUnavailable, match="stopped while hang was running"):
         await hanging
@@ -183,9 +186,12 @@ async def test_a_server_that_is_down_fails_calls_quickly(mcp_servers: Start, htt
     await eventually(lambda: servers.problem("demo") is not None)
     await asyncio.sleep(0.2)
     began = time.monotonic()
-    with pytest.raises(McpUnavailable, match=r"could not be reached at 127\.0\.0\.1:\d+\. echo was not run\."):
+    with pytest.raises(
+        McpUnavailable,
+        match=r"127\.0\.0\.1:\d+ \(connection refused\)\. echo was not run; the next start is in \d+ seconds\.",
+    ):
         await echo.ainvoke({"message": "hello"})
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 4
 
 
 @pytest.mark.parametrize("url", ["ftp://example.org/mcp", "not an address", "http://"])
@@ -200,4 +206,6 @@ async def test_nobody_listens(mcp_servers: Start) -> None:
     port = free_port()
     servers: McpServers = await mcp_servers(entry(f"http://user:pass@127.0.0.1:{port}/mcp?key=k"))
     assert names(servers) == []
-    assert servers.problem("demo") == f"The remote server could not be reached at 127.0.0.1:{port}."
+    assert (
+        servers.problem("demo") == f"The remote server could not be reached at 127.0.0.1:{port} (connection refused)."
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from contextvars import ContextVar
 from typing import Any
 
@@ -151,6 +152,14 @@ async def test_a_call_that_takes_too_long_is_given_up(mcp_servers: Start) -> Non
     servers = await mcp_servers(entry("slow"), TOOL_TIMEOUT="0.1")
     with pytest.raises(McpUnavailable, match=r"did not answer within 0\.1 seconds while wait was running"):
         await tool(servers, "wait").ainvoke({})
+
+
+async def test_a_tool_that_blocks_a_thread_is_left_behind(mcp_servers: Start) -> None:
+    servers = await mcp_servers(entry("slow"), TOOL_TIMEOUT="0.1")
+    began = time.monotonic()
+    with pytest.raises(McpUnavailable, match=r"did not answer within 0\.1 seconds while block was running"):
+        await tool(servers, "block").ainvoke({})
+    assert time.monotonic() - began < 1.5
 
 
 async def test_closing_releases_callers(mcp_servers: Start) -> None:

@@ -27,8 +27,8 @@ def memory(name: str, attribute: str = "plain", **more: Any) -> McpServer:
 
 async def test_servers_start_side_by_side(mcp_servers: Start, scripted: Scripted) -> None:
     began = time.monotonic()
-    servers = await mcp_servers(*(scripted("start-delay=0.5", f"tools=t{n}", name=f"s{n}") for n in range(6)))
-    assert time.monotonic() - began < 2.5
+    servers = await mcp_servers(*(scripted("start-delay=1", f"tools=t{n}", name=f"s{n}") for n in range(6)))
+    assert time.monotonic() - began < 5
     assert names(servers) == [f"t{n}" for n in range(6)]
 
 
@@ -36,7 +36,7 @@ async def test_the_deadline_holds(mcp_servers: Start, scripted: Scripted, caplog
     """A server that never answers holds up nobody, and the others are there."""
     began = time.monotonic()
     servers = await mcp_servers(scripted("mute", name="mute"), memory("quick"), deadline=1)
-    assert 1 <= time.monotonic() - began < 1.5
+    assert 1 <= time.monotonic() - began < 3
     assert names(servers) == ["version"]
     assert servers.problem("demo") == "The mute server is still starting."
     assert "demo is without it for now: The mute server is still starting." in caplog.text

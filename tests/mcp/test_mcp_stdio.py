@@ -23,13 +23,25 @@ from tests.mcp.support import Start, alive, descendants, eventually, gone, names
 Scripted = Callable[..., McpServer]
 
 
-async def test_a_public_python_server(mcp_servers: Start, time_server: McpServer) -> None:
+async def test_a_public_python_server_behind_a_wrapper(mcp_servers: Start, time_server: McpServer) -> None:
+    """The wrapper and its server end together, whichever is killed and also when we close."""
     servers = await mcp_servers(time_server)
     assert names(servers) == ["get_current_time", "convert_time"]
+    convert = tool(servers, "convert_time")
     arguments = {"source_timezone": "UTC", "time": "12:00", "target_timezone": "Asia/Tokyo"}
-    assert "21:00" in await tool(servers, "convert_time").ainvoke(arguments)
+    assert "21:00" in await convert.ainvoke(arguments)
     with pytest.raises(ToolException, match=r"(?i)timezone"):
         await tool(servers, "get_current_time").ainvoke({"timezone": "Nowhere/Land"})
+
+    wrapper, server = running("mcp-server-time")
+    os.kill(wrapper, signal.SIGKILL)
+    await eventually(lambda: gone([wrapper, server]))
+    await eventually(lambda: servers.problem("demo") is None, 30)
+    assert "21:00" in await convert.ainvoke(arguments)
+
+    wrapper, server = running("mcp-server-time")
+    await servers.aclose()
+    assert gone([wrapper, server])
 
 
 async def test_a_public_node_server(mcp_servers: Start, everything: McpServer) -> None:
@@ -76,7 +88,7 @@ async def test_killed_between_calls_nobody_notices(mcp_servers: Start, scripted:
     await eventually(lambda: not alive(first))
     began = time.monotonic()
     assert int(await pid.ainvoke({})) != first
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < 5
 
 
 async def test_many_callers_and_two_kills(mcp_servers: Start, scripted: Scripted) -> None:
@@ -124,9 +136,9 @@ async def test_a_server_that_keeps_dying_is_given_up_on_quickly(mcp_servers: Sta
             await call.ainvoke({})
     await eventually(lambda: servers.problem("demo") is not None)
     began = time.monotonic()
-    with pytest.raises(McpUnavailable, match=r"stopped with exit code 3\. exit was not run\."):
+    with pytest.raises(McpUnavailable, match=r"exit code 3\. exit was not run; the next start is in 20 seconds\."):
         await call.ainvoke({})
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < 4
 
 
 async def test_a_call_nobody_waits_for_is_cancelled(mcp_servers: Start, scripted: Scripted, tmp_path: Path) -> None:
@@ -148,34 +160,20 @@ async def test_a_call_that_takes_too_long(mcp_servers: Start, scripted: Scripted
         await tool(servers, "sleep").ainvoke({"seconds": 1})
 
 
-async def test_a_wrapper_that_dies_takes_its_server_with_it(mcp_servers: Start, time_server: McpServer) -> None:
-    servers = await mcp_servers(time_server)
-    before = running("mcp-server-time")
-    assert len(before) > 1, "uv starts the server as a child"
-    wrapper = before[0]
-    os.kill(wrapper, signal.SIGKILL)
-    await eventually(lambda: gone(before))
-    arguments = {"source_timezone": "UTC", "time": "12:00", "target_timezone": "Asia/Tokyo"}
-    assert "21:00" in await tool(servers, "convert_time").ainvoke(arguments)
-
-
-async def test_closing_leaves_no_process(
-    mcp_servers: Start, scripted: Scripted, everything: McpServer, time_server: McpServer
-) -> None:
+async def test_closing_leaves_no_process(mcp_servers: Start, scripted: Scripted, everything: McpServer) -> None:
     before = set(descendants())
     servers = await mcp_servers(
         everything,
-        time_server,
         scripted("child", name="parent"),
         scripted("stubborn", "child", name="stubborn"),
     )
     started = set(descendants()) - before
-    assert len(started) == 7, "two processes behind each of uv and the parents, one behind node"
+    assert len(started) == 5, "node, and two processes for each of the others"
     began = time.monotonic()
     await servers.aclose()
     await servers.aclose()
     assert gone(started)
-    assert time.monotonic() - began < 4
+    assert time.monotonic() - began < 6
 
 
 async def test_closing_while_starting_leaves_no_process(mcp_servers: Start, scripted: Scripted) -> None:
@@ -203,10 +201,12 @@ async def test_a_cancelled_owner_still_kills(settings: Callable[..., Settings], 
     before = set(descendants())
     await servers.start({"demo": [scripted("child", "stubborn")]}, deadline=10)
     started = set(descendants()) - before
-    for task in asyncio.all_tasks() - {asyncio.current_task()}:
-        task.cancel()
-        task.cancel()
-    await eventually(lambda: gone(started), 5)
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for _ in range(2):
+        for task in others:
+            task.cancel()
+        await asyncio.sleep(0.1)
+    await eventually(lambda: gone(started), 1.5)
 
 
 @pytest.mark.parametrize(

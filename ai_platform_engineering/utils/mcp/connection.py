@@ -10,7 +10,6 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from importlib.metadata import version
 from typing import Any, Protocol
 
 import anyio
@@ -45,6 +44,7 @@ from pydantic import ValidationError
 
 from ai_platform_engineering.utils.mcp.errors import Lost, NotSent, ServerTrouble
 from ai_platform_engineering.utils.mcp.results import Answer, answer
+from ai_platform_engineering.version import product_version
 
 Inbox = MemoryObjectSendStream[SessionMessage | Exception]
 """Where a transport puts what the server sent."""
@@ -228,7 +228,7 @@ async def open_session(streams: Streams, lifeline: Lifeline) -> AsyncIterator[Se
         if isinstance(message, ServerNotification) and isinstance(message.root, ToolListChangedNotification):
             lifeline.tools_changed()
 
-    client = Implementation(name="ai-platform-engineering", version=version("ai-platform-engineering"))
+    client = Implementation(name="ai-platform-engineering", version=product_version())
     async with ClientSession(*streams, message_handler=on_message, client_info=client) as session:
         connection = SessionConnection(session, lifeline)
         try:

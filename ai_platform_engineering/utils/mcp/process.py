@@ -32,7 +32,7 @@ CLOSE_GRACE: Final = 0.5
 """Seconds a server has to exit by itself once its input is closed."""
 TERMINATE_GRACE: Final = 2.0
 """Seconds its process group has after SIGTERM."""
-_LAST_WORDS: Final = 0.25
+_LAST_WORDS: Final = 1.0
 """Seconds between the end of the output and the exit of the process that are taken for one event."""
 _MESSAGE_LIMIT: Final = 64 * 1024 * 1024
 _LOG_LINE_LIMIT: Final = 16 * 1024

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
 import traceback
 from collections.abc import Callable
@@ -33,6 +34,7 @@ RESTART_WAIT: Final = 5.0
 START_PATIENCE: Final = 60.0
 """Seconds an attempt to start may take when the manifest does not say. More than anybody waits for at start, because
 the first `npx` or `uvx` of a server downloads it."""
+NEVER: Final = math.inf
 _STARTING: Final = "is still starting"
 _SHUT_DOWN: Final = "is shut down"
 
@@ -79,7 +81,7 @@ class SessionOwner:
         try:
             answer = await self._answer(call)
         except NotSent as trouble:
-            raise McpUnavailable(f"{self._name} {trouble.reason}. {call.tool} was not run.") from None
+            raise McpUnavailable(f"{self._name} {trouble.reason}. {call.tool} was not run{self._outlook}.") from None
         except Lost as trouble:
             raise McpUnavailable(
                 f"{self._name} {trouble.reason} while {call.tool} was running. "
@@ -94,6 +96,13 @@ class SessionOwner:
     @property
     def _name(self) -> str:
         return f"The {self.server.name} server"
+
+    @property
+    def _outlook(self) -> str:
+        if self._closing.is_set() or self._next_attempt == NEVER:
+            return ""
+        wait = self._next_attempt - time.monotonic()
+        return f"; the next start is in {wait:.0f} seconds" if wait > 1 else "; it is being started again"
 
     async def _answer(self, call: Call) -> Answer:
         connection, lifeline = await self._ready()
@@ -140,7 +149,7 @@ class SessionOwner:
             if up_since is not None and time.monotonic() - up_since >= self._settings.mcp_restart_backoff_max:
                 failures = 0
             failures += 1
-            delay = restart_delay(failures, up_since is not None, self._settings) if startable else float("inf")
+            delay = restart_delay(failures, up_since is not None, self._settings) if startable else NEVER
             self._next_attempt = time.monotonic() + delay
             self._publish(None, reason)
             self._log_trouble(reason, failures, delay)
@@ -168,7 +177,9 @@ class SessionOwner:
                 if await self._lifeline.news():
                     await self._list_again(connection)
         finally:
-            self._publish(None, self._lifeline.ended or "stopped")
+            if self._lifeline.ended is None:
+                self._lifeline.end("stopped")
+            self._publish(None, self._lifeline.ended)
         await self._lifeline.deserted()
 
     async def _list_again(self, connection: Connection) -> None:
@@ -222,7 +233,7 @@ class SessionOwner:
         return f"could not be started ({type(cause).__name__}); LOG_LEVEL=debug shows where"
 
     def _log_trouble(self, reason: str, failures: int, delay: float) -> None:
-        again = "" if delay == float("inf") else f"; next start in {delay:g} s"
+        again = "" if delay == NEVER else f"; next start in {delay:g} s"
         level = logging.WARNING if failures == 1 else logging.DEBUG
         logger.log(level, "%s of %s %s%s", self._name, self.agent, reason, again)
 

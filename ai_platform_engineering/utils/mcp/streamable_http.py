@@ -21,6 +21,7 @@ from mcp.shared.message import SessionMessage
 from mcp.types import JSONRPCError, JSONRPCMessage, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse, RequestId
 from pydantic import ValidationError
 
+from ai_platform_engineering.utils.connections import reason_of
 from ai_platform_engineering.utils.mcp.connection import Inbox, Lifeline, Outbox, Streams, deliver, failure
 from ai_platform_engineering.utils.mcp.errors import Lost, NotSent, NotStartable, ServerTrouble
 from ai_platform_engineering.utils.mcp.expansion import Endpoint
@@ -38,6 +39,7 @@ _RECONNECT_DELAY: Final = 1.0
 _END_GRACE: Final = 1.0
 """Seconds in which the requests under way may still learn for themselves what becomes of them."""
 _RESUME_ATTEMPTS: Final = 3
+_NO_ANSWER: Final = "closed the connection without an answer"
 _NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol)
 
 
@@ -101,9 +103,9 @@ class HttpChannel:
             deliver(self._inbox, failure(request, trouble))
         except ServerTrouble as trouble:
             deliver(self._inbox, failure(request, trouble))
-        except _NOT_SENT:
+        except _NOT_SENT as error:
             self._lifeline.at_server.discard(request.id)
-            deliver(self._inbox, failure(request, NotSent(self._unreachable())))
+            deliver(self._inbox, failure(request, NotSent(self._unreachable(error))))
         except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, SSEError) as error:
             logger.debug("A request to %s failed: %s", _place(self._url), type(error).__name__)
             deliver(self._inbox, failure(request, Lost("broke off the connection")))
@@ -130,16 +132,20 @@ class HttpChannel:
                 break
             await self._resume(reading)
         if not reading.answered:
-            raise Lost("closed the connection without an answer")
+            raise Lost(_NO_ANSWER)
 
     async def _resume(self, reading: _Reading) -> None:
-        """Goes on reading where the stream of a request was cut, if the server keeps its events."""
+        """Goes on reading where the stream of a request was cut, if the server is there and keeps its events."""
         await anyio.sleep(reading.delay)
         headers = self._headers() | {"accept": "text/event-stream", "last-event-id": reading.last_event_id}
-        with suppress(httpx.TransportError):
+        try:
             async with self._client.stream("GET", self._url, headers=headers) as response:
-                if response.is_success:
-                    await self._read(response, reading)
+                if not response.is_success:
+                    raise Lost(_NO_ANSWER)
+                await self._read(response, reading)
+        except _NOT_SENT as error:
+            self._unreachable(error)
+            raise Lost(_NO_ANSWER) from None
 
     async def _notify(self, message: JSONRPCMessage) -> None:
         try:
@@ -161,8 +167,8 @@ class HttpChannel:
                     await self._read(response, reading)
             except ServerTrouble:
                 return
-            except _NOT_SENT:
-                self._unreachable()
+            except _NOT_SENT as error:
+                self._unreachable(error)
                 return
             except (httpx.HTTPError, httpx.StreamError, SSEError):
                 logger.debug("The event stream of %s was cut", _place(self._url))
@@ -240,8 +246,8 @@ class HttpChannel:
     def _session_is_unknown(self) -> NoReturn:
         raise NotSent(self._forsake("no longer knows this session"))
 
-    def _unreachable(self) -> str:
-        return self._forsake(f"could not be reached at {_place(self._url)}")
+    def _unreachable(self, error: Exception) -> str:
+        return self._forsake(f"could not be reached at {_place(self._url)} ({reason_of(error)})")
 
     def _forsake(self, reason: str) -> str:
         self._forsaken = True
