@@ -153,14 +153,13 @@ async def test_two_answers_at_once_are_worked_on_one_after_the_other() -> None:
             served.all_events("message/stream", message_0_3("one", taskId=task_id, messageId="m-2"))
         )
         await until(lambda: served.executor.running)
-        second = asyncio.create_task(
-            served.all_events("message/stream", message_0_3("two", taskId=task_id, messageId="m-3"))
-        )
-        await until(lambda: served.handler.log._records[task_id].turns == 3)
-        gate.set()
+        async with served.events("message/stream", message_0_3("two", taskId=task_id, messageId="m-3")) as events:
+            await anext(events)
+            gate.set()
+            second = [event async for event in events]
 
         assert (await first)[-1][1]["status"]["state"] == "input-required"
-        assert (await second)[-1][1]["status"]["state"] == "completed"
+        assert second[-1][1]["status"]["state"] == "completed"
 
 
 @pytest.mark.parametrize(
