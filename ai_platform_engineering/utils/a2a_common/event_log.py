@@ -6,16 +6,27 @@ wire and the HTTP surface live elsewhere.
 
 from __future__ import annotations
 
-import asyncio
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from a2a.types.a2a_pb2 import Message, Task, TaskState
 
-from ai_platform_engineering.utils.a2a_common.task_fold import TERMINAL_STATES, TaskFold, ends_task, parks_task
-from ai_platform_engineering.utils.a2a_common.wire import WireEvent, stamp
+from ai_platform_engineering.utils.a2a_common.task_fold import TaskFold
+from ai_platform_engineering.utils.a2a_common.task_record import Entry, Snapshot, TaskRecord, goes_on_after_its_end
+from ai_platform_engineering.utils.a2a_common.wire import WireEvent
+
+__all__ = [
+    "Entry",
+    "EventLog",
+    "MemoryEventLog",
+    "Snapshot",
+    "TaskEndedError",
+    "TaskPage",
+    "TaskQuery",
+    "UnknownTaskError",
+]
 
 
 class UnknownTaskError(LookupError):
@@ -30,22 +41,6 @@ class TaskEndedError(RuntimeError):
 
     def __init__(self, task_id: str) -> None:
         super().__init__(f"task {task_id!r} has ended; nothing may follow the event that ends it")
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One event and its number. The event is shared by all readers and is not changed after it was appended."""
-
-    seq: int
-    event: WireEvent
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """The task as it was when event `seq` had just happened (0: nothing yet)."""
-
-    seq: int
-    task: Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +77,8 @@ class EventLog(Protocol):
     def follow(self, task_id: str, after: int = 0) -> AsyncIterator[Entry]:
         """What is stored after number `after` and what comes, until the task ends or waits for an answer.
 
-        A pause that had been answered when following began is history and is passed over.
+        A pause that had been answered when following began is history and is passed over. A task that the log does
+        not have is an error, at the latest when the first entry is asked for.
         """
 
     async def state(self, task_id: str) -> TaskState | None:
@@ -98,95 +94,37 @@ class EventLog(Protocol):
         """A page of tasks."""
 
 
-class _Record:
-    """One task: what began it, what was said and what happened."""
-
-    __slots__ = ("changed", "entries", "fold", "messages", "pauses", "submitted")
-
-    def __init__(self, task: Task) -> None:
-        self.submitted = Task()
-        self.submitted.CopyFrom(task)
-        self.fold = TaskFold(task)
-        self.entries: list[Entry] = []
-        self.messages: list[tuple[int, Message]] = []
-        self.pauses = 0
-        self.changed = asyncio.Event()
-
-    @property
-    def ended(self) -> bool:
-        return self.fold.state in TERMINAL_STATES
-
-    @property
-    def turns(self) -> int:
-        """How many messages the task has got. Each is worked on once and ends in one pause or in the task's end."""
-        return 1 + len(self.messages)
-
-    def append(self, event: WireEvent) -> Entry:
-        entry = Entry(len(self.entries) + 1, event)
-        stamp(event, entry.seq)
-        self.entries.append(entry)
-        self.fold.apply(event)
-        self.pauses += parks_task(event)
-        return entry
-
-    def wake(self) -> None:
-        changed, self.changed = self.changed, asyncio.Event()
-        changed.set()
-
-    def snapshot(self, at: int | None) -> Snapshot:
-        seq = len(self.entries) if at is None else min(at, len(self.entries))
-        fold = self.fold if seq == len(self.entries) else self._folded(seq)
-        task = fold.task()
-        if seq:
-            task.metadata.fields["seq"].number_value = seq
-        return Snapshot(seq, task)
-
-    def _folded(self, seq: int) -> TaskFold:
-        fold = TaskFold(self.submitted)
-        said = deque(self.messages)
-        for entry in self.entries[:seq]:
-            while said and said[0][0] < entry.seq:
-                fold.add_message(said.popleft()[1])
-            fold.apply(entry.event)
-        return fold
-
-
 class MemoryEventLog:
     """The log of one process. Ended tasks beyond `max_tasks` are dropped, oldest end first; others never."""
 
     def __init__(self, max_tasks: int = 1000) -> None:
         self._max_tasks = max_tasks
-        self._records: dict[str, _Record] = {}
+        self._records: dict[str, TaskRecord] = {}
         self._ended: OrderedDict[str, None] = OrderedDict()
 
     async def create(self, task: Task) -> None:
         if task.id in self._records:
             raise ValueError(f"the event log already has task {task.id!r}")
-        self._records[task.id] = _Record(task)
+        self._records[task.id] = TaskRecord(task)
         self._note_end(task.id)
 
     async def add_message(self, task_id: str, message: Message) -> None:
-        record = self._open(task_id)
-        kept = Message()
-        kept.CopyFrom(message)
-        record.messages.append((len(record.entries), kept))
-        record.fold.add_message(kept)
+        self._open(task_id).add_message(message)
 
     async def append(self, task_id: str, events: Sequence[WireEvent]) -> list[Entry]:
         record = self._open(task_id)
-        if any(ends_task(event) for event in events[:-1]):
+        if goes_on_after_its_end(events):
             raise TaskEndedError(task_id)
-        entries = [record.append(event) for event in events]
+        entries = record.append(events)
         self._note_end(task_id)
-        record.wake()
         return entries
 
     async def read(self, task_id: str, after: int = 0) -> list[Entry]:
-        return self._record(task_id).entries[after:]
+        return self._record(task_id).entries(after)
 
     def follow(self, task_id: str, after: int = 0) -> AsyncIterator[Entry]:
         record = self._record(task_id)
-        return _follow(record, after, record.turns)
+        return record.follow(after, record.turns)
 
     async def state(self, task_id: str) -> TaskState | None:
         record = self._records.get(task_id)
@@ -214,18 +152,18 @@ class MemoryEventLog:
             places = [place for place in places if place < query.after]
         page = places[: query.limit]
         return TaskPage(
-            tasks=[self._records[task_id].snapshot(None).task for _, task_id in page],
+            tasks=[self._records[task_id].snapshot().task for _, task_id in page],
             total=total,
             next=page[-1] if len(page) < len(places) else None,
         )
 
-    def _record(self, task_id: str) -> _Record:
+    def _record(self, task_id: str) -> TaskRecord:
         try:
             return self._records[task_id]
         except KeyError:
             raise UnknownTaskError(task_id) from None
 
-    def _open(self, task_id: str) -> _Record:
+    def _open(self, task_id: str) -> TaskRecord:
         record = self._record(task_id)
         if record.ended:
             raise TaskEndedError(task_id)
@@ -244,20 +182,3 @@ def _matches(fold: TaskFold, query: TaskQuery) -> bool:
         and (query.state is None or fold.state == query.state)
         and (query.changed_since_ns is None or fold.changed_ns >= query.changed_since_ns)
     )
-
-
-async def _follow(record: _Record, after: int, turns: int) -> AsyncIterator[Entry]:
-    entries = record.entries
-    pauses = sum(parks_task(entry.event) for entry in entries[:after])
-    position = after
-    while True:
-        while position < len(entries):
-            entry = entries[position]
-            position += 1
-            yield entry
-            pauses += parks_task(entry.event)
-            if ends_task(entry.event) or (pauses >= turns and record.turns > turns):
-                return
-        if record.ended or pauses >= turns:
-            return
-        await record.changed.wait()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass
 
-from a2a.types.a2a_pb2 import Message, Task
+from a2a.types.a2a_pb2 import Message, Task, TaskArtifactUpdateEvent, TaskStatusUpdateEvent
 
 from ai_platform_engineering.utils.a2a_common.task_fold import TERMINAL_STATES, TaskFold, ends_task, parks_task
 from ai_platform_engineering.utils.a2a_common.wire import WireEvent, stamp
@@ -29,64 +29,120 @@ class Snapshot:
     task: Task
 
 
+@dataclass(frozen=True, slots=True)
+class PackedEvent:
+    """An event as bytes: a fifth of the memory, for tasks that are rarely looked at any more."""
+
+    is_status: bool
+    body: bytes
+
+    @classmethod
+    def of(cls, event: WireEvent) -> PackedEvent:
+        return cls(isinstance(event, TaskStatusUpdateEvent), event.SerializeToString())
+
+    def unpacked(self) -> WireEvent:
+        if self.is_status:
+            return TaskStatusUpdateEvent.FromString(self.body)
+        return TaskArtifactUpdateEvent.FromString(self.body)
+
+
 class TaskRecord:
-    __slots__ = ("__weakref__", "changed", "entries", "fold", "messages", "pauses", "submitted")
+    """Events are kept as they are while the task is worked on and packed when it has ended."""
+
+    __slots__ = ("__weakref__", "_entries", "_messages", "_packed", "_pauses", "changed", "fold", "submitted")
 
     def __init__(self, task: Task) -> None:
         self.submitted = Task()
         self.submitted.CopyFrom(task)
         self.fold = TaskFold(task)
-        self.entries: list[Entry] = []
-        self.messages: list[tuple[int, Message]] = []
-        self.pauses = 0
         self.changed = asyncio.Event()
+        self._packed: list[PackedEvent] = []
+        self._entries: list[Entry] = []
+        self._messages: list[tuple[int, Message]] = []
+        self._pauses: list[int] = []
 
     @property
     def ended(self) -> bool:
         return self.fold.state in TERMINAL_STATES
 
     @property
+    def last(self) -> int:
+        """The number of the last event; 0 before the first."""
+        return len(self._packed) + len(self._entries)
+
+    @property
     def turns(self) -> int:
         """How many messages the task has got. Each is worked on once and ends in one pause or in the task's end."""
-        return 1 + len(self.messages)
+        return 1 + len(self._messages)
 
     @property
     def resting(self) -> bool:
         """Nothing will happen to the task unless somebody speaks to it."""
-        return self.ended or self.pauses >= self.turns
+        return self.ended or len(self._pauses) >= self.turns
 
-    def append(self, event: WireEvent) -> Entry:
-        entry = Entry(len(self.entries) + 1, event)
-        stamp(event, entry.seq)
-        self.entries.append(entry)
-        self.fold.apply(event)
-        self.pauses += parks_task(event)
-        return entry
+    def append(self, events: Iterable[WireEvent]) -> list[Entry]:
+        """Number the events, keep them and wake those who wait for them."""
+        entries = []
+        for event in events:
+            entry = Entry(self.last + 1, event)
+            stamp(event, entry.seq)
+            self._entries.append(entry)
+            self.fold.apply(event)
+            if parks_task(event):
+                self._pauses.append(entry.seq)
+            entries.append(entry)
+        if self.ended:
+            self._packed += [PackedEvent.of(entry.event) for entry in self._entries]
+            self._entries = []
+        self._wake()
+        return entries
 
     def add_message(self, message: Message) -> None:
-        self.messages.append((len(self.entries), message))
-        self.fold.add_message(message)
+        kept = Message()
+        kept.CopyFrom(message)
+        self._messages.append((self.last, kept))
+        self.fold.add_message(kept)
 
-    def wake(self) -> None:
-        changed, self.changed = self.changed, asyncio.Event()
-        changed.set()
+    def entries(self, after: int = 0) -> list[Entry]:
+        """What happened after number `after`."""
+        packed = self._packed[after:]
+        unpacked = [Entry(after + place, event.unpacked()) for place, event in enumerate(packed, 1)]
+        return unpacked + self._entries[max(0, after - len(self._packed)) :]
 
     def snapshot(self, at: int | None = None) -> Snapshot:
-        seq = len(self.entries) if at is None else min(at, len(self.entries))
-        fold = self.fold if seq == len(self.entries) else self._folded(seq)
+        seq = self.last if at is None else min(at, self.last)
+        fold = self.fold if seq == self.last else self._folded(seq)
         task = fold.task()
         if seq:
             task.metadata.fields["seq"].number_value = seq
         return Snapshot(seq, task)
 
-    def follow(self, after: int) -> AsyncIterator[Entry]:
-        """What is stored after number `after` and what comes, to the end of the turn that is the last one now."""
-        return _follow(self, after, self.turns)
+    async def follow(self, after: int, turns: int) -> AsyncIterator[Entry]:
+        """What is stored after number `after` and what comes, to the end of the task or of turn `turns`."""
+        position = after
+        while True:
+            for entry in self.entries(position):
+                position = entry.seq
+                yield entry
+                if ends_task(entry.event) or (self._pauses_until(position) >= turns and self.turns > turns):
+                    return
+            if position < self.last:
+                continue
+            if self.ended or self._pauses_until(position) >= turns:
+                return
+            await self.changed.wait()
+
+    def _pauses_until(self, seq: int) -> int:
+        return sum(pause <= seq for pause in self._pauses)
+
+    def _wake(self) -> None:
+        changed, self.changed = self.changed, asyncio.Event()
+        changed.set()
 
     def _folded(self, seq: int) -> TaskFold:
         fold = TaskFold(self.submitted)
-        said = deque(self.messages)
-        for entry in self.entries[:seq]:
+        said = deque(self._messages)
+        for entry in self.entries()[:seq]:
             while said and said[0][0] < entry.seq:
                 fold.add_message(said.popleft()[1])
             fold.apply(entry.event)
@@ -95,20 +151,3 @@ class TaskRecord:
 
 def goes_on_after_its_end(events: Sequence[WireEvent]) -> bool:
     return any(ends_task(event) for event in events[:-1])
-
-
-async def _follow(record: TaskRecord, after: int, turns: int) -> AsyncIterator[Entry]:
-    entries = record.entries
-    pauses = sum(parks_task(entry.event) for entry in entries[:after])
-    position = after
-    while True:
-        while position < len(entries):
-            entry = entries[position]
-            position += 1
-            yield entry
-            pauses += parks_task(entry.event)
-            if ends_task(entry.event) or (pauses >= turns and record.turns > turns):
-                return
-        if record.ended or pauses >= turns:
-            return
-        await record.changed.wait()
