@@ -271,6 +271,12 @@ def test_an_agent_without_tools_says_so() -> None:
     assert reply.text == "I have no tools at the moment, so I cannot look anything up or change anything."
 
 
+def test_an_agent_without_tools_gives_the_reason_it_was_told() -> None:
+    prompt = "You look after Jira.\n\nYou have no tools at the moment: mcp.example did not answer. Say so."
+    reply = MODEL.invoke([SystemMessage(prompt), HumanMessage("list my tickets")])
+    assert reply.text.endswith("or change anything. The reason: mcp.example did not answer.")
+
+
 def test_at_the_step_limit_the_agent_answers_from_what_it_has() -> None:
     messages = run_agent(MODEL, "argocd", "show the guestbook app")[:-1]
     reply = MODEL.invoke([*messages, HumanMessage("You have used all the steps you may take. Do not call any tool.")])

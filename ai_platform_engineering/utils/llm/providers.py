@@ -156,6 +156,7 @@ def _bedrock(settings: Settings, model: str) -> BaseChatModel:
         temperature=settings.llm_temperature,
         timeout=settings.llm_timeout,
         max_retries=settings.llm_max_retries,
+        streaming=True,
     )
 
 
@@ -170,6 +171,7 @@ def _gemini(settings: Settings, model: str) -> BaseChatModel:
         temperature=settings.llm_temperature,
         timeout=settings.llm_timeout,
         max_retries=settings.llm_max_retries,
+        streaming=True,
     )
 
 
@@ -185,6 +187,7 @@ def _vertexai(settings: Settings, model: str) -> BaseChatModel:
         temperature=settings.llm_temperature,
         timeout=settings.llm_timeout,
         max_retries=settings.llm_max_retries,
+        streaming=True,
     )
 
 

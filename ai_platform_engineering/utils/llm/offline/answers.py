@@ -218,9 +218,16 @@ def nothing_fits(profiles: Sequence[Profile]) -> str:
     return "\n".join(["None of my tools fits this request. I can use:", "", *lines])
 
 
-NO_TOOLS = "I have no tools at the moment, so I cannot look anything up or change anything."
+_NO_TOOLS = "I have no tools at the moment, so I cannot look anything up or change anything."
+_REASON = re.compile(r"\bno tools\b[^:.\n]*:\s*(?P<reason>[^\n]+?[.!])(?=\s|$)")
 STOPPED_EARLY = "I had to stop here, before I could be sure that everything was done."
 NOTHING_GATHERED = "I had to stop before anything was gathered."
+
+
+def no_tools(instructions: str) -> str:
+    """What an agent without tools says, with the reason if its instructions give one."""
+    reason = _REASON.search(instructions)
+    return f"{_NO_TOOLS} The reason: {reason['reason']}" if reason else _NO_TOOLS
 
 
 def _first_sentence(text: str) -> str:

@@ -37,4 +37,4 @@ def _without_tools(conversation: Conversation) -> str:
         return answers.signed(supervisor.summary(conversation, ()))
     if uses:
         return f"{answers.from_uses(uses, ())}\n\n{answers.STOPPED_EARLY}"
-    return answers.NOTHING_GATHERED if conversation.cut_short else answers.NO_TOOLS
+    return answers.NOTHING_GATHERED if conversation.cut_short else answers.no_tools(conversation.instructions)

@@ -1,0 +1,71 @@
+"""A stand-in for a server that speaks the OpenAI chat API, with streaming, on a loopback port."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import Any
+
+
+@dataclass
+class OpenAIServer:
+    """What it is to answer, and the requests that arrived."""
+
+    address: str = ""
+    deltas: Sequence[dict[str, Any]] = ({"content": "Hello"}, {"content": " there"})
+    failures: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
+    """Answers given first, one per request: status and body."""
+    requests: list[dict[str, Any]] = field(default_factory=list)
+    headers: list[dict[str, str]] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)
+
+
+@contextmanager
+def openai_server() -> Iterator[OpenAIServer]:
+    state = OpenAIServer()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            state.requests.append(body)
+            state.paths.append(self.path)
+            state.headers.append({name.lower(): value for name, value in self.headers.items()})
+            if state.failures:
+                status, answer = state.failures.pop(0)
+                self._send(status, "application/json", json.dumps(answer).encode())
+            else:
+                self._send(200, "text/event-stream", "".join(_events(state.deltas)).encode())
+
+        def _send(self, status: int, kind: str, content: bytes) -> None:
+            self.send_response(status)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name the base class gives it
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    state.address = f"http://127.0.0.1:{server.server_address[1]}/v1"
+    try:
+        yield state
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def _events(deltas: Sequence[dict[str, Any]]) -> Iterator[str]:
+    reason = "tool_calls" if any("tool_calls" in delta for delta in deltas) else "stop"
+    for delta, finish in [*((delta, None) for delta in deltas), ({}, reason)]:
+        choice = {"index": 0, "delta": {"role": "assistant", **delta}, "finish_reason": finish}
+        chunk = {"id": "chat-1", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]}
+        yield f"data: {json.dumps(chunk)}\n\n"
+    yield "data: [DONE]\n\n"
