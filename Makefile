@@ -14,7 +14,6 @@ help: ## List the targets.
 
 setup: $(STAMP) ## Install the product and the development tools into .venv.
 
-run: export PATH := $(CURDIR)/$(BIN):$(PATH)
 run: setup ## Start the supervisor (see README.md for a first question).
 	@$(BIN)/platform-engineer serve
 

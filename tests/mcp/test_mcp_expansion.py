@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -56,7 +59,12 @@ def test_every_missing_variable_is_named_once() -> None:
 
 def test_a_process_inherits_what_it_needs_and_nothing_else() -> None:
     environ = {"PATH": "/bin", "HOME": "/root", "HTTPS_PROXY": "http://proxy", "OPENAI_API_KEY": "sk", "DATA_DIR": "/d"}
-    assert endpoint(stdio(), environ).env == {"PATH": "/bin", "HOME": "/root", "HTTPS_PROXY": "http://proxy"}
+    own_programs = Path(sys.executable).parent
+    assert endpoint(stdio(), environ).env == {
+        "PATH": f"/bin{os.pathsep}{own_programs}",
+        "HOME": "/root",
+        "HTTPS_PROXY": "http://proxy",
+    }
 
 
 def test_the_manifest_overrides_what_is_inherited() -> None:

@@ -5,8 +5,11 @@ Pure: environment in, endpoint out. What was filled in is remembered, so that it
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from ai_platform_engineering.agents.manifest import VARIABLE, McpServer
@@ -49,6 +52,8 @@ def endpoint(server: McpServer, environ: Mapping[str, str]) -> Endpoint:
     env = {name: filled for name, text in server.env.items() if (filled := _filled(text, environ))}
     headers = {name: filled for name, text in server.headers.items() if (filled := _filled(text, environ).strip())}
     inherited = {name: environ[name] for name in INHERITED_VARIABLES if name in environ}
+    if "PATH" in inherited:
+        inherited["PATH"] = _with_own_programs(inherited["PATH"])
     used = {name: environ[name] for name in server.variables() if environ.get(name)}
     return Endpoint(
         name=server.name,
@@ -67,6 +72,11 @@ def missing_variables(server: McpServer, environ: Mapping[str, str]) -> list[str
     texts = (server.command or "", server.url or "", *server.args, *server.env.values(), *server.headers.values())
     matches = (match for text in texts for match in VARIABLE.finditer(text))
     return sorted({match["name"] for match in matches if match["default"] is None and not environ.get(match["name"])})
+
+
+def _with_own_programs(path: str) -> str:
+    """`uvx` is installed with the product, in a folder that is on nobody's PATH when it is run from there."""
+    return os.pathsep.join((path, str(Path(sys.executable).parent)))
 
 
 def _filled(text: str, environ: Mapping[str, str]) -> str:
