@@ -1,0 +1,222 @@
+"""Starts the supervisor with two agents outside of it, runs the streaming harness against them, takes all of it down.
+
+In containers where an engine and compose are there, as plain processes where not. It always uses the offline model and
+the simulated company, so that it needs no key and a failure is ours. `make quick-sanity` calls it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+from dotenv import dotenv_values
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+HARNESS: Final = ROOT / "integration" / "test_streaming_harness.py"
+AGENTS: Final = ("github", "netutils")
+ENV_FILE: Final = ROOT / "integration" / "quick-sanity.env"
+COMPOSE_FILE: Final = ROOT / "docker-compose.dev.yaml"
+
+START_SECONDS: Final = 60
+STOP_SECONDS: Final = 10
+DOCTOR_SECONDS: Final = 60
+
+_READY = re.compile(r" is ready at (http://\S+)")
+
+
+class QuickSanityError(Exception):
+    """Something is missing or does not answer. The text says what."""
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """A running supervisor, and the command that runs its doctor where it runs."""
+
+    url: str
+    doctor: tuple[str, ...]
+    environ: Mapping[str, str]
+    directory: Path
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m integration.quick_sanity", description=__doc__)
+    ways = ("containers", "processes")
+    parser.add_argument(
+        "--with", dest="way", choices=ways, help="how to start it (containers where there is an engine)"
+    )
+    options, pytest_arguments = parser.parse_known_args(argv)
+    # Ends through the `finally` of everything that was started.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    way = options.way or ("containers" if engine_is_there() else "processes")
+    print(f"Starting the supervisor and {' and '.join(AGENTS)} as {way}.", flush=True)
+    try:
+        with containers() if way == "containers" else processes() as deployment:
+            check_placement(doctor_report(deployment))
+            run_harness(deployment.url, pytest_arguments)
+    except QuickSanityError as error:
+        print(f"quick-sanity: {error}", file=sys.stderr)
+        return 1
+    print("The supervisor and both agents are up, are remote to each other, and stream as they should.")
+    return 0
+
+
+def engine_is_there() -> bool:
+    """Whether a container engine answers, and compose is there to talk to it."""
+    if shutil.which("docker") is None:
+        return False
+    questions = (["docker", "info"], ["docker", "compose", "version"])
+    return all(subprocess.run(question, capture_output=True, check=False).returncode == 0 for question in questions)
+
+
+@contextmanager
+def processes() -> Iterator[Deployment]:
+    """Three processes on free ports, with a data directory of their own."""
+    with TemporaryDirectory(prefix="quick-sanity-") as name, ExitStack() as running:
+        directory = Path(name)
+        kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "TMPDIR") if name in os.environ}
+        environ = {**kept, "DATA_DIR": str(directory / "data")}
+        shutil.copy(ENV_FILE, directory / ".env")
+        for agent in AGENTS:
+            address = running.enter_context(_program(["agent", agent], directory, environ))
+            environ[f"{agent.upper()}_AGENT_URL"] = address
+        url = running.enter_context(_program(["serve"], directory, environ))
+        yield Deployment(url, (*_PROGRAM, "doctor", "--json"), environ, directory)
+
+
+_PROGRAM: Final = (sys.executable, "-m", "ai_platform_engineering.cli")
+
+
+@contextmanager
+def _program(arguments: Sequence[str], directory: Path, environ: Mapping[str, str]) -> Iterator[str]:
+    """`platform-engineer ARGUMENTS` on a free port, until the block ends; its address. What it wrote is shown if that
+    fails. It runs in `directory`, whose .env is ours."""
+    name = " ".join(arguments)
+    log = directory / f"{name}.log"
+    with log.open("wb") as output:
+        command = [*_PROGRAM, *arguments, "--port", "0"]
+        process = subprocess.Popen(command, cwd=directory, env=environ, stdout=output, stderr=subprocess.STDOUT)
+    try:
+        yield _address(name, process, log)
+        if process.poll() is not None:
+            raise QuickSanityError(f"{name} ended by itself, with {process.returncode}.")
+    except Exception:
+        print(f"--- {name} ---\n{log.read_text(errors='replace')}", file=sys.stderr)
+        raise
+    finally:
+        process.terminate()
+        try:
+            process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _address(name: str, process: subprocess.Popen[bytes], log: Path) -> str:
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline:
+        ended = process.poll() is not None
+        if ready := _READY.search(log.read_text(errors="replace")):
+            return ready[1]
+        if ended:
+            raise QuickSanityError(f"{name} did not start.")
+        time.sleep(0.05)
+    raise QuickSanityError(f"{name} was not ready within {START_SECONDS} seconds.")
+
+
+@contextmanager
+def containers() -> Iterator[Deployment]:
+    """The services of the development compose file, in a project of their own, on a free port."""
+    port = _free_port()
+    url = f"http://127.0.0.1:{port}"
+    environ = {
+        **{name: value for name, value in os.environ.items() if name not in dotenv_values(ENV_FILE)},
+        "ENV_FILE": str(ENV_FILE),
+        "A2A_HOST": "127.0.0.1",
+        "A2A_PORT": str(port),
+        "A2A_PUBLIC_URL": url,
+    }
+    compose = compose_command(f"quick-sanity-{os.getpid()}")
+    try:
+        # Waits until every health check succeeds, and fails when one does not.
+        _compose(compose, ["up", "--detach", "--build", "--wait", "--wait-timeout", "180"], environ)
+        doctor = (*compose, "exec", "--no-TTY", "caipe-supervisor", "platform-engineer", "doctor", "--json")
+        yield Deployment(url, doctor, environ, ROOT)
+    except Exception:
+        subprocess.run([*compose, "logs", "--no-color"], cwd=ROOT, env=environ, check=False)
+        raise
+    finally:
+        _compose(compose, ["down", "--volumes", "--remove-orphans", "--timeout", str(STOP_SECONDS)], environ)
+
+
+def compose_command(project: str) -> tuple[str, ...]:
+    profiles = [word for agent in AGENTS for word in ("--profile", agent)]
+    files = ("--file", str(COMPOSE_FILE), "--env-file", str(ENV_FILE))
+    return ("docker", "compose", "--project-name", project, *files, *profiles)
+
+
+def _compose(compose: Sequence[str], arguments: Sequence[str], environ: Mapping[str, str]) -> None:
+    code = subprocess.run([*compose, *arguments], cwd=ROOT, env=environ, check=False).returncode
+    if code:
+        raise QuickSanityError(f"docker compose {arguments[0]} ended with {code}.")
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def doctor_report(deployment: Deployment) -> Any:
+    """What the doctor says about the deployment, from where the supervisor runs."""
+    try:
+        result = subprocess.run(
+            deployment.doctor,
+            cwd=deployment.directory,
+            env=deployment.environ,
+            stdout=subprocess.PIPE,
+            check=False,
+            timeout=DOCTOR_SECONDS,
+        )
+        return json.loads(result.stdout)
+    except (subprocess.TimeoutExpired, ValueError) as error:
+        raise QuickSanityError(f"the doctor gave no report: {error}") from error
+
+
+def check_placement(report: Any) -> None:
+    """Raise unless each of the agents is on, outside of the supervisor, reachable, and has tools."""
+    rows = {row["name"]: row for row in report["agents"]}
+    for agent in AGENTS:
+        row = rows.get(agent)
+        if row is None:
+            raise QuickSanityError(f"the supervisor knows no agent named {agent}.")
+        if not row["enabled"] or row["where"] != "remote":
+            raise QuickSanityError(f"{agent} does not run outside of the supervisor: {row['why']}.")
+        if not row["reachable"] or not row["tools"]:
+            raise QuickSanityError(f"{agent} at {row['address']} cannot be used: {row['problem'] or 'no tools'}.")
+
+
+def run_harness(url: str, pytest_arguments: Sequence[str]) -> None:
+    """Run the harness against a supervisor; raise unless every test of it passed."""
+    command = [sys.executable, "-m", "pytest", *pytest_arguments, str(HARNESS)]
+    code = subprocess.run(command, cwd=ROOT, env={**os.environ, "SUPERVISOR_URL": url}, check=False).returncode
+    if code:
+        raise QuickSanityError(f"the streaming harness failed against {url}.")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
