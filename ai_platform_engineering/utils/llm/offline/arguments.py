@@ -42,7 +42,7 @@ class Filled:
 def fill(profile: Profile, request: Request, given: Mapping[str, Any] | None = None) -> Filled:
     """Arguments of a tool from the request; `given` are values known from elsewhere."""
     filled = Filled(dict(given or {}))
-    request = replace(request, known=request.known | _stated_terms(profile, request.text))
+    request = replace(request, stated=_stated_terms(profile, request.text))
     taken = {str(value) for value in filled.arguments.values()}
     for item in profile.properties:
         if item.name in filled.arguments:

@@ -45,7 +45,7 @@ def stem(word: str) -> str:
     return word[:-1] if len(word) > 4 and word.endswith("e") else word
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=512)
 def joined(text: str) -> str:
     """The text with words that belong together joined into one: "pull requests" becomes "pullrequests"."""
     for pattern, replacement in _PHRASES:
@@ -53,13 +53,13 @@ def joined(text: str) -> str:
     return text
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=512)
 def words(text: str) -> tuple[str, ...]:
     """The words of a text, lower case, words that belong together joined into one."""
     return tuple(word.lower().replace("’", "'") for word in _WORD.findall(joined(text)))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=512)
 def identifier_words(name: str) -> tuple[str, ...]:
     """The words inside an identifier: snake_case, kebab-case, camelCase."""
     return words(spaced(name))
@@ -69,19 +69,19 @@ def spaced(name: str) -> str:
     return " ".join(_CAMEL.split(name.replace("_", " ").replace("-", " "))).strip()
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=512)
 def stems(text: str) -> tuple[str, ...]:
     """Stems of all words, in order."""
     return tuple(stem(word) for word in words(text))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=512)
 def terms(text: str) -> tuple[str, ...]:
     """Stems of the words that carry meaning, in order, each once."""
     return tuple(dict.fromkeys(stem(word) for word in words(text) if word not in STOP_WORDS))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=512)
 def description_terms(description: str) -> frozenset[str]:
     """The terms of a description, without its examples: those name particular things.
 
@@ -113,7 +113,7 @@ def associated(term: str) -> frozenset[str]:
     return _ASSOCIATIONS.get(term, frozenset())
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=32768)
 def similarity(one: str, other: str) -> float:
     """How much two stems mean the same: 1 for equal, less for a synonym or a derivation, 0 for nothing in common."""
     if one == other:
@@ -136,7 +136,7 @@ def is_about(term: str, vocabulary: frozenset[str]) -> bool:
     return term in vocabulary or any(similarity(term, word) > 0 for word in vocabulary)
 
 
-@lru_cache(maxsize=2048)
+@lru_cache(maxsize=512)
 def places(text: str) -> frozenset[str]:
     """Stems of the words that follow a preposition: they tell where, more than what.
 

@@ -26,13 +26,20 @@ _COMMON_STEMS = frozenset(map(stem, ASKING_VERBS | CHANGE_VERBS | GENERAL_NOUNS 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One thing that is asked for. `known` are stems that name no particular thing: they describe agents and tools."""
+    """One thing that is asked for."""
 
     text: str
     known: frozenset[str] = frozenset()
+    """Stems that name no particular thing: they describe agents and tools."""
+    stated: frozenset[str] = frozenset()
+    """Stems that state a condition in this request, and so name no thing either."""
+
+    def may_name(self, token: str) -> bool:
+        """Whether a word of the request looks like the name of a particular thing."""
+        return stem(token) not in self.stated and not is_common(token, self.known)
 
 
-@lru_cache(maxsize=2048)
+@lru_cache(maxsize=512)
 def name_tokens(text: str) -> tuple[str, ...]:
     """Words, with what holds a name together: `payments-api`, `acme/gitops`, `v1.2`."""
     return tuple(token.removeprefix("#") for token in _TOKEN.findall(_CONTRACTION.sub(" ", language.joined(text))))
@@ -47,10 +54,10 @@ def is_common(token: str, known: frozenset[str]) -> bool:
     return language.is_stop_word(token) or stem(token) in _COMMON_STEMS or is_about(stem(token), known)
 
 
-@lru_cache(maxsize=2048)
+@lru_cache(maxsize=512)
 def request_names(request: Request) -> tuple[str, ...]:
     """Words that look like the name of a particular thing, the likeliest first."""
     tokens = name_tokens(QUOTED.sub(" ", request.text))
-    names = [token for token in tokens if not is_common(token, request.known)]
+    names = [token for token in tokens if request.may_name(token)]
     marked = [token for token in names if _MARKED.search(token)]
     return tuple(dict.fromkeys([*quoted_texts(request.text), *marked, *names]))

@@ -112,7 +112,7 @@ def _score(text: str, shapes: frozenset[str], agent: Agent) -> float:
     return score + max((_term_score(term, agent) for term in shapes), default=0.0)
 
 
-@lru_cache(maxsize=2048)
+@lru_cache(maxsize=512)
 def _shape_terms(text: str) -> frozenset[str]:
     """What the shapes of the text's tokens bring to mind."""
     return frozenset(

@@ -30,7 +30,7 @@ _PLAIN_VERBS = frozenset(stem(verb) for verb in READ_VERBS)
 _ASKS_FOR_MANY = word_set("list which all every any many who")
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=256)
 def choose(request: Request, box: Toolbox) -> tuple[Profile, Filled] | None:
     """The tool that fits a request best, with the arguments found for it.
 

@@ -53,7 +53,7 @@ def _opens_clause(part: str) -> bool:
     return len(sequence) > 1 and (sequence[0] in QUESTION_WORDS | ASKING_VERBS | CHANGE_VERBS)
 
 
-@lru_cache(maxsize=2048)
+@lru_cache(maxsize=512)
 def clauses(text: str) -> tuple[str, ...]:
     """The clauses of a text: parts that each ask for something of their own."""
     found: list[str] = []
@@ -68,7 +68,7 @@ def clauses(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in found if words(part))
 
 
-@lru_cache(maxsize=2048)
+@lru_cache(maxsize=512)
 def members(text: str) -> tuple[tuple[int, int], ...]:
     """Where the members of an enumeration stand in the text: "guestbook and checkout" has two."""
     return tuple((start, end) for start, end in _spans(_cuts(text), len(text)) if words(text[start:end]))

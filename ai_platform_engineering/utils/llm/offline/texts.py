@@ -15,7 +15,7 @@ from ai_platform_engineering.utils.llm.offline.language import (
     similarity,
     stem,
 )
-from ai_platform_engineering.utils.llm.offline.requests import NAME, Request, is_common, name_tokens, request_names
+from ai_platform_engineering.utils.llm.offline.requests import NAME, Request, name_tokens, request_names
 from ai_platform_engineering.utils.llm.offline.schemas import Profile, Property, compiled
 from ai_platform_engineering.utils.llm.offline.sentences import QUOTED, leading_verb, quoted_texts
 from ai_platform_engineering.utils.llm.offline.vocabulary import LIST_VERBS, word_set
@@ -106,7 +106,7 @@ def _beside(item: Property, request: Request, *, common: bool = False) -> Iterat
             continue
         neighbours = [at for at in (position + 1, position - 1) if 0 <= at < len(tokens)]
         for at in neighbours:
-            if not is_common(tokens[at], request.known) or (
+            if request.may_name(tokens[at]) or (
                 common
                 and at == position - 1 > 0
                 and tokens[at - 1].lower() == "the"
@@ -141,7 +141,7 @@ def _whose(request: Request, profile: Profile) -> Iterator[str]:
     tokens = name_tokens(text)
     found = [match["name"] for match in _PLACED.finditer(text)]
     found += [name for name, kind in pairwise(tokens) if is_plural(kind) and best_similarity(stem(kind), profile.nouns)]
-    yield from (name for name in found if not is_common(name, request.known))
+    yield from (name for name in found if request.may_name(name))
 
 
 def _describes(word: str, item: Property) -> bool:
