@@ -1,0 +1,129 @@
+"""A terminal as output: facts scroll away, and below them is a small region that is drawn again while it changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from rich.console import Console, RenderableType
+from rich.control import Control
+from rich.segment import ControlType, Segment, SegmentLines
+
+from ai_platform_engineering.events import Event
+from ai_platform_engineering.terminal.rendering import Marks, fact_blocks, live_blocks, marks_for, question
+from ai_platform_engineering.terminal.view import Notice, View
+
+_SPACE_BELOW: Final = 1
+
+Lines = list[list[Segment]]
+
+
+class Screen:
+    """Draws views of one run after the other."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._marks: Marks = marks_for(console.encoding)
+        self._printed = 0
+        self._region: Lines = []
+        self._frame = 0
+
+    def begin(self, asked: str | None) -> None:
+        """A run begins; `asked` is shown where the person did not just type it."""
+        self._printed = 0
+        if asked is not None:
+            self._write([question(asked, self._marks)], [])
+        self._console.print()
+
+    def take(self, item: Event | Notice) -> None:
+        """Nothing is shown of single events."""
+
+    def draw(self, view: View) -> None:
+        self._frame += 1
+        new = fact_blocks(view.facts, self._marks, after=self._printed)
+        self._printed = len(view.facts)
+        region = live_lines(self._console, view, self._marks, self._frame)
+        if new or region != self._region:
+            self._write(new, region)
+
+    def end(self, view: View) -> None:
+        """Leave what was drawn as it is, without the changing part."""
+        new = fact_blocks(view.facts, self._marks, after=self._printed)
+        self._printed = len(view.facts)
+        self._write(new, [])
+        self._console.print()
+
+    def _write(self, blocks: Sequence[RenderableType], region: Lines) -> None:
+        # One write for all of it: a terminal that gets it in pieces flickers.
+        with self._console:
+            if self._region:
+                self._console.control(_erase(rows(self._region, self._console.width)))
+            lines = [line for block in blocks for line in block_lines(self._console, block)]
+            self._console.print(SegmentLines([*lines, *region], new_lines=True), end="")
+        self._region = region
+
+
+def live_lines(console: Console, view: View, marks: Marks, frame: int) -> Lines:
+    """The changing part, never taller than the screen: of each of its pieces the end is what counts."""
+    height = max(3, console.height - _SPACE_BELOW)
+    texts, calls, plan = live_blocks(view, marks, frame)
+    share = max(2, height // 3)
+    plan_lines = _last(_lines(console, plan), share)
+    call_lines = _last(_lines(console, calls), share)
+    pieces = [piece for piece in (call_lines, plan_lines) if piece]
+    left = height - sum(len(piece) + 1 for piece in pieces) - 1
+    if text_lines := _last(_lines(console, texts), max(1, left)):
+        pieces.insert(0, text_lines)
+    region: Lines = []
+    for piece in pieces:
+        # An empty line before each, also the first: it parts the region from what was printed.
+        region += [[], *piece] if region or view.facts else piece
+    return region[-height:]
+
+
+def block_lines(console: Console, block: RenderableType) -> Lines:
+    """The lines of `block`, without empty ones around it.
+
+    Spaces at the ends of lines go too: they would wrap when the terminal gets narrower.
+    """
+    lines = [_stripped(line) for line in console.render_lines(block, pad=False)]
+    while len(lines) > 1 and not lines[-1]:
+        lines.pop()
+    while len(lines) > 1 and not lines[0]:
+        lines.pop(0)
+    return lines
+
+
+def rows(lines: Iterable[Sequence[Segment]], width: int) -> int:
+    """How many rows `lines` fill on a terminal that is `width` wide by now."""
+    return sum(max(1, -(-sum(segment.cell_length for segment in line) // width)) for line in lines)
+
+
+def _lines(console: Console, blocks: Iterable[RenderableType]) -> Lines:
+    return [line for block in blocks for line in block_lines(console, block)]
+
+
+def _last(lines: Lines, count: int) -> Lines:
+    return lines if len(lines) <= count else [[Segment("...")], *lines[len(lines) - count + 1 :]]
+
+
+def _stripped(line: Sequence[Segment]) -> list[Segment]:
+    kept = list(line)
+    while kept and not kept[-1].text.strip():
+        kept.pop()
+    if kept:
+        last = kept[-1]
+        kept[-1] = Segment(last.text.rstrip(), last.style, last.control)
+    return kept
+
+
+class _Erase(Control):
+    """Goes back up to the first row of the region and clears from there."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__()
+        self.segment = Segment(f"\r\x1b[{count}A\x1b[J", None, [(ControlType.CURSOR_UP, count)])
+
+
+def _erase(count: int) -> Control:
+    return _Erase(count)

@@ -1,0 +1,40 @@
+"""Text from outside, made fit for a terminal, and cut where Markdown may be cut."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+# Everything that could move the cursor, change the terminal or hide what is written; line feeds and tabs stay.
+_UNSAFE: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_BROKEN: Final = re.compile(r"[\ud800-\udfff]")
+_FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
+
+
+def clean(text: str) -> str:
+    return _BROKEN.sub("\ufffd", _UNSAFE.sub("", text))
+
+
+def one_line(text: str) -> str:
+    return " ".join(clean(text).split())
+
+
+def split_finished(text: str) -> tuple[str, str]:
+    """The Markdown blocks at the beginning of `text` that no further text can change, and the rest.
+
+    A block is over when an empty line and the beginning of another block have followed it, outside of fenced code.
+    """
+    boundary = position = 0
+    fence: str | None = None
+    after_blank = False
+    for line in text.split("\n"):
+        if fence is None and after_blank and line and not line[0].isspace():
+            boundary = position
+        if match := _FENCE.match(line):
+            if fence is None:
+                fence = match[1]
+            elif match[1].startswith(fence):
+                fence = None
+        after_blank = not line.strip()
+        position += len(line) + 1
+    return text[:boundary], text[boundary:]

@@ -1,0 +1,110 @@
+"""What a terminal shows of one run: facts, which are shown once and stay, and what is still changing.
+
+Facts are only ever added. Values only; the fold over events is in `reducer`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from ai_platform_engineering.events import Ending, PlanStep, PlanUpdated
+
+CallState = Literal["running", "ok", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something the terminal itself has to say, about the connection for example."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    agent: str
+    name: str
+    call_id: str
+    state: CallState = "running"
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Delegation:
+    agent: str
+    call_id: str
+    state: CallState = "running"
+    reason: str = ""
+    tools: tuple[Tool, ...] = ()
+
+
+Call = Tool | Delegation
+
+
+@dataclass(frozen=True, slots=True)
+class Speech:
+    """The part of a message that is still being written."""
+
+    message_id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Spoke:
+    """Whole blocks of a message."""
+
+    message_id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    call: Call
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A call ended. `inner` where it belongs to a delegation that shows it."""
+
+    call: Call
+    inner: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """The plan changed: its new steps and those with another status."""
+
+    title: str
+    new: tuple[PlanStep, ...]
+    changed: tuple[PlanStep, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanShown:
+    """The plan stops being live; `steps` are those not shown like this before."""
+
+    title: str
+    steps: tuple[PlanStep, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The run's end. `waiting` are the calls that wait for input."""
+
+    ending: Ending
+    waiting: tuple[Call, ...] = ()
+
+
+Fact = Spoke | Started | Finished | Planned | PlanShown | Notice | Ended
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    facts: tuple[Fact, ...] = ()
+    speeches: tuple[Speech, ...] = ()
+    calls: tuple[Call, ...] = ()
+    plan: PlanUpdated | None = None
+    plan_is_live: bool = False
+    shown_steps: tuple[PlanStep, ...] = ()
+    spoken: frozenset[str] = field(default_factory=frozenset)
+    ending: Ending | None = None

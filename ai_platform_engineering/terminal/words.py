@@ -1,0 +1,91 @@
+"""What the terminal calls things; the same words in colour and in plain lines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from ai_platform_engineering.events import Canceled, Failed, FinalResult, Form, FormField, InputRequired, PlanStep
+from ai_platform_engineering.terminal.text import clean, one_line
+from ai_platform_engineering.terminal.view import Call, Delegation, Tool
+from ai_platform_engineering.utils.a2a_common.labels import display
+
+HOW_TO_ANSWER = 'Answer with a message in this conversation: one "name: value" line for each field, or "cancel".'
+
+_LIMITS = {"recursion_limit": "the number of steps a request may take (LANGGRAPH_RECURSION_LIMIT)"}
+
+
+def calling(delegation: Delegation) -> str:
+    return f"Calling Agent {display(delegation.agent)}..."
+
+
+def outcome(delegation: Delegation) -> str:
+    name = f"Agent {display(delegation.agent)}"
+    return name if delegation.state == "ok" else f"{name}: {failed(delegation.reason)}"
+
+
+def failed(reason: str) -> str:
+    return f"failed: {reason}" if reason and reason != "canceled" else reason or "failed"
+
+
+def tool_of_agent(tool: Tool) -> str:
+    return f"{display(tool.agent)}: {tool.name}"
+
+
+def name_of(call: Call) -> str:
+    return f"Agent {display(call.agent)}" if isinstance(call, Delegation) else tool_of_agent(call)
+
+
+def plan_heading(title: str) -> str:
+    return f"Plan: {title}" if title else "Plan"
+
+
+def step(item: PlanStep) -> str:
+    return f"{display(item.agent)}: {item.title}" if item.agent else item.title
+
+
+def limit_lines(result: FinalResult) -> list[str]:
+    if result.limit is None:
+        return []
+    limit = _LIMITS.get(result.limit, one_line(result.limit))
+    return [f"A limit was reached, {limit}, so the answer is made of what was found until then."]
+
+
+def failure(failed_run: Failed) -> str:
+    return f"Failed: {one_line(failed_run.message) or 'no reason was given.'}"
+
+
+def partial_lines(failed_run: Failed) -> list[str]:
+    partial = clean(failed_run.partial or "").strip("\n")
+    return ["What was found until then:", partial] if partial.strip() else []
+
+
+def canceled(ending: Canceled) -> str:
+    return "Canceled." if ending.by == "user" else f"Canceled by {one_line(ending.by)}."
+
+
+def question_lines(question: InputRequired) -> list[str]:
+    return [line for form in question.forms for line in _form_lines(form)] + [HOW_TO_ANSWER]
+
+
+def _form_lines(form: Form) -> Iterator[str]:
+    asker = f" ({display(one_line(form.agent))})" if form.agent else ""
+    yield f"Input needed{asker}: {one_line(form.title) or 'a few details'}"
+    for text in dict.fromkeys((form.response, form.description)):
+        if line := one_line(text):
+            yield f"  {line}"
+    for request in form.action_requests:
+        yield f"  To approve: {one_line(json.dumps(request, ensure_ascii=False, default=str))}"
+    for field in form.fields:
+        yield f"  - {_field(field)}"
+
+
+def _field(field: FormField) -> str:
+    notes = [field.field_type, "required" if field.required else "optional"]
+    if field.field_values:
+        notes.append(f"one of {', '.join(field.field_values)}")
+    value = field.value if field.value is not None else field.default_value
+    if value is not None:
+        notes.append(f"now {value}")
+    description = f": {field.field_description}" if field.field_description else ""
+    return one_line(f"{field.field_name} ({', '.join(notes)}){description}")

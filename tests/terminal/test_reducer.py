@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+from itertools import pairwise
+
+from hypothesis import given
+
+from ai_platform_engineering.events import (
+    SUPERVISOR,
+    AgentFinished,
+    AgentStarted,
+    Canceled,
+    Event,
+    FinalResult,
+    TextDelta,
+    ToolFinished,
+    ToolStarted,
+)
+from ai_platform_engineering.terminal.reducer import CUT_OFF
+from ai_platform_engineering.terminal.view import Delegation, Ended, Finished, Notice, PlanShown, Spoke, Tool
+from tests import strategies
+from tests.terminal.runs import BEGINNING, RUN, plan, said, view_of, views_of
+
+
+def test_text_becomes_a_fact_block_by_block() -> None:
+    events = [TextDelta(SUPERVISOR, "m", text) for text in ("One", ".\n", "\n", "Two")]
+    view = view_of(events)
+    assert view.facts == (Spoke("m", "One."),)
+    assert [speech.text for speech in view.speeches] == ["Two"]
+
+
+def test_an_agent_and_its_tools_become_one_fact_when_it_ends() -> None:
+    (call,) = [fact.call for fact in view_of(RUN).facts if isinstance(fact, Finished) and not fact.inner]
+    assert call == Delegation(
+        "jira",
+        "a1",
+        "ok",
+        "",
+        (
+            Tool("jira", "search_issues", "t1", "ok"),
+            Tool("jira", "get_issue", "t2", "failed", "no such issue"),
+        ),
+    )
+
+
+def test_the_plan_is_live_until_the_answer_begins_and_is_shown_once() -> None:
+    live = [view.plan_is_live for view in views_of(RUN)]
+    first_plan, answer = RUN.index(plan("pending", "pending")), RUN.index(plan("completed", "pending")) + 1
+    assert live == [first_plan <= place < answer for place in range(len(RUN))]
+    (shown,) = [fact for fact in view_of(RUN).facts if isinstance(fact, PlanShown)]
+    assert [step.status for step in shown.steps] == ["completed", "pending"]
+
+
+def test_a_plan_that_was_not_carried_out_is_shown_as_it_was_left() -> None:
+    (shown,) = [fact for fact in view_of([*BEGINNING, Canceled()]).facts if isinstance(fact, PlanShown)]
+    assert [step.status for step in shown.steps] == ["in_progress", "pending"]
+
+
+def test_a_plan_that_goes_on_after_a_text_shows_only_what_changed() -> None:
+    more: list[Event] = [
+        *RUN[: RUN.index(plan("completed", "pending")) + 1],
+        *said("m2", "Now I compare."),
+        AgentStarted("github", "a2", None, "s2"),
+        plan("completed", "in_progress"),
+        AgentFinished("github", "a2", True, None, None, "s2"),
+        plan("completed", "completed"),
+    ]
+    shown = [fact.steps for fact in view_of(more).facts if isinstance(fact, PlanShown)]
+    assert [[step.id for step in steps] for steps in shown] == [["s1", "s2"], ["s2"]]
+
+
+def test_what_an_agent_writes_for_the_supervisor_is_not_shown() -> None:
+    assert view_of([TextDelta("jira", "m", "Found it.\n\nMore.", parent_call_id="a1")]).facts == ()
+
+
+def test_text_that_was_cut_off_is_replaced_and_the_reader_is_told() -> None:
+    view = view_of(
+        [TextDelta(SUPERVISOR, "m1", "The answer is fo"), TextDelta(SUPERVISOR, "m2", "The", supersedes="m1")]
+    )
+    assert view.facts == (Notice(CUT_OFF),)
+    assert [speech.text for speech in view.speeches] == ["The"]
+
+
+def test_an_answer_that_was_not_streamed_is_said_at_the_end() -> None:
+    assert view_of([FinalResult("Done.", "m")]).facts == (Spoke("m", "Done."), Ended(FinalResult("Done.", "m")))
+
+
+def test_a_tool_that_outlives_its_agent_goes_on() -> None:
+    view = view_of([AgentStarted("jira", "a"), ToolStarted("jira", "get", "t", "a"), AgentFinished("jira", "a", True)])
+    assert view.calls == (Tool("jira", "get", "t"),)
+
+
+def test_names_and_reasons_cannot_act_on_the_terminal() -> None:
+    view = view_of(
+        [
+            ToolStarted("ji\x1bra", "g\x1b[2Jet", "t"),
+            ToolFinished("ji\x1bra", "g\x1b[2Jet", "t", False, "a\x07\nb"),
+            Notice("x\x1by"),
+        ]
+    )
+    assert "\x1b" not in repr(view).replace("\\x1b", "\x1b")
+    assert "\\x07" not in repr(view)
+
+
+@given(strategies.runs())
+def test_facts_are_only_ever_added(run: list[Event]) -> None:
+    for before, after in pairwise(views_of(run)):
+        assert after.facts[: len(before.facts)] == before.facts
+
+
+@given(strategies.runs())
+def test_every_call_is_told_once_and_nothing_is_left_open(run: list[Event]) -> None:
+    view = view_of(run)
+    started = sorted(event.call_id for event in run if isinstance(event, AgentStarted | ToolStarted))
+    ended = [fact.call for fact in view.facts if isinstance(fact, Finished)]
+    end = view.facts[-1]
+    assert isinstance(end, Ended)
+    waiting = [one for call in end.waiting for one in (call, *(call.tools if isinstance(call, Delegation) else ()))]
+    assert sorted(call.call_id for call in [*ended, *(one for one in waiting if one.state == "running")]) == started
+    assert (view.calls, view.speeches, view.ending) == ((), (), run[-1])

@@ -1,0 +1,241 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+
+from ai_platform_engineering.events import (
+    SUPERVISOR,
+    AgentFinished,
+    AgentStarted,
+    Canceled,
+    Event,
+    Failed,
+    FinalResult,
+    Form,
+    FormField,
+    InputRequired,
+    PlanStep,
+    PlanUpdated,
+    TextDelta,
+    ToolFinished,
+    ToolStarted,
+)
+from ai_platform_engineering.terminal.rendering import ASCII, UNICODE, marks_for
+from ai_platform_engineering.terminal.screen import rows
+from ai_platform_engineering.terminal.text import clean
+from ai_platform_engineering.terminal.view import View
+from ai_platform_engineering.utils.a2a_common.labels import display
+from tests import strategies
+from tests.terminal.runs import ANSWER, BEGINNING, RUN, answers, live, printed, progress, said, view_of, views_of
+
+MARKER = "Quintessence"
+
+
+def test_a_whole_run_as_it_stays_on_the_screen() -> None:
+    assert printed(view_of(RUN)) == [
+        "I'll ask Jira.",
+        "",
+        "✓ Agent Jira",
+        "    ✓ search_issues",
+        "    ✗ get_issue failed: no such issue",
+        "",
+        "Plan: Compare issues",
+        "  ✓ Jira: Show Jira issues",
+        "  ○ Compare the results",
+        "",
+        "Jira has two issues.",
+        "",
+        " • SHOP-1",
+        " • SHOP-2",
+    ]
+
+
+def test_a_run_at_work() -> None:
+    assert live(view_of(BEGINNING)) == [
+        "",
+        "⠋ Calling Agent Jira...",
+        "    ⠋ search_issues",
+        "",
+        "Plan: Compare issues",
+        "  ⠋ Jira: Show Jira issues",
+        "  ○ Compare the results",
+    ]
+
+
+def test_before_the_first_event_one_sees_that_it_works() -> None:
+    assert live(View()) == ["⠋ Working..."]
+
+
+def test_a_narrow_terminal_wraps_below_the_text_and_cuts_what_moves() -> None:
+    reason = "the issue does not exist or you may not see it"
+    events = [
+        AgentStarted("jira", "a"),
+        ToolStarted("jira", "get_issue_with_all_its_comments_and_links", "t", "a"),
+    ]
+    assert live(view_of(events), width=40) == [
+        "",
+        "⠋ Calling Agent Jira...",
+        "    ⠋ get_issue_with_all_its_comments_a…",
+    ]
+    ended: list[Event] = [
+        ToolFinished("jira", "get_issue_with_all_its_comments_and_links", "t", False, reason, "a"),
+        AgentFinished("jira", "a", False, reason),
+    ]
+    lines = printed(view_of([*events, *ended]), width=40)
+    assert max(map(len, lines)) <= 40
+    assert lines[:2] == ["✗ Agent Jira: failed: the issue does not", "  exist or you may not see it"]
+
+
+def test_tools_that_ended_alike_are_counted_and_only_the_last_are_shown_while_an_agent_works() -> None:
+    def calls(tool: str, count: int) -> list[Event]:
+        numbers = [f"{tool}{number}" for number in range(count)]
+        starts: list[Event] = [ToolStarted("jira", tool, number, "a") for number in numbers]
+        return [*starts, *(ToolFinished("jira", tool, number, True, None, "a") for number in numbers)]
+
+    events = [AgentStarted("jira", "a"), *calls("get_issue", 12), *(e for n in range(6) for e in calls(f"tool_{n}", 1))]
+    assert live(view_of(events)) == [
+        "",
+        "⠋ Calling Agent Jira...",
+        "    ... 2 before",
+        *(f"    ✓ tool_{number}" for number in range(1, 6)),
+    ]
+    shown = printed(view_of([*events, AgentFinished("jira", "a", True)]))
+    assert shown[:3] == ["✓ Agent Jira", "    ✓ get_issue x12", "    ✓ tool_0"]
+
+
+@pytest.mark.parametrize("height", [4, 10, 20])
+@pytest.mark.parametrize("width", [20, 40, 120])
+def test_what_moves_is_never_taller_than_the_screen(width: int, height: int) -> None:
+    steps = tuple(PlanStep(str(number), f"Step {number} " * 9, "pending", number, "jira") for number in range(30))
+    events: list[Event] = [PlanUpdated(steps, "Long"), *(AgentStarted("jira", f"a{number}") for number in range(30))]
+    events.append(TextDelta(SUPERVISOR, "m", "\n".join(f"- item {number} of the list" for number in range(60))))
+    lines = live(view_of(events), width, height)
+    assert 0 < len(lines) < height
+    assert all(len(line) <= width for line in lines)
+
+
+def test_of_a_long_text_the_end_is_seen_while_it_is_written() -> None:
+    text = "\n".join(f"- item {number}" for number in range(60))
+    lines = live(view_of([TextDelta(SUPERVISOR, "m", text)]), height=10)
+    assert lines[0] == "..."
+    assert lines[-1] == " • item 59"
+
+
+def test_a_table_that_does_not_fit_becomes_a_list_of_its_values() -> None:
+    table = (
+        "| Key | Summary | Type | Status | Assignee |\n| --- | --- | --- | --- | --- |\n"
+        "| S-1 | The shop is slow | Bug | Open | Lena |\n| S-2 | No tax | Bug | Done | Ravi |\n"
+    )
+    view = view_of([*said("m", table), FinalResult(table, "m")])
+    assert printed(view, 100)[0].split() == ["Key", "Summary", "Type", "Status", "Assignee"]
+    narrow = printed(view, 40)
+    assert narrow[:2] == [" Key: S-1", " Summary: The shop is slow"]
+    assert narrow[5:7] == ["", " Key: S-2"]
+
+
+def test_rows_follow_the_width_of_the_terminal() -> None:
+    from rich.segment import Segment
+
+    lines = [[Segment("x" * 80)], [], [Segment("x" * 41)]]
+    assert [rows(lines, width) for width in (80, 100, 40)] == [3, 3, 5]
+
+
+def test_failures_cancellations_and_limits_are_said_in_words() -> None:
+    failed = view_of([Failed("model", "The model cannot be reached.", "Two issues.")])
+    assert printed(failed) == [
+        "What was found until then:",
+        "Two issues.",
+        "",
+        "✗ Failed: The model cannot be reached.",
+    ]
+    assert progress(failed) == ["What was found until then:", "Two issues.", "Failed: The model cannot be reached."]
+    assert printed(view_of([Canceled()])) == ["✗ Canceled."]
+    limited = view_of([*said("m", "So far."), FinalResult("So far.", "m", "recursion_limit")])
+    assert "A limit was reached" in printed(limited)[-2]
+    assert "A limit was reached" in progress(limited)[0]
+
+
+def test_a_form_shows_its_question_its_fields_and_how_to_answer() -> None:
+    fields = (
+        FormField("name", field_description="Name of the repository"),
+        FormField("visibility", "select", field_values=("public", "private"), default_value="private", required=False),
+    )
+    form = Form("f", "Create GitHub Repo", fields, response="I need a few details.", agent="github")
+    events: list[Event] = [AgentStarted("github", "a"), InputRequired((form,))]
+    shown = [
+        "Input needed (Github): Create GitHub Repo",
+        "  I need a few details.",
+        "  - name (text, required): Name of the repository",
+        "  - visibility (select, optional, one of public, private, now private)",
+    ]
+    lines = printed(view_of(events), 120)
+    assert lines[:5] == ["? Agent Github", *shown]
+    assert "name: value" in lines[-1]
+    assert progress(view_of(events))[1:6] == ["Agent Github: waiting", *shown]
+
+
+def test_plain_lines_of_a_whole_run() -> None:
+    assert progress(view_of(RUN)) == [
+        "I'll ask Jira.",
+        "Plan: Compare issues",
+        "  [ ] Jira: Show Jira issues",
+        "  [ ] Compare the results",
+        "Calling Agent Jira...",
+        "  Jira: search_issues: ok",
+        "  Jira: get_issue: failed: no such issue",
+        "Agent Jira: ok",
+        "  [x] Jira: Show Jira issues",
+        "  [x] Compare the results",
+    ]
+    assert answers(view_of(RUN)) == [ANSWER.strip("\n")]
+
+
+def test_plain_lines_tell_what_happened_while_it_happens() -> None:
+    so_far = progress(view_of(BEGINNING))
+    assert so_far == progress(view_of(RUN))[: len(so_far)]
+    assert so_far[-1] == "Calling Agent Jira..."
+
+
+@given(strategies.runs())
+def test_plain_lines_are_only_ever_added(run: list[Event]) -> None:
+    before: list[str] = []
+    for view in views_of(run):
+        after = progress(view)
+        assert after[: len(before)] == before
+        before = after
+
+
+@given(strategies.runs())
+def test_the_answer_is_told_once_and_every_agent_is_named(run: list[Event]) -> None:
+    run = marked(run)
+    view = view_of(run)
+    worked = {event.agent for event in run if isinstance(event, AgentStarted | ToolStarted)}
+    transcripts = {
+        "plain": "\n".join([*progress(view), *answers(view)]),
+        "wide": "\n".join(printed(view, 160)),
+        "narrow": "\n".join(printed(view, 40)),
+    }
+    for name, transcript in transcripts.items():
+        assert transcript.count(MARKER) == isinstance(run[-1], FinalResult), name
+        assert all(display(agent) in transcript for agent in worked), name
+        assert clean(transcript) == transcript, name
+    if isinstance(run[-1], FinalResult):
+        assert answers(view) == [run[-1].text]
+
+
+def marked(run: list[Event]) -> list[Event]:
+    """The run with a word for an answer that occurs nowhere else, in pieces."""
+    ending = run[-1]
+    if not isinstance(ending, FinalResult):
+        return run
+    answer = ending.answer_message_id
+    rest = [event for event in run if not (isinstance(event, TextDelta) and event.message_id == answer)]
+    place = next(number for number, event in enumerate(rest) if getattr(event, "message_id", None) == answer)
+    pieces: list[Event] = [TextDelta(SUPERVISOR, answer, piece) for piece in (MARKER[:5], MARKER[5:])]
+    return [*rest[:place], *pieces, *rest[place:-1], FinalResult(MARKER, answer, ending.limit)]
+
+
+def test_marks_are_those_the_terminal_can_write() -> None:
+    assert marks_for("utf-8") is UNICODE
+    assert marks_for("ascii") is ASCII
+    assert all(mark.isascii() for mark in (ASCII.ok, ASCII.failed, ASCII.pending, ASCII.running, ASCII.prompt))
