@@ -136,6 +136,13 @@ async def test_a_streamed_text_is_one_part_of_the_task(log: MemoryEventLog, writ
     assert (await log.task("t")).artifacts[0].parts == [Part(text="0 1 2 0 1 ")]
 
 
+async def test_a_text_that_begins_anew_replaces_what_there_was(log: MemoryEventLog, writer: Writer) -> None:
+    await writer.write(*deltas(3))
+    writer.state.opened.clear()
+    await writer.write(TextDelta("supervisor", "m1", "again"))
+    assert (await log.task("t")).artifacts[0].parts == [Part(text="again")]
+
+
 async def test_changing_a_task_that_was_read_changes_nothing_here(log: MemoryEventLog, writer: Writer) -> None:
     task = await log.task("t")
     task.artifacts.add()
