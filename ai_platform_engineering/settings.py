@@ -23,7 +23,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, Secret
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-Group = Literal["Server", "Placement", "Model", "Graph", "MCP", "Sandbox", "Limits", "Network tools"]
+Group = Literal["Server", "Placement", "Model", "Graph", "MCP", "Sandbox", "Storage", "Limits", "Network tools"]
 Provider = Literal[
     "offline",
     "openai",
@@ -283,17 +283,32 @@ class Settings(BaseSettings):
         "Sandbox", "Simulated backends. `auto`: on while no agent has its real backend configured.", "auto"
     )
     data_dir: Annotated[Path, AfterValidator(_not_a_file), Allowed("the path of a directory")] = _setting(
-        "Sandbox",
+        "Storage",
         "Where the product keeps its files.",
         Path("~/.local/share/platform-engineer"),
         shown_default="`~/.local/share/platform-engineer`, or below `XDG_DATA_HOME`",
+    )
+    event_log: Annotated[Literal["sqlite", "memory"], BeforeValidator(_lower)] = _setting(
+        "Storage",
+        "Where tasks and their events are kept: a file in `DATA_DIR`, or memory until the server stops.",
+        "sqlite",
+    )
+    event_log_max_tasks: int = _setting(
+        "Storage", "Ended tasks that are kept; the oldest go first, with their conversations.", 10_000, ge=1
+    )
+    event_log_max_age_days: float = _setting(
+        "Storage", "Days for which ended tasks are kept in the file; 0 keeps them for ever.", 30.0, ge=0, le=36_500
+    )
+    conversations: Annotated[Literal["sqlite", "memory"], BeforeValidator(_lower)] = _setting(
+        "Storage",
+        "Where the supervisor remembers conversations: a file in `DATA_DIR`, or memory until it stops.",
+        "sqlite",
     )
 
     max_request_bytes: int = _setting("Limits", "Size of the largest request that is read.", 1_000_000, ge=1024)
     interrupted_task_timeout: float = _setting(
         "Limits", "Seconds after which a form that nobody answers is released from memory.", 600.0, gt=0
     )
-    event_log_max_tasks: int = _setting("Limits", "Tasks whose events are kept in memory.", 1000, ge=1)
     push_allow_private: Flag = _setting(
         "Limits", "Lets push notifications go to private and loopback addresses.", False
     )

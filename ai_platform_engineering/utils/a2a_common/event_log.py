@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, Self
 
 from a2a.types.a2a_pb2 import Message, Task, TaskState
 
@@ -62,6 +63,9 @@ class TaskPage:
 
 
 class EventLog(Protocol):
+    def opened(self) -> AbstractAsyncContextManager[Self]:
+        """The log is used while this is entered."""
+
     async def create(self, task: Task) -> None:
         """Begin a task: submitted, with its first message in its history."""
 
@@ -101,6 +105,10 @@ class MemoryEventLog:
         self._max_tasks = max_tasks
         self._records: dict[str, TaskRecord] = {}
         self._ended: OrderedDict[str, None] = OrderedDict()
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[Self]:
+        yield self
 
     async def create(self, task: Task) -> None:
         if task.id in self._records:

@@ -61,6 +61,32 @@ class TaskRecord:
         self._messages: list[tuple[int, Message]] = []
         self._pauses: list[int] = []
 
+    @classmethod
+    def stored(
+        cls,
+        submitted: Task,
+        events: Sequence[PackedEvent],
+        messages: Iterable[tuple[int, Message]],
+        folded: Task | None = None,
+    ) -> TaskRecord:
+        """A task as it was kept; `folded` is what became of one that has ended."""
+        record = cls(submitted)
+        if folded is not None:
+            record.fold = TaskFold(folded)
+            record._messages = list(messages)
+            record._packed = list(events)
+            pauses = (seq for seq, event in enumerate(events, 1) if event.is_status and parks_task(event.unpacked()))
+            record._pauses = list(pauses)
+            return record
+        said = deque(messages)
+        for seq, event in enumerate(events, 1):
+            while said and said[0][0] < seq:
+                record.add_message(said.popleft()[1])
+            record.append([event.unpacked()])
+        for _, message in said:
+            record.add_message(message)
+        return record
+
     @property
     def ended(self) -> bool:
         return self.fold.state in TERMINAL_STATES

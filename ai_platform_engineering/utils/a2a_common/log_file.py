@@ -1,0 +1,171 @@
+"""The file of the durable event log: where it is, what is in it, who may write to it.
+
+SQLite in WAL mode: readers never wait for the writer. With `synchronous=NORMAL` a commit is in the operating system's
+hands when it returns, so a killed process loses nothing; only a power cut can take the last moments, and it leaves
+the file sound. `FULL` would wait for the disk at every commit, a hundred times the cost.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+from ai_platform_engineering.events import SUPERVISOR
+from ai_platform_engineering.settings import Settings, SettingsError
+
+FORMAT: Final = 1
+_WAL_PAGES: Final = 4000
+
+_TABLES: Final = """
+CREATE TABLE task (
+    number INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    context_id TEXT NOT NULL,
+    state INTEGER NOT NULL,
+    created_ns INTEGER NOT NULL,
+    changed_ns INTEGER NOT NULL,
+    ended_ns INTEGER,
+    submitted BLOB NOT NULL,
+    folded BLOB
+);
+CREATE INDEX task_by_change ON task (changed_ns, id);
+CREATE INDEX task_by_context ON task (context_id, changed_ns, id);
+CREATE INDEX task_by_state ON task (state, changed_ns, id);
+CREATE INDEX task_by_end ON task (ended_ns) WHERE ended_ns IS NOT NULL;
+CREATE TABLE event (
+    task INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    at_ns INTEGER NOT NULL,
+    is_status INTEGER NOT NULL,
+    body BLOB NOT NULL,
+    PRIMARY KEY (task, seq)
+) WITHOUT ROWID;
+CREATE TABLE message (
+    task INTEGER NOT NULL,
+    place INTEGER NOT NULL,
+    after INTEGER NOT NULL,
+    body BLOB NOT NULL,
+    PRIMARY KEY (task, place)
+) WITHOUT ROWID;
+"""
+
+
+class LogFileError(SettingsError):
+    """The file cannot be used; the sentence names it and the way out."""
+
+
+class LogInUseError(LogFileError):
+    def __init__(self, path: Path) -> None:
+        super().__init__(
+            f"{path} is being written by another process. Stop that one, or give this one a directory of its own "
+            "with DATA_DIR (or EVENT_LOG=memory)."
+        )
+
+
+class LogFile:
+    """The file, open for writing, by this process alone."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock: sqlite3.Connection | None = None
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._lock = _locked(path)
+            # Questions and answers are nobody else's business; SQLite gives its other files the same mode.
+            os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+            self.connection = _prepared(path)
+        except BaseException as error:
+            if self._lock is not None:
+                self._lock.close()
+            if isinstance(error, sqlite3.Error | OSError):
+                raise unusable(path, error) from error
+            raise
+
+    def close(self) -> None:
+        self.connection.close()
+        if self._lock is not None:
+            self._lock.close()
+
+
+def tasks_file(settings: Settings, agent: str = SUPERVISOR) -> Path:
+    return settings.data_dir / ("tasks.db" if agent == SUPERVISOR else f"tasks-{agent}.db")
+
+
+def check_log_file(settings: Settings, agent: str = SUPERVISOR) -> None:
+    """Raise now what opening would raise later, when it is harder to say."""
+    if settings.event_log == "sqlite":
+        LogFile(tasks_file(settings, agent)).close()
+
+
+def open_for_reading(path: Path, *, check_same_thread: bool = True) -> sqlite3.Connection:
+    """A connection that writes nothing, also while another process writes."""
+    if not path.exists():
+        raise LogFileError(f"{path} does not exist: no task was kept there yet. Is DATA_DIR the server's?")
+    try:
+        connection = sqlite3.connect(
+            f"{path.absolute().as_uri()}?mode=ro",
+            uri=True,
+            isolation_level=None,
+            check_same_thread=check_same_thread,
+        )
+        connection.execute("PRAGMA query_only = ON")
+        _check_format(path, connection)
+    except sqlite3.Error as error:
+        raise unusable(path, error) from error
+    return connection
+
+
+def unusable(path: Path, error: Exception) -> LogFileError:
+    match error:
+        case sqlite3.OperationalError() | OSError():
+            advice = "Check that the directory can be written and has room, or choose another one with DATA_DIR"
+        case _:
+            advice = "Move the file away to begin a new one, or choose another directory with DATA_DIR"
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return LogFileError(f"{path} cannot be used as the event log: {reason}. {advice} (or EVENT_LOG=memory).")
+
+
+def _locked(path: Path) -> sqlite3.Connection:
+    """A lock that ends with the process, however it ends. Readers do not ask for it."""
+    lock = sqlite3.connect(path.with_name(f"{path.name}.lock"), timeout=0, isolation_level=None)
+    try:
+        lock.execute("BEGIN EXCLUSIVE")
+    except sqlite3.OperationalError as error:
+        lock.close()
+        if error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
+            raise LogInUseError(path) from None
+        raise
+    return lock
+
+
+def _prepared(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {_WAL_PAGES}")
+        if connection.execute("PRAGMA user_version").fetchone()[0] == 0:
+            connection.executescript(f"BEGIN IMMEDIATE; {_TABLES} PRAGMA user_version = {FORMAT}; COMMIT")
+        _check_format(path, connection)
+        # A file that cannot be written is found out here and not by the first question.
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute(f"PRAGMA user_version = {FORMAT}")
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _check_format(path: Path, connection: sqlite3.Connection) -> None:
+    found = connection.execute("PRAGMA user_version").fetchone()[0]
+    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    if found != FORMAT or not {"task", "event", "message"} <= tables:
+        with closing(connection):
+            raise LogFileError(
+                f"{path} is not an event log of this version (format {found}, not {FORMAT}). Move it away, or choose "
+                "another directory with DATA_DIR."
+            )

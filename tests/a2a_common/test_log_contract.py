@@ -1,0 +1,314 @@
+"""What every event log does, in memory or in a file: one suite over both."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import tempfile
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from a2a.types.a2a_pb2 import Message, Part, Role, Task, TaskState, TaskStatus
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ai_platform_engineering.events import Canceled, Event, FinalResult, Form, InputRequired, TextDelta
+from ai_platform_engineering.utils.a2a_common.event_log import (
+    Entry,
+    EventLog,
+    MemoryEventLog,
+    TaskEndedError,
+    TaskQuery,
+    UnknownTaskError,
+)
+from ai_platform_engineering.utils.a2a_common.sqlite_log import SqliteEventLog
+from ai_platform_engineering.utils.a2a_common.wire import StreamState, begin, encode, seq_of
+from tests.strategies import runs
+
+QUESTION = InputRequired((Form("form-1", "Which?"),))
+ANSWER = FinalResult("done", "m1")
+
+
+def message(message_id: str = "q1") -> Message:
+    return Message(message_id=message_id, role=Role.ROLE_USER, parts=[Part(text="hello")])
+
+
+def submitted(task_id: str = "t", context_id: str = "c") -> Task:
+    status = TaskStatus(state=TaskState.TASK_STATE_SUBMITTED)
+    status.timestamp.GetCurrentTime()
+    return Task(id=task_id, context_id=context_id, status=status, history=[message()])
+
+
+def deltas(count: int) -> list[Event]:
+    return [TextDelta("supervisor", "m1", f"{number} ") for number in range(count)]
+
+
+class Writer:
+    """Writes events to a task the way an executor does."""
+
+    def __init__(self, log: EventLog, task_id: str = "t", context_id: str = "c") -> None:
+        self.log = log
+        self.state = StreamState(task_id, context_id, "trace")
+
+    async def begin(self) -> Writer:
+        await self.log.create(submitted(self.state.task_id, self.state.context_id))
+        await self.log.append(self.state.task_id, begin(self.state))
+        return self
+
+    async def write(self, *events: Event) -> list[Entry]:
+        updates = [update for event in events for update in encode(self.state, event)]
+        return await self.log.append(self.state.task_id, updates)
+
+
+KINDS: dict[str, Callable[[Path], EventLog]] = {"memory": lambda path: MemoryEventLog(), "sqlite": SqliteEventLog}
+
+
+@pytest.fixture(params=KINDS)
+async def log(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[EventLog]:
+    async with KINDS[request.param](tmp_path / "tasks.db").opened() as opened:
+        yield opened
+
+
+@pytest.fixture
+async def writer(log: EventLog) -> Writer:
+    return await Writer(log).begin()
+
+
+async def numbers(entries: AsyncIterator[Entry]) -> list[int]:
+    async with asyncio.timeout(20):
+        return [entry.seq async for entry in entries]
+
+
+async def test_numbers_are_given_out_in_order_and_stand_where_readers_look(log: EventLog, writer: Writer) -> None:
+    first = await writer.write(*deltas(2))
+    last = await writer.write(ANSWER)
+    assert [entry.seq for entry in [*first, *last]] == [2, 3, 4, 5]
+    assert [entry.seq for entry in await log.read("t", after=2)] == [3, 4, 5]
+    for entry in await log.read("t"):
+        assert seq_of(entry.event) == entry.seq
+
+
+async def test_followers_that_start_anywhere_miss_nothing_and_get_nothing_twice(log: EventLog, writer: Writer) -> None:
+    followers = []
+    for batch in range(20):
+        for after in {0, batch, batch * 3 + 1}:
+            followers.append((after, asyncio.create_task(numbers(log.follow("t", after)))))
+        await writer.write(*deltas(3))
+    await writer.write(ANSWER)
+    last = 1 + 20 * 3 + 2
+    for after, follower in followers:
+        assert await follower == list(range(after + 1, last + 1))
+
+
+@pytest.mark.parametrize("ending", [ANSWER, Canceled()])
+async def test_following_ends_with_the_task_and_also_when_it_has_ended(
+    log: EventLog, writer: Writer, ending: Event
+) -> None:
+    live = asyncio.create_task(numbers(log.follow("t")))
+    await asyncio.sleep(0)
+    last = (await writer.write(*deltas(2), ending))[-1].seq
+    assert await live == list(range(1, last + 1))
+    for after in range(last + 1):
+        assert await numbers(log.follow("t", after)) == list(range(after + 1, last + 1))
+
+
+async def test_a_pause_ends_the_stream_and_an_answered_one_does_not(log: EventLog, writer: Writer) -> None:
+    live = asyncio.create_task(numbers(log.follow("t")))
+    await asyncio.sleep(0)
+    await writer.write(QUESTION)
+    assert await live == [1, 2, 3]
+    assert await numbers(log.follow("t", after=3)) == []
+
+    await log.add_message("t", message("q2"))
+    from_the_start = asyncio.create_task(numbers(log.follow("t")))
+    the_answer = asyncio.create_task(numbers(log.follow("t", after=3)))
+    await asyncio.sleep(0)
+    await writer.write(ANSWER)
+    assert await from_the_start == [1, 2, 3, 4, 5]
+    assert await the_answer == [4, 5]
+    assert [said.message_id for said in (await log.task("t")).history if said.role == Role.ROLE_USER] == ["q1", "q2"]
+    assert [said.message_id for said in (await log.task("t", at=3)).history if said.role == Role.ROLE_USER] == ["q1"]
+
+
+async def test_a_stream_ends_at_its_own_pause_even_if_it_is_answered_before_it_gets_there(
+    log: EventLog, writer: Writer
+) -> None:
+    slow = log.follow("t")
+    assert (await anext(slow)).seq == 1
+    await writer.write(QUESTION)
+    await log.add_message("t", message("q2"))
+    await writer.write(ANSWER)
+    assert await numbers(slow) == [2, 3]
+
+
+async def test_nothing_follows_the_end(log: EventLog, writer: Writer) -> None:
+    with pytest.raises(TaskEndedError):
+        await writer.write(ANSWER, *deltas(1))
+    assert len(await log.read("t")) == 1
+    await writer.write(ANSWER)
+    with pytest.raises(TaskEndedError):
+        await writer.write(*deltas(1))
+    with pytest.raises(TaskEndedError):
+        await log.add_message("t", message())
+    assert len(await log.read("t")) == 3
+
+
+async def test_of_two_ends_at_once_one_counts(log: EventLog, writer: Writer) -> None:
+    ends = await asyncio.gather(writer.write(ANSWER), writer.write(Canceled()), return_exceptions=True)
+    assert [isinstance(end, TaskEndedError) for end in ends] == [False, True]
+    assert await numbers(log.follow("t")) == [1, 2, 3]
+
+
+async def test_tasks_it_does_not_have(log: EventLog) -> None:
+    assert await log.task("nope") is None
+    assert await log.state("nope") is None
+    assert await log.snapshot("nope", at=3) is None
+    for attempt in (log.read("nope"), log.append("nope", []), log.add_message("nope", message())):
+        with pytest.raises(UnknownTaskError):
+            await attempt
+    with pytest.raises(UnknownTaskError):
+        await anext(log.follow("nope"))
+
+
+async def test_a_task_begins_once(log: EventLog, writer: Writer) -> None:
+    with pytest.raises(ValueError, match="already has task 't'"):
+        await log.create(submitted())
+    created = await asyncio.gather(log.create(submitted("u")), log.create(submitted("u")), return_exceptions=True)
+    assert [type(result) for result in created] == [type(None), ValueError]
+    await log.append("u", begin(StreamState("u", "c", "trace")))
+    assert len(await log.read("u")) == 1
+
+
+async def test_changing_a_task_that_was_read_changes_nothing_here(log: EventLog, writer: Writer) -> None:
+    for _ in range(2):
+        task = await log.task("t")
+        before = Task()
+        before.CopyFrom(task)
+        task.artifacts.add()
+        task.status.state = TaskState.TASK_STATE_REJECTED
+        assert await log.task("t") == before
+        if not (await log.task("t")).artifacts:
+            await writer.write(ANSWER)
+
+
+async def test_a_caller_that_stops_waiting_takes_nothing_back(log: EventLog, writer: Writer) -> None:
+    attempt = asyncio.create_task(writer.write(*deltas(3)))
+    await asyncio.sleep(0)
+    attempt.cancel()
+    await asyncio.gather(attempt, return_exceptions=True)
+    await writer.write(ANSWER)
+    assert await numbers(log.follow("t")) == [1, 2, 3, 4, 5, 6]
+
+
+async def test_listing_pages_through_every_task_newest_first(log: EventLog) -> None:
+    for number in range(7):
+        writer = Writer(log, f"t{number}", f"c{number % 2}")
+        writer.state.clock = lambda at=number: 1_000.0 + at
+        await writer.begin()
+        if number == 3:
+            await writer.write(ANSWER)
+    seen, after = [], None
+    while True:
+        page = await log.tasks(TaskQuery(after=after, limit=3))
+        assert page.total == 7
+        seen += [task.id for task in page.tasks]
+        after = page.next
+        if after is None:
+            break
+    assert seen == [f"t{number}" for number in reversed(range(7))]
+    assert [task.id for task in (await log.tasks(TaskQuery(context_id="c1"))).tasks] == ["t5", "t3", "t1"]
+    ended = await log.tasks(TaskQuery(state=TaskState.TASK_STATE_COMPLETED))
+    assert [task.id for task in ended.tasks] == ["t3"]
+    assert ended.tasks[0] == await log.task("t3")
+    recent = await log.tasks(TaskQuery(changed_since_ns=1_005_000_000_000))
+    assert [task.id for task in recent.tasks] == ["t6", "t5"]
+    assert (await log.tasks(TaskQuery(context_id="nobody"))).next is None
+
+
+@given(run=runs(), data=st.data())
+@settings(max_examples=25, deadline=None)
+def test_both_logs_tell_the_same_story(run: list[Event], data: st.DataObject) -> None:
+    """Written in pieces of any size; read whole, folded at every place, before and after the file was closed."""
+    state = StreamState("t", "c", "trace", clock=lambda: 1.0)
+    updates = [*begin(state), *(update for event in run for update in encode(state, event))]
+    cuts = sorted(data.draw(st.sets(st.integers(1, len(updates)), max_size=4)) | {len(updates)})
+    task = submitted()
+
+    async def write(log: EventLog) -> None:
+        await log.create(task)
+        for start, end in zip([0, *cuts], cuts, strict=False):
+            await log.append("t", updates[start:end])
+
+    async def story(log: EventLog) -> list[Any]:
+        snapshots = [await log.snapshot("t", at=at) for at in [*range(0, len(updates) + 1, 3), None]]
+        listed = (await log.tasks(TaskQuery())).tasks
+        return [await log.state("t"), await log.read("t"), *snapshots, listed, await numbers(log.follow("t"))]
+
+    async def compare() -> None:
+        memory = MemoryEventLog()
+        await write(memory)
+        expected = await story(memory)
+        with tempfile.TemporaryDirectory() as folder:
+            async with SqliteEventLog(Path(folder, "tasks.db")).opened() as log:
+                await write(log)
+                assert await story(log) == expected
+            async with SqliteEventLog(Path(folder, "tasks.db")).opened() as log:
+                assert (await log.tasks(TaskQuery())).tasks == expected[-2]
+                assert await story(log) == expected
+
+    asyncio.run(compare())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(seed=st.integers(0, 2**32))
+@settings(max_examples=15, deadline=None)
+def test_any_interleaving_of_writers_and_followers(kind: str, seed: int) -> None:
+    """Each follower sees what comes after the place it starts from, once and in order, whatever happens meanwhile."""
+    chance = random.Random(seed)  # noqa: S311
+
+    async def pauses() -> None:
+        for _ in range(chance.randrange(3)):
+            await asyncio.sleep(chance.choice([0, 0, 0.001]))
+
+    async def work(log: EventLog, task_id: str, ready: asyncio.Event) -> int:
+        writer = await Writer(log, task_id).begin()
+        ready.set()
+        for _ in range(chance.randrange(1, 6)):
+            await asyncio.gather(*(writer.write(*deltas(chance.randrange(1, 4))) for _ in range(chance.randrange(3))))
+            await pauses()
+        if chance.random() < 0.3:
+            await writer.write(QUESTION)
+            await log.add_message(task_id, message("q2"))
+            await pauses()
+            await writer.write(*deltas(2))
+        return (await writer.write(ANSWER))[-1].seq
+
+    async def follow(log: EventLog, task_id: str, ready: asyncio.Event) -> tuple[int, list[int]]:
+        await ready.wait()
+        await pauses()
+        after = chance.choice([0, 1, len(await log.read(task_id))])
+        seen = await numbers(log.follow(task_id, after))
+        while await log.state(task_id) != TaskState.TASK_STATE_COMPLETED:  # the stream ended at a pause
+            await asyncio.sleep(0.001)
+            seen += await numbers(log.follow(task_id, seen[-1] if seen else after))
+        rest = await numbers(log.follow(task_id, seen[-1] if seen else after))
+        return after, seen + rest
+
+    async def all_at_once() -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            async with KINDS[kind](Path(folder, "tasks.db")).opened() as log:
+                ready = {f"t{number}": asyncio.Event() for number in range(3)}
+                writers = [asyncio.create_task(work(log, name, event)) for name, event in ready.items()]
+                readers = [
+                    (place, asyncio.create_task(follow(log, name, event)))
+                    for place, (name, event) in enumerate(ready.items())
+                    for _ in range(4)
+                ]
+                lasts = await asyncio.gather(*writers)
+                for place, reader in readers:
+                    after, seen = await reader
+                    assert seen == list(range(after + 1, lasts[place] + 1))
+
+    asyncio.run(all_at_once())
