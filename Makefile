@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.set-up
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check format bench docs lock clean
+.PHONY: help setup run test check format quick-sanity bench docs lock clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,6 +28,9 @@ check: setup ## Lint, check the formatting, check the types.
 format: setup ## Format the code and fix what can be fixed.
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+quick-sanity: setup ## Start the supervisor with two remote agents, and check what they stream.
+	$(BIN)/python -m integration.quick_sanity $(PYTEST_ARGS)
 
 bench: setup ## Measure what a request costs.
 	$(BIN)/python -m benchmarks

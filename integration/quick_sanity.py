@@ -90,51 +90,68 @@ def processes() -> Iterator[Deployment]:
         kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "TMPDIR") if name in os.environ}
         environ = {**kept, "DATA_DIR": str(directory / "data")}
         shutil.copy(ENV_FILE, directory / ".env")
-        for agent in AGENTS:
-            address = running.enter_context(_program(["agent", agent], directory, environ))
-            environ[f"{agent.upper()}_AGENT_URL"] = address
-        url = running.enter_context(_program(["serve"], directory, environ))
-        yield Deployment(url, (*_PROGRAM, "doctor", "--json"), environ, directory)
+        agents = {name: running.enter_context(program(["agent", name], directory, environ)) for name in AGENTS}
+        environ |= {f"{name.upper()}_AGENT_URL": agent.address() for name, agent in agents.items()}
+        supervisor = running.enter_context(program(["serve"], directory, environ))
+        yield Deployment(supervisor.address(), (*_PROGRAM, "doctor", "--json"), environ, directory)
 
 
 _PROGRAM: Final = (sys.executable, "-m", "ai_platform_engineering.cli")
 
 
+@dataclass(frozen=True)
+class Program:
+    """A running `platform-engineer`, and the file it writes to."""
+
+    name: str
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    def output(self) -> str:
+        return self.log.read_text(errors="replace")
+
+    def address(self) -> str:
+        """Where it listens, as soon as it says that it is ready."""
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline:
+            ended = self.process.poll() is not None
+            if ready := _READY.search(self.output()):
+                return ready[1]
+            if ended:
+                raise QuickSanityError(f"{self.name} did not start.")
+            time.sleep(0.05)
+        raise QuickSanityError(f"{self.name} was not ready within {START_SECONDS} seconds.")
+
+    def stop(self) -> None:
+        self.process.terminate()
+        try:
+            self.process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
 @contextmanager
-def _program(arguments: Sequence[str], directory: Path, environ: Mapping[str, str]) -> Iterator[str]:
-    """`platform-engineer ARGUMENTS` on a free port, until the block ends; its address. What it wrote is shown if that
-    fails. It runs in `directory`, whose .env is ours."""
+def program(arguments: Sequence[str], directory: Path, environ: Mapping[str, str]) -> Iterator[Program]:
+    """`platform-engineer ARGUMENTS` on a free port, until the block ends; when that fails, what it wrote is shown.
+
+    It runs in `directory`, so that no .env of a person changes what is tested.
+    """
     name = " ".join(arguments)
     log = directory / f"{name}.log"
     with log.open("wb") as output:
         command = [*_PROGRAM, *arguments, "--port", "0"]
         process = subprocess.Popen(command, cwd=directory, env=environ, stdout=output, stderr=subprocess.STDOUT)
+    running = Program(name, process, log)
     try:
-        yield _address(name, process, log)
+        yield running
         if process.poll() is not None:
             raise QuickSanityError(f"{name} ended by itself, with {process.returncode}.")
     except Exception:
-        print(f"--- {name} ---\n{log.read_text(errors='replace')}", file=sys.stderr)
+        print(f"--- {name} ---\n{running.output()}", file=sys.stderr)
         raise
     finally:
-        process.terminate()
-        try:
-            process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-
-
-def _address(name: str, process: subprocess.Popen[bytes], log: Path) -> str:
-    deadline = time.monotonic() + START_SECONDS
-    while time.monotonic() < deadline:
-        ended = process.poll() is not None
-        if ready := _READY.search(log.read_text(errors="replace")):
-            return ready[1]
-        if ended:
-            raise QuickSanityError(f"{name} did not start.")
-        time.sleep(0.05)
-    raise QuickSanityError(f"{name} was not ready within {START_SECONDS} seconds.")
+        running.stop()
 
 
 @contextmanager

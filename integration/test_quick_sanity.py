@@ -1,0 +1,76 @@
+"""The runner of `make quick-sanity` fails when something is missing, and leaves nothing running."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from integration.quick_sanity import AGENTS, ROOT, QuickSanityError, check_placement, program
+
+ROW = {"enabled": True, "where": "remote", "why": "named", "address": "http://a", "reachable": True, "tools": ["t"]}
+GOOD: list[dict[str, Any]] = [{"name": name, "problem": None, **ROW} for name in AGENTS]
+
+
+def test_two_agents_outside_are_what_is_asked_for() -> None:
+    check_placement({"agents": GOOD})
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        (GOOD[:1], "knows no agent named netutils"),
+        ([GOOD[0], GOOD[1] | {"where": "in-process", "why": "needs no settings"}], "needs no settings"),
+        ([GOOD[0] | {"enabled": False, "why": "ENABLE_GITHUB=false"}, GOOD[1]], "ENABLE_GITHUB=false"),
+        ([GOOD[0] | {"reachable": False, "problem": "connection refused"}, GOOD[1]], "connection refused"),
+        ([GOOD[0], GOOD[1] | {"tools": []}], "no tools"),
+    ],
+    ids=["missing", "inside", "off", "unreachable", "without tools"],
+)
+def test_anything_else_is_a_failure_that_says_why(rows: list[dict[str, Any]], said: str) -> None:
+    with pytest.raises(QuickSanityError, match=said):
+        check_placement({"agents": rows})
+
+
+def test_a_program_that_does_not_start_is_a_failure_that_shows_what_it_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with (
+        pytest.raises(QuickSanityError, match="agent nobody did not start"),
+        program(["agent", "nobody"], tmp_path, {"DATA_DIR": str(tmp_path)}) as running,
+    ):
+        running.address()
+    assert "There is no agent named 'nobody'" in capsys.readouterr().err
+    assert running.process.returncode == 2
+
+
+def test_a_stopped_run_leaves_no_process_behind(tmp_path: Path) -> None:
+    """Every process of the runner carries this directory in its environment, which says whose child it is."""
+    command = [sys.executable, "-m", "integration.quick_sanity", "--with", "processes"]
+    with subprocess.Popen(command, cwd=ROOT, env={**os.environ, "TMPDIR": str(tmp_path)}) as runner:
+        deadline = time.monotonic() + 60
+        while len(started := processes_of(tmp_path)) < 3 and time.monotonic() < deadline:
+            time.sleep(0.1)
+        runner.send_signal(signal.SIGTERM)
+        assert runner.wait(60) == 143
+    assert len(started) >= 3, "the runner and two agents"
+    assert processes_of(tmp_path) == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def processes_of(directory: Path) -> list[str]:
+    mark = f"TMPDIR={directory}\0".encode()
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if mark in (process / "environ").read_bytes():
+                found.append(process.name)
+        except OSError:  # it ended, or is not ours
+            continue
+    return found
