@@ -101,6 +101,9 @@ async def test_agents_are_kept_apart(settings: Callable[..., Settings], scripted
     assert [tool.metadata for tool in servers.tools("three")] == [
         {"agent": "three", "server": "late", "read_only": False, "destructive": False}
     ]
+    await servers.start({"four": [], "five": [memory("some", tools=("nothing",))]}, deadline=10)
+    assert servers.problem("four") == "Its manifest names no MCP servers."
+    assert servers.problem("five") == "Its servers offer none of the tools that its manifest allows."
     with pytest.raises(ValueError, match="the servers of one have been started already"):
         await servers.start({"one": []}, deadline=1)
     await servers.aclose()

@@ -58,7 +58,7 @@ async def test_a_server_sees_only_the_environment_it_was_given(mcp_servers: Star
     servers = await mcp_servers(entry, SOURCE="a value", OPENAI_API_KEY="sk-not-for-you")
     environment = json.loads(await tool(servers, "get-env").ainvoke({}))
     assert environment["GIVEN"] == "a value"
-    assert environment["PATH"] == os.environ["PATH"]
+    assert environment["PATH"].startswith(os.environ["PATH"])
     assert not {"SOURCE", "OPENAI_API_KEY", "PYTEST_CURRENT_TEST"} & environment.keys()
 
 
@@ -75,7 +75,7 @@ async def test_killed_in_mid_call(mcp_servers: Start, everything: McpServer, eve
         "The everything server stopped while trigger-long-running-operation was running. "
         "Whether it took effect is unknown; check before trying again."
     )
-    assert await asyncio.wait_for(echo.ainvoke({"message": "again"}), 10) == "Echo: again"
+    assert await asyncio.wait_for(echo.ainvoke({"message": "again"}), 15) == "Echo: again"
     assert servers.problem("demo") is None
     assert not alive(pid)
 
@@ -92,15 +92,15 @@ async def test_killed_between_calls_nobody_notices(mcp_servers: Start, scripted:
 
 
 async def test_many_callers_and_two_kills(mcp_servers: Start, scripted: Scripted) -> None:
-    """Every call ends with an answer or one clear error, and calls after the last kill all work."""
-    servers = await mcp_servers(scripted("tools=pid,sleep"), MCP_RESTART_BACKOFF="0.1")
+    """Every call ends with an answer or one clear error, and the calls after the last kill all work."""
+    servers = await mcp_servers(scripted("tools=pid"), MCP_RESTART_BACKOFF="0.1")
     pid = tool(servers, "pid")
-    until = time.monotonic() + 3
+    over = asyncio.Event()
     answers: list[str] = []
     errors: list[str] = []
 
     async def caller() -> None:
-        while time.monotonic() < until:
+        while not over.is_set():
             try:
                 answers.append(await pid.ainvoke({}))
             except McpUnavailable as error:
@@ -108,14 +108,17 @@ async def test_many_callers_and_two_kills(mcp_servers: Start, scripted: Scripted
             await asyncio.sleep(0.01)
 
     async def killer() -> None:
-        for _ in range(2):
-            await asyncio.sleep(0.8)
-            os.kill(int(await pid.ainvoke({})), signal.SIGKILL)
+        for servers_seen in (1, 2, 3):
+            await eventually(lambda expected=servers_seen: len(set(answers)) == expected, 20)
+            await asyncio.sleep(0.2)
+            if servers_seen < 3:
+                os.kill(int(answers[-1]), signal.SIGKILL)
+        over.set()
 
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(50):
         await asyncio.gather(killer(), *(caller() for _ in range(50)))
-        await asyncio.gather(*(pid.ainvoke({}) for _ in range(50)))
-    assert len(set(answers)) == 3
+        last = await asyncio.gather(*(pid.ainvoke({}) for _ in range(50)))
+    assert set(last) == {answers[-1]}
     assert all("The scripted server stopped while pid was running." in error for error in errors)
     assert len(errors) <= 100
 
@@ -267,6 +270,12 @@ async def test_what_a_server_writes_is_logged_without_secrets(
     assert names(servers) == ["echo"], "a line that is not a message does no harm"
     await eventually(lambda: "scripted: login with ***" in caplog.text)
     assert "hunter2" not in caplog.text
+
+
+async def test_arguments_arrive_as_they_were_given(mcp_servers: Start, scripted: Scripted) -> None:
+    servers = await mcp_servers(scripted())
+    arguments = {"self": 1, "config": {"deep": [None, "é"]}, "none": None, "name": "x", "meta": {}}
+    assert json.loads(await tool(servers, "echo").ainvoke(arguments)) == arguments
 
 
 async def test_large_results(mcp_servers: Start, scripted: Scripted) -> None:

@@ -71,7 +71,7 @@ class Lifeline:
         self.ended: str | None = None
         """Why the connection is of no more use, as the end of a sentence about the server."""
         self.at_server: set[RequestId] = set()
-        """The requests that the server may have seen and that have no answer yet."""
+        """The calls that the server may have seen and that have no answer yet."""
         self._tools_changed = False
         self._news = asyncio.Event()
         self._limits: set[asyncio.Timeout] = set()
@@ -89,6 +89,11 @@ class Lifeline:
                 limit.reschedule(last_moment)
                 self._cut_short.add(limit)
         self._news.set()
+
+    def sent(self, request: JSONRPCRequest) -> None:
+        """From now on the server may have seen the request."""
+        if request.method == "tools/call":
+            self.at_server.add(request.id)
 
     def tools_changed(self) -> None:
         self._tools_changed = True

@@ -25,6 +25,10 @@ class NotSent(ServerTrouble):
     """The server has not seen the request, or has refused to look at it; sending it again is safe."""
 
 
+class Refused(ServerTrouble):
+    """The server would not run the request, and would not if it were sent again."""
+
+
 class Lost(ServerTrouble):
     """The request was sent and no result came back; what it did is unknown."""
 

@@ -117,7 +117,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
                 deliver(self._inbox, failure(request, NotSent(self._lifeline.ended or "has stopped")))
                 self._ending()
             else:
-                self._lifeline.at_server.add(request.id)
+                self._lifeline.sent(request)
 
     def close_input(self) -> None:
         if (stdin := self.process.get_pipe_transport(STDIN)) is not None:

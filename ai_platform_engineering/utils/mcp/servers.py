@@ -23,6 +23,9 @@ CallMeta = Callable[[], Mapping[str, Any]]
 """What goes with a call as MCP `_meta`; asked for in the caller's context, once per call."""
 
 
+_NO_SERVERS = "Its manifest names no MCP servers."
+
+
 class McpServers:
     """The servers of all agents of this process. One object, one event loop.
 
@@ -70,7 +73,12 @@ class McpServers:
 
     def problem(self, agent: str) -> str | None:
         """Why tools of the agent are missing or out of use, for people; None when all its servers are up."""
-        problems = [problem for owner in self._owners.get(agent, ()) if (problem := owner.problem)]
+        owners = self._owners.get(agent)
+        if owners is None:
+            return None
+        problems = [problem for owner in owners if (problem := owner.problem)]
+        if not problems and not self._tools[agent]:
+            problems = ["Its servers offer none of the tools that its manifest allows." if owners else _NO_SERVERS]
         return " ".join(problems) or None
 
     def on_change(self, callback: Callable[[str], None]) -> None:

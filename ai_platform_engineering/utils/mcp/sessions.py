@@ -22,14 +22,21 @@ from mcp.types import Tool
 from ai_platform_engineering.agents.manifest import McpServer
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.mcp.connection import Call, Connection, Lifeline, TimeIsUp
-from ai_platform_engineering.utils.mcp.errors import Lost, McpUnavailable, NotSent, NotStartable, ServerTrouble
+from ai_platform_engineering.utils.mcp.errors import (
+    Lost,
+    McpUnavailable,
+    NotSent,
+    NotStartable,
+    Refused,
+    ServerTrouble,
+)
 from ai_platform_engineering.utils.mcp.expansion import Endpoint, endpoint
 from ai_platform_engineering.utils.mcp.results import Answer
 from ai_platform_engineering.utils.mcp.transports import connect
 
 logger = logging.getLogger(__name__)
 
-RESTART_WAIT: Final = 5.0
+RESTART_WAIT: Final = 10.0
 """Seconds a call waits for a server that is being started again."""
 START_PATIENCE: Final = 60.0
 """Seconds an attempt to start may take when the manifest does not say. More than anybody waits for at start, because
@@ -82,6 +89,8 @@ class SessionOwner:
             answer = await self._answer(call)
         except NotSent as trouble:
             raise McpUnavailable(f"{self._name} {trouble.reason}. {call.tool} was not run{self._outlook}.") from None
+        except Refused as trouble:
+            raise McpUnavailable(f"{self._name} {trouble.reason}. {call.tool} was not run.") from None
         except Lost as trouble:
             raise McpUnavailable(
                 f"{self._name} {trouble.reason} while {call.tool} was running. "
@@ -140,7 +149,7 @@ class SessionOwner:
                     self._opened(connection, tools, failures)
                     await self._keep(connection)
             except Exception as error:
-                reason = self._reason(error, place)
+                reason = self._reason(error, place) if up_since is None else self._lifeline.ended or "stopped"
                 startable = not isinstance(_cause(error), NotStartable)
             else:
                 reason, startable = self._lifeline.ended or "stopped", True

@@ -23,7 +23,7 @@ from pydantic import ValidationError
 
 from ai_platform_engineering.utils.connections import reason_of
 from ai_platform_engineering.utils.mcp.connection import Inbox, Lifeline, Outbox, Streams, deliver, failure
-from ai_platform_engineering.utils.mcp.errors import Lost, NotSent, NotStartable, ServerTrouble
+from ai_platform_engineering.utils.mcp.errors import Lost, NotSent, NotStartable, Refused, ServerTrouble
 from ai_platform_engineering.utils.mcp.expansion import Endpoint
 
 logger = logging.getLogger(__name__)
@@ -94,7 +94,7 @@ class HttpChannel:
                 await self._client.delete(self._url, headers=self._headers())
 
     async def _request(self, request: JSONRPCRequest) -> None:
-        self._lifeline.at_server.add(request.id)
+        self._lifeline.sent(request)
         try:
             with anyio.CancelScope() as self._requests[request.id]:
                 await self._post_request(request)
@@ -170,7 +170,9 @@ class HttpChannel:
             except _NOT_SENT as error:
                 self._unreachable(error)
                 return
-            except (httpx.HTTPError, httpx.StreamError, SSEError):
+            except SSEError:
+                return
+            except (httpx.HTTPError, httpx.StreamError):
                 logger.debug("The event stream of %s was cut", _place(self._url))
             await anyio.sleep(reading.delay)
 
@@ -235,13 +237,16 @@ class HttpChannel:
             await response.aread()
             if "session" in response.text.lower():
                 self._session_is_unknown()
+        answer = f"HTTP {status} {httpx.codes.get_reason_phrase(status)}".rstrip()
         match status:
             case 401 | 403:
-                raise Lost(f"refused the credentials (HTTP {status}); check the headers in the manifest")
+                raise Refused(f"refused the credentials ({answer}); check the headers in the manifest")
             case _ if response.is_redirect:
-                raise Lost(f"answered with a redirect (HTTP {status}); put the final address into the manifest")
+                raise Refused(f"answered with a redirect ({answer}); put the final address into the manifest")
+            case _ if response.is_client_error:
+                raise Refused(f"answered {answer}")
             case _:
-                raise Lost(f"answered HTTP {status}")
+                raise Lost(f"answered {answer}")
 
     def _session_is_unknown(self) -> NoReturn:
         raise NotSent(self._forsake("no longer knows this session"))
