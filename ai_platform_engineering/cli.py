@@ -6,10 +6,12 @@ Everything else is imported where it is used, so that `--help` is there at once.
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
     from socket import socket
@@ -87,6 +89,26 @@ def build_parser() -> argparse.ArgumentParser:
     doctor.add_argument("--json", action="store_true", help="print one JSON object")
     doctor.set_defaults(run=_doctor, quiet=True)
 
+    chat = commands.add_parser(
+        "chat",
+        help="talk to the supervisor in the terminal",
+        description="Talks to the supervisor. With a question it exits with 0 if that was answered, with 1 if not, "
+        "with 2 if something is set wrong, with 130 if it was interrupted. Where standard output is not a terminal, "
+        "it gets the answer and nothing else; progress goes to standard error.",
+    )
+    chat.add_argument("question", nargs="?", help="ask this and exit; without it, questions are read until Ctrl-D")
+    chat.add_argument("--url", type=_url, help="address of a running supervisor; without it one runs in this process")
+    chat.add_argument("--context", metavar="ID", help="go on with this conversation")
+    chat.add_argument("--json", action="store_true", help="print one JSON object per event")
+    chat.set_defaults(run=_chat, quiet=True)
+
+    replay = commands.add_parser("replay", help="play a recorded run in the terminal")
+    replay.add_argument("file", metavar="FILE", help="what chat --json printed; - for standard input")
+    pace = replay.add_mutually_exclusive_group()
+    pace.add_argument("--speed", type=_speed, default=1.0, help="how many times faster than it was recorded (1)")
+    pace.add_argument("--instant", action="store_true", help="show it at once")
+    replay.set_defaults(run=_replay, quiet=True)
+
     sandbox = commands.add_parser("sandbox", help="the simulated company").add_subparsers(
         metavar="ACTION", required=True
     )
@@ -109,6 +131,23 @@ def _port(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) <= 5 and int(text) <= 65535):
         raise argparse.ArgumentTypeError(f"{text!r} is not a port; use a number from 0 to 65535")
     return int(text)
+
+
+def _url(text: str) -> str:
+    parts = urlsplit(text)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise argparse.ArgumentTypeError(f"{text!r} is not an http:// or https:// address")
+    return text
+
+
+def _speed(text: str) -> float:
+    try:
+        speed = float(text)
+    except ValueError:
+        speed = 0.0
+    if not 0 < speed < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a speed; use a number above 0")
+    return speed
 
 
 def _add_listen_options(parser: argparse.ArgumentParser) -> None:
@@ -191,6 +230,28 @@ def _doctor(options: argparse.Namespace, settings: Settings) -> int:
         return 0 if report.ok else EXIT_UNUSABLE
 
     return asyncio.run(examine())
+
+
+def _chat(options: argparse.Namespace, settings: Settings) -> int:
+    if options.question is not None and not options.question.strip():
+        return _refuse("The question is empty; leave it out to be asked for one.")
+    if options.url is None:
+        from ai_platform_engineering.multi_agents.agent_registry import AgentRegistry
+
+        # What is wrong with an agent's variables is said before the large libraries are loaded.
+        AgentRegistry.load(settings)
+    from ai_platform_engineering.terminal.chat import ChatOptions, chat
+
+    return chat(ChatOptions(options.question, options.url, options.context, options.json), settings)
+
+
+def _replay(options: argparse.Namespace, _settings: Settings) -> int:
+    from ai_platform_engineering.terminal.replay import RecordingError, replay
+
+    try:
+        return replay(options.file, None if options.instant else options.speed)
+    except RecordingError as error:
+        return _refuse(error)
 
 
 def _sandbox_reset(_options: argparse.Namespace, settings: Settings) -> int:

@@ -10,7 +10,9 @@ from rich.control import Control
 from rich.segment import ControlType, Segment, SegmentLines
 
 from ai_platform_engineering.events import Event
+from ai_platform_engineering.events_json import Asked
 from ai_platform_engineering.terminal.rendering import Marks, fact_blocks, live_blocks, marks_for, question
+from ai_platform_engineering.terminal.text import one_line
 from ai_platform_engineering.terminal.view import Notice, View
 
 _SPACE_BELOW: Final = 1
@@ -28,11 +30,10 @@ class Screen:
         self._region: Lines = []
         self._frame = 0
 
-    def begin(self, asked: str | None) -> None:
-        """A run begins; `asked` is shown where the person did not just type it."""
+    def begin(self, asked: Asked, *, typed: bool) -> None:
         self._printed = 0
-        if asked is not None:
-            self._write([question(asked, self._marks)], [])
+        if not typed:
+            self._write([question(one_line(asked.question), self._marks)], [])
         self._console.print()
 
     def take(self, item: Event | Notice) -> None:

@@ -1,0 +1,189 @@
+"""`platform-engineer chat`: one question, or a conversation, with a supervisor here or elsewhere."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Final
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ai_platform_engineering.events import FinalResult
+from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.terminal.background import Background
+from ai_platform_engineering.terminal.client import Supervisor, SupervisorError, connected
+from ai_platform_engineering.terminal.conversation import Conversation
+from ai_platform_engineering.terminal.output import JsonOutput, Output, PlainOutput
+from ai_platform_engineering.terminal.prompt import history_in, read_question, silent_keys
+from ai_platform_engineering.terminal.rendering import marks_for
+from ai_platform_engineering.terminal.screen import Screen
+from ai_platform_engineering.terminal.text import one_line
+from ai_platform_engineering.terminal.view import View
+
+ANSWERED: Final = 0
+NOT_ANSWERED: Final = 1
+MISCONFIGURED: Final = 2
+INTERRUPTED: Final = 130
+
+COMMANDS: Final = {
+    "/help": "this list",
+    "/agents": "what the supervisor can do",
+    "/new": "begin a new conversation; nothing of this one is remembered",
+    "/quit": "end (also Ctrl-D; Ctrl-C stops a request that is running)",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ChatOptions:
+    question: str | None = None
+    url: str | None = None
+    context_id: str | None = None
+    as_json: bool = False
+
+
+def chat(options: ChatOptions, settings: Settings) -> int:
+    """The exit code: 0 with an answer, 1 without, 2 when something is set wrong, 130 when it was interrupted."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(AttributeError):
+            stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # real streams can, stand-ins need not
+    try:
+        with ExitStack() as stack:
+            stack.enter_context(_orderly_end())
+            console = terminal_console()
+            if console is not None and options.url is None:
+                stack.enter_context(_log_beside(settings.data_dir))
+            background = stack.enter_context(Background())
+            supervisor = _supervisor(options, settings, background, console)
+            conversation = Conversation(supervisor, background, options.context_id)
+            output = output_for(console, as_json=options.as_json)
+            if options.question is not None:
+                return _ask_once(options.question, conversation, output)
+            return _converse(supervisor, conversation, output, settings, console)
+    except SupervisorError as error:
+        print(f"platform-engineer: {error}", file=sys.stderr)  # noqa: T201
+        return MISCONFIGURED if error.misconfigured else NOT_ANSWERED
+    except BrokenPipeError:
+        # The reader has gone; what is still in the buffer must not be written when the process ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return NOT_ANSWERED
+
+
+def terminal_console() -> Console | None:
+    """The terminal, if standard output is one that can be drawn on."""
+    console = Console(highlight=False)
+    return console if console.is_terminal and not console.is_dumb_terminal else None
+
+
+def output_for(console: Console | None, *, as_json: bool = False) -> Output:
+    if as_json:
+        return JsonOutput(sys.stdout, sys.stderr)
+    return PlainOutput(sys.stdout, sys.stderr) if console is None else Screen(console)
+
+
+def _supervisor(
+    options: ChatOptions, settings: Settings, background: Background, console: Console | None
+) -> Supervisor:
+    if options.url is not None:
+        key = settings.a2a_auth_shared_key
+        return background.hold(connected(options.url, key.get_secret_value() if key else None))
+    from ai_platform_engineering.terminal.local import running_here  # noqa: PLC0415
+
+    if console is None or options.as_json:
+        return background.hold(running_here(settings))
+    with console.status("Starting the supervisor...", spinner_style="cyan"):
+        return background.hold(running_here(settings))
+
+
+def _ask_once(question: str, conversation: Conversation, output: Output) -> int:
+    with silent_keys():
+        view = conversation.ask(question, output)
+    return INTERRUPTED if conversation.interrupted else _exit_code(view)
+
+
+def _exit_code(view: View) -> int:
+    return ANSWERED if isinstance(view.ending, FinalResult) else NOT_ANSWERED
+
+
+def _converse(
+    supervisor: Supervisor,
+    conversation: Conversation,
+    output: Output,
+    settings: Settings,
+    console: Console | None,
+) -> int:
+    """Questions as they are typed. Read from a pipe, the exit code tells whether all were answered."""
+    shown = Console(highlight=False, stderr=console is None)
+    typed = sys.stdin.isatty()
+    sign = f"{marks_for(shown.encoding).prompt} " if typed else ""
+    if typed:
+        shown.print(Text(f"{supervisor.card.name}: ask it something. /help lists the commands.\n", style="dim"))
+    worst = ANSWERED
+    with history_in(settings.data_dir / "chat_history") if typed else ExitStack():
+        while (line := read_question(sign)) is not None:
+            match line.lower():
+                case "":
+                    continue
+                case "/quit" | "/exit":
+                    break
+                case "/new":
+                    conversation = conversation.anew()
+                    shown.print(Text("A new conversation.\n", style="dim"))
+                case "/agents":
+                    _list(shown, {skill.id: skill.description for skill in supervisor.card.skills})
+                case command if command.startswith("/"):
+                    _list(shown, COMMANDS)
+                case _:
+                    with silent_keys():
+                        view = conversation.ask(line, output, typed=typed)
+                    worst = max(worst, _exit_code(view))
+    return ANSWERED if typed else worst
+
+
+def _list(console: Console, rows: dict[str, str]) -> None:
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for name, meaning in rows.items():
+        table.add_row(Text(one_line(name), style="bold"), Text(one_line(meaning)))
+    console.print(table)
+    console.print()
+
+
+@contextmanager
+def _orderly_end() -> Iterator[None]:
+    """Asked to end, it leaves the terminal as it was and its agents stopped."""
+
+    def end(number: int, _frame: FrameType | None) -> None:
+        sys.exit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def _log_beside(data_dir: Path) -> Iterator[None]:
+    """The log of a supervisor in this process goes to a file, not into the middle of what is drawn."""
+    handlers = [one for one in logging.getLogger().handlers if isinstance(one, logging.StreamHandler)]
+    try:
+        data_dir.mkdir(parents=True, exist_ok=True)
+        log = (data_dir / "chat.log").open("a", encoding="utf-8")
+    except OSError:
+        yield
+        return
+    with log:
+        before = [(handler, handler.setStream(log)) for handler in handlers]
+        try:
+            yield
+        finally:
+            for handler, stream in before:
+                handler.setStream(stream)

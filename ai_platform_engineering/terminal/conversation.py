@@ -1,0 +1,135 @@
+"""A conversation with the supervisor: its id, the task that waits for an answer, and the run under way."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import uuid
+from collections.abc import Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from queue import Empty, SimpleQueue
+from types import FrameType
+from typing import Final
+
+import httpx
+from a2a.utils.errors import A2AError, TaskNotCancelableError
+
+from ai_platform_engineering.events import Event, InputRequired
+from ai_platform_engineering.events_json import Asked
+from ai_platform_engineering.terminal.background import Background
+from ai_platform_engineering.terminal.client import NOT_STOPPED, Run, Supervisor
+from ai_platform_engineering.terminal.output import Output
+from ai_platform_engineering.terminal.playback import play
+from ai_platform_engineering.terminal.view import Notice, View
+
+STOPPING: Final = "Stopping..."
+
+
+class _Over:
+    """No more comes."""
+
+
+class _Interrupt:
+    """The person pressed Ctrl-C."""
+
+
+_Arrival = Event | Notice | _Over | _Interrupt
+
+
+class Conversation:
+    def __init__(self, supervisor: Supervisor, background: Background, context_id: str | None = None) -> None:
+        self._supervisor = supervisor
+        self._background = background
+        self._waiting_task = ""
+        self.context_id = context_id or uuid.uuid4().hex
+        self.interrupted = False
+
+    def anew(self) -> Conversation:
+        return Conversation(self._supervisor, self._background)
+
+    def ask(self, question: str, output: Output, *, typed: bool = True) -> View:
+        """Ask, and show what comes of it. Ctrl-C stops the run; a second one leaves at once."""
+        run = self._supervisor.ask(question, self.context_id, self._waiting_task)
+        output.begin(Asked(question, self.context_id), typed=typed)
+        arrivals: SimpleQueue[_Arrival] = SimpleQueue()
+        with _interrupts_to(arrivals):
+            source = _LiveRun(run, arrivals, self._background)
+            try:
+                view = play(source, output)
+            finally:
+                source.leave()
+        self._waiting_task = run.task_id if isinstance(view.ending, InputRequired) else ""
+        self.interrupted = source.interrupted
+        source.check()
+        return view
+
+
+class _LiveRun:
+    """A run as it comes in from the event loop's thread."""
+
+    def __init__(self, run: Run, arrivals: SimpleQueue[_Arrival], background: Background) -> None:
+        self._run = run
+        self._arrivals = arrivals
+        self._background = background
+        self._pumping: Future[None] = background.start(self._pump())
+        self.interrupted = False
+
+    def next(self, timeout: float) -> Event | Notice | None:
+        try:
+            arrival = self._arrivals.get(timeout=timeout) if timeout > 0 else self._arrivals.get_nowait()
+        except Empty:
+            return None
+        match arrival:
+            case _Over():
+                raise EOFError
+            case _Interrupt():
+                if self.interrupted:
+                    raise KeyboardInterrupt
+                self.interrupted = True
+                self._background.start(self._stop())
+                return Notice(STOPPING)
+            case _:
+                return arrival
+
+    def leave(self) -> None:
+        self._pumping.cancel()
+
+    def check(self) -> None:
+        """Raises what kept the question from being asked."""
+        if not self._pumping.cancelled():
+            self._pumping.result()
+
+    async def _pump(self) -> None:
+        try:
+            async for item in self._run.items():
+                self._arrivals.put(item)
+        finally:
+            self._arrivals.put(_Over())
+
+    async def _stop(self) -> None:
+        try:
+            await self._run.cancel()
+        except TaskNotCancelableError:
+            # It has ended by itself; how is on its way.
+            return
+        except (A2AError, httpx.HTTPError, TimeoutError):
+            self._arrivals.put(Notice(NOT_STOPPED))
+            self._arrivals.put(_Over())
+
+
+@contextmanager
+def _interrupts_to(arrivals: SimpleQueue[_Arrival]) -> Iterator[None]:
+    """Ctrl-C arrives like everything else, so that it cannot tear apart what is being drawn."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def arrive(_signal: int, _frame: FrameType | None) -> None:
+        arrivals.put(_Interrupt())
+
+    before = signal.signal(signal.SIGINT, arrive)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
