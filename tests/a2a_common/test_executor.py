@@ -42,6 +42,12 @@ async def waits() -> str:
     return ""
 
 
+@tool
+async def quick() -> str:
+    """Is done at once."""
+    return "done"
+
+
 @asynccontextmanager
 async def served(
     part: Sequence[Turn], tools: Sequence[BaseTool] = (), log: MemoryEventLog | None = None, **environ: str
@@ -131,14 +137,15 @@ async def test_a_log_that_cannot_be_written_ends_the_run_as_failed() -> None:
         broken = False
 
         async def append(self, task_id: str, events: Sequence[WireEvent]) -> list[Entry]:
-            if not self.broken and any(getattr(e, "artifact", None) and e.artifact.name for e in events):
+            if not self.broken and any(getattr(e, "artifact", None) and "_end" in e.artifact.name for e in events):
                 self.broken = True
                 raise OSError(28, "No space left on device: /srv/data")
             return await super().append(task_id, events)
 
-    async with served([Turn("Hello there.")], log=FullDisk()) as caller:
+    part = [Turn("Let me see.", [("quick", {}), ("waits", {})]), Turn("Never.")]
+    async with served(part, [quick, waits], FullDisk()) as caller:
         events = await caller.ask("q")
-    assert isinstance(events[-1], Failed)
+    assert isinstance(check(events), Failed)
     assert "/srv" not in repr(events)
 
 

@@ -24,6 +24,7 @@ from ai_platform_engineering.utils.a2a_common.event_log import Entry, EventLog
 from ai_platform_engineering.utils.a2a_common.incoming import question_of, request_context
 from ai_platform_engineering.utils.a2a_common.recorder import Recorder
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
+from ai_platform_engineering.utils.a2a_common.task_closing import closing
 from ai_platform_engineering.utils.a2a_common.wire import FORM_ARTIFACT, StreamState, recall
 from ai_platform_engineering.utils.errors import ReadableError
 from ai_platform_engineering.utils.runs.failures import failure_of
@@ -73,9 +74,7 @@ class RunExecutor(AgentExecutor):
             raise
         except Exception as error:  # the SDK would show the exception's text to the caller
             logger.exception("%s: the run broke off", request.trace_id)
-            failure = failure_of(error)
-            async with self._recorder(await self._state(request), event_queue) as closing:
-                closing.put(Failed(failure.code, failure.sentence))
+            await self._end(request, error, event_queue)
         finally:
             self._canceling.discard(request.task_id)
 
@@ -85,8 +84,18 @@ class RunExecutor(AgentExecutor):
         if task is None or task.status.state not in _WAITING:
             self._canceling.add(context.task_id or "")
         else:
-            async with self._recorder(await self._state(request_context(context)), event_queue) as closing:
-                closing.put(Canceled())
+            async with self._recorder(await self._state(request_context(context)), event_queue) as recorder:
+                recorder.put(Canceled())
+
+    async def _end(self, request: RequestContext, error: Exception, queue: EventQueue) -> None:
+        """End a run whose events could not all be kept: what was shown of it is closed, and nothing else."""
+        failure = failure_of(error)
+        state = StreamState(request.task_id, request.context_id, request.trace_id, self._agent.name)
+        kept = [entry.event for entry in await self._log.read(request.task_id)]
+        updates = closing(state, kept, Failed(failure.code, failure.sentence))
+        for entry in await self._log.append(request.task_id, updates):
+            if _concerns_sdk(entry):
+                await queue.enqueue_event(entry.event)
 
     def _broken_off(self, run: Run, task_id: str) -> Iterator[Event]:
         """A person cancels through `cancel`; nobody else stops a run but a server that shuts down."""

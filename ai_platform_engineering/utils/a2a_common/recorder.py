@@ -33,7 +33,9 @@ class Recorder:
         self._something = asyncio.Event()
         self._boundary = asyncio.Event()
         self._writer: asyncio.Task[None] | None = None
+        self._owner: asyncio.Task[object] | None = None
         self._leaving = False
+        self._stopped = False
         self._last_message: str | None = None
 
     @property
@@ -45,6 +47,9 @@ class Recorder:
         await self._append(begin(self._state))
 
     def put(self, *events: Event) -> None:
+        """Have the events written. Raises what the log raised, if it could not keep earlier ones."""
+        if self._writer is not None and self._writer.done():
+            self._writer.result()
         for event in events:
             self._waiting.append(event)
             if not isinstance(event, TextDelta) or event.message_id != self._last_message:
@@ -52,7 +57,9 @@ class Recorder:
         self._something.set()
 
     async def __aenter__(self) -> Self:
+        self._owner = asyncio.current_task()
         self._writer = asyncio.create_task(self._write(), name=f"recorder:{self._state.task_id}")
+        self._writer.add_done_callback(self._stop_owner)
         return self
 
     async def __aexit__(
@@ -61,9 +68,16 @@ class Recorder:
         self._leaving = True
         self._boundary.set()
         self._something.set()
+        if self._stopped and self._owner is not None:
+            self._owner.uncancel()
         if self._writer is not None:
             # A cancelled run still has its last events to write.
             await asyncio.shield(self._writer)
+
+    def _stop_owner(self, writer: asyncio.Task[None]) -> None:
+        """A run whose events cannot be kept is not worth going on with, however long its next event takes."""
+        if self._owner is not None and not self._leaving and not writer.cancelled() and writer.exception():
+            self._stopped = self._owner.cancel()
 
     async def _write(self) -> None:
         loop = asyncio.get_running_loop()

@@ -1,0 +1,67 @@
+"""How a run that broke off ends: what was open is closed, as the events that were kept show it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from ai_platform_engineering.events import (
+    AgentFinished,
+    Event,
+    Failed,
+    InputRequired,
+    MessageEnded,
+    PlanUpdated,
+    TextDelta,
+)
+from ai_platform_engineering.utils.a2a_common.open_calls import OpenCalls
+from ai_platform_engineering.utils.a2a_common.wire import Decoder, StreamState, WireEvent, encode, recall
+
+
+def closing(state: StreamState, kept: Iterable[WireEvent], ending: Failed) -> list[WireEvent]:
+    """The updates that are missing after `kept` to make it a whole run that ends with `ending`."""
+    updates = list(kept)
+    recall(state, updates)
+    events = [*_missing(_decoded(state.agent, updates)), ending]
+    return [update for event in events for update in encode(state, event)]
+
+
+def asking_again(state: StreamState, kept: Iterable[WireEvent]) -> list[WireEvent]:
+    """The last question of a task that waits for a person, once more; nothing if it never asked."""
+    updates = list(kept)
+    recall(state, updates)
+    questions = [event for event in _decoded(state.agent, updates) if isinstance(event, InputRequired)]
+    return encode(state, questions[-1]) if questions else []
+
+
+def _decoded(agent: str, updates: Iterable[WireEvent]) -> list[Event]:
+    decoder = Decoder(agent)
+    return [event for update in updates for event in decoder.feed(update)]
+
+
+def _missing(events: Iterable[Event]) -> list[Event]:
+    calls = OpenCalls()
+    messages: dict[str, MessageEnded] = {}
+    plan: PlanUpdated | None = None
+    for event in events:
+        calls.note(event)
+        match event:
+            case TextDelta():
+                messages[event.message_id] = MessageEnded(event.agent, event.message_id, event.parent_call_id)
+            case MessageEnded():
+                messages.pop(event.message_id, None)
+            case PlanUpdated():
+                plan = event
+            case _:
+                pass
+    ends = calls.close(False, "stopped")
+    return [*messages.values(), *ends, *_replanned(plan, ends)]
+
+
+def _replanned(plan: PlanUpdated | None, ends: Iterable[Event]) -> list[Event]:
+    """A step whose agent broke off has failed."""
+    if plan is None:
+        return []
+    broken = {end.plan_step_id for end in ends if isinstance(end, AgentFinished)}
+    steps = tuple(replace(step, status="failed") if step.id in broken else step for step in plan.steps)
+    return [] if steps == plan.steps else [PlanUpdated(steps, plan.title)]
