@@ -31,6 +31,9 @@ def tool_names() -> list[str]:
 
 
 def call(name: str, arguments: dict[str, object]) -> dict[str, object]:
+    if file := option("calls-file"):
+        with Path(file).open("a") as calls:
+            calls.write(f"{name}\n")
     match name:
         case "pid":
             text = str(os.getpid())
@@ -81,6 +84,8 @@ def answer(message: dict[str, object]) -> None:
 def main() -> None:
     if "stubborn" in sys.argv:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if file := option("farewell-file"):
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(Path(file).write_text("goodbye") and 0))
     if "child" in sys.argv:
         subprocess.Popen(["sleep", "600"])
     if "broken" in sys.argv:
@@ -92,7 +97,7 @@ def main() -> None:
     for line in sys.stdin:
         if "mute" not in sys.argv:
             answer(json.loads(line))
-    while "stubborn" in sys.argv:
+    while "stubborn" in sys.argv or option("farewell-file"):
         time.sleep(60)
 
 

@@ -125,10 +125,12 @@ async def test_many_callers_and_two_kills(mcp_servers: Start, scripted: Scripted
 
 async def test_a_call_is_not_sent_twice(mcp_servers: Start, scripted: Scripted, tmp_path: Path) -> None:
     """A server that dies of a call is not given that call again."""
-    servers = await mcp_servers(scripted("tools=exit,echo"))
+    calls = tmp_path / "calls"
+    servers = await mcp_servers(scripted("tools=exit,echo", f"calls-file={calls}"))
     with pytest.raises(McpUnavailable, match="stopped while exit was running"):
         await tool(servers, "exit").ainvoke({})
     assert await tool(servers, "echo").ainvoke({"a": 1}) == '{"a": 1}'
+    assert calls.read_text().split() == ["exit", "echo"]
 
 
 async def test_a_server_that_keeps_dying_is_given_up_on_quickly(mcp_servers: Start, scripted: Scripted) -> None:
@@ -177,6 +179,13 @@ async def test_closing_leaves_no_process(mcp_servers: Start, scripted: Scripted,
     await servers.aclose()
     assert gone(started)
     assert time.monotonic() - began < 6
+
+
+async def test_a_server_is_asked_before_it_is_killed(mcp_servers: Start, scripted: Scripted, tmp_path: Path) -> None:
+    farewell = tmp_path / "farewell"
+    servers = await mcp_servers(scripted(f"farewell-file={farewell}"))
+    await servers.aclose()
+    assert farewell.read_text() == "goodbye"
 
 
 async def test_closing_while_starting_leaves_no_process(mcp_servers: Start, scripted: Scripted) -> None:
