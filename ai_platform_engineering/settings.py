@@ -186,6 +186,9 @@ class Settings(BaseSettings):
     a2a_auth_shared_key: OptionalSecret = _setting(
         "Server", "When set, callers must send it as a bearer token, and it is sent to remote agents."
     )
+    allowed_origins: str = _setting(
+        "Server", "Web pages of other sites that may call, by origin, comma-separated: `https://portal.example`.", ""
+    )
     log_level: Annotated[Literal["debug", "info", "warning", "error"], BeforeValidator(_lower)] = _setting(
         "Server", "How much is logged.", "info"
     )

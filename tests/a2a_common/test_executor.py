@@ -34,6 +34,12 @@ from tests.invariants import check
 from tests.runs.graphs import agent
 from tests.servers import Caller, calling, serving
 
+QUESTION = {
+    "id": 1,
+    "method": "message/send",
+    "params": {"message": {"role": "user", "messageId": "m", "parts": [{"kind": "text", "text": "hi"}]}},
+}
+
 
 @tool
 async def waits() -> str:
@@ -115,21 +121,15 @@ async def test_a_server_that_stops_says_so_and_blames_nobody() -> None:
 
 async def test_callers_need_the_shared_key_when_there_is_one() -> None:
     key = "the-key-that-we-share"
-    async with served([Turn("Hello.")], A2A_AUTH_SHARED_KEY=key) as caller:
-        body = {
-            "id": 1,
-            "method": "message/send",
-            "params": {"message": {"role": "user", "messageId": "m", "parts": [{"kind": "text", "text": "hi"}]}},
-        }
-        async with httpx.AsyncClient() as http:
-            assert (await http.post(caller.url, json=body)).status_code == 401
-            wrong = await http.post(caller.url, json=body, headers={"Authorization": "Bearer nope"})
-            assert wrong.status_code == 401
-            assert key not in wrong.text
-            right = await http.post(caller.url, json=body, headers={"Authorization": f"Bearer {key}"})
-            assert right.json()["result"]["status"]["state"] == "completed"
-            assert (await http.get(f"{caller.url}/healthz")).status_code == 200
-            assert (await http.get(f"{caller.url}/tools")).status_code == 401
+    async with served([Turn("Hello.")], A2A_AUTH_SHARED_KEY=key) as caller, httpx.AsyncClient() as http:
+        assert (await http.post(caller.url, json=QUESTION)).status_code == 401
+        wrong = await http.post(caller.url, json=QUESTION, headers={"Authorization": "Bearer nope"})
+        assert wrong.status_code == 401
+        assert key not in wrong.text
+        right = await http.post(caller.url, json=QUESTION, headers={"Authorization": f"Bearer {key}"})
+        assert right.json()["result"]["status"]["state"] == "completed"
+        assert (await http.get(f"{caller.url}/healthz")).status_code == 200
+        assert (await http.get(f"{caller.url}/tools")).status_code == 401
 
 
 async def test_a_log_that_cannot_be_written_ends_the_run_as_failed() -> None:
@@ -183,3 +183,16 @@ async def test_a_task_that_is_being_worked_on_takes_no_second_message() -> None:
             await collect(caller.updates("and this", task_id=task_id))
         await caller.client.cancel_task(CancelTaskRequest(id=task_id))
         assert isinstance(check(await streaming), Canceled)
+
+
+@pytest.mark.parametrize(
+    ("origin", "status"),
+    [(None, 200), ("own", 200), ("https://portal.example", 200), ("https://evil.example", 403), ("null", 403)],
+)
+async def test_pages_of_other_sites_may_not_call(origin: str | None, status: int) -> None:
+    async with served([Turn("Hello.")], ALLOWED_ORIGINS="https://portal.example, https://b.example") as caller:
+        headers = {} if origin is None else {"Origin": caller.url if origin == "own" else origin}
+        async with httpx.AsyncClient() as http:
+            answer = await http.post(caller.url, json=QUESTION, headers=headers)
+            assert answer.status_code == status
+            assert (await http.get(f"{caller.url}/healthz", headers=headers)).status_code == 200

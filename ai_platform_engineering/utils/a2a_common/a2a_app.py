@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
@@ -15,6 +15,8 @@ from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.a2a_common.a2a_server import a2a_routes, health_routes, request_handler
 from ai_platform_engineering.utils.a2a_common.auth import auth_middleware
 from ai_platform_engineering.utils.a2a_common.event_log import EventLog
+from ai_platform_engineering.utils.a2a_common.log_upkeep import Forget, kept_up
+from ai_platform_engineering.utils.a2a_common.origins import origin_middleware
 from ai_platform_engineering.utils.mcp import McpServers
 
 Rows = Sequence[dict[str, Any]]
@@ -26,18 +28,21 @@ def with_a2a(
     card: AgentCard,
     settings: Settings,
     *,
-    running: Callable[[], AbstractAsyncContextManager[None]],
+    running: Callable[[], AbstractAsyncContextManager[Forget | None]],
     tools: Callable[[], Rows],
     agent: str = SUPERVISOR,
 ) -> Starlette:
-    """An app that serves `executor` while what `running` starts is up."""
+    """An app that serves `executor` from `log` while what `running` starts is up.
+
+    `running` may give a function that drops conversations; it is called for those whose tasks have been dropped.
+    """
     handler = request_handler(executor, log, card, settings, agent=agent)
     started = False
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         nonlocal started
-        async with running():
+        async with log.opened(), running() as forget, kept_up(log, settings, agent, forget or _forget_nothing):
             started = True
             try:
                 yield
@@ -46,7 +51,13 @@ def with_a2a(
                 await handler.aclose()
 
     routes = [*health_routes(lambda: started, tools), *a2a_routes(handler, card, settings)]
-    return Starlette(routes=routes, lifespan=lifespan, middleware=auth_middleware(settings))
+    return Starlette(
+        routes=routes, lifespan=lifespan, middleware=[*origin_middleware(settings), *auth_middleware(settings)]
+    )
+
+
+async def _forget_nothing(_conversations: Iterable[str]) -> None:
+    pass
 
 
 def tool_rows(agent: str, mcp: McpServers) -> Rows:
