@@ -1,0 +1,199 @@
+"""The compose files, as compose itself understands them: one supervisor, and every agent where the supervisor looks."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+from urllib.parse import urlsplit
+
+import pytest
+import yaml
+
+from ai_platform_engineering.agents.manifest import builtin_directory, load_manifests
+from ai_platform_engineering.cli import build_parser
+from ai_platform_engineering.multi_agents.placement import resolve_address
+from ai_platform_engineering.settings import load_settings
+from integration.quick_sanity import ENV_FILE, compose_command
+
+ROOT = Path(__file__).parents[1]
+FILES = ["docker-compose.yaml", "docker-compose.dev.yaml"]
+SUPERVISOR = "caipe-supervisor"
+AGENTS = sorted(load_manifests([builtin_directory()]))
+
+every_file = pytest.mark.parametrize("file", FILES)
+
+
+def service_of(agent: str) -> str:
+    """The container that the supervisor looks for when it is told nothing."""
+    host = urlsplit(resolve_address(agent, {})).hostname
+    assert host
+    return host
+
+
+def not_here(reason: str) -> NoReturn:
+    if os.environ.get("REQUIRE_SERVICES") == "1":
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def compose() -> list[str]:
+    """The command that is compose, in version 2."""
+    for command in (["docker", "compose"], ["docker-compose"]):
+        if shutil.which(command[0]):
+            result = subprocess.run([*command, "version", "--short"], capture_output=True, check=False, text=True)
+            if result.returncode == 0 and re.match(r"v?([2-9]|\d\d)\.", result.stdout):
+                return command
+    not_here("docker compose is not installed: run deploy/fetch-compose /usr/local/bin")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """The compose files in a directory where a test may put a .env."""
+    for file in FILES:
+        shutil.copy(ROOT / file, tmp_path)
+    return tmp_path
+
+
+def ask(command: Sequence[str], project: Path, **environ: str) -> str:
+    kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    result = subprocess.run(
+        command, cwd=project, env={**kept, **environ}, capture_output=True, check=False, text=True, timeout=60
+    )
+    assert result.returncode == 0, result.stderr
+    assert "level=warning" not in result.stderr, result.stderr
+    return result.stdout
+
+
+def services(compose: list[str], project: Path, file: str, *options: str, **environ: str) -> dict[str, Any]:
+    command = [*compose, "--file", file, *(options or ("--profile", "*")), "config", "--format", "json"]
+    found: dict[str, Any] = json.loads(ask(command, project, **environ))["services"]
+    return found
+
+
+@every_file
+def test_there_is_a_service_for_every_agent_and_one_supervisor(file: str) -> None:
+    listed = yaml.safe_load((ROOT / file).read_text(encoding="utf-8"))["services"]
+    assert list(listed) == [SUPERVISOR, *map(service_of, AGENTS)]
+
+
+@every_file
+def test_without_a_profile_the_supervisor_starts_alone(compose: list[str], project: Path, file: str) -> None:
+    assert ask([*compose, "--file", file, "config", "--services"], project).split() == [SUPERVISOR]
+
+
+@every_file
+def test_each_agent_has_profiles_of_its_own(compose: list[str], project: Path, file: str) -> None:
+    found = services(compose, project, file)
+    assert found.keys() == {SUPERVISOR, *map(service_of, AGENTS)}
+    for agent in AGENTS:
+        assert found[service_of(agent)]["profiles"] == [agent, f"{agent}-agent", "all-agents"]
+    chosen = services(compose, project, file, "--profile", "github", "--profile", "netutils-agent")
+    assert chosen.keys() == {SUPERVISOR, "agent-github", "agent-netutils"}
+
+
+@every_file
+def test_each_service_runs_what_it_is_named_after_and_listens_where_it_is_looked_for(
+    compose: list[str], project: Path, file: str
+) -> None:
+    found = services(compose, project, file)
+    for agent in AGENTS:
+        service = found[service_of(agent)]
+        assert build_parser().parse_args(service["command"]).name == agent
+        settings = load_settings(service["environment"], env_file=None)
+        assert (settings.a2a_host, settings.public_url) == ("0.0.0.0", resolve_address(agent, {}))
+        assert settings.a2a_port == urlsplit(resolve_address(agent, {})).port
+        assert "ports" not in service
+    supervisor = load_settings(found[SUPERVISOR]["environment"], env_file=None)
+    (port,) = found[SUPERVISOR]["ports"]
+    assert (port["host_ip"], port["published"], port["target"]) == ("127.0.0.1", "8000", supervisor.a2a_port)
+    assert build_parser().parse_args(found[SUPERVISOR]["command"])
+
+
+@every_file
+def test_services_share_image_and_data_and_wait_for_nobody(compose: list[str], project: Path, file: str) -> None:
+    found = services(compose, project, file).values()
+    assert len({service["image"] for service in found}) == 1
+    assert len({json.dumps(service.get("build")) for service in found}) == 1
+    assert all(("build" in service) == (file == "docker-compose.dev.yaml") for service in found)
+    for service in found:
+        assert [(volume["source"], volume["target"]) for volume in service["volumes"]] == [("data", "/data")]
+        assert service["environment"]["DATA_DIR"] == "/data"
+        assert service["healthcheck"]["test"] == ["CMD", "healthcheck", "/readyz"]
+        assert "depends_on" not in service
+
+
+@every_file
+def test_the_image_is_built_from_files_that_are_there(compose: list[str], project: Path, file: str) -> None:
+    for service in services(compose, project, file).values():
+        if build := service.get("build"):
+            assert Path(build["context"]) == project
+            assert (ROOT / build["dockerfile"]).is_file()
+            arguments = re.findall(r"^ARG (\w+)", (ROOT / build["dockerfile"]).read_text("utf-8"), re.MULTILINE)
+            assert build["args"].keys() <= set(arguments)
+
+
+@every_file
+def test_settings_come_from_the_env_file_but_for_what_a_container_fixes(
+    compose: list[str], project: Path, file: str
+) -> None:
+    env = "A2A_HOST=0.0.0.0\nA2A_PORT=9000\nDATA_DIR=/home/me\nGITHUB_PERSONAL_ACCESS_TOKEN=from-the-file\n"
+    (project / ".env").write_text(env + "DISTRIBUTED_AGENTS=github\n", encoding="utf-8")
+    found = services(compose, project, file)
+    for service in found.values():
+        inside = service["environment"]
+        assert inside["GITHUB_PERSONAL_ACCESS_TOKEN"] == "from-the-file"
+        assert (inside["A2A_HOST"], inside["A2A_PORT"], inside["DATA_DIR"]) == ("0.0.0.0", "8000", "/data")
+    supervisor = found[SUPERVISOR]
+    assert (supervisor["ports"][0]["host_ip"], supervisor["ports"][0]["published"]) == ("0.0.0.0", "9000")
+    assert supervisor["environment"]["A2A_PUBLIC_URL"] == "http://127.0.0.1:9000"
+    assert supervisor["environment"]["DISTRIBUTED_AGENTS"] == "github"
+    shell = services(compose, project, file, DISTRIBUTED_AGENTS="jira,argocd")[SUPERVISOR]
+    assert shell["environment"]["DISTRIBUTED_AGENTS"] == "jira,argocd"
+
+
+@every_file
+def test_nothing_secret_is_in_the_files(compose: list[str], project: Path, file: str) -> None:
+    names = {name for service in services(compose, project, file).values() for name in service["environment"]}
+    assert not [name for name in names if re.search("TOKEN|KEY|SECRET|PASSWORD", name)]
+
+
+def test_quick_sanity_starts_the_supervisor_and_two_agents_whatever_env_says(compose: list[str], project: Path) -> None:
+    (project / ".env").write_text("LLM_PROVIDER=openai\nA2A_AUTH_SHARED_KEY=mine\n", encoding="utf-8")
+    first, second, *options = compose_command("quick-sanity")
+    assert (first, second) == ("docker", "compose")
+    command = [*compose, *options, "config", "--format", "json"]
+    found = json.loads(ask(command, project, ENV_FILE=str(ENV_FILE)))["services"]
+    assert found.keys() == {SUPERVISOR, "agent-github", "agent-netutils"}
+    for service in found.values():
+        assert (service["environment"]["LLM_PROVIDER"], service["environment"]["SANDBOX"]) == ("offline", "true")
+        assert "A2A_AUTH_SHARED_KEY" not in service["environment"]
+    assert found[SUPERVISOR]["environment"]["DISTRIBUTED_AGENTS"] == "github,netutils"
+
+
+SHOWN = re.findall(
+    r"((?:[A-Z_]+=\S+ )*docker compose (?:[^`\n]* )?up -d[^`\n]*)",
+    (ROOT / "docs/deploy.md").read_text(encoding="utf-8"),
+)
+
+
+@pytest.mark.parametrize("line", SHOWN)
+def test_commands_on_the_page_start_the_agents_they_place_outside(compose: list[str], project: Path, line: str) -> None:
+    words = shlex.split(line)
+    environ = dict(word.split("=", 1) for word in words[: words.index("docker")])
+    options = words[words.index("compose") + 1 : words.index("up")]
+    started = set(ask([*compose, *options, "config", "--services"], project, **environ).split())
+    distributed = environ.get("DISTRIBUTED_AGENTS", "")
+    named = AGENTS if distributed == "all" else distributed.split(",")
+    assert started == {SUPERVISOR, *map(service_of, filter(None, named))}
+
+
+def test_the_page_shows_commands() -> None:
+    assert len(SHOWN) == 4
