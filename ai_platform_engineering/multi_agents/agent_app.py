@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 from a2a.types.a2a_pb2 import AgentSkill
-from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.base import BaseCheckpointSaver
 from starlette.applications import Starlette
 
 from ai_platform_engineering.agents.manifest import AgentManifest
@@ -16,8 +17,9 @@ from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.a2a_common.a2a_app import tool_rows, with_a2a
 from ai_platform_engineering.utils.a2a_common.a2a_server import agent_card
 from ai_platform_engineering.utils.a2a_common.base_langgraph_agent import BaseLangGraphAgent
-from ai_platform_engineering.utils.a2a_common.event_log import MemoryEventLog
 from ai_platform_engineering.utils.a2a_common.executor import RunExecutor
+from ai_platform_engineering.utils.a2a_common.log_upkeep import Forget, event_log
+from ai_platform_engineering.utils.checkpointer import ConversationSaver, checkpointer_for
 from ai_platform_engineering.utils.graphs.agent_graph import Graph
 from ai_platform_engineering.utils.graphs.local_agent import Models, local_agent_graph, model_for
 from ai_platform_engineering.utils.mcp import McpServers
@@ -34,7 +36,7 @@ class StandaloneAgent:
         self.mcp = McpServers(settings)
         self._settings = settings
         self._models = models
-        self._checkpointer = InMemorySaver()
+        self._checkpointer: BaseCheckpointSaver[Any] | None = None
         self._graph: Graph | None = None
 
     @property
@@ -43,7 +45,8 @@ class StandaloneAgent:
             raise RuntimeError(f"the agent {self.entry.name} has not been started")
         return self._graph
 
-    async def start(self) -> None:
+    async def start(self, checkpointer: BaseCheckpointSaver[Any] | None = None) -> None:
+        self._checkpointer = checkpointer
         servers = {self.entry.name: self.entry.servers()}
         await self.mcp.start(servers, deadline=self._settings.mcp_start_timeout)
         self._rebuild(self.entry.name)
@@ -59,7 +62,7 @@ class StandaloneAgent:
 def create_agent_app(settings: Settings, name: str, models: Models = model_for) -> Starlette:
     agent = StandaloneAgent(settings, name, models)
     manifest = agent.manifest
-    log = MemoryEventLog(settings.event_log_max_tasks)
+    log = event_log(settings, manifest.name)
     skill = AgentSkill(
         id=manifest.name,
         name=manifest.title,
@@ -72,17 +75,19 @@ def create_agent_app(settings: Settings, name: str, models: Models = model_for) 
         description=manifest.description,
         url=settings.public_url,
         version=product_version(),
+        needs_key=settings.a2a_auth_shared_key is not None,
         skills=[skill],
     )
     executor = RunExecutor(BaseLangGraphAgent(manifest.name, lambda: agent.graph), log, settings)
 
     @asynccontextmanager
-    async def running() -> AsyncIterator[None]:
-        await agent.start()
-        try:
-            yield
-        finally:
-            await agent.aclose()
+    async def running() -> AsyncIterator[Forget | None]:
+        async with checkpointer_for(settings, manifest.name) as checkpointer:
+            await agent.start(checkpointer)
+            try:
+                yield checkpointer.forget if isinstance(checkpointer, ConversationSaver) else None
+            finally:
+                await agent.aclose()
 
     return with_a2a(
         executor,

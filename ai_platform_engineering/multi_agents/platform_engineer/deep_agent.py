@@ -11,12 +11,12 @@ import asyncio
 import logging
 from collections.abc import Iterable
 from contextlib import suppress
+from typing import Any
 
 from deepagents.backends import StateBackend
 from deepagents.middleware.patch_tool_calls import PatchToolCallsMiddleware
 from deepagents.middleware.subagents import CompiledSubAgent, SubAgentMiddleware
 from langgraph.checkpoint.base import BaseCheckpointSaver
-from langgraph.checkpoint.memory import InMemorySaver
 
 from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.multi_agents.agent_registry import AgentEntry, AgentRegistry
@@ -29,6 +29,7 @@ from ai_platform_engineering.multi_agents.platform_engineer.prompts import (
 )
 from ai_platform_engineering.settings import Settings, load_settings
 from ai_platform_engineering.utils.a2a_common.a2a_remote_agent_connect import A2ARemoteAgentConnectTool
+from ai_platform_engineering.utils.checkpointer import MemorySaver
 from ai_platform_engineering.utils.graphs.agent_graph import Graph, agent_graph
 from ai_platform_engineering.utils.graphs.local_agent import Models, local_agent_graph, model_for
 from ai_platform_engineering.utils.graphs.remote_graph import remote_graph
@@ -56,14 +57,13 @@ class PlatformEngineerDeepAgent:
         registry: AgentRegistry | None = None,
         *,
         models: Models = model_for,
-        checkpointer: BaseCheckpointSaver[str] | None = None,
     ) -> None:
         self.settings = settings
         self.registry = registry or AgentRegistry.load(settings)
         self.distributed_mode = bool(self.registry.remote())
         self.mcp = McpServers(settings)
         self._models = models
-        self._checkpointer = checkpointer or _memory_checkpointer(settings)
+        self._checkpointer: BaseCheckpointSaver[Any] | None = None
         self._connections: dict[str, A2ARemoteAgentConnectTool] = {}
         self._graph: Graph | None = None
         self._watch: asyncio.Task[None] | None = None
@@ -75,7 +75,11 @@ class PlatformEngineerDeepAgent:
             raise RuntimeError("the supervisor has not been started")
         return self._graph
 
-    async def start(self) -> None:
+    async def start(self, checkpointer: BaseCheckpointSaver[Any] | None = None) -> None:
+        """Start the agents. Without a checkpointer conversations are remembered in memory."""
+        if checkpointer is None and not self.settings.langgraph_dev:
+            checkpointer = MemorySaver(self.settings.event_log_max_tasks)
+        self._checkpointer = checkpointer
         servers = {entry.name: entry.servers() for entry in self.registry.local()}
         await asyncio.gather(
             self.mcp.start(servers, deadline=self.settings.mcp_start_timeout),
@@ -144,9 +148,3 @@ class PlatformEngineerDeepAgent:
 
 
 AIPlatformEngineerMAS = PlatformEngineerDeepAgent
-
-
-def _memory_checkpointer(settings: Settings) -> BaseCheckpointSaver[str] | None:
-    if settings.langgraph_dev:  # LangGraph Studio brings its own
-        return None
-    return InMemorySaver()

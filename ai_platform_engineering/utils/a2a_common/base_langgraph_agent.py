@@ -7,9 +7,11 @@ from collections.abc import AsyncIterator, Callable, Iterator
 
 from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
+from langgraph.types import Durability
 
 from ai_platform_engineering.events import Event
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
+from ai_platform_engineering.utils.checkpointer import settle
 from ai_platform_engineering.utils.graphs.agent_graph import Graph
 from ai_platform_engineering.utils.runs.failures import failure_of
 from ai_platform_engineering.utils.runs.translation import STREAM_MODES, Translation
@@ -37,6 +39,7 @@ class Run:
                 stream_mode=STREAM_MODES,
                 subgraphs=True,
                 version="v2",
+                durability=self._durability,
             ):
                 for event in self._translation.feed(part):
                     yield event
@@ -48,6 +51,18 @@ class Run:
         else:
             for event in self._translation.conclude():
                 yield event
+            await self._settle()
+
+    @property
+    def _durability(self) -> Durability | None:
+        # The run's state is needed when it ends or waits, not at every step: a run that dies is not continued.
+        return "exit" if self._graph.checkpointer else None
+
+    async def _settle(self) -> None:
+        try:
+            await settle(self._graph, self._context.context_id)
+        except Exception:  # the answer is out; what is too much is dropped after the next one
+            logger.exception("%s: the conversation could not be trimmed", self._context.trace_id)
 
     def canceled(self, by: str = "user") -> Iterator[Event]:
         """What is left to say about a run that a person stopped: the ends of what was open, then the cancel itself."""

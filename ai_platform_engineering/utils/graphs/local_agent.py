@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -28,7 +29,7 @@ def local_agent_graph(
     manifest: AgentManifest,
     mcp: McpServers,
     models: Models = model_for,
-    checkpointer: BaseCheckpointSaver[str] | None = None,
+    checkpointer: BaseCheckpointSaver[Any] | None = None,
 ) -> Graph:
     tools = mcp.tools(manifest.name)
     problem = None if tools else mcp.problem(manifest.name) or "its tool servers have not started yet."

@@ -19,7 +19,8 @@ from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2
 from ai_platform_engineering.settings import Settings, load_settings
 from ai_platform_engineering.utils.a2a_common.a2a_app import tool_rows, with_a2a
 from ai_platform_engineering.utils.a2a_common.a2a_server import agent_card
-from ai_platform_engineering.utils.a2a_common.event_log import MemoryEventLog
+from ai_platform_engineering.utils.a2a_common.log_upkeep import Forget, event_log
+from ai_platform_engineering.utils.checkpointer import ConversationSaver, checkpointer_for
 from ai_platform_engineering.version import product_version
 
 _DESCRIPTION = "Plans platform-engineering requests and delegates them to domain agents."
@@ -28,24 +29,26 @@ _DESCRIPTION = "Plans platform-engineering requests and delegates them to domain
 def create_app(settings: Settings, mas: PlatformEngineerDeepAgent | None = None) -> Starlette:
     """The supervisor as an ASGI app; the agents start and stop with it."""
     supervisor = mas or PlatformEngineerDeepAgent(settings)
-    log = MemoryEventLog(settings.event_log_max_tasks)
+    log = event_log(settings)
     card = agent_card(
         name="AI Platform Engineer",
         description=_DESCRIPTION,
         url=settings.public_url,
         version=product_version(),
+        needs_key=settings.a2a_auth_shared_key is not None,
         skills=_skills(supervisor),
     )
     binding = AIPlatformEngineerA2ABinding(supervisor)
     executor = AIPlatformEngineerA2AExecutor(binding, log, settings)
 
     @asynccontextmanager
-    async def running() -> AsyncIterator[None]:
-        await supervisor.start()
-        try:
-            yield
-        finally:
-            await supervisor.aclose()
+    async def running() -> AsyncIterator[Forget | None]:
+        async with checkpointer_for(settings) as checkpointer:
+            await supervisor.start(checkpointer)
+            try:
+                yield checkpointer.forget if isinstance(checkpointer, ConversationSaver) else None
+            finally:
+                await supervisor.aclose()
 
     return with_a2a(executor, log, card, settings, running=running, tools=lambda: _tools(supervisor))
 
