@@ -10,7 +10,7 @@ import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -37,21 +37,22 @@ def service_of(agent: str) -> str:
     return host
 
 
-def not_here(reason: str) -> NoReturn:
-    if os.environ.get("REQUIRE_SERVICES") == "1":
-        pytest.fail(reason)
-    pytest.skip(reason)
-
-
 @pytest.fixture(scope="session")
-def compose() -> list[str]:
-    """The command that is compose, in version 2."""
+def compose(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """The command that is compose, in version 2; fetched where the tests may not be skipped."""
     for command in (["docker", "compose"], ["docker-compose"]):
         if shutil.which(command[0]):
             result = subprocess.run([*command, "version", "--short"], capture_output=True, check=False, text=True)
             if result.returncode == 0 and re.match(r"v?([2-9]|\d\d)\.", result.stdout):
                 return command
-    not_here("docker compose is not installed: run deploy/fetch-compose /usr/local/bin")
+    reason = "docker compose is not installed: run deploy/fetch-compose /usr/local/bin"
+    if os.environ.get("REQUIRE_SERVICES") != "1":
+        pytest.skip(reason)
+    directory = tmp_path_factory.mktemp("compose")
+    fetched = subprocess.run([ROOT / "deploy/fetch-compose", directory], capture_output=True, check=False, text=True)
+    if fetched.returncode:
+        pytest.fail(f"{reason}\n{fetched.stderr}")
+    return [str(directory / "docker-compose")]
 
 
 @pytest.fixture
