@@ -31,6 +31,7 @@ AGENTS: Final = ("github", "netutils")
 ENV_FILE: Final = ROOT / "integration" / "quick-sanity.env"
 COMPOSE_FILE: Final = ROOT / "docker-compose.dev.yaml"
 
+ENGINE_SECONDS: Final = 20
 START_SECONDS: Final = 60
 STOP_SECONDS: Final = 10
 DOCTOR_SECONDS: Final = 60
@@ -78,8 +79,12 @@ def engine_is_there() -> bool:
     """Whether a container engine answers, and compose is there to talk to it."""
     if shutil.which("docker") is None:
         return False
-    questions = (["docker", "info"], ["docker", "compose", "version"])
-    return all(subprocess.run(question, capture_output=True, check=False).returncode == 0 for question in questions)
+    try:
+        for question in (["docker", "info"], ["docker", "compose", "version"]):
+            subprocess.run(question, capture_output=True, check=True, timeout=ENGINE_SECONDS)
+    except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
+        return False
+    return True
 
 
 @contextmanager

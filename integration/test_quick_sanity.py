@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from integration.quick_sanity import AGENTS, ROOT, QuickSanityError, check_placement, program
+from integration.quick_sanity import AGENTS, ROOT, QuickSanityError, check_placement, engine_is_there, main, program
 
 ROW = {"enabled": True, "where": "remote", "why": "named", "address": "http://a", "reachable": True, "tools": ["t"]}
 GOOD: list[dict[str, Any]] = [{"name": name, "problem": None, **ROW} for name in AGENTS]
@@ -48,6 +49,36 @@ def test_a_program_that_does_not_start_is_a_failure_that_shows_what_it_said(
         running.address()
     assert "There is no agent named 'nobody'" in capsys.readouterr().err
     assert running.process.returncode == 2
+
+
+@pytest.fixture
+def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A `docker` that finds its engine, cannot bring anything up, and writes down what it was asked."""
+    asked = tmp_path / "asked"
+    docker = tmp_path / "docker"
+    docker.write_text(f'#!/bin/sh\necho "$*" >> {asked}\ncase "$*" in *" up "*) exit 1;; esac\n', encoding="utf-8")
+    docker.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    return asked
+
+
+def test_containers_that_do_not_come_up_are_taken_down(engine: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        assert main([]) == 1
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert "docker compose up ended with 1" in capsys.readouterr().err
+    asked = engine.read_text(encoding="utf-8").splitlines()
+    assert asked[:2] == ["info", "compose version"]
+    assert re.findall(r" (up|logs|down) ", "\n".join(asked)) == ["up", "logs", "down"]
+    assert "--volumes" in asked[-1]
+
+
+def test_without_an_engine_there_are_no_containers(engine: Path) -> None:
+    assert engine_is_there()
+    (engine.parent / "docker").write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
+    assert not engine_is_there()
 
 
 def test_a_stopped_run_leaves_no_process_behind(tmp_path: Path) -> None:
