@@ -99,10 +99,14 @@ async def test_every_placement_gives_the_same_events(tmp_path: Path, silent_port
         for remote in placements():
             async with serving(create_app, here.placed(remote)) as url, calling(url) as caller:
                 reset_world(world)
-                told = {name: await conversation(caller, name, *asked) for name, asked in conversations.items()}
-                told["cancel"] = [
-                    await cancelled(caller, "cancel", f"netutils: http check http://127.0.0.1:{silent_port}/")
-                ]
+                # Conversations outlive the supervisor, so each placement has its own.
+                placed = "+".join(remote)
+                told = {
+                    name: await conversation(caller, f"{name} {placed}", *asked)
+                    for name, asked in conversations.items()
+                }
+                check_url = f"http://127.0.0.1:{silent_port}/"
+                told["cancel"] = [await cancelled(caller, f"cancel {placed}", f"netutils: http check {check_url}")]
                 results[remote] = told
     expected = results[()]
     assert_worth_comparing(expected)
