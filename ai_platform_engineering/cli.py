@@ -245,11 +245,11 @@ def _chat(options: argparse.Namespace, settings: Settings) -> int:
     return chat(ChatOptions(options.question, options.url, options.context, options.json), settings)
 
 
-def _replay(options: argparse.Namespace, _settings: Settings) -> int:
+def _replay(options: argparse.Namespace, settings: Settings) -> int:
     from ai_platform_engineering.terminal.replay import RecordingError, replay
 
     try:
-        return replay(options.file, None if options.instant else options.speed)
+        return replay(options.file, None if options.instant else options.speed, settings)
     except RecordingError as error:
         return _refuse(error)
 

@@ -6,7 +6,7 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,7 +58,7 @@ def chat(options: ChatOptions, settings: Settings) -> int:
     try:
         with ExitStack() as stack:
             stack.enter_context(_orderly_end())
-            console = terminal_console()
+            console = terminal_console(settings.environ)
             if console is not None and options.url is None:
                 stack.enter_context(_log_beside(settings.data_dir))
             background = stack.enter_context(Background())
@@ -77,10 +77,16 @@ def chat(options: ChatOptions, settings: Settings) -> int:
         return NOT_ANSWERED
 
 
-def terminal_console() -> Console | None:
+def terminal_console(environ: Mapping[str, str]) -> Console | None:
     """The terminal, if standard output is one that can be drawn on."""
-    console = Console(highlight=False)
+    console = _console(environ)
     return console if console.is_terminal and not console.is_dumb_terminal else None
+
+
+def _console(environ: Mapping[str, str], *, stderr: bool = False) -> Console:
+    # The size is asked of the terminal itself: the variables for it are not kept up to date when it changes.
+    known = {name: value for name, value in environ.items() if name not in {"COLUMNS", "LINES"}}
+    return Console(highlight=False, stderr=stderr, _environ=known)
 
 
 def output_for(console: Console | None, *, as_json: bool = False) -> Output:
@@ -121,7 +127,7 @@ def _converse(
     console: Console | None,
 ) -> int:
     """Questions as they are typed. Read from a pipe, the exit code tells whether all were answered."""
-    shown = Console(highlight=False, stderr=console is None)
+    shown = console or _console(settings.environ, stderr=True)
     typed = sys.stdin.isatty()
     sign = f"{marks_for(shown.encoding).prompt} " if typed else ""
     if typed:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ai_platform_engineering.events import Ending, Event
 from ai_platform_engineering.events_json import Asked, EventFormatError, Line, decode_line
+from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.terminal.chat import output_for, terminal_console
 from ai_platform_engineering.terminal.playback import play
 from ai_platform_engineering.terminal.prompt import silent_keys
@@ -23,11 +24,10 @@ class RecordingError(Exception):
     """A recording that cannot be played; the text says which and why."""
 
 
-def replay(file: str, speed: float | None) -> int:
+def replay(file: str, speed: float | None, settings: Settings) -> int:
     """Play `file`, or standard input where it is `-`; `speed` is a factor, nothing for at once."""
     lines = read_recording(file)
-    console = terminal_console()
-    output = output_for(console)
+    output = output_for(terminal_console(settings.environ))
     with silent_keys() if file != "-" else nullcontext():
         for asked, run in runs_of(lines):
             output.begin(asked or Asked(""), typed=asked is None)

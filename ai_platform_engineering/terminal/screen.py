@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from rich.console import Console, RenderableType
-from rich.control import Control
-from rich.segment import ControlType, Segment, SegmentLines
+from rich.segment import ControlType, Segment, Segments
 
 from ai_platform_engineering.events import Event
 from ai_platform_engineering.events_json import Asked
@@ -28,6 +27,7 @@ class Screen:
         self._marks: Marks = marks_for(console.encoding)
         self._printed = 0
         self._region: Lines = []
+        self._size = console.size
         self._frame = 0
 
     def begin(self, asked: Asked, *, typed: bool) -> None:
@@ -44,7 +44,7 @@ class Screen:
         new = fact_blocks(view.facts, self._marks, after=self._printed)
         self._printed = len(view.facts)
         region = live_lines(self._console, view, self._marks, self._frame)
-        if new or region != self._region:
+        if new or region != self._region or self._console.size != self._size:
             self._write(new, region)
 
     def end(self, view: View) -> None:
@@ -55,13 +55,40 @@ class Screen:
         self._console.print()
 
     def _write(self, blocks: Sequence[RenderableType], region: Lines) -> None:
+        lines = [line for block in blocks for line in block_lines(self._console, block)]
+        size = self._console.size
+        if lines or len(region) != len(self._region) or size != self._size:
+            segments = [*_erased(rows(self._region, size.width)), *_joined([*lines, *region])]
+        else:
+            segments = _changed(self._region, region)
         # One write for all of it: a terminal that gets it in pieces flickers.
-        with self._console:
-            if self._region:
-                self._console.control(_erase(rows(self._region, self._console.width)))
-            lines = [line for block in blocks for line in block_lines(self._console, block)]
-            self._console.print(SegmentLines([*lines, *region], new_lines=True), end="")
-        self._region = region
+        self._console.print(Segments(segments), end="", crop=False)
+        self._region, self._size = region, size
+
+
+def _erased(count: int) -> list[Segment]:
+    """Line by line: some terminals keep a copy of what is cleared as a whole."""
+    if not count:
+        return []
+    return [_control(f"\r\x1b[{count}A" + "\x1b[2K\x1b[B" * count + f"\x1b[{count}A")]
+
+
+def _joined(lines: Lines) -> list[Segment]:
+    return [segment for line in lines for segment in (*line, Segment.line())]
+
+
+def _changed(before: Lines, after: Lines) -> list[Segment]:
+    """Only the lines that changed, each in its place. Nothing scrolls, whatever size the terminal has by now."""
+    segments = [_control(f"\r\x1b[{len(before)}A")]
+    for old, new in zip(before, after, strict=True):
+        if old != new:
+            segments += [_control("\x1b[2K"), *new]
+        segments.append(_control("\r\x1b[B"))
+    return segments
+
+
+def _control(sequence: str) -> Segment:
+    return Segment(sequence, None, [(ControlType.CURSOR_UP, 0)])
 
 
 def live_lines(console: Console, view: View, marks: Marks, frame: int) -> Lines:
@@ -116,15 +143,3 @@ def _stripped(line: Sequence[Segment]) -> list[Segment]:
         last = kept[-1]
         kept[-1] = Segment(last.text.rstrip(), last.style, last.control)
     return kept
-
-
-class _Erase(Control):
-    """Goes back up to the first row of the region and clears from there."""
-
-    def __init__(self, count: int) -> None:
-        super().__init__()
-        self.segment = Segment(f"\r\x1b[{count}A\x1b[J", None, [(ControlType.CURSOR_UP, count)])
-
-
-def _erase(count: int) -> Control:
-    return _Erase(count)
