@@ -10,7 +10,7 @@ STAMP := $(VENV)/.set-up
 .PHONY: help setup run test check format quick-sanity bench docs lock clean
 
 help: ## List the targets.
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(STAMP) ## Install the product and the development tools into .venv.
 

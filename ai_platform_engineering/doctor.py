@@ -139,7 +139,10 @@ async def _examine_remote(settings: Settings, entries: Sequence[AgentEntry]) -> 
     listed = await asyncio.gather(
         *(remote_tools(entry, timeout=settings.agent_connect_timeout, auth_token=token) for entry in reached)
     )
-    tools = {entry.name: names for entry, names in zip(reached, listed, strict=True)}
+    tools = {
+        entry.name: None if rows is None else tuple(str(row["name"]) for row in rows)
+        for entry, rows in zip(reached, listed, strict=True)
+    }
     return {entry.name: _remote_report(entry, found[entry.name], tools) for entry in entries}
 
 

@@ -70,8 +70,9 @@ class CommandLine:
             "-m",
             "ai_platform_engineering.cli",
             *self.arguments,
-            env={**base, **self.environ},
-            cwd=ROOT,
+            env={**base, "PYTHONPATH": str(ROOT), **self.environ},
+            # Away from the repository, where a developer may have a .env of their own.
+            cwd=self.environ.get("DATA_DIR", "/"),
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
         )

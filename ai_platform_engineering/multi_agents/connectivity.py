@@ -24,6 +24,10 @@ CARD_PATHS: Final = ("/.well-known/agent-card.json", "/.well-known/agent.json")
 _LARGEST_CARD: Final = 1_000_000
 
 
+ToolRow = Mapping[str, Any]
+"""One row of an agent's `/tools`."""
+
+
 @dataclass(frozen=True)
 class Reachability:
     """What one probe found: the agent's card, or the reason why there is none."""
@@ -80,8 +84,10 @@ async def probe_all(
     return {entry.name: result for entry, result in zip(entries, results, strict=True)}
 
 
-async def remote_tools(entry: AgentEntry, *, timeout: float, auth_token: str | None = None) -> tuple[str, ...] | None:
-    """The names of the tools the agent says it has; `None` if it does not say, as agents of others do not."""
+async def remote_tools(
+    entry: AgentEntry, *, timeout: float, auth_token: str | None = None
+) -> tuple[ToolRow, ...] | None:
+    """The tools the agent says it has, each with a name; `None` if it does not say, as agents of others do not."""
     try:
         async with (
             asyncio.timeout(timeout),
@@ -95,7 +101,7 @@ async def remote_tools(entry: AgentEntry, *, timeout: float, auth_token: str | N
         return None
     match answer:
         case {"tools": list(rows)}:
-            return tuple(row["name"] for row in rows if isinstance(row, dict) and _text(row.get("name")))
+            return tuple(row for row in rows if isinstance(row, dict) and _text(row.get("name")))
         case _:
             return None
 

@@ -164,7 +164,8 @@ async def test_nothing_to_probe() -> None:
 class TestTools:
     async def ask(self, data: bytes) -> tuple[str, ...] | None:
         async with serving(always(data)) as server:
-            return await remote_tools(remote(server.address), timeout=2)
+            rows = await remote_tools(remote(server.address), timeout=2)
+            return None if rows is None else tuple(row["name"] for row in rows)
 
     async def test_an_agent_of_ours_lists_its_tools(self) -> None:
         rows = [{"agent": "weather", "name": "forecast"}, {"agent": "weather", "name": "tides"}, {"name": 7}, "x"]

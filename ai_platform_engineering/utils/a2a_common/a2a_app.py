@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
@@ -19,7 +19,7 @@ from ai_platform_engineering.utils.a2a_common.log_upkeep import Forget, kept_up
 from ai_platform_engineering.utils.a2a_common.origins import origin_middleware
 from ai_platform_engineering.utils.mcp import McpServers
 
-Rows = Sequence[dict[str, Any]]
+Rows = Sequence[Mapping[str, Any]]
 
 
 def with_a2a(
@@ -29,7 +29,7 @@ def with_a2a(
     settings: Settings,
     *,
     running: Callable[[], AbstractAsyncContextManager[Forget | None]],
-    tools: Callable[[], Rows],
+    tools: Callable[[], Rows | Awaitable[Rows]],
     agent: str = SUPERVISOR,
 ) -> Starlette:
     """An app that serves `executor` from `log` while what `running` starts is up.

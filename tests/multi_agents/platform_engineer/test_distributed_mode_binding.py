@@ -241,3 +241,16 @@ async def test_agents_that_come_up_later_serve_the_conversation_that_missed_them
     check(served)
     assert all(event.ok for event in served if isinstance(event, AgentFinished | ToolFinished))
     assert "v3.1.8" in getattr(served[-1], "text", "")
+
+
+async def test_the_supervisor_lists_the_tools_of_remote_agents_too(tmp_path: Path) -> None:
+    async with (
+        serving(lambda settings: create_agent_app(settings, "argocd"), environ_of(tmp_path)) as agent_url,
+        serving(create_app, remote_argocd(tmp_path, agent_url)) as url,
+        calling(url) as caller,
+    ):
+        rows = (await caller.http.get(f"{url}/tools")).json()["tools"]
+    tools = {(row["agent"], row["name"]): row for row in rows}
+    assert tools["argocd", "sync_application"]["read_only"] is False
+    assert tools["argocd", "version_service__version"]["read_only"] is True
+    assert ("jira", "search_issues") in tools

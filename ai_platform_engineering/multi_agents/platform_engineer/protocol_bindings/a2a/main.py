@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
 from a2a.types.a2a_pb2 import AgentSkill
 from starlette.applications import Starlette
 
+from ai_platform_engineering.multi_agents.connectivity import remote_tools
 from ai_platform_engineering.multi_agents.platform_engineer.deep_agent import PlatformEngineerDeepAgent
 from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.agent import (
     AIPlatformEngineerA2ABinding,
@@ -23,6 +25,7 @@ from ai_platform_engineering.utils.a2a_common.log_upkeep import Forget, event_lo
 from ai_platform_engineering.utils.checkpointer import ConversationSaver, checkpointer_for
 from ai_platform_engineering.version import product_version
 
+_TOOLS_SECONDS = 2.0
 _DESCRIPTION = "Plans platform-engineering requests and delegates them to domain agents."
 
 
@@ -66,8 +69,16 @@ def _skills(supervisor: PlatformEngineerDeepAgent) -> list[AgentSkill]:
     ]
 
 
-def _tools(supervisor: PlatformEngineerDeepAgent) -> list[dict[str, Any]]:
-    return [row for entry in supervisor.registry.local() for row in tool_rows(entry.name, supervisor.mcp)]
+async def _tools(supervisor: PlatformEngineerDeepAgent) -> list[Mapping[str, Any]]:
+    """The tools of all agents, remote ones as they list them now; one that does not answer is left out."""
+    local = [row for entry in supervisor.registry.local() for row in tool_rows(entry.name, supervisor.mcp)]
+    key = supervisor.settings.a2a_auth_shared_key
+    token = key.get_secret_value() if key else None
+    remote = await asyncio.gather(
+        *(remote_tools(entry, timeout=_TOOLS_SECONDS, auth_token=token) for entry in supervisor.registry.remote())
+    )
+    listed = zip(supervisor.registry.remote(), remote, strict=True)
+    return [*local, *({**row, "agent": entry.name} for entry, rows in listed for row in rows or ())]
 
 
 def __getattr__(name: str) -> Any:
