@@ -208,20 +208,22 @@ def _short(text: str, style: str = "") -> Text:
 
 
 def _marked(mark: str, style: str, text: Text) -> RenderableType:
-    return _Marked(Text(f"{mark} ", style=style), text)
+    return _Marked(mark, style, text)
 
 
 @dataclass(frozen=True, slots=True)
 class _Marked:
     """Text after a mark; where it needs more lines, they begin below the text."""
 
-    mark: Text
+    mark: str
+    style: str
     text: Text
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        indent = self.mark.cell_len
+        mark = Segment(f"{self.mark} ", console.get_style(self.style))
+        indent = mark.cell_length
         inner = options.update(width=max(1, options.max_width - indent))
         for number, line in enumerate(console.render_lines(self.text, inner, pad=False)):
-            yield from self.mark.render(console) if number == 0 else [Segment(" " * indent)]
+            yield mark if number == 0 else Segment(" " * indent)
             yield from line
             yield Segment.line()

@@ -113,9 +113,12 @@ def test_the_size_of_the_terminal_may_change(
     assert "Calling Agent" not in shown
 
 
-def test_no_colour_where_none_is_wanted(terminal: Terminal, supervisor: CommandLine) -> None:
-    terminal.run("chat", "--url", supervisor.url, "show argocd version", NO_COLOR="1")
+@pytest.mark.parametrize(("environ", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False)])
+def test_colour_unless_none_is_wanted(
+    terminal: Terminal, supervisor: CommandLine, environ: dict[str, str], coloured: bool
+) -> None:
+    terminal.run("chat", "--url", supervisor.url, "show argocd version", **environ)
     terminal.wait_for("[exit 0]")
-    coloured = terminal._tmux("capture-pane", "-e", "-p", "-S", "-5000")
-    assert VERSION in coloured
-    assert not re.search(r"\x1b\[[0-9;]*3[1-7]m", coloured)
+    assert VERSION in terminal.everything()
+    assert ("\x1b[32m✓" in terminal.everything(styled=True)) is coloured
+    assert bool(re.search(r"\x1b\[[0-9;]*3[1-7]m", terminal.everything(styled=True))) is coloured

@@ -60,12 +60,9 @@ class Terminal:
     def resize(self, width: int, height: int) -> None:
         self._tmux("resize-window", "-x", str(width), "-y", str(height))
 
-    def screen(self) -> str:
-        return self._tmux("capture-pane", "-p")
-
-    def everything(self) -> str:
-        """All that was written, as it looks now, with what has scrolled away."""
-        return self._tmux("capture-pane", "-p", "-S", "-5000").rstrip("\n")
+    def everything(self, *, styled: bool = False) -> str:
+        """All that was written, as it looks now, with what has scrolled away; `styled` with the codes for colours."""
+        return self._tmux("capture-pane", "-p", *(["-e"] if styled else []), "-S", "-5000").rstrip("\n")
 
     def wait_for(self, text: str, *, count: int = 1, seconds: float = 40) -> str:
         return self.wait_until(lambda shown: shown.count(text) >= count, f"{text!r} x{count}", seconds)
