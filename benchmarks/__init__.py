@@ -1,4 +1,5 @@
-"""What a request costs, measured as ratios in one run against the bare stack with the same scripted model.
+"""What a request costs: measured in one run, beside the bare deepagents graph with the same scripted model.
 
-`python -m benchmarks` runs everything; each measurement is a process of its own, so that CPU time can be told apart.
+`python -m benchmarks` measures everything; `measurements` has one module for each thing that is measured. What is
+measured runs in processes of its own, so that its CPU time and memory can be told apart from the measuring.
 """

@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Final
 
 from fastmcp import FastMCP
 from langchain_core.language_models import BaseChatModel
 
 from ai_platform_engineering.agents.manifest import AgentManifest
-from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.llm.scripted import ScriptedChatModel, Turn
 
-QUESTION = "show argocd version"
-VERSION = "v3.1.8"
-AGENT_PROMPT = "You look after Argo CD. Use your tools and report what they say."
-ANSWER = "Argo CD runs version v3.1.8, built from a clean tree. " * 4
+QUESTION: Final = "show argocd version"
+VERSION: Final = "v3.1.8"
+TOOL: Final = "version_service__version"
+ANSWER_WORDS: Final = 40
 
-MANIFEST = AgentManifest.model_validate(
-    {
-        "name": "argocd",
-        "title": "Argo CD",
-        "description": "Argo CD applications: status, sync, version.",
-        "keywords": ["argocd"],
-        "prompt": AGENT_PROMPT,
-        "servers": [{"name": "argocd", "transport": "memory", "module": "benchmarks.scenario:server"}],
-    }
-)
+_AGENT: Final = "argocd"
+_PROMPT: Final = "You look after {title}. Use your tools and report what they say."
+_PLAN: Final = {"title": "Version", "steps": [{"content": "Get the version", "agent": _AGENT}]}
+_BARE_PLAN: Final = {"todos": [{"content": "Get the version", "status": "in_progress"}]}
 
-server = FastMCP("argocd")
+server = FastMCP(_AGENT)
 
 
 @server.tool
@@ -36,22 +30,43 @@ async def version_service__version() -> str:
     return VERSION
 
 
-def supervisor_model(*, plan: dict[str, Any]) -> BaseChatModel:
-    return ScriptedChatModel(
-        part=[
-            Turn("I will ask Argo CD for its version.", [("write_todos", plan)]),
-            Turn("", [("task", {"description": "Get the version of Argo CD.", "subagent_type": "argocd"})]),
-            Turn(ANSWER),
-        ]
-    )
+def manifests(count: int) -> list[AgentManifest]:
+    """The agent that is asked, and `count` - 1 others of its kind."""
+    names = [_AGENT, *(f"service_{number:02}" for number in range(1, count))]
+    return [_manifest(name) for name in names]
+
+
+def supervisor_model(*, bare: bool = False, words: int = ANSWER_WORDS, delay: float = 0.0) -> BaseChatModel:
+    """`words` is the length of the answer, `delay` the seconds before each word."""
+    return ScriptedChatModel(part=supervisor_part(bare=bare, words=words), delay=delay)
 
 
 def agent_model() -> BaseChatModel:
-    return ScriptedChatModel(part=[Turn("", [("version_service__version", {})]), Turn(f"The version is {VERSION}.")])
+    return ScriptedChatModel(part=agent_part())
 
 
-def models(settings: Settings, manifest: AgentManifest | None) -> BaseChatModel:
-    """The scripted models in the places where the product puts its own."""
-    if manifest is not None:
-        return agent_model()
-    return supervisor_model(plan={"title": "Version", "steps": [{"content": "Get the version", "agent": "argocd"}]})
+def supervisor_part(*, bare: bool = False, words: int = ANSWER_WORDS) -> Sequence[Turn]:
+    plan: dict[str, Any] = _BARE_PLAN if bare else _PLAN
+    return [
+        Turn("I will ask Argo CD for its version.", [("write_todos", plan)]),
+        Turn("", [("task", {"description": "Get the version of Argo CD.", "subagent_type": _AGENT})]),
+        Turn("version " * words),
+    ]
+
+
+def agent_part() -> Sequence[Turn]:
+    return [Turn("", [(TOOL, {})]), Turn(f"The version is {VERSION}.")]
+
+
+def _manifest(name: str) -> AgentManifest:
+    title = name.replace("_", " ").title()
+    return AgentManifest.model_validate(
+        {
+            "name": name,
+            "title": title,
+            "description": f"{title} applications: status, sync, version.",
+            "keywords": [name, "version"],
+            "prompt": _PROMPT.format(title=title),
+            "servers": [{"name": name, "transport": "memory", "module": f"{__name__}:server"}],
+        }
+    )

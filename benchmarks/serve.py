@@ -2,31 +2,43 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 
 os.environ.setdefault("OTEL_INSTRUMENTATION_A2A_SDK_ENABLED", "false")
+os.environ.setdefault("FASTMCP_LOG_ENABLED", "false")
 
-from ai_platform_engineering.multi_agents import agent_app
-from ai_platform_engineering.multi_agents.agent_registry import AgentRegistry
+from langchain_core.language_models import BaseChatModel
+
+from ai_platform_engineering.agents.manifest import AgentManifest
+from ai_platform_engineering.multi_agents.agent_app import create_agent_app
 from ai_platform_engineering.multi_agents.platform_engineer.deep_agent import PlatformEngineerDeepAgent
 from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
 from ai_platform_engineering.serving import listen, run
-from ai_platform_engineering.settings import load_settings
-from benchmarks.scenario import MANIFEST, models
+from ai_platform_engineering.settings import Settings, load_settings
+from benchmarks.scenario import ANSWER_WORDS, agent_model, supervisor_model
 
 
-def main(what: str) -> int:
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("what", choices=["supervisor", "agent"])
+    parser.add_argument("--words", type=int, default=ANSWER_WORDS)
+    parser.add_argument("--delay", type=float, default=0.0)
+    options = parser.parse_args()
+
+    def models(_settings: Settings, manifest: AgentManifest | None) -> BaseChatModel:
+        return agent_model() if manifest else supervisor_model(words=options.words, delay=options.delay)
+
     listener = listen("127.0.0.1", 0)
     port = listener.getsockname()[1]
     settings = load_settings({**os.environ, "A2A_PORT": str(port)}, env_file=None)
-    if what == "agent":
-        app = agent_app.create_agent_app(settings, MANIFEST.name, models)
+    if options.what == "agent":
+        app = create_agent_app(settings, "argocd", models)
     else:
-        registry = AgentRegistry(settings, {MANIFEST.name: MANIFEST})
-        app = create_app(settings, PlatformEngineerDeepAgent(settings, registry, models=models))
+        app = create_app(settings, PlatformEngineerDeepAgent(settings, models=models))
     return run(app, listener, lambda: print(f"http://127.0.0.1:{port}", flush=True))
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main())

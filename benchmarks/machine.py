@@ -1,0 +1,45 @@
+"""The machine that the numbers are from."""
+
+from __future__ import annotations
+
+import os
+import platform
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+_LIBRARIES: Final = ("deepagents", "langgraph", "langchain-core", "a2a-sdk")
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    date: str
+    processor: str
+    cores: int
+    memory_gb: float
+    system: str
+    python: str
+    libraries: str
+    load: float
+
+
+def this_machine() -> Machine:
+    return Machine(
+        date=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
+        processor=_processor(),
+        cores=os.cpu_count() or 1,
+        memory_gb=os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 1e9,
+        system=f"{platform.system()} {platform.release()}",
+        python=platform.python_version(),
+        libraries=", ".join(f"{name} {version(name)}" for name in _LIBRARIES),
+        load=os.getloadavg()[1],
+    )
+
+
+def _processor() -> str:
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.machine()

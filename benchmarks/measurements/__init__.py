@@ -1,0 +1,39 @@
+"""One module for each thing that is measured: a function from the effort to make to rows.
+
+`EVERYTHING` names them in the order of the report. Starting processes and asking them is in `benchmarks.subjects`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Final
+
+from benchmarks.effort import Effort
+from benchmarks.measurements.growth import agents, turns
+from benchmarks.measurements.idle_streams import idle_streams
+from benchmarks.measurements.per_event import per_event
+from benchmarks.measurements.prompts import prompts
+from benchmarks.measurements.requests import requests
+from benchmarks.measurements.start_up import start_up
+from benchmarks.measurements.throughput import throughput
+from benchmarks.measurements.tool_calls import tool_calls
+from benchmarks.measurements.unreachable import unreachable
+from benchmarks.rows import Row
+
+Measurement = Callable[[Effort], list[Row]]
+
+EVERYTHING: Final[Mapping[str, Measurement]] = MappingProxyType(
+    {
+        "requests": requests,
+        "throughput": throughput,
+        "start-up": start_up,
+        "prompts": prompts,
+        "tool-calls": tool_calls,
+        "unreachable": unreachable,
+        "per-event": per_event,
+        "idle-streams": idle_streams,
+        "agents": agents,
+        "turns": turns,
+    }
+)

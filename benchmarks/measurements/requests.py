@@ -1,0 +1,63 @@
+"""What one request costs, and when its first words come, by where its agent runs and where its events are kept."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+
+from benchmarks.effort import Effort, compared
+from benchmarks.rows import Row
+from benchmarks.samples import Sample
+from benchmarks.subjects import IN_MEMORY, LOG_IN_FILE, Subject, bare, graph, product, together
+
+
+def requests(effort: Effort) -> list[Row]:
+    wanted: dict[str, AbstractContextManager[Subject]] = {
+        "bare": bare(),
+        "graph": graph(),
+        "memory": product(IN_MEMORY),
+        "log": product(LOG_IN_FILE),
+        "durable": product(),
+        "remote": product(IN_MEMORY, remote=True),
+        "remote-durable": product(remote=True),
+    }
+    with together(wanted) as subjects:
+        return rows(compared(subjects, effort.rounds, effort.requests))
+
+
+def rows(found: dict[str, Sample]) -> list[Row]:
+    yardstick = found["bare"]
+
+    def cpu(name: str, label: str) -> Row:
+        milliseconds = found[name].cpu_ms
+        return Row(f"cpu.{name}", f"CPU per request: {label}", milliseconds, "ms", milliseconds / yardstick.cpu_ms)
+
+    def first(name: str, label: str) -> list[Row]:
+        event, answer = found[name].first_event_ms, found[name].first_answer_ms
+        return [
+            Row(f"first-event.{name}", f"First event: {label}", event, "ms", event / yardstick.first_event_ms),
+            Row(
+                f"first-answer.{name}", f"First answer token: {label}", answer, "ms", answer / yardstick.first_answer_ms
+            ),
+        ]
+
+    return [
+        cpu("bare", "create_deep_agent, no server"),
+        cpu("graph", "the product's graph, no server"),
+        cpu("memory", "product, kept in memory"),
+        cpu("log", "product, event log in a file"),
+        cpu("durable", "product as it comes: log and conversations in files"),
+        cpu("remote", "product, agent remote, kept in memory"),
+        Row("cpu.remote-agent", "… of which the agent's own process", found["remote"].parts[-1], "ms"),
+        cpu("remote-durable", "product as it comes, agent remote"),
+        Row("durable", "Files against memory", found["durable"].cpu_ms / found["memory"].cpu_ms, "x"),
+        Row("remote", "Remote against in-process, in memory", found["remote"].cpu_ms / found["memory"].cpu_ms, "x"),
+        Row(
+            "remote-as-it-comes",
+            "Remote against in-process, as it comes",
+            found["remote-durable"].cpu_ms / found["durable"].cpu_ms,
+            "x",
+        ),
+        *first("bare", "create_deep_agent, no server"),
+        *first("durable", "product as it comes"),
+        *first("remote-durable", "product as it comes, agent remote"),
+    ]

@@ -1,0 +1,34 @@
+"""How long it takes until the product serves, as a person gets it who has configured nothing, and how large it is."""
+
+from __future__ import annotations
+
+from tempfile import TemporaryDirectory
+
+from benchmarks.effort import Effort
+from benchmarks.processes import started
+from benchmarks.rows import Row
+from benchmarks.subjects import Served
+
+
+def start_up(effort: Effort) -> list[Row]:
+    bare_starts: list[float] = []
+    starts: list[float] = []
+    rest: list[float] = []
+    for _ in range(effort.starts):
+        with started("benchmarks.alone", "bare") as process:
+            bare_starts.append(process.ready_after)
+            bare_rest = process.resident_mb()
+        with TemporaryDirectory() as folder:
+            environ = {"DATA_DIR": folder, "OFFLINE_MODEL_DELAY": "0", "LOG_LEVEL": "warning"}
+            with started("ai_platform_engineering.cli", "serve", "--port=0", environ=environ) as process:
+                starts.append(process.ready_after)
+                rest.append(process.resident_mb())
+                Served(process).load(effort.requests * effort.rounds)
+                used = process.resident_mb()
+    return [
+        Row("start.bare", "Start to ready: bare, one agent, nothing served", min(bare_starts), "s", 1.0),
+        Row("start", "Start to ready: product, all sandbox agents", min(starts), "s", min(starts) / min(bare_starts)),
+        Row("memory.rest.bare", "Resident at rest: bare", bare_rest, "MB", 1.0),
+        Row("memory.rest", "Resident at rest: product, all sandbox agents", min(rest), "MB", min(rest) / bare_rest),
+        Row("memory.used", f"Resident after {effort.requests * effort.rounds} questions", used, "MB", used / bare_rest),
+    ]

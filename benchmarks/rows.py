@@ -1,0 +1,78 @@
+"""What is reported: one row for each number, with its ratio, its aim, and whether that is met."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final, Literal
+
+Of = Literal["value", "ratio"]
+
+
+@dataclass(frozen=True, slots=True)
+class Aim:
+    limit: float
+    of: Of = "value"
+
+
+AIMS: Final[Mapping[str, Aim]] = MappingProxyType(
+    {
+        "cpu.memory": Aim(1.0, "ratio"),
+        "durable": Aim(1.2),
+        "remote": Aim(1.15),
+        "start": Aim(2.5),
+        "memory.rest": Aim(180),
+        "prompt": Aim(40),
+        "unreachable": Aim(5),
+        "idle.tasks": Aim(150),
+        "idle.watchers": Aim(150),
+    }
+)
+
+_DIGITS: Final = {"ms": 2, "s": 2, "x": 2, "MB": 0, "KB": 1, "/s": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """`ratio` is against the bare graph."""
+
+    name: str
+    label: str
+    value: float
+    unit: str
+    ratio: float | None = None
+
+    @property
+    def shown_value(self) -> str:
+        return _shown(self.value, self.unit)
+
+    @property
+    def shown_ratio(self) -> str:
+        return "" if self.ratio is None else f"{self.ratio:.2f}x"
+
+    @property
+    def shown_aim(self) -> str:
+        match AIMS.get(self.name):
+            case None:
+                return ""
+            case Aim(limit, "ratio"):
+                return f"≤ {limit:g}x bare"
+            case Aim(limit):
+                return f"≤ {limit:g}{'' if self.unit == 'x' else ' '}{self.unit}"
+
+    @property
+    def met(self) -> bool | None:
+        aim = AIMS.get(self.name)
+        if aim is None:
+            return None
+        reached = self.ratio if aim.of == "ratio" else self.value
+        return reached is not None and reached <= aim.limit
+
+
+def by_name(rows: Iterable[Row]) -> dict[str, Row]:
+    return {row.name: row for row in rows}
+
+
+def _shown(value: float, unit: str) -> str:
+    return f"{value:.{_DIGITS[unit]}f}{'' if unit == 'x' else ' '}{unit}"

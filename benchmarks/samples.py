@@ -1,0 +1,64 @@
+"""Samples and the numbers taken from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """How one request was answered, in seconds since it was sent; `events` counts what came."""
+
+    first_event: float
+    first_answer: float
+    total: float
+    events: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A batch of requests. CPU is that of all processes they went through; `parts` has it for each of these."""
+
+    cpu_ms: float
+    first_event_ms: float
+    first_answer_ms: float
+    per_second: float
+    events: float
+    parts: tuple[float, ...] = ()
+
+
+def sample(answers: Sequence[Answered], cpu_seconds: Sequence[float], wall_seconds: float) -> Sample:
+    count = len(answers)
+    parts = tuple(seconds / count * 1000 for seconds in cpu_seconds)
+    return Sample(
+        cpu_ms=sum(parts),
+        first_event_ms=median(answer.first_event for answer in answers) * 1000,
+        first_answer_ms=median(answer.first_answer for answer in answers) * 1000,
+        per_second=count / wall_seconds,
+        events=sum(answer.events for answer in answers) / count,
+        parts=parts,
+    )
+
+
+def best(samples: Iterable[Sample]) -> Sample:
+    """The best of each: other work on the machine only ever makes a number worse.
+
+    The parts are those of the batch that took the least CPU, so that they add up to it.
+    """
+    batches = list(samples)
+    cheapest = min(batches, key=lambda batch: batch.cpu_ms)
+    return Sample(
+        cpu_ms=cheapest.cpu_ms,
+        first_event_ms=min(batch.first_event_ms for batch in batches),
+        first_answer_ms=min(batch.first_answer_ms for batch in batches),
+        per_second=max(batch.per_second for batch in batches),
+        events=cheapest.events,
+        parts=cheapest.parts,
+    )
+
+
+def cost_of_one(many: Sample, few: Sample) -> float:
+    """CPU milliseconds of one event, from the same requests told in many events and in few."""
+    return (many.cpu_ms - few.cpu_ms) / (many.events - few.events)

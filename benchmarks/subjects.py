@@ -1,0 +1,168 @@
+"""Subjects: what is measured, seen from outside. One with a server and one without are asked in the same way."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, AsyncExitStack, ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Protocol, TypeVar
+
+import yaml
+
+from benchmarks.processes import Process, started
+from benchmarks.samples import Answered, Sample, sample
+from benchmarks.scenario import QUESTION, manifests
+from benchmarks.traffic import Connection
+
+IN_MEMORY = {"EVENT_LOG": "memory", "CONVERSATIONS": "memory"}
+LOG_IN_FILE = {"EVENT_LOG": "sqlite", "CONVERSATIONS": "memory"}
+AS_IT_COMES: Mapping[str, str] = {}
+
+Key = TypeVar("Key")
+Kind = TypeVar("Kind")
+
+
+class Subject(Protocol):
+    def load(self, requests: int, *, streams: int = 1, context: str | None = None) -> Sample:
+        """Ask that many times, `streams` at once, each in a conversation of its own or all in one."""
+
+    def resident_mb(self) -> float: ...
+
+
+@dataclass(frozen=True)
+class Alone:
+    """A process that is asked over its standard input; `others` are processes that it uses."""
+
+    process: Process
+    others: Sequence[Process] = ()
+
+    def load(self, requests: int, *, streams: int = 1, context: str | None = None) -> Sample:
+        before, began = _clocks(self.process, *self.others), time.perf_counter()
+        told = self.process.order({"requests": requests, "streams": streams, "context": context})
+        seconds = time.perf_counter() - began
+        spent = _spent(before, _clocks(self.process, *self.others))
+        return sample([Answered(**answer) for answer in told], spent, seconds)
+
+    def resident_mb(self) -> float:
+        return self.process.resident_mb()
+
+
+@dataclass(frozen=True)
+class Served:
+    """A server that is asked over A2A; `others` are the servers it asks in turn."""
+
+    process: Process
+    others: Sequence[Process] = ()
+    question: str = QUESTION
+
+    def load(self, requests: int, *, streams: int = 1, context: str | None = None) -> Sample:
+        before, began = _clocks(self.process, *self.others), time.perf_counter()
+        answers = asyncio.run(self._answers(requests, streams, context))
+        seconds = time.perf_counter() - began
+        return sample(answers, _spent(before, _clocks(self.process, *self.others)), seconds)
+
+    def resident_mb(self) -> float:
+        return self.process.resident_mb()
+
+    async def _answers(self, requests: int, streams: int, context: str | None) -> list[Answered]:
+        waiting = iter(range(requests))
+        async with AsyncExitStack() as stack:
+            connections = [await stack.enter_async_context(Connection(self.process.url)) for _ in range(streams)]
+
+            async def work(connection: Connection) -> list[Answered]:
+                return [await connection.ask(self.question, context) for _ in waiting]
+
+            return [answer for part in await asyncio.gather(*map(work, connections)) for answer in part]
+
+
+@contextmanager
+def together(subjects: Mapping[Key, AbstractContextManager[Kind]]) -> Iterator[dict[Key, Kind]]:
+    """All of them, started at the same time."""
+    with ExitStack() as stack, ThreadPoolExecutor(len(subjects)) as starters:
+        yield dict(zip(subjects, starters.map(stack.enter_context, subjects.values()), strict=True))
+
+
+@contextmanager
+def bare(agents: int = 1) -> Iterator[Alone]:
+    """`create_deep_agent` as it comes."""
+    with started("benchmarks.alone", "bare", f"--agents={agents}") as process:
+        yield Alone(process)
+
+
+@contextmanager
+def graph() -> Iterator[Alone]:
+    """The product's graph without a server."""
+    with workplace() as environ, started("benchmarks.alone", "graph", environ={**environ, **IN_MEMORY}) as process:
+        yield Alone(process)
+
+
+@contextmanager
+def product(
+    storage: Mapping[str, str] = AS_IT_COMES,
+    *,
+    remote: bool = False,
+    agents: int = 1,
+    options: Sequence[str] = (),
+    environ: Mapping[str, str] | None = None,
+) -> Iterator[Served]:
+    """The supervisor on a server, the agent that is asked inside it or on a server of its own."""
+    with ExitStack() as stack:
+        settings = {**stack.enter_context(workplace(agents)), **storage, **(environ or {})}
+        others = []
+        if remote:
+            place = {**stack.enter_context(workplace()), **storage}
+            others.append(stack.enter_context(started("benchmarks.serve", "agent", environ=place)))
+            settings |= {"DISTRIBUTED_AGENTS": "argocd", "ARGOCD_AGENT_URL": others[0].url}
+        supervisor = stack.enter_context(started("benchmarks.serve", "supervisor", *options, environ=settings))
+        yield Served(supervisor, others)
+
+
+@contextmanager
+def tool(transport: str) -> Iterator[Alone]:
+    """One tool, called over an MCP transport."""
+    with workplace() as environ, ExitStack() as stack:
+        server: dict[str, Any] = {"name": "argocd", "transport": transport}
+        others = []
+        match transport:
+            case "memory":
+                server |= {"module": "benchmarks.scenario:server"}
+            case "stdio":
+                server |= {"command": sys.executable, "args": ["-m", "benchmarks.tool_server", "stdio"]}
+            case _:
+                others.append(stack.enter_context(started("benchmarks.tool_server", "http")))
+                server |= {"url": others[0].ready_line}
+        arguments = ["tool", f"--server={json.dumps(server)}"]
+        yield Alone(stack.enter_context(started("benchmarks.alone", *arguments, environ=environ)), others)
+
+
+@contextmanager
+def workplace(agents: int = 1) -> Iterator[dict[str, str]]:
+    """The settings of a product that has these agents and an empty directory for its files."""
+    with TemporaryDirectory() as folder:
+        directory = Path(folder, "agents")
+        directory.mkdir()
+        for manifest in manifests(agents):
+            fields = manifest.model_dump(mode="json", exclude_defaults=True)
+            Path(directory, f"{manifest.name}.yaml").write_text(yaml.safe_dump(fields))
+        yield {
+            "DATA_DIR": str(Path(folder, "data")),
+            "AGENTS_DIR": str(directory),
+            "LOG_LEVEL": "warning",
+            "SANDBOX": "false",
+            "ENABLE_NETUTILS": "false",
+        }
+
+
+def _clocks(*processes: Process) -> list[float]:
+    return [process.cpu_seconds() for process in processes]
+
+
+def _spent(before: Sequence[float], after: Sequence[float]) -> list[float]:
+    return [end - start for start, end in zip(before, after, strict=True)]

@@ -1,0 +1,82 @@
+"""A client that costs little: it asks over A2A and reads the stream without understanding more than it must."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import time
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+from benchmarks.samples import Answered
+
+_numbers = itertools.count(1)
+
+
+class UnansweredError(RuntimeError):
+    """A request did not end as completed."""
+
+
+class Connection:
+    """One connection to a server; one request at a time."""
+
+    def __init__(self, url: str) -> None:
+        address = urlsplit(url)
+        self._host, self._port = address.hostname or "", address.port or 80
+
+    async def __aenter__(self) -> Self:
+        self._reader, self._writer = await asyncio.open_connection(self._host, self._port, limit=2**22)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._writer.close()
+
+    async def ask(self, question: str, context: str | None = None) -> Answered:
+        """Ask and read to the end. The answer begins with the first words after the agent has finished."""
+        began = time.perf_counter()
+        first = answer = 0.0
+        events = 0
+        agent_done = completed = False
+        await self.begin(question, context)
+        # The line before the blank one that ends a chunked body is a zero.
+        while (line := await self._reader.readline()) != b"0\r\n":
+            if not line:
+                raise UnansweredError("the connection was closed")
+            if not line.startswith(b"data:"):
+                continue
+            events += 1
+            first = first or time.perf_counter()
+            agent_done = agent_done or b'"agent_finished"' in line
+            if agent_done and not answer and b'"text_delta"' in line:
+                answer = time.perf_counter()
+            completed = completed or b'"completed"' in line
+        await self._reader.readline()
+        if not completed:
+            raise UnansweredError("a request did not complete")
+        return Answered(first - began, answer - began, time.perf_counter() - began, events)
+
+    async def begin(self, question: str, context: str | None = None) -> None:
+        """Ask, and leave the stream open."""
+        message = {"role": "user", "parts": [{"kind": "text", "text": question}], "messageId": f"m{next(_numbers)}"}
+        await self._send("message/stream", {"message": message | ({"contextId": context} if context else {})})
+
+    async def watch(self, task_id: str) -> None:
+        """Subscribe to a task, and leave the stream open."""
+        await self._send("tasks/resubscribe", {"id": task_id})
+
+    async def next_event(self) -> dict[str, Any]:
+        while line := await self._reader.readline():
+            if line.startswith(b"data:"):
+                result: dict[str, Any] = json.loads(line.removeprefix(b"data:"))["result"]
+                return result
+        raise UnansweredError("the connection was closed")
+
+    async def _send(self, method: str, params: dict[str, Any]) -> None:
+        body = json.dumps({"jsonrpc": "2.0", "id": next(_numbers), "method": method, "params": params}).encode()
+        head = f"POST / HTTP/1.1\r\nHost: {self._host}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
+        self._writer.write(head.encode() + b"\r\n\r\n" + body)
+        await self._writer.drain()
