@@ -196,3 +196,11 @@ async def test_pages_of_other_sites_may_not_call(origin: str | None, status: int
             answer = await http.post(caller.url, json=QUESTION, headers=headers)
             assert answer.status_code == status
             assert (await http.get(f"{caller.url}/healthz", headers=headers)).status_code == 200
+
+
+async def test_words_that_the_caller_does_not_want_are_not_sent() -> None:
+    async with served([Turn("Let me see.", [("quick", {})]), Turn("It is done.")], [quick]) as caller:
+        events = await caller.ask("q", metadata={"stream_text": False})
+    assert [type(event).__name__ for event in events] == ["ToolStarted", "ToolFinished", "FinalResult"]
+    assert isinstance(events[-1], FinalResult)
+    assert events[-1].text == "It is done."

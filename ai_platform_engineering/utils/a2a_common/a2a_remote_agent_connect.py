@@ -72,7 +72,7 @@ class A2ARemoteAgentConnectTool:
         message = Message(
             message_id=f"{delegation}-1", context_id=delegation, role=Role.ROLE_USER, parts=[Part(text=question)]
         )
-        message.metadata.update({"trace_id": context.trace_id, **({"user": context.user} if context.user else {})})
+        message.metadata.update(_marks(context))
         call = ClientCallContext(service_parameters=self._headers(context))
         client = await self._connected()
         decoder = Decoder(self.name)
@@ -226,6 +226,12 @@ class _Answers:
             self._task_id or answer.task.id or answer.status_update.task_id or answer.artifact_update.task_id
         )
         return answer
+
+
+def _marks(context: RequestContext) -> dict[str, str | bool]:
+    """What travels with the question. Words that nobody will see need not be sent."""
+    marks: dict[str, str | bool] = {"trace_id": context.trace_id, "stream_text": context.stream_sub_agent_text}
+    return marks | {"user": context.user} if context.user else marks
 
 
 def _reachable_url(advertised: str, address: str) -> str:

@@ -26,7 +26,7 @@ class Run:
         self._graph = graph
         self._question = question
         self._context = context
-        self._translation = Translation(agent, agent_text=context.stream_sub_agent_text)
+        self._translation = Translation(agent, own_text=context.stream_text, agent_text=context.stream_sub_agent_text)
 
     async def events(self) -> AsyncIterator[Event]:
         """The events as they happen, the ending last. When cancelled, it only stops; `canceled` has the rest."""

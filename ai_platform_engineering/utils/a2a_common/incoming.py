@@ -29,6 +29,7 @@ def request_context(request: A2ARequest) -> RequestContext:
         trace_id=_mark(marks, "trace_id") or uuid.uuid4().hex,
         user=_mark(marks, "user"),
         auth_token=_bearer(request),
+        stream_text=marks.get("stream_text") is not False,
         stream_sub_agent_text=marks.get("stream_sub_agent_text") is True,
     )
 

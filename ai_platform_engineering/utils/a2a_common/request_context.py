@@ -7,9 +7,12 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class RequestContext:
+    """`stream_text` is off for a caller that wants only the final result of what this agent writes."""
+
     context_id: str
     task_id: str
     trace_id: str
     user: str | None = None
     auth_token: str | None = field(default=None, repr=False)
+    stream_text: bool = True
     stream_sub_agent_text: bool = False

@@ -63,10 +63,11 @@ class _Answer:
 
 
 class Translation:
-    """One run of one graph, seen as events. `agent` is whose graph it is."""
+    """One run of one graph, seen as events. `agent` is whose graph it is; whose words are told holds for the run."""
 
-    def __init__(self, agent: str, *, agent_text: bool = False) -> None:
+    def __init__(self, agent: str, *, own_text: bool = True, agent_text: bool = False) -> None:
         self._agent = agent
+        self._own_text = own_text
         self._agent_text = agent_text
         self._ledger = CallLedger()
         self._plan = Plan()
@@ -118,7 +119,7 @@ class Translation:
             yield from self._delta(str(message.id), text, parent)
 
     def _delta(self, message_id: str, text: str, parent: str | None) -> Iterator[Event]:
-        if parent is not None and not self._agent_text:
+        if not (self._own_text if parent is None else self._agent_text):
             return
         agent = self._who(parent)
         self._texts.setdefault(message_id, []).append(text)

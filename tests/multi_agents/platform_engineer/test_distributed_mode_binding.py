@@ -31,7 +31,7 @@ from tests.invariants import check
 from tests.servers import CommandLine, calling, serving
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
-CONTEXT = RequestContext("context", "task", "trace", user="alex")
+CONTEXT = RequestContext("context", "task", "trace", user="alex", stream_sub_agent_text=True)
 
 
 def recorded(name: str) -> Any:
@@ -122,7 +122,7 @@ async def test_user_trace_and_key_travel_along() -> None:
     [request] = received
     message = request["body"]["params"]["message"]
     assert request["headers"]["authorization"] == "Bearer a-shared-key-of-ours"
-    assert message["metadata"] == {"trace_id": "trace", "user": "alex"}
+    assert message["metadata"] == {"trace_id": "trace", "user": "alex", "stream_text": True}
     assert message["contextId"] == "d1"
 
 
