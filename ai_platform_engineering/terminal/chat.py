@@ -69,7 +69,7 @@ def chat(options: ChatOptions, settings: Settings) -> int:
                 return _ask_once(options.question, conversation, output)
             return _converse(supervisor, conversation, output, settings, console)
     except SupervisorError as error:
-        print(f"platform-engineer: {error}", file=sys.stderr)  # noqa: T201
+        _complain(error)
         return MISCONFIGURED if error.misconfigured else NOT_ANSWERED
     except BrokenPipeError:
         # The reader has gone; what is still in the buffer must not be written when the process ends.
@@ -148,10 +148,24 @@ def _converse(
                 case command if command.startswith("/"):
                     _list(shown, COMMANDS)
                 case _:
-                    with silent_keys():
-                        view = conversation.ask(line, output, typed=typed)
-                    worst = max(worst, _exit_code(view))
+                    worst = max(worst, _ask_next(line, conversation, output, typed=typed))
     return ANSWERED if typed else worst
+
+
+def _ask_next(question: str, conversation: Conversation, output: Output, *, typed: bool) -> int:
+    """A question that is refused does not end the conversation, unless all others would be too."""
+    try:
+        with silent_keys():
+            return _exit_code(conversation.ask(question, output, typed=typed))
+    except SupervisorError as error:
+        if error.misconfigured:
+            raise
+        _complain(error)
+        return NOT_ANSWERED
+
+
+def _complain(error: Exception) -> None:
+    print(f"platform-engineer: {error}", file=sys.stderr)  # noqa: T201
 
 
 def _list(console: Console, rows: dict[str, str]) -> None:

@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
+from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from types import FrameType
 from typing import Final
@@ -26,8 +27,11 @@ from ai_platform_engineering.terminal.view import Notice, View
 STOPPING: Final = "Stopping..."
 
 
+@dataclass(frozen=True, slots=True)
 class _Over:
-    """No more comes."""
+    """No more comes; `problem` where that is not as it should be."""
+
+    problem: Exception | None = None
 
 
 class _Interrupt:
@@ -72,6 +76,7 @@ class _LiveRun:
         self._run = run
         self._arrivals = arrivals
         self._background = background
+        self._problem: Exception | None = None
         self._pumping: Future[None] = background.start(self._pump())
         self.interrupted = False
 
@@ -81,7 +86,8 @@ class _LiveRun:
         except Empty:
             return None
         match arrival:
-            case _Over():
+            case _Over(problem):
+                self._problem = problem
                 raise EOFError
             case _Interrupt():
                 if self.interrupted:
@@ -97,14 +103,16 @@ class _LiveRun:
 
     def check(self) -> None:
         """Raises what kept the question from being asked."""
-        if not self._pumping.cancelled():
-            self._pumping.result()
+        if self._problem is not None:
+            raise self._problem
 
     async def _pump(self) -> None:
         try:
             async for item in self._run.items():
                 self._arrivals.put(item)
-        finally:
+        except Exception as error:
+            self._arrivals.put(_Over(error))
+        else:
             self._arrivals.put(_Over())
 
     async def _stop(self) -> None:

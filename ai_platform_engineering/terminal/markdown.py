@@ -30,8 +30,12 @@ class _ReadableTable(TableElement):
         for table in super().__rich_console__(console, options):
             if isinstance(table, Table) and self._is_squeezed(table, console, options):
                 yield from self._records(names)
-            else:
-                yield table
+                continue
+            if isinstance(table, Table):
+                # What is too long goes on in the next line; the default would leave its end out.
+                for column in table.columns:
+                    column.overflow = "fold"
+            yield table
 
     def _names(self) -> list[Text]:
         row = self.header.row if self.header is not None else None

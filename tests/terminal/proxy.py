@@ -17,6 +17,7 @@ class Tunnel:
     cut: Callable[[bytes], bool] = lambda sent: False
     refuse: bool = False
     cuts: int = 0
+    was_cut: asyncio.Event = field(default_factory=asyncio.Event)
     requests: list[bytes] = field(default_factory=list)
 
 
@@ -71,6 +72,7 @@ async def _answers(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, t
             sent += data
             if tunnel.cut(sent):
                 tunnel.cuts += 1
+                tunnel.was_cut.set()
                 return
             writer.write(data)
             await writer.drain()

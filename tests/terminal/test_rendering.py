@@ -133,6 +133,16 @@ def test_a_table_that_does_not_fit_becomes_a_list_of_its_values() -> None:
     assert narrow[5:7] == ["", " Key: S-2"]
 
 
+def test_nothing_is_left_out_of_a_table() -> None:
+    address = "priya.nair@payments.acme.example"
+    table = f"| On call | Email |\n| --- | --- |\n| Priya Nair of the payments team | {address} |\n"
+    lines = printed(view_of([*said("m", table), FinalResult(table, "m")]), 40)
+    assert lines[0].split() == ["On", "call", "Email"]
+    assert "…" not in "".join(lines)
+    column = lines[0].index("Email")
+    assert "".join(line[column:].strip() for line in lines[2:]) == address
+
+
 def test_rows_follow_the_width_of_the_terminal() -> None:
     from rich.segment import Segment
 
