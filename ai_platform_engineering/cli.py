@@ -10,6 +10,7 @@ import math
 import os
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
@@ -109,6 +110,25 @@ def build_parser() -> argparse.ArgumentParser:
     pace.add_argument("--instant", action="store_true", help="show it at once")
     replay.set_defaults(run=_replay, quiet=True)
 
+    tasks = commands.add_parser("tasks", help="look at the tasks that are kept").add_subparsers(
+        metavar="ACTION", required=True
+    )
+    tasks_list = tasks.add_parser("list", help="list tasks, the last change first")
+    tasks_list.add_argument("--limit", type=_count, default=20, help="how many (20)")
+    tasks_list.add_argument("--state", help="only those in this state, for example completed or input-required")
+    tasks_list.add_argument("--json", action="store_true", help="print one JSON object per task")
+    tasks_list.set_defaults(run=_tasks_list, quiet=True)
+    tasks_show = tasks.add_parser("show", help="print what happened in a task")
+    tasks_show.add_argument("--json", action="store_true", help="print the task as a JSON object")
+    tasks_show.set_defaults(run=_tasks_show, quiet=True)
+    tasks_export = tasks.add_parser("export", help="write a task as a recording, which replay can play")
+    tasks_export.add_argument("-o", "--output", metavar="FILE", type=Path, help="where to (standard output)")
+    tasks_export.set_defaults(run=_tasks_export, quiet=True)
+    for action in (tasks_show, tasks_export):
+        action.add_argument("id", metavar="ID", help="id of the task, or as much of its beginning as is unique")
+    for action in (tasks_list, tasks_show, tasks_export):
+        action.add_argument("--agent", metavar="NAME", help="tasks of this agent's own server, not the supervisor's")
+
     sandbox = commands.add_parser("sandbox", help="the simulated company").add_subparsers(
         metavar="ACTION", required=True
     )
@@ -130,6 +150,12 @@ class _Version(argparse.Action):
 def _port(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) <= 5 and int(text) <= 65535):
         raise argparse.ArgumentTypeError(f"{text!r} is not a port; use a number from 0 to 65535")
+    return int(text)
+
+
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and 0 < len(text) <= 9 and int(text) > 0):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of tasks; use a whole number from 1")
     return int(text)
 
 
@@ -159,9 +185,11 @@ def _add_listen_options(parser: argparse.ArgumentParser) -> None:
 
 def _serve(options: argparse.Namespace, settings: Settings) -> int:
     from ai_platform_engineering.multi_agents.agent_registry import AgentRegistry
+    from ai_platform_engineering.utils.a2a_common.log_file import check_log_file
 
-    # What is wrong with an agent's variables or with the port is said before the large libraries are loaded.
+    # What is wrong with an agent's variables, the log or the port is said before the large libraries are loaded.
     sandbox_on = AgentRegistry.load(settings).sandbox_on
+    check_log_file(settings)
     settings, listener = _listen(options, settings)
     from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
     from ai_platform_engineering.utils.model_label import model_label
@@ -173,9 +201,11 @@ def _serve(options: argparse.Namespace, settings: Settings) -> int:
 def _agent(options: argparse.Namespace, settings: Settings) -> int:
     from ai_platform_engineering.multi_agents.agent_registry import known_manifests
     from ai_platform_engineering.multi_agents.placement import sandbox_is_on, standalone
+    from ai_platform_engineering.utils.a2a_common.log_file import check_log_file
 
     manifests = known_manifests(settings)
     entry = standalone(options.name, manifests, settings, sandbox_is_on(settings, manifests))
+    check_log_file(settings, entry.name)
     settings, listener = _listen(options, settings)
     from ai_platform_engineering.multi_agents.agent_app import create_agent_app
     from ai_platform_engineering.utils.model_label import model_label
@@ -240,9 +270,25 @@ def _chat(options: argparse.Namespace, settings: Settings) -> int:
 
         # What is wrong with an agent's variables is said before the large libraries are loaded.
         AgentRegistry.load(settings)
+        settings = _beside_a_server(settings)
     from ai_platform_engineering.terminal.chat import ChatOptions, chat
 
     return chat(ChatOptions(options.question, options.url, options.context, options.json), settings)
+
+
+def _beside_a_server(settings: Settings) -> Settings:
+    """Settings for a supervisor in this process: one that already runs here goes on writing its files alone."""
+    from ai_platform_engineering.utils.a2a_common.log_file import LogInUseError, check_log_file
+
+    try:
+        check_log_file(settings)
+    except LogInUseError:
+        print(
+            "A supervisor is running on this data directory, so this chat is not kept. Use --url to talk to that one.",
+            file=sys.stderr,
+        )
+        return settings.model_copy(update={"event_log": "memory", "conversations": "memory"})
+    return settings
 
 
 def _replay(options: argparse.Namespace, settings: Settings) -> int:
@@ -252,6 +298,36 @@ def _replay(options: argparse.Namespace, settings: Settings) -> int:
         return replay(options.file, None if options.instant else options.speed, settings)
     except RecordingError as error:
         return _refuse(error)
+
+
+def _tasks_list(options: argparse.Namespace, settings: Settings) -> int:
+    from ai_platform_engineering.tasks_command import STATES, TaskFile, list_tasks
+
+    if options.state is not None and options.state not in STATES:
+        return _refuse(f"--state {options.state!r} is none of {', '.join(STATES)}.")
+    return list_tasks(TaskFile.of(settings, options.agent), options.limit, options.state, as_json=options.json)
+
+
+def _tasks_show(options: argparse.Namespace, settings: Settings) -> int:
+    from ai_platform_engineering.tasks_command import TaskFile, TaskLookupError, show_task
+
+    try:
+        return show_task(TaskFile.of(settings, options.agent), options.id, as_json=options.json)
+    except TaskLookupError as error:
+        _refuse(error)
+        return EXIT_UNUSABLE
+
+
+def _tasks_export(options: argparse.Namespace, settings: Settings) -> int:
+    from ai_platform_engineering.tasks_command import TaskFile, TaskLookupError, export_task
+
+    try:
+        return export_task(TaskFile.of(settings, options.agent), options.id, options.output)
+    except TaskLookupError as error:
+        _refuse(error)
+        return EXIT_UNUSABLE
+    except OSError as error:
+        return _refuse(f"{options.output} cannot be written: {error.strerror}.")
 
 
 def _sandbox_reset(_options: argparse.Namespace, settings: Settings) -> int:

@@ -65,6 +65,17 @@ def read_task(connection: sqlite3.Connection, task_id: str) -> StoredTask | None
     return StoredTask(number, record)
 
 
+def find_ids(connection: sqlite3.Connection, beginning: str) -> list[str]:
+    """At most two tasks whose ids begin so; the one that is called exactly so, if there is one."""
+    if connection.execute("SELECT 1 FROM task WHERE id = ?", (beginning,)).fetchone():
+        return [beginning]
+    rows = connection.execute(
+        "SELECT id FROM task WHERE id >= ? AND substr(id, 1, ?) = ? ORDER BY id LIMIT 2",
+        (beginning, len(beginning), beginning),
+    )
+    return [task_id for (task_id,) in rows]
+
+
 def read_state(connection: sqlite3.Connection, task_id: str) -> TaskState | None:
     row = connection.execute("SELECT state FROM task WHERE id = ?", (task_id,)).fetchone()
     return None if row is None else row[0]

@@ -102,6 +102,11 @@ class TaskRecord:
         return 1 + len(self._messages)
 
     @property
+    def messages(self) -> list[tuple[int, Message]]:
+        """The messages after the first, each with the number of the last event before it."""
+        return list(self._messages)
+
+    @property
     def resting(self) -> bool:
         """Nothing will happen to the task unless somebody speaks to it."""
         return self.ended or len(self._pauses) >= self.turns

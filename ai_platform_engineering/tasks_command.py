@@ -1,0 +1,165 @@
+"""`platform-engineer tasks`: what the kept tasks were, read from the log file, also while a server writes it."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, cast
+
+from a2a.types.a2a_pb2 import Message, Task, TaskState
+from google.protobuf.json_format import MessageToDict
+
+from ai_platform_engineering.events import SUPERVISOR, Event
+from ai_platform_engineering.events_json import Asked, encode_line
+from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.terminal.plain import plain_lines
+from ai_platform_engineering.terminal.reducer import reduce
+from ai_platform_engineering.terminal.text import clean, one_line
+from ai_platform_engineering.terminal.view import View
+from ai_platform_engineering.utils.a2a_common.event_log import TaskQuery
+from ai_platform_engineering.utils.a2a_common.incoming import question_of
+from ai_platform_engineering.utils.a2a_common.log_file import open_for_reading, tasks_file
+from ai_platform_engineering.utils.a2a_common.log_reader import Row, find_ids, read_page, read_task, read_times
+from ai_platform_engineering.utils.a2a_common.task_record import TaskRecord
+from ai_platform_engineering.utils.a2a_common.wire import Decoder
+
+STATES: Final[dict[str, TaskState]] = {
+    name.removeprefix("TASK_STATE_").lower().replace("_", "-"): cast("TaskState", value)
+    for name, value in TaskState.items()
+    if value != TaskState.TASK_STATE_UNSPECIFIED
+}
+_NAMES: Final = {value: name for name, value in STATES.items()}
+_QUESTION_LENGTH: Final = 60
+
+
+class TaskLookupError(Exception):
+    """There is not exactly one such task; the text says so."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFile:
+    """The tasks of one server: the supervisor's, or those of the agent `agent`."""
+
+    path: Path
+    agent: str
+
+    @classmethod
+    def of(cls, settings: Settings, agent: str | None) -> TaskFile:
+        return cls(tasks_file(settings, agent or SUPERVISOR), agent or SUPERVISOR)
+
+    def listing(self, limit: int, state: TaskState | None) -> list[Row]:
+        with closing(open_for_reading(self.path)) as connection:
+            return read_page(connection, TaskQuery(state=state, limit=limit)).rows
+
+    def task(self, beginning: str) -> Task:
+        with closing(open_for_reading(self.path)) as connection:
+            return self._record(connection, beginning).snapshot().task
+
+    def recording(self, beginning: str) -> list[tuple[float, Event | Asked]]:
+        """What was asked and what happened, each with the seconds since the task began."""
+        with closing(open_for_reading(self.path)) as connection:
+            record = self._record(connection, beginning)
+            began, *times = read_times(connection, record.submitted.id)
+        # A task that is being written may have got an event between the two readings.
+        return [(((times[seq - 1] if seq else began) - began) / 1e9, item) for seq, item in _told(record, self.agent)]
+
+    def _record(self, connection: sqlite3.Connection, beginning: str) -> TaskRecord:
+        match find_ids(connection, beginning):
+            case []:
+                raise TaskLookupError(
+                    f"{self.path} has no task {beginning!r}. `platform-engineer tasks list` shows which there are."
+                )
+            case [task_id]:
+                stored = read_task(connection, task_id)
+                if stored is None:
+                    raise TaskLookupError(f"Task {task_id} was dropped just now.")
+                return stored.record
+            case _:
+                raise TaskLookupError(f"More than one task begins with {beginning!r}; write more of its id.")
+
+
+def list_tasks(file: TaskFile, limit: int, state: str | None, *, as_json: bool) -> int:
+    rows = file.listing(limit, STATES[state] if state else None)
+    for row in rows:
+        if as_json:
+            _print(json.dumps(_facts(row)))
+        else:
+            question = one_line(_question(row.submitted))
+            shown = question if len(question) <= _QUESTION_LENGTH else f"{question[: _QUESTION_LENGTH - 1]}…"
+            _print(f"{row.id}  {_time(row.changed_ns):%Y-%m-%d %H:%M:%S}  {_NAMES[row.state]:<14}  {shown}")
+    if not rows and not as_json:
+        _print("No task is kept here." if state is None else f"No task that is kept here is {state}.")
+    return 0
+
+
+def show_task(file: TaskFile, beginning: str, *, as_json: bool) -> int:
+    if as_json:
+        _print(json.dumps(MessageToDict(file.task(beginning)), indent=2))
+        return 0
+    view = View()
+    for _, item in file.recording(beginning):
+        if isinstance(item, Asked):
+            _print_view(view)
+            view = View()
+            _print(f"> {clean(item.question)}\n")
+        else:
+            view = reduce(view, item)
+    _print_view(view)
+    return 0
+
+
+def export_task(file: TaskFile, beginning: str, output: Path | None) -> int:
+    text = "".join(f"{encode_line(item, at)}\n" for at, item in file.recording(beginning))
+    if output is None:
+        sys.stdout.write(text)
+    else:
+        output.write_text(text, encoding="ascii")
+    return 0
+
+
+def _told(record: TaskRecord, agent: str) -> Iterator[tuple[int, Event | Asked]]:
+    """Questions and events, each with the number of the event it came with or before."""
+    messages = record.messages
+    decoder = Decoder(agent)
+    yield 0, Asked(_question(record.submitted), record.submitted.context_id)
+    for entry in record.entries():
+        while messages and messages[0][0] < entry.seq:
+            _, message = messages.pop(0)
+            yield entry.seq, Asked(question_of(message), record.submitted.context_id)
+        for event in decoder.feed(entry.event):
+            yield entry.seq, event
+
+
+def _question(submitted: Task) -> str:
+    return question_of(submitted.history[0] if submitted.history else Message())
+
+
+def _facts(row: Row) -> dict[str, object]:
+    return {
+        "id": row.id,
+        "context_id": row.context_id,
+        "state": _NAMES[row.state],
+        "created": _time(row.created_ns).isoformat(timespec="milliseconds"),
+        "changed": _time(row.changed_ns).isoformat(timespec="milliseconds"),
+        "events": row.events,
+        "question": _question(row.submitted),
+    }
+
+
+def _time(ns: int) -> datetime:
+    return datetime.fromtimestamp(ns / 1e9, UTC)
+
+
+def _print_view(view: View) -> None:
+    for line in plain_lines(view.facts):
+        _print(line.text)
+
+
+def _print(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
