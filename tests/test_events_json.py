@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ai_platform_engineering.events import Event, FinalResult, TextDelta
@@ -11,11 +11,13 @@ from ai_platform_engineering.events_json import Asked, EventFormatError, Line, d
 from tests import strategies
 
 
+@settings(max_examples=60, deadline=None)
 @given(strategies.runs())
 def test_decoding_gives_back_what_was_encoded(run: list[Event]) -> None:
     assert [decode_line(encode_line(event)) for event in run] == [Line(event) for event in run]
 
 
+@settings(max_examples=60, deadline=None)
 @given(strategies.runs(), st.floats(0, 1e6))
 def test_every_event_is_one_line_of_ascii_that_any_reader_of_json_understands(run: list[Event], at: float) -> None:
     for event in run:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from hypothesis import given
+from hypothesis import given, settings
 
 from ai_platform_engineering.events import (
     SUPERVISOR,
@@ -101,12 +101,14 @@ def test_names_and_reasons_cannot_act_on_the_terminal() -> None:
     assert "\\x07" not in repr(view)
 
 
+@settings(max_examples=60, deadline=None)
 @given(strategies.runs())
 def test_facts_are_only_ever_added(run: list[Event]) -> None:
     for before, after in pairwise(views_of(run)):
         assert after.facts[: len(before.facts)] == before.facts
 
 
+@settings(max_examples=60, deadline=None)
 @given(strategies.runs())
 def test_every_call_is_told_once_and_nothing_is_left_open(run: list[Event]) -> None:
     view = view_of(run)

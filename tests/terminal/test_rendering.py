@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from ai_platform_engineering.events import (
     SUPERVISOR,
@@ -206,6 +206,7 @@ def test_plain_lines_tell_what_happened_while_it_happens() -> None:
     assert so_far[-1] == "Calling Agent Jira..."
 
 
+@settings(max_examples=60, deadline=None)
 @given(strategies.runs())
 def test_plain_lines_are_only_ever_added(run: list[Event]) -> None:
     before: list[str] = []
@@ -215,6 +216,7 @@ def test_plain_lines_are_only_ever_added(run: list[Event]) -> None:
         before = after
 
 
+@settings(max_examples=60, deadline=None)
 @given(strategies.runs())
 def test_the_answer_is_told_once_and_every_agent_is_named(run: list[Event]) -> None:
     run = marked(run)

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ai_platform_engineering.terminal.text import clean, one_line, split_finished
@@ -22,6 +22,7 @@ def test_nothing_that_acts_on_a_terminal_is_left(text: str, cleaned: str) -> Non
     assert clean(text) == cleaned
 
 
+@settings(max_examples=60, deadline=None)
 @given(st.text(), st.text())
 def test_text_may_be_cleaned_in_pieces(first: str, second: str) -> None:
     assert clean(first) + clean(second) == clean(first + second)
@@ -48,6 +49,7 @@ def test_text_is_cut_only_between_blocks(finished: str, rest: str) -> None:
     assert split_finished(finished + rest) == (finished, rest)
 
 
+@settings(max_examples=60, deadline=None)
 @given(st.text(alphabet="a \n`-"))
 def test_cutting_loses_nothing(text: str) -> None:
     assert "".join(split_finished(text)) == text
