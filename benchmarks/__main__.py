@@ -13,6 +13,7 @@ from rich.console import Console
 from benchmarks.effort import FULL, QUICK
 from benchmarks.machine import this_machine
 from benchmarks.measurements import EVERYTHING
+from benchmarks.page import write_docs
 from benchmarks.rows import Row
 from benchmarks.table import table
 
@@ -22,7 +23,10 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="a short run, to see that it works; the numbers are noise")
     parser.add_argument("--only", choices=list(EVERYTHING), action="append", metavar="NAME", help="measure only this")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers to a file as well")
+    parser.add_argument("--write-docs", action="store_true", help="write docs/performance.md and its plot")
     options = parser.parse_args()
+    if options.write_docs and options.only:
+        parser.error("--write-docs needs all measurements: leave out --only")
 
     machine = this_machine()
     console, progress = Console(), Console(stderr=True)
@@ -36,6 +40,8 @@ def main() -> None:
         options.json.write_text(
             json.dumps({"machine": asdict(machine), "rows": [asdict(row) for row in rows]}, indent=1)
         )
+    if options.write_docs:
+        write_docs(rows, machine)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,76 @@
+"""docs/performance.md and its plot, from the rows of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from benchmarks.machine import Machine
+from benchmarks.plot import svg
+from benchmarks.processes import ROOT
+from benchmarks.rows import Row
+
+_PAGE: Final = """\
+# Performance
+
+What a request costs, beside the graph that `deepagents.create_deep_agent` makes as it comes: without a server, with
+the same scripted model, one agent and one tool. Both were measured in the same run, taking turns. This page is
+written by `python -m benchmarks --write-docs`; for numbers of your own machine:
+
+```bash
+make bench
+```
+
+![CPU per request by part, and how it grows](performance.svg)
+
+| What | Value | Against bare | Aim | |
+| --- | ---: | ---: | --- | --- |
+{table}
+
+## How to read it
+
+- The request: "show argocd version", five turns of the model (the supervisor plans, delegates and answers; the agent
+  calls its tool and reports). The model answers at once, so everything that is measured is the product's own work.
+- CPU is user and system time of every process that the request goes through, the best of several rounds. It does not
+  depend on what else the machine does, as far as anything is; seconds and requests per second do, and are the best
+  that were seen.
+- *In memory* is `EVENT_LOG=memory` and `CONVERSATIONS=memory`; the bare graph keeps its conversations in memory too.
+  *As it comes* keeps both in files, so that nothing is shown that is not kept.
+- *Against bare* divides by the same number of the bare graph. For requests per second more is better, for all else
+  less.
+- The prompt is everything that the models of one question are sent, messages and tool schemas as JSON, with the
+  sandbox's agents on; the bare graph was given the same agents and tools.
+- One event costs what the same answer costs more when every word is an event of its own.
+- An idle stream is a request that waits for its model, or a further subscription to one.
+
+## The machine
+
+{processor}, {cores} cores, {memory:.0f} GB, {system}, Python {python}, {libraries}. Run of {date}; the load before it
+was {load:.1f}.
+"""
+
+_VERDICTS: Final = {True: "met", False: "**not met**", None: ""}
+
+
+def page(rows: Sequence[Row], machine: Machine) -> str:
+    table = "\n".join(
+        f"| {row.label} | {row.shown_value} | {row.shown_ratio} | {row.shown_aim} | {_VERDICTS[row.met]} |"
+        for row in rows
+    )
+    return _PAGE.format(
+        table=table,
+        processor=machine.processor,
+        cores=machine.cores,
+        memory=machine.memory_gb,
+        system=machine.system,
+        python=machine.python,
+        libraries=machine.libraries,
+        date=machine.date,
+        load=machine.load,
+    )
+
+
+def write_docs(rows: Sequence[Row], machine: Machine) -> None:
+    docs = ROOT / "docs"
+    (docs / "performance.md").write_text(page(rows, machine), encoding="utf-8")
+    (docs / "performance.svg").write_text(svg(rows), encoding="utf-8")

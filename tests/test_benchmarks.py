@@ -1,0 +1,103 @@
+"""The benchmarks run and report every number; how large the numbers are is nobody's business here."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from benchmarks.effort import QUICK
+from benchmarks.machine import this_machine
+from benchmarks.page import page
+from benchmarks.plot import bars, curves, svg
+from benchmarks.rows import AIMS, Row
+from benchmarks.samples import Answered, Sample, best, cost_of_one, sample
+
+ROOT = Path(__file__).parents[1]
+
+NAMES = {
+    *(f"cpu.{what}" for what in ("bare", "graph", "memory", "log", "durable", "remote", "remote-agent")),
+    "cpu.remote-durable",
+    *("durable", "remote", "remote-as-it-comes"),
+    *(f"{first}.{what}" for first in ("first-event", "first-answer") for what in ("bare", "durable", "remote-durable")),
+    *(f"throughput.{streams}{bare}" for streams in (1, 8, 32) for bare in ("", ".bare")),
+    *("memory.load", "memory.load.bare", "memory.rest", "memory.rest.bare", "memory.used", "start", "start.bare"),
+    *("prompt", "prompt.bare", "tool.memory", "tool.stdio", "tool.http", "unreachable", "refused"),
+    *("event.memory", "event.durable", "idle.tasks", "idle.watchers"),
+    *(f"agents.{count}{bare}" for count in QUICK.agents for bare in ("", ".bare")),
+    *(f"turns.{turn}{bare}" for turn in QUICK.turns for bare in ("", ".bare")),
+}
+
+
+@pytest.mark.timeout(400)
+def test_a_quick_run_has_every_row(tmp_path: Path) -> None:
+    file = tmp_path / "numbers.json"
+    command = [sys.executable, "-m", "benchmarks", "--quick", "--json", str(file)]
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, check=False, encoding="utf-8")
+    assert result.returncode == 0, result.stderr
+    numbers = json.loads(file.read_text())
+    assert {row["name"] for row in numbers["rows"]} == NAMES
+    assert AIMS.keys() <= NAMES
+
+    rows = [Row(**row) for row in numbers["rows"]]
+    written = page(rows, this_machine())
+    assert all(row.label in written for row in rows)
+    ElementTree.fromstring(svg(rows))  # noqa: S314 - our own
+
+
+def rows_of(**values: float) -> list[Row]:
+    return [Row(name.replace("__", ".").replace("_", "-"), name, value, "ms") for name, value in values.items()]
+
+
+def test_a_row_meets_its_aim_up_to_the_limit() -> None:
+    limit = AIMS["start"].limit
+    assert Row("start", "", limit, "s").met is True
+    assert Row("start", "", limit + 0.01, "s").met is False
+    assert Row("start.bare", "", 99, "s").met is None
+
+
+def test_an_aim_for_a_ratio_looks_at_the_ratio() -> None:
+    assert Row("cpu.memory", "", 500, "ms", 0.9).met is True
+    assert Row("cpu.memory", "", 1, "ms", 1.1).met is False
+    assert Row("cpu.memory", "", 1, "ms", 1.1).shown_aim == "≤ 1x bare"
+
+
+def test_a_sample_is_per_request_and_adds_up_the_processes() -> None:
+    answers = [Answered(0.01, 0.02, 0.03, 5), Answered(0.03, 0.04, 0.05, 7)]
+    taken = sample(answers, [0.1, 0.3], wall_seconds=4)
+    assert taken.parts == pytest.approx((50, 150))
+    assert taken.cpu_ms == pytest.approx(200)
+    assert (taken.first_event_ms, taken.events, taken.per_second) == pytest.approx((20, 6, 0.5))
+
+
+def test_the_best_of_rounds_takes_each_number_from_where_it_was_best() -> None:
+    slow = Sample(cpu_ms=9, first_event_ms=1, first_answer_ms=8, per_second=5, events=3, parts=(4, 5))
+    cheap = Sample(cpu_ms=7, first_event_ms=2, first_answer_ms=6, per_second=4, events=2, parts=(3, 4))
+    assert best([slow, cheap]) == Sample(7, 1, 6, 5, 2, (3, 4))
+
+
+def test_the_cost_of_an_event_is_the_difference_over_the_difference() -> None:
+    many = Sample(cpu_ms=50, first_event_ms=0, first_answer_ms=0, per_second=0, events=210)
+    few = Sample(cpu_ms=30, first_event_ms=0, first_answer_ms=0, per_second=0, events=10)
+    assert cost_of_one(many, few) == pytest.approx(0.1)
+
+
+def test_bars_show_what_each_part_adds() -> None:
+    costs = rows_of(
+        cpu__bare=60, cpu__graph=25, cpu__memory=35, cpu__log=37, cpu__durable=40, cpu__remote=44, cpu__remote_agent=14
+    )
+    drawn = {bar.label: dict(bar.parts) for bar in bars(costs)}
+    assert drawn["product as it comes"] == {"graph": 25, "server": 10, "log": 2, "conversations": 3}
+    assert drawn["in memory, agent remote"] == {"server": 30, "agent": 14}
+
+
+def test_curves_follow_the_sizes_that_were_measured() -> None:
+    costs = rows_of(agents__16=3, agents__16__bare=4, agents__4=1, agents__4__bare=2)
+    assert {curve.kind: curve.points for curve in curves(costs, "agents")} == {
+        "bare": ((4, 2), (16, 4)),
+        "product": ((4, 1), (16, 3)),
+    }
