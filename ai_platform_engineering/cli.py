@@ -185,11 +185,11 @@ def _add_listen_options(parser: argparse.ArgumentParser) -> None:
 
 def _serve(options: argparse.Namespace, settings: Settings) -> int:
     from ai_platform_engineering.multi_agents.agent_registry import AgentRegistry
-    from ai_platform_engineering.utils.a2a_common.log_file import check_log_file
+    from ai_platform_engineering.utils.data_files import check_data_files
 
-    # What is wrong with an agent's variables, the log or the port is said before the large libraries are loaded.
+    # What is wrong with an agent's variables, the files or the port is said before the large libraries are loaded.
     sandbox_on = AgentRegistry.load(settings).sandbox_on
-    check_log_file(settings)
+    check_data_files(settings)
     settings, listener = _listen(options, settings)
     from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
     from ai_platform_engineering.utils.model_label import model_label
@@ -201,11 +201,11 @@ def _serve(options: argparse.Namespace, settings: Settings) -> int:
 def _agent(options: argparse.Namespace, settings: Settings) -> int:
     from ai_platform_engineering.multi_agents.agent_registry import known_manifests
     from ai_platform_engineering.multi_agents.placement import sandbox_is_on, standalone
-    from ai_platform_engineering.utils.a2a_common.log_file import check_log_file
+    from ai_platform_engineering.utils.data_files import check_data_files
 
     manifests = known_manifests(settings)
     entry = standalone(options.name, manifests, settings, sandbox_is_on(settings, manifests))
-    check_log_file(settings, entry.name)
+    check_data_files(settings, entry.name)
     settings, listener = _listen(options, settings)
     from ai_platform_engineering.multi_agents.agent_app import create_agent_app
     from ai_platform_engineering.utils.model_label import model_label
@@ -278,10 +278,11 @@ def _chat(options: argparse.Namespace, settings: Settings) -> int:
 
 def _beside_a_server(settings: Settings) -> Settings:
     """Settings for a supervisor in this process: one that already runs here goes on writing its files alone."""
-    from ai_platform_engineering.utils.a2a_common.log_file import LogInUseError, check_log_file
+    from ai_platform_engineering.utils.a2a_common.log_file import LogInUseError
+    from ai_platform_engineering.utils.data_files import check_data_files
 
     try:
-        check_log_file(settings)
+        check_data_files(settings)
     except LogInUseError:
         print(
             "A supervisor is running on this data directory, so this chat is not kept. Use --url to talk to that one.",

@@ -1,7 +1,7 @@
 """Where conversations are remembered between questions: in a file, or in memory.
 
 The supervisor's are in a file of the data directory unless the settings say otherwise. An agent's own server has them
-in memory: what it is delegated is never continued once it has ended.
+in memory, and what it was delegated only until that has ended.
 """
 
 from __future__ import annotations
@@ -28,20 +28,23 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from ai_platform_engineering.events import SUPERVISOR
-from ai_platform_engineering.settings import Settings, SettingsError
+from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.utils.data_files import ConversationsFileError, conversations_file
 from ai_platform_engineering.utils.graphs.agent_graph import Graph
 
 T = TypeVar("T")
 
 _BUSY_SECONDS: Final = 10.0
+# The channel in which LangGraph notes that a step waits for a person.
+_INTERRUPT: Final = "__interrupt__"
 
 
 @runtime_checkable
 class ConversationSaver(Protocol):
     """What our checkpointers can do beside checkpointing."""
 
-    async def keep_latest(self, thread_id: str) -> None:
-        """Drop all of a conversation but its last state: nothing in it waits to be continued."""
+    async def keep_latest(self, thread_id: str) -> bool:
+        """Drop all of a conversation but its last state; false, and nothing dropped, if something in it waits."""
 
     async def forget(self, thread_ids: Iterable[str]) -> None:
         """Drop whole conversations."""
@@ -61,13 +64,15 @@ async def checkpointer_for(
             yield saver
 
 
-async def settle(graph: Graph, thread_id: str) -> None:
-    """A run has ended and nothing in it waits: its steps are no longer needed."""
+async def settle(graph: Graph, thread_id: str, *, for_good: bool = False) -> None:
+    """A run has ended: its steps are no longer needed and, if the conversation ends with it, its state neither."""
     saver = graph.checkpointer
     # The value of such a channel is spread over the checkpoints before.
     spread = any(isinstance(channel, DeltaChannel) for channel in graph.channels.values())
     if isinstance(saver, ConversationSaver) and not spread:
-        await saver.keep_latest(thread_id)
+        has_ended = await saver.keep_latest(thread_id)
+        if has_ended and for_good:
+            await saver.forget([thread_id])
 
 
 class FileSaver(SqliteSaver):
@@ -83,20 +88,20 @@ class FileSaver(SqliteSaver):
     @classmethod
     @asynccontextmanager
     async def opened(cls, settings: Settings) -> AsyncIterator[FileSaver]:
-        path = settings.data_dir / "conversations.db"
+        path = conversations_file(settings)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.touch(mode=0o600)
             connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, check_same_thread=False)
         except (sqlite3.Error, OSError) as error:
-            raise _unusable(path, error) from error
+            raise ConversationsFileError(path, error) from error
         try:
             saver = cls(connection)
             try:
                 saver.setup()
                 connection.execute("PRAGMA synchronous = NORMAL")
             except sqlite3.Error as error:
-                raise _unusable(path, error) from error
+                raise ConversationsFileError(path, error) from error
             try:
                 yield saver
             finally:
@@ -104,8 +109,8 @@ class FileSaver(SqliteSaver):
         finally:
             connection.close()
 
-    async def keep_latest(self, thread_id: str) -> None:
-        await self._in_thread(self._keep_latest, thread_id)
+    async def keep_latest(self, thread_id: str) -> bool:
+        return await self._in_thread(self._keep_latest, thread_id)
 
     async def forget(self, thread_ids: Iterable[str]) -> None:
         for thread_id in thread_ids:
@@ -148,16 +153,23 @@ class FileSaver(SqliteSaver):
     ) -> Mapping[str, DeltaChannelHistory]:
         return await self._in_thread(lambda: self.get_delta_channel_history(config=config, channels=channels))
 
-    def _keep_latest(self, thread_id: str) -> None:
+    def _keep_latest(self, thread_id: str) -> bool:
         with self.cursor() as cursor:
-            row = cursor.execute(
+            (last,) = cursor.execute(
                 "SELECT max(checkpoint_id) FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ''", (thread_id,)
             ).fetchone()
+            waiting = cursor.execute(
+                "SELECT 1 FROM writes WHERE thread_id = ? AND checkpoint_ns = '' AND checkpoint_id = ? AND channel = ?",
+                (thread_id, last, _INTERRUPT),
+            ).fetchone()
+            if waiting:
+                return False
             for table in ("checkpoints", "writes"):
                 cursor.execute(
                     f"DELETE FROM {table} WHERE thread_id = ? AND (checkpoint_ns != '' OR checkpoint_id < ?)",  # noqa: S608
-                    (thread_id, row[0] or ""),
+                    (thread_id, last or ""),
                 )
+        return True
 
     async def _in_thread(self, work: Callable[..., T], *arguments: Any) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work, *arguments)
@@ -172,11 +184,13 @@ class MemorySaver(BaseCheckpointSaver[str]):
         # LangGraph's own saver looks through all conversations to drop one: so each has a saver of its own.
         self._savers: OrderedDict[str, InMemorySaver] = OrderedDict()
 
-    async def keep_latest(self, thread_id: str) -> None:
+    async def keep_latest(self, thread_id: str) -> bool:
         saver = self._savers.get(thread_id)
         if saver is None or not (states := saver.storage[thread_id][""]):
-            return
+            return True
         last = max(states)
+        if any(channel == _INTERRUPT for _, channel, _, _ in saver.writes[(thread_id, "", last)].values()):
+            return False
         versions = saver.serde.loads_typed(states[last][0])["channel_versions"]
         spaces = saver.storage[thread_id]
         for namespace in [*spaces]:
@@ -189,6 +203,7 @@ class MemorySaver(BaseCheckpointSaver[str]):
             _, namespace, channel, version = blob
             if namespace or versions.get(channel) != version:
                 del saver.blobs[blob]
+        return True
 
     async def forget(self, thread_ids: Iterable[str]) -> None:
         for thread_id in thread_ids:
@@ -272,10 +287,3 @@ class MemorySaver(BaseCheckpointSaver[str]):
 
 def _thread(config: RunnableConfig) -> str:
     return str(config["configurable"]["thread_id"])
-
-
-def _unusable(path: object, error: Exception) -> SettingsError:
-    return SettingsError(
-        f"{path} cannot be used to remember conversations: {error}. Check the directory, choose another one with "
-        "DATA_DIR, or set CONVERSATIONS=memory."
-    )

@@ -230,7 +230,11 @@ class _Answers:
 
 def _marks(context: RequestContext) -> dict[str, str | bool]:
     """What travels with the question. Words that nobody will see need not be sent."""
-    marks: dict[str, str | bool] = {"trace_id": context.trace_id, "stream_text": context.stream_sub_agent_text}
+    marks: dict[str, str | bool] = {
+        "trace_id": context.trace_id,
+        "stream_text": context.stream_sub_agent_text,
+        "delegated": True,
+    }
     return marks | {"user": context.user} if context.user else marks
 
 

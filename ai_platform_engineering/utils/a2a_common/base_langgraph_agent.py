@@ -51,7 +51,7 @@ class Run:
         else:
             for event in self._translation.conclude():
                 yield event
-            await self._settle()
+        await self._settle()
 
     @property
     def _durability(self) -> Durability | None:
@@ -60,7 +60,7 @@ class Run:
 
     async def _settle(self) -> None:
         try:
-            await settle(self._graph, self._context.context_id)
+            await settle(self._graph, self._context.context_id, for_good=self._context.delegated)
         except Exception:  # the answer is out; what is too much is dropped after the next one
             logger.exception("%s: the conversation could not be trimmed", self._context.trace_id)
 

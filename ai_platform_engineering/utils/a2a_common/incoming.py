@@ -31,6 +31,7 @@ def request_context(request: A2ARequest) -> RequestContext:
         auth_token=_bearer(request),
         stream_text=marks.get("stream_text") is not False,
         stream_sub_agent_text=marks.get("stream_sub_agent_text") is True,
+        delegated=marks.get("delegated") is True,
     )
 
 

@@ -94,12 +94,6 @@ def tasks_file(settings: Settings, agent: str = SUPERVISOR) -> Path:
     return settings.data_dir / ("tasks.db" if agent == SUPERVISOR else f"tasks-{agent}.db")
 
 
-def check_log_file(settings: Settings, agent: str = SUPERVISOR) -> None:
-    """Raise now what opening would raise later, when it is harder to say."""
-    if settings.event_log == "sqlite":
-        LogFile(tasks_file(settings, agent)).close()
-
-
 def open_for_reading(path: Path, *, check_same_thread: bool = True) -> sqlite3.Connection:
     """A connection that writes nothing, also while another process writes."""
     if not path.exists():

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class RequestContext:
-    """`stream_text` is off for a caller that wants only the final result of what this agent writes."""
+    """`stream_text` is off for a caller that wants only the final result of what this agent writes. `delegated` is on
+    for work that a supervisor hands on: once it has ended, nobody comes back to it."""
 
     context_id: str
     task_id: str
@@ -16,3 +17,4 @@ class RequestContext:
     auth_token: str | None = field(default=None, repr=False)
     stream_text: bool = True
     stream_sub_agent_text: bool = False
+    delegated: bool = False

@@ -122,7 +122,7 @@ async def test_user_trace_and_key_travel_along() -> None:
     [request] = received
     message = request["body"]["params"]["message"]
     assert request["headers"]["authorization"] == "Bearer a-shared-key-of-ours"
-    assert message["metadata"] == {"trace_id": "trace", "user": "alex", "stream_text": True}
+    assert message["metadata"] == {"trace_id": "trace", "user": "alex", "stream_text": True, "delegated": True}
     assert message["contextId"] == "d1"
 
 

@@ -1,0 +1,38 @@
+"""The files of the data directory that a server writes: can they be used? Asked before anything large is loaded."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from ai_platform_engineering.events import SUPERVISOR
+from ai_platform_engineering.settings import Settings, SettingsError
+from ai_platform_engineering.utils.a2a_common.log_file import LogFile, tasks_file
+
+
+class ConversationsFileError(SettingsError):
+    def __init__(self, path: Path, error: Exception) -> None:
+        super().__init__(
+            f"{path} cannot be used to remember conversations: {error}. Check the directory, choose another one with "
+            "DATA_DIR, or set CONVERSATIONS=memory."
+        )
+
+
+def conversations_file(settings: Settings) -> Path:
+    return settings.data_dir / "conversations.db"
+
+
+def check_data_files(settings: Settings, agent: str = SUPERVISOR) -> None:
+    """Raise now what opening would raise later, when it is harder to say."""
+    if settings.event_log == "sqlite":
+        LogFile(tasks_file(settings, agent)).close()
+    if settings.conversations == "sqlite" and agent == SUPERVISOR:
+        path = conversations_file(settings)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with closing(sqlite3.connect(path)) as connection:
+                connection.execute("BEGIN IMMEDIATE")
+                connection.execute("SELECT count(*) FROM sqlite_master")
+        except (sqlite3.Error, OSError) as error:
+            raise ConversationsFileError(path, error) from error
