@@ -226,7 +226,9 @@ def _listen(options: argparse.Namespace, settings: Settings) -> tuple[Settings, 
 
 def _run(app: ASGIApp, listener: socket, ready_line: str) -> int:
     from ai_platform_engineering.serving import run
+    from ai_platform_engineering.utils.tracing import trace_inline
 
+    trace_inline()
     return run(app, listener, lambda: print(ready_line, flush=True))
 
 
