@@ -28,8 +28,8 @@ class Effort:
 
 
 FULL: Final = Effort(
-    rounds=10,
-    requests=20,
+    rounds=20,
+    requests=10,
     calls=200,
     starts=5,
     conversations=4,
