@@ -280,7 +280,7 @@ def _chat(options: argparse.Namespace, settings: Settings) -> int:
 
 def _beside_a_server(settings: Settings) -> Settings:
     """Settings for a supervisor in this process: one that already runs here goes on writing its files alone."""
-    from ai_platform_engineering.utils.a2a_common.log_file import LogInUseError
+    from ai_platform_engineering.utils.a2a_common.log.file import LogInUseError
     from ai_platform_engineering.utils.data_files import check_data_files
 
     try:

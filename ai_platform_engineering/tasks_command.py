@@ -22,11 +22,11 @@ from ai_platform_engineering.terminal.plain import plain_lines
 from ai_platform_engineering.terminal.reducer import reduce
 from ai_platform_engineering.terminal.text import clean, one_line
 from ai_platform_engineering.terminal.view import View
-from ai_platform_engineering.utils.a2a_common.event_log import TaskQuery
-from ai_platform_engineering.utils.a2a_common.incoming import question_of
-from ai_platform_engineering.utils.a2a_common.log_file import open_for_reading, tasks_file
-from ai_platform_engineering.utils.a2a_common.log_reader import Row, find_ids, read_page, read_task, read_times
-from ai_platform_engineering.utils.a2a_common.task_record import TaskRecord
+from ai_platform_engineering.utils.a2a_common.execution.incoming import question_of
+from ai_platform_engineering.utils.a2a_common.log.event_log import TaskQuery
+from ai_platform_engineering.utils.a2a_common.log.file import open_for_reading, tasks_file
+from ai_platform_engineering.utils.a2a_common.log.reader import Row, find_ids, read_page, read_task, read_times
+from ai_platform_engineering.utils.a2a_common.log.task_record import TaskRecord
 from ai_platform_engineering.utils.a2a_common.wire import Decoder
 
 STATES: Final[dict[str, TaskState]] = {

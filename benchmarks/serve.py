@@ -17,6 +17,7 @@ from ai_platform_engineering.multi_agents.platform_engineer.deep_agent import Pl
 from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
 from ai_platform_engineering.serving import listen, run
 from ai_platform_engineering.settings import Settings, load_settings
+from ai_platform_engineering.utils.tracing import trace_inline
 from benchmarks.scenario import ANSWER_WORDS, agent_model, supervisor_model
 
 
@@ -30,6 +31,7 @@ def main() -> int:
     def models(_settings: Settings, manifest: AgentManifest | None) -> BaseChatModel:
         return agent_model() if manifest else supervisor_model(words=options.words, delay=options.delay)
 
+    trace_inline()
     listener = listen("127.0.0.1", 0)
     port = listener.getsockname()[1]
     settings = load_settings({**os.environ, "A2A_PORT": str(port)}, env_file=None)

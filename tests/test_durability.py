@@ -15,7 +15,7 @@ import pytest_asyncio
 from a2a.types.a2a_pb2 import GetTaskRequest, TaskState
 
 from ai_platform_engineering.events import Event, Failed, FinalResult
-from ai_platform_engineering.utils.a2a_common.log_file import open_for_reading
+from ai_platform_engineering.utils.a2a_common.log.file import open_for_reading
 from ai_platform_engineering.utils.a2a_common.wire import Decoder, decode_task
 from tests.invariants import check
 from tests.servers import CommandLine, calling

@@ -17,8 +17,8 @@ from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.a2a_common.a2a_app import tool_rows, with_a2a
 from ai_platform_engineering.utils.a2a_common.a2a_server import agent_card
 from ai_platform_engineering.utils.a2a_common.base_langgraph_agent import BaseLangGraphAgent
-from ai_platform_engineering.utils.a2a_common.executor import RunExecutor
-from ai_platform_engineering.utils.a2a_common.log_upkeep import Forget, event_log
+from ai_platform_engineering.utils.a2a_common.execution.executor import RunExecutor
+from ai_platform_engineering.utils.a2a_common.log.upkeep import Forget, event_log
 from ai_platform_engineering.utils.checkpointer import ConversationSaver, checkpointer_for
 from ai_platform_engineering.utils.graphs.agent_graph import Graph
 from ai_platform_engineering.utils.graphs.local_agent import Models, local_agent_graph, model_for

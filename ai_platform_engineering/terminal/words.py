@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ai_platform_engineering.events import Canceled, Failed, FinalResult, Form, FormField, InputRequired, PlanStep
 from ai_platform_engineering.terminal.text import clean, one_line
 from ai_platform_engineering.terminal.view import Call, Delegation, Tool
-from ai_platform_engineering.utils.a2a_common.labels import display
+from ai_platform_engineering.utils.a2a_common.codec.labels import display
 
 HOW_TO_ANSWER = 'Answer with a message in this conversation: one "name: value" line for each field, or "cancel".'
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.settings import Settings, SettingsError
-from ai_platform_engineering.utils.a2a_common.log_file import LogFile, tasks_file
+from ai_platform_engineering.utils.a2a_common.log.file import LogFile, tasks_file
 
 
 class ConversationsFileError(SettingsError):

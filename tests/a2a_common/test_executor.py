@@ -25,9 +25,9 @@ from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.a2a_common.a2a_app import with_a2a
 from ai_platform_engineering.utils.a2a_common.a2a_server import agent_card
 from ai_platform_engineering.utils.a2a_common.base_langgraph_agent import BaseLangGraphAgent
-from ai_platform_engineering.utils.a2a_common.event_log import Entry, MemoryEventLog
-from ai_platform_engineering.utils.a2a_common.executor import RunExecutor
-from ai_platform_engineering.utils.a2a_common.recorder import Recorder
+from ai_platform_engineering.utils.a2a_common.execution.executor import RunExecutor
+from ai_platform_engineering.utils.a2a_common.execution.recorder import Recorder
+from ai_platform_engineering.utils.a2a_common.log.event_log import Entry, MemoryEventLog
 from ai_platform_engineering.utils.a2a_common.wire import Decoder, StreamState, WireEvent
 from ai_platform_engineering.utils.llm.scripted import ScriptedChatModel, Turn
 from tests.invariants import check

@@ -19,7 +19,7 @@ from a2a.types.a2a_pb2 import (
 from a2a.utils.errors import A2AError, TaskNotCancelableError, TaskNotFoundError, UnsupportedOperationError
 
 from ai_platform_engineering.events import FinalResult, TextDelta, ToolStarted
-from ai_platform_engineering.utils.a2a_common.task_fold import TERMINAL_STATES
+from ai_platform_engineering.utils.a2a_common.log.task_fold import TERMINAL_STATES
 from ai_platform_engineering.utils.a2a_common.wire import seq_of
 from tests.a2a_common.scripted_executor import ANSWER, FORM, Gate, Script
 from tests.a2a_common.serving import TRANSPORTS, message_0_3, request, serving, until

@@ -30,11 +30,11 @@ from ai_platform_engineering.events import (
     TextDelta,
     ToolStarted,
 )
-from ai_platform_engineering.utils.a2a_common.event_log import TaskQuery
-from ai_platform_engineering.utils.a2a_common.log_file import LogFile, LogFileError, LogInUseError, open_for_reading
-from ai_platform_engineering.utils.a2a_common.log_reader import read_page
-from ai_platform_engineering.utils.a2a_common.log_upkeep import end_interrupted
-from ai_platform_engineering.utils.a2a_common.sqlite_log import LogClosedError, LogWriteError, SqliteEventLog
+from ai_platform_engineering.utils.a2a_common.log.event_log import TaskQuery
+from ai_platform_engineering.utils.a2a_common.log.file import LogFile, LogFileError, LogInUseError, open_for_reading
+from ai_platform_engineering.utils.a2a_common.log.reader import read_page
+from ai_platform_engineering.utils.a2a_common.log.sqlite_log import LogClosedError, LogWriteError, SqliteEventLog
+from ai_platform_engineering.utils.a2a_common.log.upkeep import end_interrupted
 from ai_platform_engineering.utils.a2a_common.wire import Decoder, StreamState, begin, encode
 from tests.a2a_common.test_log_contract import ANSWER, QUESTION, Writer, deltas, message, numbers, submitted
 from tests.invariants import check
@@ -175,7 +175,7 @@ async def test_a_second_process_is_refused_and_readers_are_not(log: SqliteEventL
     await (await Writer(log).begin()).write(ANSWER)
     code = (
         "import sys; from pathlib import Path;"
-        "from ai_platform_engineering.utils.a2a_common.log_file import LogFile, open_for_reading;"
+        "from ai_platform_engineering.utils.a2a_common.log.file import LogFile, open_for_reading;"
         "path = Path(sys.argv[1]);"
         "print(open_for_reading(path).execute('SELECT count(*) FROM event').fetchone()[0]);"
         "LogFile(path)"
@@ -193,7 +193,7 @@ async def test_a_second_process_is_refused_and_readers_are_not(log: SqliteEventL
 def test_the_file_is_free_again_after_a_kill(path: Path) -> None:
     code = (
         "import sys, time; from pathlib import Path;"
-        "from ai_platform_engineering.utils.a2a_common.log_file import LogFile;"
+        "from ai_platform_engineering.utils.a2a_common.log.file import LogFile;"
         "file = LogFile(Path(sys.argv[1])); print('open', flush=True); time.sleep(60)"
     )
     with subprocess.Popen([sys.executable, "-c", code, path], cwd=ROOT, stdout=subprocess.PIPE) as process:
@@ -241,7 +241,7 @@ FULL_DISK = """
 import asyncio, resource, sys
 from pathlib import Path
 from ai_platform_engineering.events import Failed, TextDelta
-from ai_platform_engineering.utils.a2a_common.sqlite_log import LogWriteError, SqliteEventLog
+from ai_platform_engineering.utils.a2a_common.log.sqlite_log import LogWriteError, SqliteEventLog
 from tests.a2a_common.test_log_contract import ANSWER, Writer, deltas, numbers
 
 async def main():

@@ -24,7 +24,7 @@ from ai_platform_engineering.terminal.rendering import ASCII, UNICODE, marks_for
 from ai_platform_engineering.terminal.screen import rows
 from ai_platform_engineering.terminal.text import clean
 from ai_platform_engineering.terminal.view import View
-from ai_platform_engineering.utils.a2a_common.labels import display
+from ai_platform_engineering.utils.a2a_common.codec.labels import display
 from tests import strategies
 from tests.terminal.runs import ANSWER, BEGINNING, RUN, answers, live, printed, progress, said, view_of, views_of
 

@@ -13,10 +13,10 @@ from starlette.applications import Starlette
 from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.a2a_common.a2a_server import a2a_routes, health_routes, request_handler
-from ai_platform_engineering.utils.a2a_common.auth import auth_middleware
-from ai_platform_engineering.utils.a2a_common.event_log import EventLog
-from ai_platform_engineering.utils.a2a_common.log_upkeep import Forget, kept_up
-from ai_platform_engineering.utils.a2a_common.origins import origin_middleware
+from ai_platform_engineering.utils.a2a_common.http.auth import auth_middleware
+from ai_platform_engineering.utils.a2a_common.http.origins import origin_middleware
+from ai_platform_engineering.utils.a2a_common.log.event_log import EventLog
+from ai_platform_engineering.utils.a2a_common.log.upkeep import Forget, kept_up
 from ai_platform_engineering.utils.mcp import McpServers
 
 Rows = Sequence[Mapping[str, Any]]

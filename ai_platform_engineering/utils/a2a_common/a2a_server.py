@@ -26,12 +26,12 @@ from starlette.routing import BaseRoute, Route
 
 from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.settings import Settings
-from ai_platform_engineering.utils.a2a_common.auth import CARD_PATHS
-from ai_platform_engineering.utils.a2a_common.event_log import EventLog
-from ai_platform_engineering.utils.a2a_common.jsonrpc import JsonRpc
-from ai_platform_engineering.utils.a2a_common.push import BackgroundSender, PushConfigs
-from ai_platform_engineering.utils.a2a_common.request_handler import LogRequestHandler
-from ai_platform_engineering.utils.a2a_common.rest import rest_routes
+from ai_platform_engineering.utils.a2a_common.execution.request_handler import LogRequestHandler
+from ai_platform_engineering.utils.a2a_common.http.auth import CARD_PATHS
+from ai_platform_engineering.utils.a2a_common.http.jsonrpc import JsonRpc
+from ai_platform_engineering.utils.a2a_common.http.push import BackgroundSender, PushConfigs
+from ai_platform_engineering.utils.a2a_common.http.rest import rest_routes
+from ai_platform_engineering.utils.a2a_common.log.event_log import EventLog
 
 RESUME_EXTENSION = "urn:ai-platform-engineering:a2a:resume:v1"
 """Named in the card: a subscription with the header Last-Event-ID."""

@@ -32,11 +32,11 @@ from ai_platform_engineering.events import (
     ToolFinished,
     ToolStarted,
 )
-from ai_platform_engineering.utils.a2a_common import labels
-from ai_platform_engineering.utils.a2a_common.decoder import Decoder, decode_task
-from ai_platform_engineering.utils.a2a_common.decoding import kind_of
-from ai_platform_engineering.utils.a2a_common.forms import form_data
-from ai_platform_engineering.utils.a2a_common.values import scrub, set_value
+from ai_platform_engineering.utils.a2a_common.codec import labels
+from ai_platform_engineering.utils.a2a_common.codec.decoder import Decoder, decode_task
+from ai_platform_engineering.utils.a2a_common.codec.decoding import kind_of
+from ai_platform_engineering.utils.a2a_common.codec.forms import form_data
+from ai_platform_engineering.utils.a2a_common.codec.values import scrub, set_value
 
 __all__ = [
     "FORM_ARTIFACT",

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from contextvars import Context
+from collections.abc import Sequence
 from typing import Any
 
 from langchain.agents import create_agent
@@ -12,8 +11,6 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.tools import BaseTool
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph.state import CompiledStateGraph
-from langsmith import set_runtime_overrides
-from langsmith.utils import tracing_is_enabled
 
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
@@ -21,24 +18,6 @@ from ai_platform_engineering.utils.graphs.last_turn import LastTurn
 from ai_platform_engineering.utils.graphs.tool_guard import ToolGuard
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]
-
-
-async def _in_place(
-    in_thread: Callable[..., Awaitable[Any]],
-    context: Context,
-    function: Callable[..., Any],
-    /,
-    *args: Any,
-    **kwargs: Any,
-) -> Any:
-    if tracing_is_enabled():
-        return await in_thread(context, function, *args, **kwargs)
-    return context.run(function, *args, **kwargs)
-
-
-# LangChain has every hook of a middleware traced, and LangSmith goes to a thread and back before and after each of
-# them, also where nothing is traced: a tenth of a request's CPU.
-set_runtime_overrides(aio_to_thread=_in_place)
 
 
 def agent_graph(

@@ -21,7 +21,7 @@ from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2
 from ai_platform_engineering.settings import Settings, load_settings
 from ai_platform_engineering.utils.a2a_common.a2a_app import tool_rows, with_a2a
 from ai_platform_engineering.utils.a2a_common.a2a_server import agent_card
-from ai_platform_engineering.utils.a2a_common.log_upkeep import Forget, event_log
+from ai_platform_engineering.utils.a2a_common.log.upkeep import Forget, event_log
 from ai_platform_engineering.utils.checkpointer import ConversationSaver, checkpointer_for
 from ai_platform_engineering.version import product_version
 

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from a2a.types.a2a_pb2 import Message, Task, TaskState
 
-from ai_platform_engineering.utils.a2a_common.event_log import TaskQuery
-from ai_platform_engineering.utils.a2a_common.task_record import PackedEvent, TaskRecord
+from ai_platform_engineering.utils.a2a_common.log.event_log import TaskQuery
+from ai_platform_engineering.utils.a2a_common.log.task_record import PackedEvent, TaskRecord
 
 RUNNING: Final = (TaskState.TASK_STATE_SUBMITTED, TaskState.TASK_STATE_WORKING)
 

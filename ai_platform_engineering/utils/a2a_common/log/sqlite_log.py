@@ -22,7 +22,7 @@ from weakref import WeakValueDictionary
 
 from a2a.types.a2a_pb2 import Message, Task, TaskState, TaskStatusUpdateEvent
 
-from ai_platform_engineering.utils.a2a_common.event_log import (
+from ai_platform_engineering.utils.a2a_common.log.event_log import (
     Entry,
     Snapshot,
     TaskEndedError,
@@ -30,9 +30,9 @@ from ai_platform_engineering.utils.a2a_common.event_log import (
     TaskQuery,
     UnknownTaskError,
 )
-from ai_platform_engineering.utils.a2a_common.log_file import LogFile, open_for_reading
-from ai_platform_engineering.utils.a2a_common.log_pruning import Pruned, prune_some
-from ai_platform_engineering.utils.a2a_common.log_reader import (
+from ai_platform_engineering.utils.a2a_common.log.file import LogFile, open_for_reading
+from ai_platform_engineering.utils.a2a_common.log.pruning import Pruned, prune_some
+from ai_platform_engineering.utils.a2a_common.log.reader import (
     StoredTask,
     read_ended,
     read_page,
@@ -40,9 +40,9 @@ from ai_platform_engineering.utils.a2a_common.log_reader import (
     read_task,
     unfinished,
 )
-from ai_platform_engineering.utils.a2a_common.log_writer import LogWriter, Write
-from ai_platform_engineering.utils.a2a_common.task_fold import ends_task
-from ai_platform_engineering.utils.a2a_common.task_record import TaskRecord, goes_on_after_its_end
+from ai_platform_engineering.utils.a2a_common.log.task_fold import ends_task
+from ai_platform_engineering.utils.a2a_common.log.task_record import TaskRecord, goes_on_after_its_end
+from ai_platform_engineering.utils.a2a_common.log.writer import LogWriter, Write
 from ai_platform_engineering.utils.a2a_common.wire import WireEvent, seq_of, stamp
 from ai_platform_engineering.utils.errors import ReadableError
 

@@ -11,14 +11,14 @@ from google.protobuf.message import Message as ProtoMessage
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from ai_platform_engineering.utils.a2a_common.calls import call_context, check_version
-from ai_platform_engineering.utils.a2a_common.event_json import Json, ProtocolVersion, dumps
-from ai_platform_engineering.utils.a2a_common.event_log import Entry, Snapshot
-from ai_platform_engineering.utils.a2a_common.jsonrpc_methods import METHODS, Method
-from ai_platform_engineering.utils.a2a_common.public_errors import invalid_params, jsonrpc_error, public_error
-from ai_platform_engineering.utils.a2a_common.request_body import read_json
-from ai_platform_engineering.utils.a2a_common.request_handler import LogRequestHandler
-from ai_platform_engineering.utils.a2a_common.sse import event_stream, frame, item_json
+from ai_platform_engineering.utils.a2a_common.execution.request_handler import LogRequestHandler
+from ai_platform_engineering.utils.a2a_common.http.calls import call_context, check_version
+from ai_platform_engineering.utils.a2a_common.http.event_json import Json, ProtocolVersion, dumps
+from ai_platform_engineering.utils.a2a_common.http.jsonrpc_methods import METHODS, Method
+from ai_platform_engineering.utils.a2a_common.http.public_errors import invalid_params, jsonrpc_error, public_error
+from ai_platform_engineering.utils.a2a_common.http.request_body import read_json
+from ai_platform_engineering.utils.a2a_common.http.sse import event_stream, frame, item_json
+from ai_platform_engineering.utils.a2a_common.log.event_log import Entry, Snapshot
 
 RequestId = str | int | None
 

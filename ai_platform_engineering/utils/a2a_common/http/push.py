@@ -18,7 +18,7 @@ from a2a.server.tasks import (
 )
 from a2a.types.a2a_pb2 import TaskPushNotificationConfig
 
-from ai_platform_engineering.utils.a2a_common.event_log import EventLog
+from ai_platform_engineering.utils.a2a_common.log.event_log import EventLog
 
 DELIVERY_SECONDS = 10
 

@@ -39,10 +39,10 @@ from a2a.utils.proto_utils import validate_proto_required_fields
 from a2a.utils.task import apply_history_length, validate_history_length
 
 from ai_platform_engineering.events import SUPERVISOR
-from ai_platform_engineering.utils.a2a_common.event_log import Entry, EventLog, Snapshot, TaskEndedError
-from ai_platform_engineering.utils.a2a_common.push import BackgroundSender
-from ai_platform_engineering.utils.a2a_common.task_fold import PARKED_STATES, TERMINAL_STATES, ends_task, parks_task
-from ai_platform_engineering.utils.a2a_common.task_store import BROKEN_OFF, LogTaskStore
+from ai_platform_engineering.utils.a2a_common.execution.task_store import BROKEN_OFF, LogTaskStore
+from ai_platform_engineering.utils.a2a_common.http.push import BackgroundSender
+from ai_platform_engineering.utils.a2a_common.log.event_log import Entry, EventLog, Snapshot, TaskEndedError
+from ai_platform_engineering.utils.a2a_common.log.task_fold import PARKED_STATES, TERMINAL_STATES, ends_task, parks_task
 from ai_platform_engineering.utils.a2a_common.wire import FORM_ARTIFACT, StreamState, encode
 
 logger = logging.getLogger(__name__)

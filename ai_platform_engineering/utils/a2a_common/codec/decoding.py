@@ -25,8 +25,8 @@ from ai_platform_engineering.events import (
     ToolFinished,
     ToolStarted,
 )
-from ai_platform_engineering.utils.a2a_common.forms import read_form
-from ai_platform_engineering.utils.a2a_common.parts import data_of, text_of
+from ai_platform_engineering.utils.a2a_common.codec.forms import read_form
+from ai_platform_engineering.utils.a2a_common.codec.parts import data_of, text_of
 
 _STEP_STATUSES: dict[str, StepStatus] = {name: name for name in get_args(StepStatus)}
 

@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Self
 
 from ai_platform_engineering.events import Event, TextDelta
-from ai_platform_engineering.utils.a2a_common.event_log import Entry, EventLog
+from ai_platform_engineering.utils.a2a_common.log.event_log import Entry, EventLog
 from ai_platform_engineering.utils.a2a_common.wire import StreamState, WireEvent, begin, encode
 
 Written = Callable[[Sequence[Entry]], Awaitable[None]]

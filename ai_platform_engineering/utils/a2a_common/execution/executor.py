@@ -19,12 +19,12 @@ from a2a.types.a2a_pb2 import TaskState, TaskStatusUpdateEvent
 from ai_platform_engineering.events import Canceled, Event, Failed
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.a2a_common.base_langgraph_agent import BaseLangGraphAgent, Run
-from ai_platform_engineering.utils.a2a_common.conversations import Conversations
-from ai_platform_engineering.utils.a2a_common.event_log import Entry, EventLog
-from ai_platform_engineering.utils.a2a_common.incoming import question_of, request_context
-from ai_platform_engineering.utils.a2a_common.recorder import Recorder
+from ai_platform_engineering.utils.a2a_common.execution.conversations import Conversations
+from ai_platform_engineering.utils.a2a_common.execution.incoming import question_of, request_context
+from ai_platform_engineering.utils.a2a_common.execution.recorder import Recorder
+from ai_platform_engineering.utils.a2a_common.log.event_log import Entry, EventLog
+from ai_platform_engineering.utils.a2a_common.log.task_closing import closing
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
-from ai_platform_engineering.utils.a2a_common.task_closing import closing
 from ai_platform_engineering.utils.a2a_common.wire import FORM_ARTIFACT, StreamState, recall
 from ai_platform_engineering.utils.errors import ReadableError
 from ai_platform_engineering.utils.runs.failures import failure_of

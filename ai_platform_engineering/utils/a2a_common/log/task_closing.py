@@ -14,7 +14,7 @@ from ai_platform_engineering.events import (
     PlanUpdated,
     TextDelta,
 )
-from ai_platform_engineering.utils.a2a_common.open_calls import OpenCalls
+from ai_platform_engineering.utils.a2a_common.codec.open_calls import OpenCalls
 from ai_platform_engineering.utils.a2a_common.wire import Decoder, StreamState, WireEvent, encode, recall
 
 

@@ -32,10 +32,10 @@ from ai_platform_engineering.events import (
     TextDelta,
     ToolStarted,
 )
-from ai_platform_engineering.utils.a2a_common import labels, progress
-from ai_platform_engineering.utils.a2a_common.forms import is_form_data, read_form
-from ai_platform_engineering.utils.a2a_common.open_calls import OpenCalls, finished
-from ai_platform_engineering.utils.a2a_common.parts import content_of, data_of, text_of
+from ai_platform_engineering.utils.a2a_common.codec import labels, progress
+from ai_platform_engineering.utils.a2a_common.codec.forms import is_form_data, read_form
+from ai_platform_engineering.utils.a2a_common.codec.open_calls import OpenCalls, finished
+from ai_platform_engineering.utils.a2a_common.codec.parts import content_of, data_of, text_of
 from ai_platform_engineering.utils.redact import redact
 
 SENTENCE_LENGTH = 300

@@ -8,7 +8,7 @@ from typing import Any
 
 from a2a.types.a2a_pb2 import Part
 
-from ai_platform_engineering.utils.a2a_common.values import get_value
+from ai_platform_engineering.utils.a2a_common.codec.values import get_value
 
 
 def text_of(parts: Iterable[Part]) -> str:

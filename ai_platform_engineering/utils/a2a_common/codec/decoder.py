@@ -13,8 +13,8 @@ from a2a.types.a2a_pb2 import (
 from google.protobuf.struct_pb2 import Struct
 
 from ai_platform_engineering.events import SUPERVISOR, Ending, Event, Failed, Form
-from ai_platform_engineering.utils.a2a_common import labels
-from ai_platform_engineering.utils.a2a_common.decoding import (
+from ai_platform_engineering.utils.a2a_common.codec import labels
+from ai_platform_engineering.utils.a2a_common.codec.decoding import (
     decode_artifact,
     decode_ending,
     decode_form,
@@ -22,10 +22,10 @@ from ai_platform_engineering.utils.a2a_common.decoding import (
     is_ours,
     kind_of,
 )
-from ai_platform_engineering.utils.a2a_common.foreign import ForeignStream
-from ai_platform_engineering.utils.a2a_common.open_calls import OpenCalls
-from ai_platform_engineering.utils.a2a_common.parts import text_of
-from ai_platform_engineering.utils.a2a_common.values import get_value
+from ai_platform_engineering.utils.a2a_common.codec.foreign import ForeignStream
+from ai_platform_engineering.utils.a2a_common.codec.open_calls import OpenCalls
+from ai_platform_engineering.utils.a2a_common.codec.parts import text_of
+from ai_platform_engineering.utils.a2a_common.codec.values import get_value
 
 _WAITING = frozenset({TaskState.TASK_STATE_INPUT_REQUIRED, TaskState.TASK_STATE_AUTH_REQUIRED})
 _BROKEN = frozenset({TaskState.TASK_STATE_FAILED, TaskState.TASK_STATE_CANCELED, TaskState.TASK_STATE_REJECTED})

@@ -17,8 +17,8 @@ from google.protobuf.json_format import MessageToDict, ParseDict
 from google.protobuf.message import Message as ProtoMessage
 from starlette.datastructures import QueryParams
 
-from ai_platform_engineering.utils.a2a_common.event_json import Json, ProtocolVersion, stream_json, task_1_0
-from ai_platform_engineering.utils.a2a_common.event_log import Entry, Snapshot
+from ai_platform_engineering.utils.a2a_common.http.event_json import Json, ProtocolVersion, stream_json, task_1_0
+from ai_platform_engineering.utils.a2a_common.log.event_log import Entry, Snapshot
 
 Reader = Callable[[Json, Mapping[str, str], QueryParams], ProtoMessage]
 Writer = Callable[[Any, Any], Json]

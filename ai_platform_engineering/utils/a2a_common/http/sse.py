@@ -7,8 +7,8 @@ from typing import Final
 
 from sse_starlette.sse import EventSourceResponse
 
-from ai_platform_engineering.utils.a2a_common.event_json import ProtocolVersion, dumps, stream_json
-from ai_platform_engineering.utils.a2a_common.event_log import Entry, Snapshot
+from ai_platform_engineering.utils.a2a_common.http.event_json import ProtocolVersion, dumps, stream_json
+from ai_platform_engineering.utils.a2a_common.log.event_log import Entry, Snapshot
 
 PING_SECONDS: Final = 15
 

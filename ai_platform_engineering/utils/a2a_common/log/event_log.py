@@ -14,8 +14,8 @@ from typing import Protocol, Self
 
 from a2a.types.a2a_pb2 import Message, Task, TaskState
 
-from ai_platform_engineering.utils.a2a_common.task_fold import TaskFold
-from ai_platform_engineering.utils.a2a_common.task_record import Entry, Snapshot, TaskRecord, goes_on_after_its_end
+from ai_platform_engineering.utils.a2a_common.log.task_fold import TaskFold
+from ai_platform_engineering.utils.a2a_common.log.task_record import Entry, Snapshot, TaskRecord, goes_on_after_its_end
 from ai_platform_engineering.utils.a2a_common.wire import WireEvent
 
 __all__ = [

@@ -10,12 +10,12 @@ from typing import Final
 
 from ai_platform_engineering.events import SUPERVISOR, Failed
 from ai_platform_engineering.settings import Settings
-from ai_platform_engineering.utils.a2a_common.event_log import EventLog, MemoryEventLog
-from ai_platform_engineering.utils.a2a_common.labels import display
-from ai_platform_engineering.utils.a2a_common.log_file import tasks_file
-from ai_platform_engineering.utils.a2a_common.sqlite_log import SqliteEventLog
-from ai_platform_engineering.utils.a2a_common.task_closing import asking_again, closing
-from ai_platform_engineering.utils.a2a_common.task_fold import PARKED_STATES
+from ai_platform_engineering.utils.a2a_common.codec.labels import display
+from ai_platform_engineering.utils.a2a_common.log.event_log import EventLog, MemoryEventLog
+from ai_platform_engineering.utils.a2a_common.log.file import tasks_file
+from ai_platform_engineering.utils.a2a_common.log.sqlite_log import SqliteEventLog
+from ai_platform_engineering.utils.a2a_common.log.task_closing import asking_again, closing
+from ai_platform_engineering.utils.a2a_common.log.task_fold import PARKED_STATES
 from ai_platform_engineering.utils.a2a_common.wire import StreamState, metadata_of
 
 logger = logging.getLogger(__name__)

@@ -11,8 +11,8 @@ from a2a.utils.constants import VERSION_HEADER
 from a2a.utils.errors import VersionNotSupportedError
 from starlette.requests import Request
 
-from ai_platform_engineering.utils.a2a_common.event_json import ProtocolVersion
-from ai_platform_engineering.utils.a2a_common.request_handler import AFTER_SEQ, PROTOCOL
+from ai_platform_engineering.utils.a2a_common.execution.request_handler import AFTER_SEQ, PROTOCOL
+from ai_platform_engineering.utils.a2a_common.http.event_json import ProtocolVersion
 
 _contexts = V03ServerCallContextBuilder(DefaultServerCallContextBuilder())
 

@@ -23,8 +23,8 @@ from a2a.types.a2a_pb2 import (
 )
 from pydantic_core import to_json
 
-from ai_platform_engineering.utils.a2a_common.task_fold import PARKED_STATES, TERMINAL_STATES
-from ai_platform_engineering.utils.a2a_common.values import get_fields, get_value
+from ai_platform_engineering.utils.a2a_common.codec.values import get_fields, get_value
+from ai_platform_engineering.utils.a2a_common.log.task_fold import PARKED_STATES, TERMINAL_STATES
 
 ProtocolVersion = Literal["0.3", "1.0"]
 Json = dict[str, Any]

@@ -12,14 +12,14 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from ai_platform_engineering.utils.a2a_common.calls import call_context, check_version
-from ai_platform_engineering.utils.a2a_common.event_json import Json, dumps
-from ai_platform_engineering.utils.a2a_common.event_log import Entry, Snapshot
-from ai_platform_engineering.utils.a2a_common.public_errors import invalid_params, public_error, rest_error
-from ai_platform_engineering.utils.a2a_common.request_body import read_json
-from ai_platform_engineering.utils.a2a_common.request_handler import LogRequestHandler
-from ai_platform_engineering.utils.a2a_common.rest_resources import RESOURCES, Resource, stream_item
-from ai_platform_engineering.utils.a2a_common.sse import event_stream, frame
+from ai_platform_engineering.utils.a2a_common.execution.request_handler import LogRequestHandler
+from ai_platform_engineering.utils.a2a_common.http.calls import call_context, check_version
+from ai_platform_engineering.utils.a2a_common.http.event_json import Json, dumps
+from ai_platform_engineering.utils.a2a_common.http.public_errors import invalid_params, public_error, rest_error
+from ai_platform_engineering.utils.a2a_common.http.request_body import read_json
+from ai_platform_engineering.utils.a2a_common.http.rest_resources import RESOURCES, Resource, stream_item
+from ai_platform_engineering.utils.a2a_common.http.sse import event_stream, frame
+from ai_platform_engineering.utils.a2a_common.log.event_log import Entry, Snapshot
 
 MEDIA_TYPES = {"0.3": "application/json", "1.0": "application/a2a+json"}
 

@@ -13,8 +13,8 @@ from a2a.utils.constants import DEFAULT_LIST_TASKS_PAGE_SIZE
 from a2a.utils.errors import InvalidParamsError, UnsupportedOperationError
 
 from ai_platform_engineering.events import Canceled, Failed
-from ai_platform_engineering.utils.a2a_common.event_log import EventLog, TaskQuery
-from ai_platform_engineering.utils.a2a_common.task_fold import TERMINAL_STATES
+from ai_platform_engineering.utils.a2a_common.log.event_log import EventLog, TaskQuery
+from ai_platform_engineering.utils.a2a_common.log.task_fold import TERMINAL_STATES
 from ai_platform_engineering.utils.a2a_common.wire import StreamState, encode
 
 BROKEN_OFF = Failed(code="internal_error", message="An internal error ended the work. The server's log says why.")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from a2a.types.a2a_pb2 import Message, Task, TaskArtifactUpdateEvent, TaskStatusUpdateEvent
 
-from ai_platform_engineering.utils.a2a_common.task_fold import TERMINAL_STATES, TaskFold, ends_task, parks_task
+from ai_platform_engineering.utils.a2a_common.log.task_fold import TERMINAL_STATES, TaskFold, ends_task, parks_task
 from ai_platform_engineering.utils.a2a_common.wire import WireEvent, stamp
 
 

@@ -15,7 +15,7 @@ from google.protobuf.json_format import MessageToDict, ParseDict
 from google.protobuf.message import Message as ProtoMessage
 from pydantic import BaseModel
 
-from ai_platform_engineering.utils.a2a_common.event_json import Json, ProtocolVersion, stream_json, task_1_0
+from ai_platform_engineering.utils.a2a_common.http.event_json import Json, ProtocolVersion, stream_json, task_1_0
 
 Writer = Callable[[Any, Any], Any]
 

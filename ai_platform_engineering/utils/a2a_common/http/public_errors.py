@@ -24,8 +24,8 @@ from a2a.utils.errors import (
 from google.protobuf.json_format import ParseError
 from pydantic import BaseModel, ValidationError
 
-from ai_platform_engineering.utils.a2a_common.event_json import Json, ProtocolVersion
-from ai_platform_engineering.utils.a2a_common.request_body import PayloadTooLargeError
+from ai_platform_engineering.utils.a2a_common.http.event_json import Json, ProtocolVersion
+from ai_platform_engineering.utils.a2a_common.http.request_body import PayloadTooLargeError
 
 logger = logging.getLogger(__name__)
 
