@@ -15,10 +15,8 @@ from ai_platform_engineering.utils.a2a_common.log.event_log import (
     Entry,
     MemoryEventLog,
     TaskEndedError,
-    TaskQuery,
-    UnknownTaskError,
 )
-from ai_platform_engineering.utils.a2a_common.wire import StreamState, begin, encode, metadata_of, seq_of
+from ai_platform_engineering.utils.a2a_common.wire import StreamState, begin, encode
 from tests.strategies import runs
 
 QUESTION = InputRequired((Form("form-1", "Which?"),))
@@ -69,18 +67,6 @@ async def writer(log: MemoryEventLog) -> Writer:
 async def numbers(entries: AsyncIterator[Entry]) -> list[int]:
     async with asyncio.timeout(5):
         return [entry.seq async for entry in entries]
-
-
-async def test_numbers_are_given_out_in_order_and_stand_where_readers_look(log: MemoryEventLog, writer: Writer) -> None:
-    first = await writer.write(*deltas(2))
-    last = await writer.write(ANSWER)
-
-    assert [entry.seq for entry in [*first, *last]] == [2, 3, 4, 5]
-    for entry in await log.read("t"):
-        assert seq_of(entry.event) == entry.seq
-        assert metadata_of(entry.event)["seq"] == entry.seq
-    assert first[0].event.artifact.metadata["seq"] == 2
-    assert last[-1].event.metadata["seq"] == 5
 
 
 async def test_reading_starts_behind_the_given_number(log: MemoryEventLog, writer: Writer) -> None:
@@ -143,14 +129,6 @@ async def test_a_text_that_begins_anew_replaces_what_there_was(log: MemoryEventL
     assert (await log.task("t")).artifacts[0].parts == [Part(text="again")]
 
 
-async def test_changing_a_task_that_was_read_changes_nothing_here(log: MemoryEventLog, writer: Writer) -> None:
-    task = await log.task("t")
-    task.artifacts.add()
-    task.status.state = TaskState.TASK_STATE_FAILED
-    assert (await log.task("t")).status.state == TaskState.TASK_STATE_WORKING
-    assert not (await log.task("t")).artifacts
-
-
 @given(run=runs(), data=st.data())
 @settings(max_examples=60, deadline=None)
 def test_a_snapshot_is_the_task_a_log_had_that_got_no_further(run: list[Event], data: st.DataObject) -> None:
@@ -182,38 +160,6 @@ async def test_a_snapshot_has_the_messages_that_came_before_it(log: MemoryEventL
     assert said(await log.task("t")) == ["q1", "q2"]
 
 
-async def test_followers_that_start_anywhere_miss_nothing_and_get_nothing_twice(
-    log: MemoryEventLog, writer: Writer
-) -> None:
-    followers = []
-    for batch in range(40):
-        for after in {0, batch, batch * 3 + 1}:
-            followers.append((after, asyncio.create_task(numbers(log.follow("t", after)))))
-        await writer.write(*deltas(3))
-        await asyncio.sleep(0)
-    await writer.write(ANSWER)
-
-    last = 1 + 40 * 3 + 2
-    assert len(followers) > 100
-    for after, follower in followers:
-        assert await follower == list(range(after + 1, last + 1))
-
-
-@pytest.mark.parametrize("ending", [ANSWER, Canceled()])
-async def test_following_ends_with_the_task_and_also_when_it_has_ended(
-    log: MemoryEventLog, writer: Writer, ending: Event
-) -> None:
-    live = asyncio.create_task(numbers(log.follow("t")))
-    await asyncio.sleep(0)
-    await writer.write(*deltas(2))
-    last = (await writer.write(ending))[-1].seq
-
-    assert await live == list(range(1, last + 1))
-    assert await numbers(log.follow("t")) == list(range(1, last + 1))
-    assert await numbers(log.follow("t", after=last - 1)) == [last]
-    assert await numbers(log.follow("t", after=last)) == []
-
-
 async def test_following_ends_where_the_task_waits_for_an_answer(log: MemoryEventLog, writer: Writer) -> None:
     live = asyncio.create_task(numbers(log.follow("t")))
     await asyncio.sleep(0)
@@ -234,17 +180,6 @@ async def test_a_pause_that_was_answered_is_passed_over(log: MemoryEventLog, wri
 
     assert await from_the_start == [1, 2, 3, 4, 5]
     assert await the_answer == [4, 5]
-
-
-async def test_a_stream_ends_at_its_own_pause_even_if_it_is_answered_before_it_gets_there(
-    log: MemoryEventLog, writer: Writer
-) -> None:
-    slow = log.follow("t")
-    assert (await anext(slow)).seq == 1
-    await writer.write(QUESTION)
-    await log.add_message("t", message(message_id="q2"))
-    await writer.write(ANSWER)
-    assert await numbers(slow) == [2, 3]
 
 
 async def test_two_answers_at_once_are_two_turns(log: MemoryEventLog, writer: Writer) -> None:
@@ -289,34 +224,10 @@ async def test_a_follower_that_leaves_takes_nobody_along(log: MemoryEventLog, wr
     assert await staying == [1, 2, 3]
 
 
-async def test_nothing_follows_the_end(log: MemoryEventLog, writer: Writer) -> None:
-    await writer.write(ANSWER)
-    with pytest.raises(TaskEndedError):
-        await writer.write(*deltas(1))
-    with pytest.raises(TaskEndedError):
-        await log.add_message("t", message())
-    assert len(await log.read("t")) == 3
-
-
 async def test_a_batch_that_goes_on_after_its_end_is_refused_whole(log: MemoryEventLog, writer: Writer) -> None:
     with pytest.raises(TaskEndedError):
         await writer.write(ANSWER, *deltas(1))
     assert len(await log.read("t")) == 1
-
-
-async def test_tasks_it_does_not_have(log: MemoryEventLog) -> None:
-    assert await log.task("nope") is None
-    assert await log.state("nope") is None
-    for attempt in (log.read("nope"), log.append("nope", []), log.add_message("nope", message())):
-        with pytest.raises(UnknownTaskError):
-            await attempt
-    with pytest.raises(UnknownTaskError):
-        log.follow("nope")
-
-
-async def test_a_task_begins_once(log: MemoryEventLog, writer: Writer) -> None:
-    with pytest.raises(ValueError, match="already has task 't'"):
-        await log.create(submitted())
 
 
 async def test_old_tasks_go_and_unfinished_ones_stay() -> None:
@@ -346,27 +257,3 @@ async def test_a_dropped_task_is_still_followed_to_its_end() -> None:
     await (await Writer(log, "b").begin()).write(ANSWER)
     assert await log.state("a") is None
     assert await numbers(reader) == [2, 3]
-
-
-async def test_listing_pages_through_every_task_newest_first(log: MemoryEventLog) -> None:
-    for number in range(7):
-        writer = Writer(log, f"t{number}", f"c{number % 2}")
-        writer.state.clock = lambda at=number: 1_000.0 + at
-        await writer.begin()
-        if number == 3:
-            await writer.write(ANSWER)
-
-    seen, after = [], None
-    while True:
-        page = await log.tasks(TaskQuery(after=after, limit=3))
-        assert page.total == 7
-        seen += [task.id for task in page.tasks]
-        after = page.next
-        if after is None:
-            break
-    assert seen == [f"t{number}" for number in reversed(range(7))]
-    assert [task.id for task in (await log.tasks(TaskQuery(context_id="c1"))).tasks] == ["t5", "t3", "t1"]
-    ended = await log.tasks(TaskQuery(state=TaskState.TASK_STATE_COMPLETED))
-    assert [task.id for task in ended.tasks] == ["t3"]
-    recent = await log.tasks(TaskQuery(changed_since_ns=1_005_000_000_000))
-    assert [task.id for task in recent.tasks] == ["t6", "t5"]
