@@ -271,7 +271,7 @@ class Settings(BaseSettings):
         "Graph", "Milliseconds for which pieces of streamed text are gathered into one event.", 25, ge=0, le=1000
     )
     tool_result_max_chars: int = _setting(
-        "Graph", "Characters of a tool result that go into the prompt; the rest is kept in a file.", 20_000, ge=100
+        "Graph", "Characters of a tool result that go into a prompt at once; the model can read on.", 20_000, ge=100
     )
 
     mcp_start_timeout: float = _setting(

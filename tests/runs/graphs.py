@@ -17,7 +17,7 @@ from ai_platform_engineering.multi_agents.platform_engineer.planning import plan
 from ai_platform_engineering.settings import Settings, load_settings
 from ai_platform_engineering.utils.a2a_common.base_langgraph_agent import Run
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
-from ai_platform_engineering.utils.graphs.agent_graph import Graph, agent_graph
+from ai_platform_engineering.utils.graphs.agent_graph import PRIVATE_STATE, Graph, agent_graph
 
 
 def settings_of(**environ: str) -> Settings:
@@ -36,7 +36,7 @@ def supervisor(
         backend=StateBackend(),
         subagents=sub_agents,  # type: ignore[arg-type]
         task_description="{available_agents}",
-        private_state_keys=frozenset({"remaining_steps"}),
+        private_state_keys=PRIVATE_STATE,
     )
     return agent_graph(
         settings_of(**environ),

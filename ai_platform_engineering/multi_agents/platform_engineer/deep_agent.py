@@ -30,7 +30,7 @@ from ai_platform_engineering.multi_agents.platform_engineer.prompts import (
 from ai_platform_engineering.settings import Settings, load_settings
 from ai_platform_engineering.utils.a2a_common.a2a_remote_agent_connect import A2ARemoteAgentConnectTool
 from ai_platform_engineering.utils.checkpointer import MemorySaver
-from ai_platform_engineering.utils.graphs.agent_graph import Graph, agent_graph
+from ai_platform_engineering.utils.graphs.agent_graph import PRIVATE_STATE, Graph, agent_graph
 from ai_platform_engineering.utils.graphs.local_agent import Models, local_agent_graph, model_for
 from ai_platform_engineering.utils.graphs.remote_graph import remote_graph
 from ai_platform_engineering.utils.mcp import McpServers
@@ -111,7 +111,7 @@ class PlatformEngineerDeepAgent:
                 backend=StateBackend(),
                 subagents=sub_agents,
                 task_description=delegation_description(lines),
-                private_state_keys=frozenset({"remaining_steps"}),
+                private_state_keys=PRIVATE_STATE,
             )
         ]
         return agent_graph(

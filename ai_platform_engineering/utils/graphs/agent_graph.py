@@ -1,4 +1,4 @@
-"""The graph of one agent: a model, its tools, and the two middlewares every agent has."""
+"""The graph of one agent: a model, its tools, and the middlewares every agent has."""
 
 from __future__ import annotations
 
@@ -15,9 +15,13 @@ from langgraph.graph.state import CompiledStateGraph
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
 from ai_platform_engineering.utils.graphs.last_turn import LastTurn
+from ai_platform_engineering.utils.graphs.long_results import STATE_KEY, LongResults
 from ai_platform_engineering.utils.graphs.tool_guard import ToolGuard
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]
+
+PRIVATE_STATE = frozenset({"remaining_steps", STATE_KEY})
+"""What a graph keeps to itself when it hands work to another."""
 
 
 def agent_graph(
@@ -36,7 +40,7 @@ def agent_graph(
         model,
         list(tools),
         system_prompt=prompt,
-        middleware=[*middleware, LastTurn(), ToolGuard(max_chars=settings.tool_result_max_chars, agents=agents)],
+        middleware=[*middleware, LastTurn(), LongResults(settings.tool_result_max_chars), ToolGuard(agents=agents)],
         context_schema=RequestContext,
         checkpointer=checkpointer,
         name=name,

@@ -21,14 +21,13 @@ Result = ToolMessage | Command[Any]
 
 
 class ToolGuard(AgentMiddleware[Any, Any, Any]):
-    """Turns exceptions, unknown tools and unknown agents into error results, and cuts results that are too long.
+    """Turns exceptions, unknown tools and unknown agents into error results.
 
     The sentence for people goes into the message's `artifact`, which models are not shown.
     """
 
-    def __init__(self, *, max_chars: int, agents: Collection[str] = ()) -> None:
+    def __init__(self, *, agents: Collection[str] = ()) -> None:
         super().__init__()
-        self._max_chars = max_chars
         self._agents = tuple(sorted(agents))
 
     async def awrap_tool_call(
@@ -48,18 +47,9 @@ class ToolGuard(AgentMiddleware[Any, Any, Any]):
             failure = failure_of(error)
             logger.warning("%s failed: %s", call["name"], failure.sentence, exc_info=failure.code == "internal")
             return _error(request, failure.sentence, failure.sentence)
-        if isinstance(result, ToolMessage):
-            return self._checked(result)
-        return result
-
-    def _checked(self, result: ToolMessage) -> ToolMessage:
-        if result.status == "error" and result.artifact is None:
+        if isinstance(result, ToolMessage) and result.status == "error" and result.artifact is None:
             # ToolNode answers arguments that do not fit the schema with a text that repeats them.
             return result.model_copy(update={"artifact": {"reason": "its arguments were not valid"}})
-        text = result.text
-        if len(text) > self._max_chars:
-            note = f"\n[Output truncated: the first {self._max_chars} of {len(text)} characters are shown.]"
-            return result.model_copy(update={"content": text[: self._max_chars] + note})
         return result
 
 

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import re
+
+from langchain_core.tools import tool
+
+from ai_platform_engineering.events import FinalResult, ToolFinished
+from ai_platform_engineering.utils.graphs.long_results import part
+from ai_platform_engineering.utils.llm.scripted import Cue, ScriptedChatModel, Turn
+from tests.invariants import check
+from tests.runs.graphs import agent, events_of, supervisor
+
+TEXT = "".join(f"line {number:05}\n" for number in range(600))
+NEXT = re.compile(r'read_result\(result_id="(\w+)", offset=(\d+)\)')
+
+
+@tool
+async def logs() -> str:
+    """More than anybody wants in a prompt."""
+    return TEXT
+
+
+@tool
+async def short() -> str:
+    """A few words."""
+    return "short"
+
+
+def reads_on(cue: Cue) -> Turn:
+    """Calls `logs`, then reads on for as long as there is more, and says what it has seen."""
+    results = [str(message.text) for message in cue.messages if message.type == "tool"]
+    if not results:
+        assert "read_result" not in cue.tools, "nothing to read yet"
+        return Turn("", [("logs", {})])
+    assert "read_result" in cue.tools
+    assert all(len(result) < 1_300 for result in results), "a part is no longer than the limit and its note"
+    if more := NEXT.search(results[-1]):
+        return Turn("", [("read_result", {"result_id": more[1], "offset": int(more[2])})])
+    return Turn("".join(re.sub(r"\n\[Output truncated.*\]$", "", result) for result in results))
+
+
+async def test_a_long_result_is_read_in_parts_and_nothing_of_it_is_lost() -> None:
+    events = await events_of(
+        agent("supervisor", ScriptedChatModel(part=reads_on), [logs], TOOL_RESULT_MAX_CHARS="1000")
+    )
+    ending = check(events)
+    assert isinstance(ending, FinalResult)
+    assert ending.text == TEXT
+    assert [event.tool for event in events if isinstance(event, ToolFinished)] == ["logs", *["read_result"] * 6]
+    assert all(event.ok for event in events if isinstance(event, ToolFinished))
+
+
+async def test_what_one_agent_has_read_stays_with_it() -> None:
+    def asks(cue: Cue) -> Turn:
+        assert "read_result" not in cue.tools, "the agent's long result is not the supervisor's"
+        if cue.turn == 0:
+            return Turn("", [("task", {"description": "read the logs", "subagent_type": "reader"})])
+        return Turn("Read.")
+
+    reader = agent("reader", ScriptedChatModel(part=reads_on), [logs], TOOL_RESULT_MAX_CHARS="1000")
+    assert isinstance(check(await events_of(supervisor(ScriptedChatModel(part=asks), {"reader": reader}))), FinalResult)
+
+
+async def test_wrong_ids_and_places_are_errors_the_model_sees() -> None:
+    seen: list[str] = []
+
+    def part_of(cue: Cue) -> Turn:
+        results = [str(message.text) for message in cue.messages if message.type == "tool"]
+        if not results:
+            return Turn("", [("logs", {}), ("short", {})])
+        if len(results) == 2:
+            found = NEXT.search(results[0])
+            assert found
+            wrong = [{"result_id": "nosuch"}, {"result_id": found[1], "offset": 999_999}]
+            return Turn("", [("read_result", arguments) for arguments in wrong])
+        seen.extend(results[2:])
+        return Turn("Neither worked.")
+
+    model = ScriptedChatModel(part=part_of)
+    check(await events_of(agent("supervisor", model, [logs, short], TOOL_RESULT_MAX_CHARS="1000")))
+    assert "no result 'nosuch'" in seen[0]
+    assert f"{len(TEXT)} characters" in seen[1]
+
+
+def test_the_last_part_has_no_note() -> None:
+    assert part("abcdef", "id", 4, 10) == "ef"
+    assert part("abcdef", "id", 0, 4).startswith("abcd\n[Output truncated at character 4 of 6.")
