@@ -78,7 +78,7 @@ async def settle(graph: Graph, thread_id: str, *, for_good: bool = False) -> Non
 class FileSaver(SqliteSaver):
     """LangGraph's SQLite checkpointer over one file, each operation in one trip to one thread.
 
-    LangGraph's own asynchronous variant makes a trip for every statement, which costs a request a tenth more.
+    LangGraph's own asynchronous variant makes a trip to its thread for every statement.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
