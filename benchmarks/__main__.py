@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from time import perf_counter
 
 from rich.console import Console
 
 from benchmarks.effort import FULL, QUICK
-from benchmarks.machine import this_machine
+from benchmarks.machine import load, this_machine
 from benchmarks.measurements import EVERYTHING
 from benchmarks.page import write_docs
 from benchmarks.rows import Row
@@ -35,6 +35,7 @@ def main() -> None:
         began = perf_counter()
         rows += EVERYTHING[name](QUICK if options.quick else FULL)
         progress.print(f"{name}: {perf_counter() - began:.0f} s", highlight=False)
+    machine = replace(machine, load_after=load())
     console.print(table(rows))
     if options.json:
         options.json.write_text(

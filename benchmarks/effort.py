@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from benchmarks.samples import Sample, best
+from benchmarks.samples import Sample, bests
 from benchmarks.subjects import Subject
 
 Key = TypeVar("Key")
@@ -43,12 +43,17 @@ QUICK: Final = Effort(
 )
 
 
-def compared(subjects: Mapping[Key, Subject], rounds: int, requests: int, *, streams: int = 1) -> dict[Key, Sample]:
-    """The best of each subject. They take turns, so that a busy moment of the machine does not fall on one only."""
+def in_turns(
+    subjects: Mapping[Key, Subject], rounds: int, requests: int, *, streams: int = 1
+) -> list[dict[Key, Sample]]:
+    """Rounds in which every subject has its turn, so that a busy moment of the machine does not fall on one only."""
     for subject in subjects.values():
         subject.load(requests, streams=streams)
-    batches: dict[Key, list[Sample]] = {name: [] for name in subjects}
-    for _ in range(rounds):
-        for name, subject in subjects.items():
-            batches[name].append(subject.load(requests, streams=streams))
-    return {name: best(samples) for name, samples in batches.items()}
+    return [
+        {name: subject.load(requests, streams=streams) for name, subject in subjects.items()} for _ in range(rounds)
+    ]
+
+
+def compared(subjects: Mapping[Key, Subject], rounds: int, requests: int, *, streams: int = 1) -> dict[Key, Sample]:
+    """The best of each subject."""
+    return bests(in_turns(subjects, rounds, requests, streams=streams))

@@ -22,7 +22,8 @@ class Machine:
     system: str
     python: str
     libraries: str
-    load: float
+    load_before: float
+    load_after: float | None = None
 
 
 def this_machine() -> Machine:
@@ -34,8 +35,13 @@ def this_machine() -> Machine:
         system=f"{platform.system()} {platform.release()}",
         python=platform.python_version(),
         libraries=", ".join(f"{name} {version(name)}" for name in _LIBRARIES),
-        load=os.getloadavg()[1],
+        load_before=load(),
     )
+
+
+def load() -> float:
+    """How many processes wanted to run, over the last five minutes."""
+    return os.getloadavg()[1]
 
 
 def _processor() -> str:

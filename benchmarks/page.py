@@ -34,6 +34,8 @@ make bench
 - CPU is user and system time of every process that the request goes through, the best of several rounds. It does not
   depend on what else the machine does, as far as anything is; seconds and requests per second do, and are the best
   that were seen.
+- Ratios of two best rounds depend on luck where the machine is busy. *Middle of the rounds* is the other way to see
+  it: the ratio within each round, and of all rounds the middle one. Aims are held against the best rounds.
 - *In memory* is `EVENT_LOG=memory` and `CONVERSATIONS=memory`; the bare graph keeps its conversations in memory too.
   *As it comes* keeps both in files, so that nothing is shown that is not kept.
 - *Against bare* divides by the same number of the bare graph. For requests per second more is better, for all else
@@ -45,8 +47,8 @@ make bench
 
 ## The machine
 
-{processor}, {cores} cores, {memory:.0f} GB, {system}, Python {python}, {libraries}. Run of {date}; the load before it
-was {load:.1f}.
+{processor}, {cores} cores, {memory:.0f} GB, {system}, Python {python}.
+{libraries}. Run of {date}. {load}
 """
 
 _VERDICTS: Final = {True: "met", False: "**not met**", None: ""}
@@ -66,8 +68,13 @@ def page(rows: Sequence[Row], machine: Machine) -> str:
         python=machine.python,
         libraries=machine.libraries,
         date=machine.date,
-        load=machine.load,
+        load=_load(machine),
     )
+
+
+def _load(machine: Machine) -> str:
+    after = "" if machine.load_after is None else f", {machine.load_after:.1f} after it"
+    return f"Other work was going on: the load was {machine.load_before:.1f} before it{after}."
 
 
 def write_docs(rows: Sequence[Row], machine: Machine) -> None:

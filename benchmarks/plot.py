@@ -18,7 +18,7 @@ _LINES_HEIGHT: Final = 190
 _STYLE: Final = """\
 text{font:13px system-ui,sans-serif;fill:#24292f}.title{font-weight:600}.small{font-size:11px}
 .axis{stroke:#8c959f;stroke-width:1}.line{fill:none;stroke-width:2}
-.graph{fill:#6e7781}.server{fill:#2f81f7}.log{fill:#d29922}.conversations{fill:#bf5af2}.agent{fill:#2da44e}
+.graph{fill:#6e7781}.server{fill:#2f81f7}.log{fill:#d29922}.conversations{fill:#bf5af2}.agent{fill:#2da44e}.supervisor{fill:#3b8f8a}
 .bare{stroke:#6e7781;fill:#6e7781}.product{stroke:#2f81f7;fill:#2f81f7}
 @media(prefers-color-scheme:dark){text{fill:#e6edf3}}"""
 
@@ -59,7 +59,7 @@ def bars(rows: Sequence[Row]) -> list[Bar]:
         ),
         Bar(
             "in memory, agent remote",
-            (("server", _added(cpu["remote"], cpu["remote-agent"])), ("agent", cpu["remote-agent"])),
+            (("supervisor", _added(cpu["remote"], cpu["remote-agent"])), ("agent", cpu["remote-agent"])),
         ),
     ]
 
@@ -90,6 +90,7 @@ def svg(rows: Sequence[Row]) -> str:
                 "server": "server, A2A",
                 "log": "log",
                 "conversations": "conversations",
+                "supervisor": "supervisor, graph and server",
                 "agent": "agent's process",
             },
             36,

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
+from typing import TypeVar
+
+Key = TypeVar("Key")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,15 @@ def best(samples: Iterable[Sample]) -> Sample:
         events=cheapest.events,
         parts=cheapest.parts,
     )
+
+
+def bests(rounds: Sequence[Mapping[Key, Sample]]) -> dict[Key, Sample]:
+    return {name: best(batches[name] for batches in rounds) for name in rounds[0]}
+
+
+def middle_ratio(rounds: Sequence[Mapping[Key, Sample]], name: Key, to: Key) -> float:
+    """The CPU of one subject against that of another in the same round: the middle one of all rounds."""
+    return median(batches[name].cpu_ms / batches[to].cpu_ms for batches in rounds)
 
 
 def cost_of_one(many: Sample, few: Sample) -> float:

@@ -18,7 +18,6 @@ from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2
 from ai_platform_engineering.serving import listen, run
 from ai_platform_engineering.settings import Settings, load_settings
 from ai_platform_engineering.utils.tracing import trace_inline
-from ai_platform_engineering.utils.tracing import trace_inline
 from benchmarks.scenario import ANSWER_WORDS, agent_model, supervisor_model
 
 
@@ -32,7 +31,6 @@ def main() -> int:
     def models(_settings: Settings, manifest: AgentManifest | None) -> BaseChatModel:
         return agent_model() if manifest else supervisor_model(words=options.words, delay=options.delay)
 
-    trace_inline()
     trace_inline()
     listener = listen("127.0.0.1", 0)
     port = listener.getsockname()[1]

@@ -15,13 +15,14 @@ from benchmarks.machine import this_machine
 from benchmarks.page import page
 from benchmarks.plot import bars, curves, svg
 from benchmarks.rows import AIMS, Row
-from benchmarks.samples import Answered, Sample, best, cost_of_one, sample
+from benchmarks.samples import Answered, Sample, best, cost_of_one, middle_ratio, sample
 
 ROOT = Path(__file__).parents[1]
 
 NAMES = {
     *(f"cpu.{what}" for what in ("bare", "graph", "memory", "log", "durable", "remote", "remote-agent")),
     "cpu.remote-durable",
+    *(f"middle.{what}" for what in ("memory", "durable", "remote", "remote-durable")),
     *("durable", "remote", "remote-as-it-comes"),
     *(f"{first}.{what}" for first in ("first-event", "first-answer") for what in ("bare", "durable", "remote-durable")),
     *(f"throughput.{streams}{bare}" for streams in (1, 8, 32) for bare in ("", ".bare")),
@@ -80,6 +81,14 @@ def test_the_best_of_rounds_takes_each_number_from_where_it_was_best() -> None:
     assert best([slow, cheap]) == Sample(7, 1, 6, 5, 2, (3, 4))
 
 
+def test_the_middle_ratio_is_taken_within_each_round() -> None:
+    def spent(milliseconds: float) -> Sample:
+        return Sample(cpu_ms=milliseconds, first_event_ms=0, first_answer_ms=0, per_second=0, events=0)
+
+    rounds = [{"a": spent(a), "b": spent(b)} for a, b in ((20, 10), (90, 30), (11, 10))]
+    assert middle_ratio(rounds, "a", to="b") == pytest.approx(2)
+
+
 def test_the_cost_of_an_event_is_the_difference_over_the_difference() -> None:
     many = Sample(cpu_ms=50, first_event_ms=0, first_answer_ms=0, per_second=0, events=210)
     few = Sample(cpu_ms=30, first_event_ms=0, first_answer_ms=0, per_second=0, events=10)
@@ -92,7 +101,7 @@ def test_bars_show_what_each_part_adds() -> None:
     )
     drawn = {bar.label: dict(bar.parts) for bar in bars(costs)}
     assert drawn["product as it comes"] == {"graph": 25, "server": 10, "log": 2, "conversations": 3}
-    assert drawn["in memory, agent remote"] == {"server": 30, "agent": 14}
+    assert drawn["in memory, agent remote"] == {"supervisor": 30, "agent": 14}
 
 
 def test_curves_follow_the_sizes_that_were_measured() -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 
-from benchmarks.effort import Effort, compared
+from benchmarks.effort import Effort, in_turns
 from benchmarks.rows import Row
-from benchmarks.samples import Sample
+from benchmarks.samples import Sample, bests, middle_ratio
 from benchmarks.subjects import IN_MEMORY, LOG_IN_FILE, Subject, bare, graph, product, together
 
 
@@ -21,10 +22,11 @@ def requests(effort: Effort) -> list[Row]:
         "remote-durable": product(remote=True),
     }
     with together(wanted) as subjects:
-        return rows(compared(subjects, effort.rounds, effort.requests))
+        return rows(in_turns(subjects, effort.rounds, effort.requests))
 
 
-def rows(found: dict[str, Sample]) -> list[Row]:
+def rows(rounds: Sequence[Mapping[str, Sample]]) -> list[Row]:
+    found = bests(rounds)
     yardstick = found["bare"]
 
     def cpu(name: str, label: str) -> Row:
@@ -39,6 +41,9 @@ def rows(found: dict[str, Sample]) -> list[Row]:
                 f"first-answer.{name}", f"First answer token: {label}", answer, "ms", answer / yardstick.first_answer_ms
             ),
         ]
+
+    def middle(name: str, to: str, label: str) -> Row:
+        return Row(f"middle.{name}", label, middle_ratio(rounds, name, to), "x")
 
     return [
         cpu("bare", "create_deep_agent, no server"),
@@ -57,6 +62,10 @@ def rows(found: dict[str, Sample]) -> list[Row]:
             found["remote-durable"].cpu_ms / found["durable"].cpu_ms,
             "x",
         ),
+        middle("memory", "bare", "Middle of the rounds: in memory against bare"),
+        middle("durable", "memory", "Middle of the rounds: files against memory"),
+        middle("remote", "memory", "Middle of the rounds: remote against in-process, in memory"),
+        middle("remote-durable", "durable", "Middle of the rounds: remote against in-process, as it comes"),
         *first("bare", "create_deep_agent, no server"),
         *first("durable", "product as it comes"),
         *first("remote-durable", "product as it comes, agent remote"),
