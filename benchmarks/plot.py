@@ -14,13 +14,12 @@ _LEFT: Final = 190
 _BAR: Final = 22
 _LINES_HEIGHT: Final = 190
 
-# Middle tones, which stand out from white and from black; text takes the colour of the page's scheme.
+# Middle tones, which can be read on white and on black: a picture is not told which of them its page is.
 _STYLE: Final = """\
-text{font:13px system-ui,sans-serif;fill:#24292f}.title{font-weight:600}.small{font-size:11px}
+text{font:13px system-ui,sans-serif;fill:#737d88}.title{font-weight:600}.small{font-size:11px}
 .axis{stroke:#8c959f;stroke-width:1}.line{fill:none;stroke-width:2}
 .graph{fill:#6e7781}.server{fill:#2f81f7}.log{fill:#d29922}.conversations{fill:#bf5af2}.agent{fill:#2da44e}.supervisor{fill:#3b8f8a}
-.bare{stroke:#6e7781;fill:#6e7781}.product{stroke:#2f81f7;fill:#2f81f7}
-@media(prefers-color-scheme:dark){text{fill:#e6edf3}}"""
+.bare{stroke:#6e7781;fill:#6e7781}.product{stroke:#2f81f7;fill:#2f81f7}"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +89,7 @@ def svg(rows: Sequence[Row]) -> str:
                 "server": "server, A2A",
                 "log": "log",
                 "conversations": "conversations",
-                "supervisor": "supervisor, graph and server",
+                "supervisor": "supervisor's process",
                 "agent": "agent's process",
             },
             36,
@@ -110,7 +109,7 @@ def _added(whole: float, before: float) -> float:
 
 def _legend(kinds: Mapping[str, str], y: float) -> list[str]:
     drawn: list[str] = []
-    x = float(_LEFT)
+    x = 0.0
     for kind, label in kinds.items():
         drawn += [
             f'<rect class="{kind}" x="{x:.0f}" y="{y - 9:.0f}" width="10" height="10"/>',
