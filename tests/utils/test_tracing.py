@@ -1,36 +1,46 @@
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
+import asyncio
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
 
 import langsmith
 import pytest
-from langsmith.utils import get_env_var
 
+from ai_platform_engineering.utils.llm.scripted import ScriptedChatModel, Turn
 from ai_platform_engineering.utils.tracing import trace_inline
 from tests.runs.graphs import agent, events_of
+
+
+class CountingExecutor(ThreadPoolExecutor):
+    """The event loop's threads, and how often something was handed to them."""
+
+    hops = 0
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        self.hops += 1
+        return super().submit(fn, *args, **kwargs)
 
 
 @pytest.fixture(autouse=True)
 def restored() -> Iterator[None]:
     yield
     langsmith.set_runtime_overrides(aio_to_thread=None)
-    get_env_var.cache_clear()
 
 
-async def threads_of_a_run() -> set[str]:
-    from ai_platform_engineering.utils.llm.scripted import ScriptedChatModel, Turn
-
-    before = {thread.name for thread in threading.enumerate()}
-    events = await events_of(agent("supervisor", ScriptedChatModel(part=[Turn("Hello.")])))
-    assert events
-    return {thread.name for thread in threading.enumerate()} - before
+async def hops_of_a_run() -> int:
+    executor = CountingExecutor(2)
+    asyncio.get_running_loop().set_default_executor(executor)
+    assert await events_of(agent("supervisor", ScriptedChatModel(part=[Turn("Hello.")])))
+    return executor.hops
 
 
 async def test_a_run_stays_in_its_thread_when_nothing_is_traced() -> None:
     trace_inline()
-    assert not await threads_of_a_run()
+    assert await hops_of_a_run() == 0
 
 
 async def test_without_it_a_run_goes_through_threads() -> None:
-    assert await threads_of_a_run()
+    langsmith.set_runtime_overrides(aio_to_thread=None)
+    assert await hops_of_a_run() > 0
