@@ -18,7 +18,8 @@ from ai_platform_engineering.utils.redact import redact
 
 REASON_LENGTH = 160
 
-_MARKUP = re.compile(r"[`*_#>|\[\]]{1,3}(?=\S)|(?<=\S)[`*|\]]{1,3}")
+# Only what cannot be part of a name: underscores, brackets and the # of an issue are left as they are.
+_MARKUP = re.compile(r"[`*]+|^[#>]+\s+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,5 +55,5 @@ def failure_of(error: BaseException) -> Failure:
 def short_reason(text: str) -> str:
     """One plain line for a notification: no markup, no secrets, no second line."""
     line = next((line.strip() for line in text.splitlines() if line.strip()), "")
-    line = _MARKUP.sub("", redact(line)).strip()
+    line = redact(_MARKUP.sub("", line)).strip()
     return line if len(line) <= REASON_LENGTH else line[: REASON_LENGTH - 1].rstrip() + "…"
