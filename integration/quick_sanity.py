@@ -60,8 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--with", dest="way", choices=ways, help="how to start it (containers where there is an engine)"
     )
     options, pytest_arguments = parser.parse_known_args(argv)
-    # Ends through the `finally` of everything that was started.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    _Stopping.listen()
     way = options.way or ("containers" if engine_is_there() else "processes")
     print(f"Starting the supervisor and {' and '.join(AGENTS)} as {way}.", flush=True)
     try:
@@ -73,6 +72,35 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     print("The supervisor and both agents are up, are remote to each other, and stream as they should.")
     return 0
+
+
+class _Stopping:
+    """SIGTERM ends the run through the `finally` of everything that runs, and waits while something is being started."""
+
+    held = False
+    asked = False
+
+    @classmethod
+    def listen(cls) -> None:
+        signal.signal(signal.SIGTERM, cls._asked)
+
+    @classmethod
+    def _asked(cls, *_: object) -> None:
+        if not cls.held:
+            sys.exit(143)
+        cls.asked = True
+
+    @classmethod
+    @contextmanager
+    def later(cls) -> Iterator[None]:
+        """What begins in this block is known to its owner before a stop is carried out."""
+        cls.held = True
+        try:
+            yield
+        finally:
+            cls.held = False
+        if cls.asked:
+            sys.exit(143)
 
 
 def engine_is_there() -> bool:
@@ -144,19 +172,19 @@ def program(arguments: Sequence[str], directory: Path, environ: Mapping[str, str
     """
     name = " ".join(arguments)
     log = directory / f"{name}.log"
-    with log.open("wb") as output:
-        command = [*_PROGRAM, *arguments, "--port", "0"]
-        process = subprocess.Popen(command, cwd=directory, env=environ, stdout=output, stderr=subprocess.STDOUT)
-    running = Program(name, process, log)
-    try:
-        yield running
-        if process.poll() is not None:
-            raise QuickSanityError(f"{name} ended by itself, with {process.returncode}.")
-    except Exception:
-        print(f"--- {name} ---\n{running.output()}", file=sys.stderr)
-        raise
-    finally:
-        running.stop()
+    with ExitStack() as ending:
+        with log.open("wb") as output, _Stopping.later():
+            command = [*_PROGRAM, *arguments, "--port", "0"]
+            process = subprocess.Popen(command, cwd=directory, env=environ, stdout=output, stderr=subprocess.STDOUT)
+            running = Program(name, process, log)
+            ending.callback(running.stop)
+        try:
+            yield running
+            if process.poll() is not None:
+                raise QuickSanityError(f"{name} ended by itself, with {process.returncode}.")
+        except Exception:
+            print(f"--- {name} ---\n{running.output()}", file=sys.stderr)
+            raise
 
 
 @contextmanager

@@ -95,6 +95,28 @@ def test_a_stopped_run_leaves_no_process_behind(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_stop_while_a_program_starts_waits_until_somebody_can_end_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[subprocess.Popen[bytes]] = []
+
+    class StoppedAtBirth(subprocess.Popen):  # type: ignore[type-arg]
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            super().__init__(*arguments, **options)
+            started.append(self)
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(0)
+
+    before = signal.getsignal(signal.SIGTERM)
+    monkeypatch.setattr(subprocess, "Popen", StoppedAtBirth)
+    try:
+        with pytest.raises(SystemExit, match="143"):
+            main(["--with", "processes"])
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert [process.poll() is not None for process in started] == [True]
+
+
 def processes_of(directory: Path) -> list[str]:
     mark = f"TMPDIR={directory}\0".encode()
     found = []
