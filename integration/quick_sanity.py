@@ -75,7 +75,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 class _Stopping:
-    """SIGTERM ends the run through the `finally` of everything that runs, and waits while something is being started."""
+    """SIGTERM ends the run through the `finally` of everything that runs, but not while one is being started."""
 
     held = False
     asked = False
