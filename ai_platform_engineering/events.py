@@ -93,7 +93,21 @@ class MessageEnded:
 
 
 @dataclass(frozen=True, slots=True)
+class FieldRules:
+    """What a value has to keep to, beyond its type: numbers lie between the bounds, texts have a length and a form."""
+
+    minimum: float | None = None
+    maximum: float | None = None
+    integer: bool = False
+    min_length: int | None = None
+    max_length: int | None = None
+    pattern: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class FormField:
+    """One thing to fill in. `value` is what has been entered or is proposed, `error` why it was not accepted."""
+
     field_name: str
     field_type: FieldType = "text"
     field_description: str = ""
@@ -101,6 +115,8 @@ class FormField:
     default_value: Any = None
     required: bool = True
     value: Any = None
+    rules: FieldRules | None = None
+    error: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
