@@ -13,6 +13,7 @@ from ai_platform_engineering.events import (
     Canceled,
     Event,
     Failed,
+    FieldRules,
     FinalResult,
     Form,
     FormField,
@@ -51,6 +52,18 @@ plan_steps = st.builds(
 )
 plans = st.builds(PlanUpdated, steps=st.lists(plan_steps, max_size=3).map(tuple), title=texts)
 
+bounds = st.none() | st.integers(-EXACT_INTEGER, EXACT_INTEGER) | st.floats(allow_nan=False, allow_infinity=False)
+lengths = st.none() | st.integers(0, EXACT_INTEGER)
+# Rules that rule nothing are no rules: they come back as None.
+field_rules = st.builds(
+    FieldRules,
+    minimum=bounds,
+    maximum=bounds,
+    integer=st.booleans(),
+    min_length=lengths,
+    max_length=lengths,
+    pattern=st.none() | texts,
+).filter(lambda rules: rules != FieldRules())
 form_fields = st.builds(
     FormField,
     field_name=texts,
@@ -60,6 +73,8 @@ form_fields = st.builds(
     default_value=json_values,
     required=st.booleans(),
     value=json_values,
+    rules=st.none() | field_rules,
+    error=st.none() | texts,
 )
 forms = st.builds(
     Form,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ai_platform_engineering.events import Event, FinalResult, TextDelta
+from ai_platform_engineering.events import Event, FieldRules, FinalResult, Form, FormField, InputRequired, TextDelta
 from ai_platform_engineering.events_json import Asked, EventFormatError, Line, decode_line, encode_line
 from tests import strategies
 
@@ -35,6 +35,19 @@ def test_a_line_says_what_it_is_and_leaves_out_what_is_as_always() -> None:
         "message_id": "m1",
         "text": "Grüße",
     }
+
+
+def test_a_form_keeps_its_rules_and_errors_and_leaves_out_what_is_not_set() -> None:
+    rules = FieldRules(minimum=1, max_length=40)
+    asked = InputRequired((Form("f1", "Scale", (FormField("n", "number", rules=rules, error="`n` is too low."),)),))
+    field = json.loads(encode_line(asked))["forms"][0]["fields"][0]
+    assert field == {
+        "field_name": "n",
+        "field_type": "number",
+        "rules": {"minimum": 1, "max_length": 40},
+        "error": "`n` is too low.",
+    }
+    assert decode_line(encode_line(asked)) == Line(asked)
 
 
 def test_what_was_asked_is_a_line_too() -> None:

@@ -17,6 +17,7 @@ from ai_platform_engineering.events import (
     Canceled,
     Event,
     Failed,
+    FieldRules,
     FinalResult,
     Form,
     FormField,
@@ -28,6 +29,7 @@ from ai_platform_engineering.events import (
     ToolFinished,
     ToolStarted,
 )
+from ai_platform_engineering.utils.a2a_common.codec.forms import read_form
 from ai_platform_engineering.utils.a2a_common.wire import (
     Decoder,
     StreamState,
@@ -363,6 +365,52 @@ def test_form_numbers_come_back_as_they_were(state: StreamState) -> None:
     assert arguments == {"replicas": 3, "zones": [1, 2], "force": False}
     assert [type(zone) for zone in arguments["zones"]] == [int, int]
     assert arguments["force"] is False
+
+
+def asked_again(state: StreamState, form: Form) -> Form:
+    decoder = Decoder(SUPERVISOR)
+    (asked,) = [event for update in encode(state, InputRequired((form,))) for event in decoder.feed(update)]
+    assert isinstance(asked, InputRequired)
+    return asked.forms[0]
+
+
+def test_only_rules_that_are_set_and_errors_that_are_there_travel(state: StreamState) -> None:
+    fields = (
+        FormField("replicas", "number", rules=FieldRules(minimum=0, integer=True), error="`replicas` is too low."),
+        FormField("name", rules=FieldRules(min_length=2, max_length=40, pattern="[a-z]+")),
+        FormField("note", rules=FieldRules(), error=""),
+    )
+    artifact = encode(state, InputRequired((Form("f1", "Scale", fields),)))[0]
+    assert isinstance(artifact, TaskArtifactUpdateEvent)
+    replicas, name, note = MessageToDict(artifact.artifact.parts[1].data)["input_fields"]
+    assert replicas["validation"] == {"minimum": 0, "integer": True}
+    assert replicas["field_error"] == "`replicas` is too low."
+    assert name["validation"] == {"min_length": 2, "max_length": 40, "pattern": "[a-z]+"}
+    assert "field_error" not in name
+    assert "validation" not in note
+    assert note["field_error"] == ""
+
+
+def test_rules_come_back_with_their_integers(state: StreamState) -> None:
+    rules = FieldRules(minimum=1, maximum=2.5, integer=True, min_length=0, max_length=7)
+    read = asked_again(state, Form("f1", "Scale", (FormField("n", rules=rules),))).fields[0].rules
+    assert read == rules
+    assert read is not None
+    assert [type(rule) for rule in (read.minimum, read.maximum, read.min_length, read.max_length)] == [
+        int,
+        float,
+        int,
+        int,
+    ]
+    huge = FieldRules(minimum=-12345678901234567891, maximum=12345678901234567891)
+    assert asked_again(state, Form("f1", "Scale", (FormField("n", rules=huge),))).fields[0].rules == huge
+
+
+def test_rules_nobody_can_keep_to_are_passed_over() -> None:
+    odd = {"minimum": True, "maximum": "many", "min_length": -1, "max_length": 2.5, "integer": 1, "pattern": ["x"]}
+    for validation in (odd, [], "x", {}, {"minimum": float("nan")}, {"max_length": float("inf")}, {"steps": 3}):
+        field = {"field_name": "n", "validation": validation, "field_error": None}
+        assert read_form({"input_fields": [field]}).fields[0].rules is None
 
 
 def test_what_json_cannot_hold_exactly_is_shown_as_text(state: StreamState) -> None:

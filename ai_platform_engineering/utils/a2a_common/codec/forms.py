@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any, get_args
 
-from ai_platform_engineering.events import FieldType, Form, FormField
+from ai_platform_engineering.events import FieldRules, FieldType, Form, FormField
 
 _FIELD_TYPES: dict[str, FieldType] = {name: name for name in get_args(FieldType)}
+_DIGITS = 400
 
 
 def form_data(form: Form) -> dict[str, Any]:
@@ -50,7 +53,7 @@ def read_form(data: Mapping[str, Any], *, form_id: str = "", agent: str | None =
 
 
 def _field_data(field: FormField) -> dict[str, Any]:
-    return {
+    data: dict[str, Any] = {
         "field_name": field.field_name,
         "field_type": field.field_type,
         "field_description": field.field_description,
@@ -59,6 +62,17 @@ def _field_data(field: FormField) -> dict[str, Any]:
         "required": field.required,
         "value": field.value,
     }
+    if rules := _rules_data(field.rules):
+        data["validation"] = rules
+    if field.error is not None:
+        data["field_error"] = field.error
+    return data
+
+
+def _rules_data(rules: FieldRules | None) -> dict[str, Any]:
+    if rules is None:
+        return {}
+    return {name: rule for name, rule in asdict(rules).items() if rule is not None and rule is not False}
 
 
 def _read_field(data: Mapping[str, Any]) -> FormField:
@@ -72,7 +86,38 @@ def _read_field(data: Mapping[str, Any]) -> FormField:
         default_value=data.get("default_value"),
         required=data.get("required") is not False,
         value=data.get("value"),
+        rules=_read_rules(data.get("validation")),
+        error=error if isinstance(error := data.get("field_error"), str) else None,
     )
+
+
+def _read_rules(data: object) -> FieldRules | None:
+    """The rules in `data` that can be understood; None where there are none."""
+    if not isinstance(data, Mapping):
+        return None
+    rules = FieldRules(
+        minimum=_number(data.get("minimum")),
+        maximum=_number(data.get("maximum")),
+        integer=data.get("integer") is True,
+        min_length=_length(data.get("min_length")),
+        max_length=_length(data.get("max_length")),
+        pattern=pattern if isinstance(pattern := data.get("pattern"), str) else None,
+    )
+    return None if rules == FieldRules() else rules
+
+
+def _number(value: object) -> int | float | None:
+    if isinstance(value, str):
+        # Protobuf's numbers are doubles: an integer that none of them can hold travels as its digits.
+        return int(value) if value.removeprefix("-").isdecimal() and len(value) <= _DIGITS else None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return value if isinstance(value, int) or math.isfinite(value) else None
+
+
+def _length(value: object) -> int | None:
+    number = _number(value)
+    return int(number) if number is not None and number >= 0 and number == int(number) else None
 
 
 def _text(data: Mapping[str, Any], key: str) -> str:
