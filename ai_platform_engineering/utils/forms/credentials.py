@@ -1,0 +1,33 @@
+"""Credentials in forms: which fields take one, and how a value is quoted without giving one away."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from ai_platform_engineering.utils.a2a_common.codec.labels import one_line
+from ai_platform_engineering.utils.redact import looks_secret, redact
+
+_QUOTE_LENGTH: Final = 120
+_WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+# A key that names a thing, rather than one that opens it.
+_NAMING: Final = frozenset(
+    {"ISSUE", "PROJECT", "TICKET", "EPIC", "PARENT", "SPACE", "BOARD", "OBJECT", "PRIMARY", "PUBLIC"}
+)
+
+
+def is_secret(field_name: str) -> bool:
+    """Whether the name of a field says that its value is a credential: `api_key`, `apiKey`, `API key`."""
+    words = [word.upper() for word in _WORD.findall(field_name)]
+    plain = [
+        word for place, word in enumerate(words) if word != "KEY" or (place > 0 and words[place - 1] not in _NAMING)
+    ]
+    return looks_secret("_".join(plain))
+
+
+def quoted(value: Any) -> str:
+    """`value` for a sentence: on one line, not too long, without what looks like a credential."""
+    if value == []:
+        return "an empty list"
+    text = value if isinstance(value, str) else str(value)
+    return f"“{one_line(redact(text), _QUOTE_LENGTH)}”"
