@@ -41,16 +41,17 @@ class LastTurn(AgentMiddleware[LastTurnState, Any, Any]):
         remaining = request.state.get("remaining_steps")
         if isinstance(remaining, int) and remaining < _STEPS_FOR_ANOTHER_ROUND:
             get_stream_writer()(LimitReached(RECURSION_LIMIT))
-            response = await handler(_without_tools(request, _OUT_OF_STEPS))
-            return _answer_only(response, request, "The step limit was reached before the work was finished.")
+            response = await handler(without_tools(request, _OUT_OF_STEPS))
+            return answer_only(response, request, "The step limit was reached before the work was finished.")
         response = await handler(request)
         if _is_empty(response):
-            response = await handler(_without_tools(request, _NOTHING_WRITTEN))
-            return _answer_only(response, request, "The model wrote no answer of its own.")
+            response = await handler(without_tools(request, _NOTHING_WRITTEN))
+            return answer_only(response, request, "The model wrote no answer of its own.")
         return response
 
 
-def _without_tools(request: ModelRequest[Any], instruction: str) -> ModelRequest[Any]:
+def without_tools(request: ModelRequest[Any], instruction: str) -> ModelRequest[Any]:
+    """The request as one last turn, in which the model can only write."""
     return request.override(
         tools=[], tool_choice=None, response_format=None, messages=[*request.messages, HumanMessage(instruction)]
     )
@@ -67,7 +68,7 @@ def _is_empty(response: ModelResponse[Any]) -> bool:
     )
 
 
-def _answer_only(response: ModelResponse[Any], request: ModelRequest[Any], note: str) -> ModelResponse[Any]:
+def answer_only(response: ModelResponse[Any], request: ModelRequest[Any], note: str) -> ModelResponse[Any]:
     """The response as an answer. A model that only calls tools again has not answered: the note and what was
     gathered then stand for it."""
     message = _ai_message(response)

@@ -1,0 +1,301 @@
+"""Definitions: what a workflow is, as it stands in one YAML file.
+
+Everything that can be wrong with a file is found when it is read: keys, values, placeholders that stand for nothing.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Final, Self
+
+import yaml
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+
+from ai_platform_engineering.agents.manifest import (
+    AgentName,
+    Keyword,
+    Line,
+    ServerName,
+    Text,
+    _place,
+    _sentence,
+)
+from ai_platform_engineering.events import FieldRules, FieldType, FormField
+from ai_platform_engineering.multi_agents.platform_engineer.workflows.errors import WorkflowError
+from ai_platform_engineering.multi_agents.platform_engineer.workflows.templates import (
+    Reference,
+    TemplateError,
+    references,
+    texts_in,
+)
+from ai_platform_engineering.utils.forms.fitting import Misfit, fitted
+
+# The plan tool takes no more.
+_MOST_STEPS: Final = 20
+_LONGEST_TITLE: Final = 100
+
+_OPERATORS: Final = ("equals", "not_equals", "one_of", "is_set")
+_CHOICES: Final = frozenset({"select", "multiselect"})
+_TEXTS: Final = frozenset({"text", "multiline", "url", "email"})
+_RULES: Final = {
+    "options": _CHOICES,
+    "minimum": frozenset({"number"}),
+    "maximum": frozenset({"number"}),
+    "integer": frozenset({"number"}),
+    "min_length": _TEXTS,
+    "max_length": _TEXTS,
+    "pattern": _TEXTS,
+}
+
+Title = Annotated[Line, StringConstraints(max_length=_LONGEST_TITLE)]
+
+
+class BadReferencesError(ValueError):
+    """Placeholders that stand for nothing: for each, the key it is found under and what is wrong with it."""
+
+    def __init__(self, problems: Sequence[tuple[str, str]]) -> None:
+        super().__init__("; ".join(f"{key}: {problem}" for key, problem in problems))
+        self.problems = tuple(problems)
+
+
+def _regular_expression(pattern: str) -> str:
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        raise ValueError(f"{pattern!r} is not a regular expression: {error}") from None
+    return pattern
+
+
+class _Entry(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True)
+
+
+class Input(_Entry):
+    """One thing a person fills in before the workflow starts."""
+
+    name: ServerName
+    type: FieldType = "text"
+    description: Line = ""
+    required: bool = True
+    default: Any = None
+    options: tuple[Text, ...] = ()
+    pattern: Annotated[Text, AfterValidator(_regular_expression)] | None = None
+    min_length: int | None = Field(default=None, ge=0)
+    max_length: int | None = Field(default=None, ge=1)
+    minimum: float | None = None
+    maximum: float | None = None
+    integer: bool = False
+
+    @model_validator(mode="after")
+    def _rules_fit_type(self) -> Self:
+        for rule, types in _RULES.items():
+            if rule in self.model_fields_set and getattr(self, rule) and self.type not in types:
+                raise ValueError(f"{rule!r} is for {' and '.join(sorted(types))}, not for {self.type}")
+        if self.type in _CHOICES and not self.options:
+            raise ValueError(f"type {self.type} needs the key 'options'")
+        if self.default is not None and isinstance(misfit := fitted(self.field(), self.default), Misfit):
+            raise ValueError(f"'default' does not fit: {misfit.sentence.removesuffix('.')}")
+        return self
+
+    def field(self) -> FormField:
+        """The field that asks for it."""
+        rules = FieldRules(self.minimum, self.maximum, self.integer, self.min_length, self.max_length, self.pattern)
+        return FormField(
+            field_name=self.name,
+            field_type=self.type,
+            field_description=self.description,
+            field_values=self.options or None,
+            default_value=self.default,
+            required=self.required,
+            rules=None if rules == FieldRules() else rules,
+        )
+
+
+class Condition(_Entry):
+    """When a step is done: what `value` becomes is compared in exactly one way."""
+
+    value: Text
+    equals: Any = None
+    not_equals: Any = None
+    one_of: tuple[Any, ...] = ()
+    is_set: bool = True
+
+    @model_validator(mode="after")
+    def _one_comparison(self) -> Self:
+        given = [name for name in _OPERATORS if name in self.model_fields_set]
+        if len(given) != 1:
+            raise ValueError(f"needs exactly one of {', '.join(_OPERATORS)}, and has {', '.join(given) or 'none'}")
+        return self
+
+    def holds(self, value: Any) -> bool:
+        if "equals" in self.model_fields_set:
+            return _same(value, self.equals)
+        if "not_equals" in self.model_fields_set:
+            return not _same(value, self.not_equals)
+        if "one_of" in self.model_fields_set:
+            return any(_same(value, option) for option in self.one_of)
+        return (value not in (None, "", [], ())) is self.is_set
+
+
+class Step(_Entry):
+    """One delegation: a tool that the agent calls with these arguments, or words for the agent.
+
+    `outputs` name what later steps can use. For a tool each is the dotted path of a value in its JSON result, for an
+    instruction a regular expression that is looked for in the agent's answer.
+    """
+
+    name: ServerName
+    title: Title
+    agent: AgentName
+    tool: Text | None = None
+    arguments: Mapping[str, Any] = Field(default_factory=dict)
+    instruction: Text | None = None
+    outputs: Mapping[ServerName, Text] = Field(default_factory=dict)
+    when: Condition | None = None
+
+    @model_validator(mode="after")
+    def _tool_or_instruction(self) -> Self:
+        if (self.tool is None) == (self.instruction is None):
+            raise ValueError("needs exactly one of tool, instruction")
+        if self.tool is None and self.arguments:
+            raise ValueError("'arguments' belong to a tool; say in the instruction what the agent needs to know")
+        for name, output in self.outputs.items():
+            if self.tool is None:
+                _regular_expression(output)
+            elif not re.fullmatch(r"[\w-]+(\.[\w-]+)*", output):
+                raise ValueError(f"output {name!r} is {output!r}; use a dotted path such as issue.key")
+        return self
+
+    def templates(self) -> Iterator[tuple[str, str]]:
+        """Every text that may hold placeholders, with its key."""
+        yield from ((".".join(("arguments", *path)), text) for path, text in texts_in(self.arguments))
+        if self.instruction is not None:
+            yield "instruction", self.instruction
+        if self.when is not None:
+            yield "when.value", self.when.value
+
+
+class Workflow(_Entry):
+    name: ServerName
+    title: Title
+    description: Line
+    keywords: tuple[Keyword, ...] = ()
+    inputs: tuple[Input, ...] = ()
+    steps: tuple[Step, ...] = Field(min_length=1, max_length=_MOST_STEPS)
+
+    @field_validator("inputs", "steps")
+    @classmethod
+    def _names_differ(cls, entries: tuple[Input | Step, ...]) -> tuple[Input | Step, ...]:
+        names = [entry.name for entry in entries]
+        if repeated := sorted({name for name in names if names.count(name) > 1}):
+            raise ValueError(f"has more than one entry named {', '.join(repeated)}")
+        return entries
+
+    @model_validator(mode="after")
+    def _references_are_known(self) -> Self:
+        if problems := list(self._bad_references()):
+            raise BadReferencesError(problems)
+        return self
+
+    def agents(self) -> tuple[str, ...]:
+        """The agents it needs, each once, in order of first use."""
+        return tuple(dict.fromkeys(step.agent for step in self.steps))
+
+    def _bad_references(self) -> Iterator[tuple[str, str]]:
+        for index, step in enumerate(self.steps):
+            for key, text in step.templates():
+                place = f"steps.{index}.{key}"
+                try:
+                    found = references(text)
+                except TemplateError as error:
+                    yield place, str(error)
+                    continue
+                if key == "when.value" and not found:
+                    yield place, "has no placeholder, so it would always be the same"
+                yield from ((place, problem) for reference in found if (problem := self._problem(reference, index)))
+
+    def _problem(self, reference: Reference, index: int) -> str | None:
+        """What is wrong with a reference in the step with this index."""
+        if reference.step is None:
+            inputs = [declared.name for declared in self.inputs]
+            return None if reference.name in inputs else _unknown(reference, "input", reference.name, inputs)
+        earlier = {step.name: step for step in self.steps[:index]}
+        if reference.step in earlier:
+            outputs = list(earlier[reference.step].outputs)
+            if reference.name in outputs:
+                return None
+            return _unknown(reference, f"output of the step {reference.step!r}", reference.name, outputs)
+        if any(step.name == reference.step for step in self.steps[index:]):
+            return f"{{{{ {reference} }}}} is not known yet; a step can use only what earlier steps gave"
+        return _unknown(reference, "earlier step", reference.step, list(earlier))
+
+
+def read_workflow(file: Path) -> Workflow:
+    """The workflow in one file."""
+    try:
+        content = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise WorkflowError(f"{file}: cannot be read: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        raise WorkflowError(f"{file}: is not UTF-8 text.") from error
+    except yaml.YAMLError as error:
+        raise WorkflowError(f"{file}: is not valid YAML{_place(error)}.") from error
+    if not isinstance(content, dict):
+        allowed = ", ".join(Workflow.model_fields)
+        raise WorkflowError(f"{file}: must hold the keys of one workflow; allowed are {allowed}.")
+    try:
+        return Workflow.model_validate(content)
+    except ValidationError as error:
+        raise WorkflowError("\n".join(f"{file}: {problem}." for problem in _problems(error))) from None
+
+
+def nearest(name: str, known: Sequence[str]) -> str:
+    """What helps someone who wrote `name` to one of `known`, as the end of a sentence."""
+    if near := difflib.get_close_matches(name.lower().replace("-", "_"), known, n=1):
+        return f"did you mean {near[0]!r}"
+    return f"known are {', '.join(known)}" if known else "there are none"
+
+
+def _problems(error: ValidationError) -> Iterator[str]:
+    for details in error.errors(include_url=False):
+        cause = details.get("ctx", {}).get("error")
+        if isinstance(cause, BadReferencesError):
+            yield from (f"{key}: {problem}" for key, problem in cause.problems)
+        elif details["type"] == "extra_forbidden":
+            key = ".".join(map(str, details["loc"]))
+            yield f"{key}: unknown key; allowed are {', '.join(_keys_beside(details['loc']))}"
+        else:
+            yield _sentence(details)
+
+
+def _keys_beside(location: tuple[int | str, ...]) -> list[str]:
+    match location[:-1]:
+        case ("inputs", _):
+            return list(Input.model_fields)
+        case ("steps", _):
+            return list(Step.model_fields)
+        case ("steps", _, "when"):
+            return list(Condition.model_fields)
+        case _:
+            return list(Workflow.model_fields)
+
+
+def _unknown(reference: Reference, kind: str, name: str, known: Sequence[str]) -> str:
+    return f"{{{{ {reference} }}}} stands for nothing: there is no {kind} {name!r}; {nearest(name, known)}"
+
+
+def _same(value: Any, other: Any) -> bool:
+    # In Python True is 1, but nobody who writes a workflow means that.
+    return isinstance(value, bool) == isinstance(other, bool) and bool(value == other)

@@ -1,0 +1,195 @@
+"""How far a workflow has come, as a value in the graph's state. Every change gives a new one; nothing runs here.
+
+The definition is kept with it: a workflow that waits for a person over a restart goes on as it was when it began.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal, TypedDict
+
+from ai_platform_engineering.multi_agents.platform_engineer.workflows.definition import Step, Workflow
+from ai_platform_engineering.multi_agents.platform_engineer.workflows.templates import Values, references, render
+
+StepProgress = Literal["pending", "running", "completed", "failed", "skipped"]
+
+_PLAN_STATUS = {
+    "pending": "pending",
+    "running": "in_progress",
+    "completed": "completed",
+    "failed": "failed",
+    # Nothing is left to do in it. It belongs to no agent then, so no delegation can be taken for it.
+    "skipped": "completed",
+}
+
+
+class WorkflowState(TypedDict):
+    """JSON only. `planned` holds the names of the steps that the plan, as last written, shows as skipped."""
+
+    name: str
+    definition: dict[str, Any]
+    inputs: dict[str, Any]
+    outputs: dict[str, dict[str, Any]]
+    statuses: dict[str, StepProgress]
+    reason: str | None
+    planned: list[str] | None
+
+
+def begin(workflow: Workflow, inputs: Mapping[str, Any]) -> WorkflowState:
+    """A workflow before its first step. Values for anything but its inputs are dropped."""
+    known = {declared.name for declared in workflow.inputs}
+    state = WorkflowState(
+        name=workflow.name,
+        definition=workflow.model_dump(mode="json", exclude_unset=True),
+        inputs={name: value for name, value in inputs.items() if name in known},
+        outputs={},
+        statuses={step.name: "pending" for step in workflow.steps},
+        reason=None,
+        planned=None,
+    )
+    return _with_skips(workflow, state)
+
+
+def workflow_of(state: WorkflowState) -> Workflow:
+    return Workflow.model_validate(state["definition"])
+
+
+def running_step(workflow: Workflow, state: WorkflowState) -> Step | None:
+    return next((step for step in workflow.steps if state["statuses"][step.name] == "running"), None)
+
+
+def next_step(workflow: Workflow, state: WorkflowState) -> Step | None:
+    """The step to do now: none while one runs, after one failed, and at the end."""
+    if not {"running", "failed"}.isdisjoint(state["statuses"].values()):
+        return None
+    return next((step for step in workflow.steps if state["statuses"][step.name] == "pending"), None)
+
+
+def started(state: WorkflowState, step: Step) -> WorkflowState:
+    return _with_status(state, step, "running")
+
+
+def succeeded(workflow: Workflow, state: WorkflowState, step: Step, result: str) -> WorkflowState:
+    """The step has given `result`. It has failed all the same if an output it declares is not in there."""
+    outputs: dict[str, Any] = {}
+    for name, place in step.outputs.items():
+        value = _in_json(result, place) if step.tool is not None else _in_words(result, place)
+        if value is None:
+            return failed(state, step, f"{step.tool or step.agent} gave no {name}")
+        outputs[name] = value
+    state = _with_status(state, step, "completed")
+    return _with_skips(workflow, {**state, "outputs": {**state["outputs"], step.name: outputs}})
+
+
+def failed(state: WorkflowState, step: Step, reason: str) -> WorkflowState:
+    return {**_with_status(state, step, "failed"), "reason": reason}
+
+
+def arguments(step: Step, state: WorkflowState) -> dict[str, Any]:
+    """What the step's tool is called with."""
+    rendered: dict[str, Any] = render(step.arguments, _values(state))
+    return rendered
+
+
+def description(step: Step, state: WorkflowState) -> str:
+    """The step in words, for the agent. Those for a tool let an agent that is not ours understand what is meant."""
+    if step.instruction is not None:
+        return str(render(step.instruction, _values(state)) or "")
+    given = json.dumps(arguments(step, state), ensure_ascii=False)
+    return f"{step.title}: call the tool {step.tool} with the arguments {given} and report its result."
+
+
+def skipped_steps(state: WorkflowState) -> list[str]:
+    return [name for name, status in state["statuses"].items() if status == "skipped"]
+
+
+def needs_plan(state: WorkflowState) -> bool:
+    """Whether the plan has to be written, or written again because a condition was decided."""
+    return state["planned"] != skipped_steps(state)
+
+
+def planned(state: WorkflowState) -> WorkflowState:
+    return {**state, "planned": skipped_steps(state)}
+
+
+def plan_arguments(workflow: Workflow, state: WorkflowState) -> dict[str, Any]:
+    """The plan as the arguments of the plan tool."""
+    return {
+        "title": workflow.title,
+        "steps": [_plan_step(step, state["statuses"][step.name]) for step in workflow.steps],
+    }
+
+
+def outcomes(workflow: Workflow, state: WorkflowState) -> Iterator[str]:
+    """One line per step: what became of it."""
+    for step in workflow.steps:
+        yield f"- {step.title} ({step.agent}): {_outcome(step, state)}"
+
+
+def _plan_step(step: Step, status: StepProgress) -> dict[str, Any]:
+    skipped = status == "skipped"
+    return {
+        "content": f"{step.title} (skipped)" if skipped else step.title,
+        "agent": None if skipped else step.agent,
+        "status": _PLAN_STATUS[status],
+    }
+
+
+def _outcome(step: Step, state: WorkflowState) -> str:
+    match state["statuses"][step.name]:
+        case "completed":
+            outputs = state["outputs"].get(step.name, {})
+            given = ", ".join(f"{name}: {value}" for name, value in outputs.items())
+            return f"completed, {given}" if given else "completed"
+        case "failed":
+            return f"failed: {state['reason'] or 'no reason was given'}"
+        case "skipped":
+            return "skipped, it was not asked for"
+        case _ if "failed" in state["statuses"].values():
+            return "not done, because an earlier step failed"
+        case _:
+            return "not done"
+
+
+def _with_status(state: WorkflowState, step: Step, status: StepProgress) -> WorkflowState:
+    return {**state, "statuses": {**state["statuses"], step.name: status}}
+
+
+def _with_skips(workflow: Workflow, state: WorkflowState) -> WorkflowState:
+    """Every condition that can be decided now, decided: what it stands on is an input or a step that is over."""
+    for step in workflow.steps:
+        if state["statuses"][step.name] == "pending" and step.when is not None:
+            sources = {reference.step for reference in references(step.when.value) if reference.step is not None}
+            decided = all(state["statuses"][source] in ("completed", "skipped") for source in sources)
+            if decided and not step.when.holds(render(step.when.value, _values(state))):
+                state = _with_status(state, step, "skipped")
+    return state
+
+
+def _values(state: WorkflowState) -> Values:
+    return Values(state["inputs"], state["outputs"])
+
+
+def _in_json(result: str, path: str) -> Any:
+    try:
+        value = json.loads(result)
+    except ValueError:
+        return None
+    for key in path.split("."):
+        match value:
+            case Mapping():
+                value = value.get(key)
+            case list() if key.isdecimal() and int(key) < len(value):
+                value = value[int(key)]
+            case _:
+                return None
+    return value
+
+
+def _in_words(answer: str, pattern: str) -> str | None:
+    match = re.search(pattern, answer)
+    if match is None:
+        return None
+    return match[1] if match.re.groups else match[0]

@@ -1,0 +1,66 @@
+"""The tool that starts a workflow: it shows the form, and leaves the steps to the driver."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from langchain.tools import ToolRuntime
+from langchain_core.messages import ToolMessage
+from langchain_core.tools import BaseTool, StructuredTool, ToolException
+from langgraph.types import Command, interrupt
+from pydantic import BaseModel, Field
+
+from ai_platform_engineering.multi_agents.platform_engineer.workflows.channels import WORKFLOW_KEY
+from ai_platform_engineering.multi_agents.platform_engineer.workflows.definition import Workflow, nearest
+from ai_platform_engineering.multi_agents.platform_engineer.workflows.form import workflow_form
+from ai_platform_engineering.multi_agents.platform_engineer.workflows.progress import begin
+from ai_platform_engineering.utils.forms.answers import Dismissed, Rejected, Submitted, read_answer
+from ai_platform_engineering.utils.forms.questions import question_data
+
+START_TOOL: Final = "start_workflow"
+
+_DESCRIPTION: Final = (
+    "Start one of the workflows. The person is shown its form, filled in with `values`, and decides; the steps then "
+    "run by themselves. Use it, alone in its turn, when someone wants what a workflow does."
+)
+
+
+class _StartArguments(BaseModel):
+    name: str = Field(description="Name of the workflow.")
+    values: dict[str, Any] = Field(
+        default_factory=dict,
+        description="What the person has already said, by name of input. Nothing else: what is missing is asked for.",
+    )
+
+
+def start_tool(workflows: Mapping[str, Workflow]) -> BaseTool:
+    async def start(name: str, runtime: ToolRuntime, values: dict[str, Any] | None = None) -> Command[Any] | str:
+        workflow = workflows.get(name)
+        if workflow is None:
+            raise ToolException(f"There is no workflow {name!r}; {nearest(name, list(workflows))}.")
+        inputs: Mapping[str, Any] = {}
+        if workflow.inputs:
+            # Everything up to here runs again when the answer comes, so it must do nothing.
+            answer = _read(interrupt(question_data(workflow_form(workflow, values or {}))))
+            match answer:
+                case Submitted(submitted):
+                    inputs = submitted
+                case Dismissed(reason) | Rejected(reason):
+                    told = f"The person canceled the form: {reason}" if reason else "The person canceled the form."
+                    return f"{told} The workflow {workflow.title} was not started; nothing was done."
+                case _:
+                    raise ToolException(
+                        f"The answer to the form could not be understood, so the workflow {workflow.title} was not "
+                        "started. Ask for it again."
+                    )
+        message = ToolMessage(f"The workflow {workflow.title} has started.", tool_call_id=runtime.tool_call_id or "")
+        return Command(update={WORKFLOW_KEY: begin(workflow, inputs), "messages": [message]})
+
+    return StructuredTool.from_function(
+        coroutine=start, name=START_TOOL, description=_DESCRIPTION, args_schema=_StartArguments, infer_schema=False
+    )
+
+
+def _read(answer: Any) -> Any:
+    return read_answer(answer) if isinstance(answer, Mapping) else None
