@@ -300,17 +300,25 @@ class Settings(BaseSettings):
         "Storage", "Ended tasks that are kept; the oldest go first, with their conversations.", 10_000, ge=1
     )
     event_log_max_age_days: float = _setting(
-        "Storage", "Days for which ended tasks are kept in the file; 0 keeps them for ever.", 30.0, ge=0, le=36_500
+        "Storage", "Days for which ended tasks are kept; 0 keeps them for ever.", 30.0, ge=0, le=36_500
     )
     conversations: Annotated[Literal["sqlite", "memory"], BeforeValidator(_lower)] = _setting(
         "Storage",
-        "Where the supervisor remembers conversations: a file in `DATA_DIR`, or memory until it stops.",
+        "Where the supervisor remembers conversations, and an agent's own server those that wait for a person: a file "
+        "in `DATA_DIR`, or memory until it stops.",
         "sqlite",
     )
 
     max_request_bytes: int = _setting("Limits", "Size of the largest request that is read.", 1_000_000, ge=1024)
     interrupted_task_timeout: float = _setting(
         "Limits", "Seconds after which a form that nobody answers is released from memory.", 600.0, gt=0
+    )
+    form_expiry_hours: float = _setting(
+        "Limits",
+        "Hours after which a task ends whose form nobody answers; 0 lets it wait for ever.",
+        168.0,
+        ge=0,
+        le=87_600,
     )
     push_allow_private: Flag = _setting(
         "Limits", "Lets push notifications go to private and loopback addresses.", False

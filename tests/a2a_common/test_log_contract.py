@@ -227,6 +227,73 @@ async def test_listing_pages_through_every_task_newest_first(log: EventLog) -> N
     assert (await log.tasks(TaskQuery(context_id="nobody"))).next is None
 
 
+async def test_which_task_of_a_conversation_waits(log: EventLog) -> None:
+    assert await log.waiting("c") is None
+    writers = {name: await Writer(log, name).begin() for name in ("t1", "t2", "t3")}
+    await (await Writer(log, "other", "another").begin()).write(QUESTION)
+    assert await log.waiting("c") is None
+    for at, name in enumerate(("t1", "t2")):
+        writers[name].state.clock = lambda at=at: 1_000.0 + at
+        await writers[name].write(QUESTION)
+        assert await log.waiting("c") == name
+
+    await log.add_message("t2", message("q2"))
+    assert await log.waiting("c") == "t2"
+    await log.append("t2", begin(writers["t2"].state))
+    assert await log.waiting("c") == "t1"
+    writers["t1"].state.clock = lambda: 1_005.0
+    await writers["t2"].write(QUESTION)
+    await writers["t1"].write(QUESTION)
+    assert await log.waiting("c") == "t1"
+    await writers["t1"].write(Canceled())
+    assert await log.waiting("c") == "t2"
+    await writers["t2"].write(ANSWER)
+    assert await log.waiting("c") is None
+    assert await log.waiting("another") == "other"
+
+
+async def test_which_tasks_have_waited_for_too_long(log: EventLog) -> None:
+    for number, events in enumerate([(QUESTION,), (QUESTION,), (), (ANSWER,), (QUESTION,)]):
+        writer = Writer(log, f"t{number}")
+        writer.state.clock = lambda at=number: 1_000.0 - at
+        await writer.begin()
+        await writer.write(*events)
+    assert await log.overdue(2_000 * 10**9) == ["t4", "t1", "t0"]
+    assert await log.overdue(1_000 * 10**9) == ["t4", "t1"]
+    assert await log.overdue(0) == []
+
+
+async def test_only_what_still_waits_is_ended_for_waiting(log: EventLog, writer: Writer) -> None:
+    ending = encode(writer.state, Canceled())
+    assert await log.end_waiting("t", ending) == []
+    await writer.write(QUESTION)
+    answers, ends = await asyncio.gather(log.add_message("t", message("q2")), log.end_waiting("t", ending))
+    assert answers is None
+    assert ends == []
+    await writer.write(QUESTION)
+    ends, refused = await asyncio.gather(
+        log.end_waiting("t", ending), log.add_message("t", message("q3")), return_exceptions=True
+    )
+    assert [entry.seq for entry in ends] == [6]
+    assert isinstance(refused, TaskEndedError)
+    assert await log.end_waiting("t", ending) == []
+    assert await numbers(log.follow("t")) == [1, 2, 3, 4, 5, 6]
+    with pytest.raises(UnknownTaskError):
+        await log.end_waiting("nope", ending)
+
+
+async def test_pruning_drops_what_has_ended_and_names_conversations_of_which_nothing_is_left(log: EventLog) -> None:
+    for number in range(6):
+        writer = await Writer(log, f"t{number}", f"c{number}").begin()
+        await writer.write(QUESTION if number < 2 else ANSWER)
+    await Writer(log, "again", "c2").begin()
+    assert await log.prune(max_tasks=10, max_age_days=1) == frozenset()
+    assert await log.prune(max_tasks=1, max_age_days=0) == {"c3", "c4"}
+    assert await log.prune(max_tasks=0, max_age_days=0) == {"c5"}
+    assert {task.id for task in (await log.tasks(TaskQuery())).tasks} == {"t0", "t1", "again"}
+    assert [await log.waiting(f"c{number}") for number in range(3)] == ["t0", "t1", None]
+
+
 @given(run=runs(), data=st.data())
 @settings(max_examples=25, deadline=None)
 def test_both_logs_tell_the_same_story(run: list[Event], data: st.DataObject) -> None:

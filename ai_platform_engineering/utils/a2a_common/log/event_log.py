@@ -6,6 +6,7 @@ wire and the HTTP surface live elsewhere.
 
 from __future__ import annotations
 
+import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -14,7 +15,7 @@ from typing import Protocol, Self
 
 from a2a.types.a2a_pb2 import Message, Task, TaskState
 
-from ai_platform_engineering.utils.a2a_common.log.task_fold import TaskFold
+from ai_platform_engineering.utils.a2a_common.log.task_fold import PARKED_STATES, TaskFold
 from ai_platform_engineering.utils.a2a_common.log.task_record import Entry, Snapshot, TaskRecord, goes_on_after_its_end
 from ai_platform_engineering.utils.a2a_common.wire import WireEvent
 
@@ -97,6 +98,18 @@ class EventLog(Protocol):
     async def tasks(self, query: TaskQuery) -> TaskPage:
         """A page of tasks."""
 
+    async def waiting(self, context_id: str) -> str | None:
+        """The task of a conversation that waits for a person; the one that asked last, if there are several."""
+
+    async def overdue(self, before_ns: int) -> list[str]:
+        """Tasks that wait for a person and whose status last changed before that time, the oldest first."""
+
+    async def end_waiting(self, task_id: str, events: Sequence[WireEvent]) -> list[Entry]:
+        """Append to a task that waits for a person; nothing, if somebody has answered or it has ended meanwhile."""
+
+    async def prune(self, max_tasks: int, max_age_days: float) -> frozenset[str]:
+        """Drop ended tasks that are too old (0: none is) or too many; the conversations of which nothing is left."""
+
 
 class MemoryEventLog:
     """The log of one process. Ended tasks beyond `max_tasks` are dropped, oldest end first; others never."""
@@ -105,6 +118,9 @@ class MemoryEventLog:
         self._max_tasks = max_tasks
         self._records: dict[str, TaskRecord] = {}
         self._ended: OrderedDict[str, None] = OrderedDict()
+        # By conversation, those that asked last at the end.
+        self._waiting: dict[str, dict[str, None]] = {}
+        self._dropped_from: set[str] = set()
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[Self]:
@@ -114,7 +130,7 @@ class MemoryEventLog:
         if task.id in self._records:
             raise ValueError(f"the event log already has task {task.id!r}")
         self._records[task.id] = TaskRecord(task)
-        self._note_end(task.id)
+        self._note_state(task.id)
 
     async def add_message(self, task_id: str, message: Message) -> None:
         self._open(task_id).add_message(message)
@@ -124,7 +140,7 @@ class MemoryEventLog:
         if goes_on_after_its_end(events):
             raise TaskEndedError(task_id)
         entries = record.append(events)
-        self._note_end(task_id)
+        self._note_state(task_id)
         return entries
 
     async def read(self, task_id: str, after: int = 0) -> list[Entry]:
@@ -165,6 +181,27 @@ class MemoryEventLog:
             next=page[-1] if len(page) < len(places) else None,
         )
 
+    async def waiting(self, context_id: str) -> str | None:
+        return next(reversed(self._waiting.get(context_id, {})), None)
+
+    async def overdue(self, before_ns: int) -> list[str]:
+        waiting = [task_id for task_ids in self._waiting.values() for task_id in task_ids]
+        changes = sorted((self._records[task_id].fold.changed_ns, task_id) for task_id in waiting)
+        return [task_id for changed_ns, task_id in changes if changed_ns < before_ns]
+
+    async def end_waiting(self, task_id: str, events: Sequence[WireEvent]) -> list[Entry]:
+        return await self.append(task_id, events) if self._record(task_id).waits else []
+
+    async def prune(self, max_tasks: int, max_age_days: float) -> frozenset[str]:
+        oldest_ns = oldest_kept_ns(max_age_days)
+        while self._ended and (
+            len(self._ended) > max_tasks or self._records[next(iter(self._ended))].fold.changed_ns < oldest_ns
+        ):
+            self._drop_oldest()
+        left = {record.fold.context_id for record in self._records.values()}
+        dropped, self._dropped_from = self._dropped_from, set()
+        return frozenset(dropped - left)
+
     def _record(self, task_id: str) -> TaskRecord:
         try:
             return self._records[task_id]
@@ -177,11 +214,30 @@ class MemoryEventLog:
             raise TaskEndedError(task_id)
         return record
 
-    def _note_end(self, task_id: str) -> None:
-        if self._records[task_id].ended:
+    def _note_state(self, task_id: str) -> None:
+        record = self._records[task_id]
+        context_id = record.fold.context_id
+        if record.fold.state in PARKED_STATES:
+            waiting = self._waiting.setdefault(context_id, {})
+            waiting.pop(task_id, None)
+            waiting[task_id] = None
+        elif (others := self._waiting.get(context_id)) is not None:
+            others.pop(task_id, None)
+            if not others:
+                del self._waiting[context_id]
+        if record.ended:
             self._ended[task_id] = None
             while len(self._ended) > self._max_tasks:
-                del self._records[self._ended.popitem(last=False)[0]]
+                self._drop_oldest()
+
+    def _drop_oldest(self) -> None:
+        record = self._records.pop(self._ended.popitem(last=False)[0])
+        self._dropped_from.add(record.fold.context_id)
+
+
+def oldest_kept_ns(max_age_days: float) -> int:
+    """What ended before is too old; 0, which nothing is before, for no limit."""
+    return time.time_ns() - int(max_age_days * 86_400e9) if max_age_days else 0
 
 
 def _matches(fold: TaskFold, query: TaskQuery) -> bool:

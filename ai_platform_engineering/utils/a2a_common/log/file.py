@@ -19,6 +19,9 @@ from ai_platform_engineering.settings import Settings, SettingsError
 FORMAT: Final = 1
 _WAL_PAGES: Final = 4000
 
+WAITS: Final = "state IN (6, 8)"
+"""Tasks that wait for a person (`PARKED_STATES`), in the words of the index, as SQLite uses it for no others."""
+
 _TABLES: Final = """
 CREATE TABLE task (
     number INTEGER PRIMARY KEY,
@@ -51,6 +54,7 @@ CREATE TABLE message (
     PRIMARY KEY (task, place)
 ) WITHOUT ROWID;
 """
+_INDEX_OF_WAITING: Final = f"CREATE INDEX IF NOT EXISTS task_waiting ON task (context_id, changed_ns) WHERE {WAITS}"
 
 
 class LogFileError(SettingsError):
@@ -146,6 +150,7 @@ def _prepared(path: Path) -> sqlite3.Connection:
         _check_format(path, connection)
         # A file that cannot be written is found out here and not by the first question.
         connection.execute("BEGIN IMMEDIATE")
+        connection.execute(_INDEX_OF_WAITING)
         connection.execute(f"PRAGMA user_version = {FORMAT}")
         connection.execute("COMMIT")
     except BaseException:

@@ -10,6 +10,7 @@ from typing import Any, Final
 from a2a.types.a2a_pb2 import Message, Task, TaskState
 
 from ai_platform_engineering.utils.a2a_common.log.event_log import TaskQuery
+from ai_platform_engineering.utils.a2a_common.log.file import WAITS
 from ai_platform_engineering.utils.a2a_common.log.task_record import PackedEvent, TaskRecord
 
 RUNNING: Final = (TaskState.TASK_STATE_SUBMITTED, TaskState.TASK_STATE_WORKING)
@@ -111,6 +112,21 @@ def unfinished(connection: sqlite3.Connection) -> Iterator[str]:
         RUNNING,
     ).fetchall()
     return (task_id for (task_id,) in rows)
+
+
+def read_waiting(connection: sqlite3.Connection, context_id: str) -> str | None:
+    """The task of a conversation that waits for a person and asked last."""
+    row = connection.execute(
+        f"SELECT id FROM task WHERE context_id = ? AND {WAITS} ORDER BY changed_ns DESC, number DESC LIMIT 1",  # noqa: S608
+        (context_id,),
+    ).fetchone()
+    return None if row is None else row[0]
+
+
+def read_overdue(connection: sqlite3.Connection, before_ns: int) -> list[str]:
+    """Tasks that wait for a person and whose status last changed before that time, the oldest first."""
+    rows = connection.execute(f"SELECT id FROM task WHERE {WAITS} AND changed_ns < ? ORDER BY changed_ns", (before_ns,))  # noqa: S608
+    return [task_id for (task_id,) in rows]
 
 
 def read_page(connection: sqlite3.Connection, query: TaskQuery) -> Page:

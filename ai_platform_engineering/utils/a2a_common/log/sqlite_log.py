@@ -29,15 +29,18 @@ from ai_platform_engineering.utils.a2a_common.log.event_log import (
     TaskPage,
     TaskQuery,
     UnknownTaskError,
+    oldest_kept_ns,
 )
 from ai_platform_engineering.utils.a2a_common.log.file import LogFile, open_for_reading
 from ai_platform_engineering.utils.a2a_common.log.pruning import Pruned, prune_some
 from ai_platform_engineering.utils.a2a_common.log.reader import (
     StoredTask,
     read_ended,
+    read_overdue,
     read_page,
     read_state,
     read_task,
+    read_waiting,
     unfinished,
 )
 from ai_platform_engineering.utils.a2a_common.log.task_fold import ends_task
@@ -50,7 +53,9 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-_RESTING_EVENTS: Final = 20_000
+_ENDED_EVENTS: Final = 20_000
+# Those that wait for a person may be many and wait long: enough for those who look on while a task comes to rest.
+_WAITING_EVENTS: Final = 500
 _READERS: Final = 2
 _BROKEN: Final = frozenset({TaskState.TASK_STATE_FAILED, TaskState.TASK_STATE_CANCELED})
 
@@ -92,6 +97,31 @@ class _Held:
         self.ends = self.record.ended
 
 
+class _AtRest:
+    """Tasks that were looked at lately, up to a number of events."""
+
+    def __init__(self, max_events: int) -> None:
+        self._max_events = max_events
+        self._held: OrderedDict[str, _Held] = OrderedDict()
+        self._events = 0
+
+    @property
+    def events(self) -> int:
+        return self._events
+
+    def keep(self, task_id: str, held: _Held) -> None:
+        self._held[task_id] = held
+        self._events += held.record.last
+        while self._events > self._max_events and len(self._held) > 1:
+            _, oldest = self._held.popitem(last=False)
+            self._events -= oldest.record.last
+
+    def drop(self, task_id: str) -> None:
+        held = self._held.pop(task_id, None)
+        if held is not None:
+            self._events -= held.record.last
+
+
 class SqliteEventLog:
     """Used while `opened`. One per file and process."""
 
@@ -99,11 +129,11 @@ class SqliteEventLog:
         self._path = path
         self._in_use: _InUse | None = None
         self._numbers = 0
-        # A task is in memory once, for as long as anybody has it in hand; the next two decide for how long that is.
+        # A task is in memory once, for as long as anybody has it in hand; the next three decide for how long that is.
         self._held: WeakValueDictionary[str, _Held] = WeakValueDictionary()
         self._active: dict[str, _Held] = {}
-        self._resting: OrderedDict[str, _Held] = OrderedDict()
-        self._resting_events = 0
+        self._ended = _AtRest(_ENDED_EVENTS)
+        self._waiting = _AtRest(_WAITING_EVENTS)
         self._loading: dict[str, asyncio.Future[_Held | None]] = {}
         self._owed: list[Write] = []
 
@@ -239,16 +269,24 @@ class SqliteEventLog:
             next=(last.changed_ns, last.id) if last is not None and page.has_more else None,
         )
 
+    async def waiting(self, context_id: str) -> str | None:
+        return await self._readers.run(lambda connection: read_waiting(connection, context_id))
+
+    async def overdue(self, before_ns: int) -> list[str]:
+        return await self._readers.run(lambda connection: read_overdue(connection, before_ns))
+
+    async def end_waiting(self, task_id: str, events: Sequence[WireEvent]) -> list[Entry]:
+        held = await self._known(task_id)
+        # Nothing is awaited between this look and the moment the events are given to the writer.
+        return await self.append(task_id, events) if held.record.waits and not held.writes else []
+
     async def unfinished(self) -> list[str]:
         """Tasks that somebody had begun, or had been told, to work on when the file was last written."""
         return list(await self._readers.run(unfinished))
 
     async def prune(self, max_tasks: int, max_age_days: float) -> frozenset[str]:
-        """Drop ended tasks that are too old or too many; the conversations of which nothing is left.
-
-        A few at a time, so that running tasks do not wait.
-        """
-        oldest_ns = time.time_ns() - int(max_age_days * 86_400e9) if max_age_days else 0
+        """A few at a time, so that running tasks do not wait."""
+        oldest_ns = oldest_kept_ns(max_age_days)
         conversations: set[str] = set()
         self._pay()
         while True:
@@ -395,18 +433,13 @@ class SqliteEventLog:
         if held.writes or not held.record.resting:
             self._active[task_id] = held
             return
-        self._resting[task_id] = held
-        self._resting_events += held.record.last
-        while self._resting_events > _RESTING_EVENTS and len(self._resting) > 1:
-            _, oldest = self._resting.popitem(last=False)
-            self._resting_events -= oldest.record.last
+        (self._ended if held.record.ended else self._waiting).keep(task_id, held)
 
     def _forget(self, task_id: str) -> None:
         self._held.pop(task_id, None)
         self._active.pop(task_id, None)
-        rested = self._resting.pop(task_id, None)
-        if rested is not None:
-            self._resting_events -= rested.record.last
+        self._ended.drop(task_id)
+        self._waiting.drop(task_id)
 
 
 class _Readers:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from ai_platform_engineering.events import (
     AgentFinished,
+    Canceled,
     Event,
     Failed,
     InputRequired,
@@ -18,11 +19,11 @@ from ai_platform_engineering.utils.a2a_common.codec.open_calls import OpenCalls
 from ai_platform_engineering.utils.a2a_common.wire import Decoder, StreamState, WireEvent, encode, recall
 
 
-def closing(state: StreamState, kept: Iterable[WireEvent], ending: Failed) -> list[WireEvent]:
+def closing(state: StreamState, kept: Iterable[WireEvent], ending: Failed | Canceled) -> list[WireEvent]:
     """The updates that are missing after `kept` to make it a whole run that ends with `ending`."""
     updates = list(kept)
     recall(state, updates)
-    events = [*_missing(_decoded(state.agent, updates)), ending]
+    events = [*_missing(_decoded(state.agent, updates), canceled=isinstance(ending, Canceled)), ending]
     return [update for event in events for update in encode(state, event)]
 
 
@@ -39,7 +40,7 @@ def _decoded(agent: str, updates: Iterable[WireEvent]) -> list[Event]:
     return [event for update in updates for event in decoder.feed(update)]
 
 
-def _missing(events: Iterable[Event]) -> list[Event]:
+def _missing(events: Iterable[Event], *, canceled: bool) -> list[Event]:
     calls = OpenCalls()
     messages: dict[str, MessageEnded] = {}
     plan: PlanUpdated | None = None
@@ -54,8 +55,9 @@ def _missing(events: Iterable[Event]) -> list[Event]:
                 plan = event
             case _:
                 pass
-    ends = calls.close(False, "stopped")
-    return [*messages.values(), *ends, *_replanned(plan, ends)]
+    ends = calls.close(False, "canceled" if canceled else "stopped")
+    # Work that broke off by itself has failed; work that a person stopped is merely unfinished.
+    return [*messages.values(), *ends, *([] if canceled else _replanned(plan, ends))]
 
 
 def _replanned(plan: PlanUpdated | None, ends: Iterable[Event]) -> list[Event]:

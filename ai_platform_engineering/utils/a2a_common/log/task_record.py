@@ -9,7 +9,13 @@ from dataclasses import dataclass
 
 from a2a.types.a2a_pb2 import Message, Task, TaskArtifactUpdateEvent, TaskStatusUpdateEvent
 
-from ai_platform_engineering.utils.a2a_common.log.task_fold import TERMINAL_STATES, TaskFold, ends_task, parks_task
+from ai_platform_engineering.utils.a2a_common.log.task_fold import (
+    PARKED_STATES,
+    TERMINAL_STATES,
+    TaskFold,
+    ends_task,
+    parks_task,
+)
 from ai_platform_engineering.utils.a2a_common.wire import WireEvent, stamp
 
 
@@ -47,7 +53,7 @@ class PackedEvent:
 
 
 class TaskRecord:
-    """Events are kept as they are while the task is worked on and packed when it has ended."""
+    """Events are kept as they are while the task is worked on and packed when it rests."""
 
     __slots__ = ("__weakref__", "_entries", "_messages", "_packed", "_pauses", "changed", "fold", "submitted")
 
@@ -111,6 +117,11 @@ class TaskRecord:
         """Nothing will happen to the task unless somebody speaks to it."""
         return self.ended or len(self._pauses) >= self.turns
 
+    @property
+    def waits(self) -> bool:
+        """The task waits for a person, and nobody has answered yet."""
+        return self.resting and self.fold.state in PARKED_STATES
+
     def append(self, events: Iterable[WireEvent]) -> list[Entry]:
         """Number the events, keep them and wake those who wait for them."""
         entries = []
@@ -122,7 +133,7 @@ class TaskRecord:
             if parks_task(event):
                 self._pauses.append(entry.seq)
             entries.append(entry)
-        if self.ended:
+        if self.resting:
             self._packed += [PackedEvent.of(entry.event) for entry in self._entries]
             self._entries = []
         self._wake()

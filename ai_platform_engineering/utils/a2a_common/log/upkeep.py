@@ -1,12 +1,17 @@
-"""What a log needs beside being written: the runs of a process that died are ended, and old tasks are dropped."""
+"""What a log needs beside being written: the runs of a process that died are ended, and so is what nobody answers;
+old tasks are dropped."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, Self
+
+from a2a.types.a2a_pb2 import Task
 
 from ai_platform_engineering.events import SUPERVISOR, Failed
 from ai_platform_engineering.settings import Settings
@@ -16,14 +21,18 @@ from ai_platform_engineering.utils.a2a_common.log.file import tasks_file
 from ai_platform_engineering.utils.a2a_common.log.sqlite_log import SqliteEventLog
 from ai_platform_engineering.utils.a2a_common.log.task_closing import asking_again, closing
 from ai_platform_engineering.utils.a2a_common.log.task_fold import PARKED_STATES
-from ai_platform_engineering.utils.a2a_common.wire import StreamState, metadata_of
+from ai_platform_engineering.utils.a2a_common.wire import StreamState, WireEvent, metadata_of
 
 logger = logging.getLogger(__name__)
 
-_PRUNING_SECONDS: Final = 3600.0
+_ROUND_SECONDS: Final = 3600.0
+_SHORTEST_ROUND_SECONDS: Final = 1.0
 
 Forget = Callable[[Iterable[str]], Awaitable[None]]
 """Drops the conversations with these ids."""
+
+Release = Callable[[str, bool], Awaitable[None]]
+"""Gives up what waits in a conversation; the whole conversation, if nobody comes back to it."""
 
 
 def event_log(settings: Settings, agent: str = SUPERVISOR) -> EventLog:
@@ -33,43 +42,105 @@ def event_log(settings: Settings, agent: str = SUPERVISOR) -> EventLog:
     return SqliteEventLog(tasks_file(settings, agent))
 
 
+async def release_nothing(_conversation: str, _for_good: bool) -> None:
+    pass
+
+
 @asynccontextmanager
-async def kept_up(log: EventLog, settings: Settings, agent: str, forget: Forget) -> AsyncIterator[None]:
+async def kept_up(
+    log: EventLog, settings: Settings, agent: str, forget: Forget, release: Release = release_nothing
+) -> AsyncIterator[None]:
     """See to an opened log while its server runs."""
-    if not isinstance(log, SqliteEventLog):
-        yield
-        return
-    await end_interrupted(log, agent)
-    pruning = asyncio.create_task(_prune(log, settings, forget), name="event-log-pruning")
+    if isinstance(log, SqliteEventLog):
+        await end_interrupted(log, agent, release)
+    rounds = asyncio.create_task(_rounds(log, settings, agent, forget, release), name="event-log-upkeep")
     try:
         yield
     finally:
-        pruning.cancel()
+        rounds.cancel()
         with suppress(asyncio.CancelledError):
-            await pruning
+            await rounds
 
 
-async def end_interrupted(log: SqliteEventLog, agent: str) -> None:
+async def end_interrupted(log: SqliteEventLog, agent: str, release: Release = release_nothing) -> None:
     """Nobody works any more on what the last process worked on; who follows it has to hear that."""
     who = "The supervisor" if agent == SUPERVISOR else f"The {display(agent)} agent"
     failed = Failed("stopped", f"{who} was restarted while it worked on this. Ask again.")
     for task_id in await log.unfinished():
-        task = await log.task(task_id)
-        if task is None:
+        story = await _Story.read(log, task_id, agent)
+        if story is None:
             continue
-        kept = [entry.event for entry in await log.read(task_id)]
-        trace_id = metadata_of(kept[0]).fields["trace_id"].string_value if kept else ""
-        state = StreamState(task_id, task.context_id, trace_id, agent)
-        # An answer that nobody had begun to work on: the person is asked once more.
-        answered = task.status.state in PARKED_STATES
-        await log.append(task_id, asking_again(state, kept) if answered else closing(state, kept, failed))
+        if story.task.status.state in PARKED_STATES:
+            # An answer that nobody had begun to work on: the person is asked once more.
+            await log.append(task_id, asking_again(story.state, story.kept))
+        else:
+            await log.append(task_id, closing(story.state, story.kept, failed))
+            await _release(log, story, release)
         logger.info("task %s was interrupted by the end of the last process", task_id)
 
 
-async def _prune(log: SqliteEventLog, settings: Settings, forget: Forget) -> None:
+async def end_overdue(log: EventLog, hours: float, agent: str, release: Release = release_nothing) -> None:
+    """End the tasks that have waited for a person for longer than that."""
+    failed = Failed("expired", f"Nobody answered within {_span(hours)}, so this was ended. Ask again to start over.")
+    for task_id in await log.overdue(time.time_ns() - int(hours * 3600e9)):
+        try:
+            story = await _Story.read(log, task_id, agent)
+            if story is not None and await log.end_waiting(task_id, closing(story.state, story.kept, failed)):
+                await _release(log, story, release)
+                logger.info("task %s was ended, as nobody answered it", task_id)
+        except Exception:  # one that cannot be ended now does not keep the others
+            logger.exception("task %s, which nobody answered, could not be ended", task_id)
+
+
+@dataclass(frozen=True, slots=True)
+class _Story:
+    """A task and what was kept of it, as they are needed to write its end."""
+
+    task: Task
+    state: StreamState
+    kept: list[WireEvent]
+
+    @classmethod
+    async def read(cls, log: EventLog, task_id: str, agent: str) -> Self | None:
+        task = await log.task(task_id)
+        if task is None:
+            return None
+        kept = [entry.event for entry in await log.read(task_id)]
+        trace_id = metadata_of(kept[0]).fields["trace_id"].string_value if kept else ""
+        return cls(task, StreamState(task_id, task.context_id, trace_id, agent), kept)
+
+    @property
+    def delegated(self) -> bool:
+        """A supervisor asked: nobody comes back to the conversation."""
+        return any(
+            "delegated" in message.metadata and message.metadata["delegated"] for message in self.task.history[:1]
+        )
+
+
+async def _release(log: EventLog, story: _Story, release: Release) -> None:
+    if await log.waiting(story.task.context_id) is None:
+        await release(story.task.context_id, story.delegated)
+
+
+async def _rounds(log: EventLog, settings: Settings, agent: str, forget: Forget, release: Release) -> None:
+    hours = settings.form_expiry_hours
+    pause = max(_SHORTEST_ROUND_SECONDS, min(_ROUND_SECONDS, hours * 3600)) if hours else _ROUND_SECONDS
     while True:
         try:
+            if hours:
+                await end_overdue(log, hours, agent, release)
             await forget(await log.prune(settings.event_log_max_tasks, settings.event_log_max_age_days))
         except Exception:  # a full disk, say; the next time may go better
             logger.exception("old tasks could not be dropped")
-        await asyncio.sleep(_PRUNING_SECONDS)
+        await asyncio.sleep(pause)
+
+
+def _span(hours: float) -> str:
+    match hours:
+        case _ if hours % 24 == 0:
+            number, unit = hours / 24, "day"
+        case _ if hours >= 1:
+            number, unit = hours, "hour"
+        case _:
+            number, unit = hours * 60, "minute"
+    return f"{number:g} {unit}{'' if number == 1 else 's'}"
