@@ -89,7 +89,8 @@ def test_fields_may_be_written_in_several_ways(fields: Any) -> None:
 
 
 def test_a_question_without_fields_takes_one_reply() -> None:
-    for fields in ({}, {"fields": None}, {"fields": []}):
+    several: list[dict[str, Any]] = [{}, {"fields": None}, {"fields": []}]
+    for fields in several:
         form = CAIPEAgentResponse.model_validate({"description": "Which cluster?", **fields}).form("aws")
         assert form == Form(
             "",

@@ -61,6 +61,11 @@ def propose(form: Form, values: Mapping[str, Any]) -> Form:
     return replace(form, fields=tuple(_entered(field, entered, {}) for field in form.fields))
 
 
+def is_open(field: FormField) -> bool:
+    """Whether `field` still needs a value from the person: there is none yet, or the one there is does not fit."""
+    return isinstance(_filled_in(field, _ABSENT), Misfit)
+
+
 def _filled_in(field: FormField, value: Any) -> Any:
     """What `field` is filled in with: a value, nothing (`_ABSENT`), or the Misfit that says why that will not do."""
     if value is not _ABSENT and not is_blank(value):
