@@ -19,16 +19,21 @@ class ConversationsFileError(SettingsError):
         )
 
 
-def conversations_file(settings: Settings) -> Path:
-    return settings.data_dir / "conversations.db"
+def conversations_file(settings: Settings, agent: str = SUPERVISOR) -> Path:
+    return settings.data_dir / ("conversations.db" if agent == SUPERVISOR else f"conversations-{agent}.db")
+
+
+def keeps_conversations(settings: Settings, agent: str = SUPERVISOR) -> bool:
+    """Whether there is such a file. An agent's is for tasks that wait, so it is of use only where tasks are kept."""
+    return settings.conversations == "sqlite" and (agent == SUPERVISOR or settings.event_log == "sqlite")
 
 
 def check_data_files(settings: Settings, agent: str = SUPERVISOR) -> None:
     """Raise now what opening would raise later, when it is harder to say."""
     if settings.event_log == "sqlite":
         LogFile(tasks_file(settings, agent)).close()
-    if settings.conversations == "sqlite" and agent == SUPERVISOR:
-        path = conversations_file(settings)
+    if keeps_conversations(settings, agent):
+        path = conversations_file(settings, agent)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             with closing(sqlite3.connect(path)) as connection:

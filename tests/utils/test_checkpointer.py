@@ -3,24 +3,52 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+import tracemalloc
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, closing
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
 import pytest
-from langchain_core.messages import AnyMessage, HumanMessage
+from deepagents.middleware.patch_tool_calls import PatchToolCallsMiddleware
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from langchain_core.tools import tool
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import add_messages
 from langgraph.types import Command, interrupt
 
+from ai_platform_engineering.events import FinalResult
 from ai_platform_engineering.settings import SettingsError, load_settings
 from ai_platform_engineering.utils.a2a_common.base_langgraph_agent import BaseLangGraphAgent
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
-from ai_platform_engineering.utils.checkpointer import FileSaver, MemorySaver, checkpointer_for, settle
-from ai_platform_engineering.utils.graphs.agent_graph import Graph
+from ai_platform_engineering.utils.checkpointer import (
+    ConversationSaver,
+    FileSaver,
+    MemorySaver,
+    ParkingSaver,
+    checkpointer_for,
+    release,
+    settle,
+)
+from ai_platform_engineering.utils.data_files import check_data_files
+from ai_platform_engineering.utils.graphs.agent_graph import Graph, agent_graph
+from ai_platform_engineering.utils.llm.scripted import Cue, ScriptedChatModel, Turn
+from ai_platform_engineering.utils.savers.file_saver import _first_id_since
+from tests.servers import ROOT
 
-KINDS = ("sqlite", "memory")
+KINDS: dict[str, tuple[str, str, type]] = {
+    "file": ("supervisor", "sqlite", FileSaver),
+    "memory": ("supervisor", "memory", MemorySaver),
+    "agent": ("argocd", "sqlite", ParkingSaver),
+}
 
 
 class State(TypedDict):
@@ -32,7 +60,10 @@ def graph_with(saver: BaseCheckpointSaver[Any] | None) -> Graph:
 
     def inner(state: State) -> dict[str, Any]:
         if state["messages"][-1].text == "ask":
-            return {"messages": [HumanMessage(f"answered {interrupt('which?')}")]}
+            answer = interrupt("which?")
+            if answer == "fail":
+                raise ZeroDivisionError
+            return {"messages": [HumanMessage(f"answered {answer}")]}
         return {"messages": [HumanMessage(f"seen {len(state['messages'])}")]}
 
     below = StateGraph(State)
@@ -46,6 +77,31 @@ def graph_with(saver: BaseCheckpointSaver[Any] | None) -> Graph:
     above.add_edge("first", "below")
     above.add_edge("below", END)
     return above.compile(checkpointer=saver)
+
+
+@tool
+def ask_person() -> str:
+    """Asks a person."""
+    return str(interrupt("which?"))
+
+
+def agent_with(saver: BaseCheckpointSaver[Any]) -> Graph:
+    """Told to ask, it asks a person; a history with an open call is refused, as real models do."""
+
+    def part(cue: Cue) -> Turn:
+        calls = {call["id"] for said in cue.messages if isinstance(said, AIMessage) for call in said.tool_calls}
+        assert calls == {said.tool_call_id for said in cue.messages if isinstance(said, ToolMessage)}
+        return Turn("", [("ask_person", {})]) if cue.question == "ask" and not cue.turn else Turn("Four.")
+
+    return agent_graph(
+        load_settings({}, None),
+        ScriptedChatModel(part=part),
+        [ask_person],
+        "You answer.",
+        name="argocd",
+        middleware=[PatchToolCallsMiddleware()],
+        checkpointer=saver,
+    )
 
 
 def thread(name: str) -> Any:
@@ -63,11 +119,16 @@ async def states(saver: BaseCheckpointSaver[Any], name: str) -> list[str]:
     return [found.config["configurable"]["checkpoint_ns"] async for found in saver.alist(thread(name))]
 
 
+def modes(folder: Path) -> dict[str, int]:
+    return {path.name: path.stat().st_mode & 0o777 for path in folder.iterdir()}
+
+
 @pytest.fixture(params=KINDS)
 async def saver(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[BaseCheckpointSaver[Any]]:
-    settings = load_settings({"DATA_DIR": str(tmp_path), "CONVERSATIONS": request.param}, None)
-    async with checkpointer_for(settings) as opened:
-        assert isinstance(opened, FileSaver if request.param == "sqlite" else MemorySaver)
+    name, conversations, kind = KINDS[request.param]
+    settings = load_settings({"DATA_DIR": str(tmp_path), "CONVERSATIONS": conversations}, None)
+    async with checkpointer_for(settings, name) as opened:
+        assert type(opened) is kind
         yield opened
 
 
@@ -135,14 +196,221 @@ async def test_thirty_two_conversations_at_once_stay_apart(saver: BaseCheckpoint
         assert said[::2] == [f"c{number} {turn}" for turn in range(3)]
 
 
-async def test_what_waits_still_waits_after_a_restart(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["supervisor", "argocd"])
+async def test_what_waits_still_waits_after_a_restart(tmp_path: Path, name: str) -> None:
     settings = load_settings({"DATA_DIR": str(tmp_path)}, None)
-    async with checkpointer_for(settings) as saver:
-        await ask(graph_with(saver), "a", "hello")
-        await ask(graph_with(saver), "a", "ask")
-    async with checkpointer_for(settings) as saver:
+    async with checkpointer_for(settings, name) as saver:
+        graph = graph_with(saver)
+        for text in ("hello", "ask"):
+            await ask(graph, "a", text)
+            await settle(graph, "a")
+    for _ in range(2):
+        async with checkpointer_for(settings, name) as saver:
+            snapshot = await graph_with(saver).aget_state(thread("a"))
+            assert [pending.value for pending in snapshot.interrupts] == ["which?"]
+    async with checkpointer_for(settings, name) as saver:
         said = await ask(graph_with(saver), "a", Command(resume="that one"))
     assert said == ["hello", "seen 1", "ask", "answered that one"]
+
+
+PARKED_AND_KILLED = """
+import asyncio, os, signal, sys
+from pathlib import Path
+from ai_platform_engineering.settings import load_settings
+from ai_platform_engineering.utils.checkpointer import checkpointer_for, settle
+from tests.utils.test_checkpointer import ask, graph_with
+
+async def main():
+    async with checkpointer_for(load_settings({"DATA_DIR": sys.argv[1]}, None), sys.argv[2]) as saver:
+        graph = graph_with(saver)
+        await ask(graph, "a", "hello")
+        await settle(graph, "a")
+        await ask(graph, "a", "ask")
+        await settle(graph, "a", for_good=True)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("name", ["supervisor", "argocd"])
+async def test_what_waits_still_waits_after_a_kill(tmp_path: Path, name: str) -> None:
+    killed = await asyncio.to_thread(
+        subprocess.run,
+        [sys.executable, "-c", PARKED_AND_KILLED, tmp_path, name],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    async with checkpointer_for(load_settings({"DATA_DIR": str(tmp_path)}, None), name) as saver:
+        said = await ask(graph_with(saver), "a", Command(resume="that one"))
+    assert said == ["hello", "seen 1", "ask", "answered that one"]
+
+
+async def test_a_run_that_asks_nothing_writes_nothing_and_looks_once(tmp_path: Path) -> None:
+    statements: list[str] = []
+    async with checkpointer_for(load_settings({"DATA_DIR": str(tmp_path)}, None), "argocd") as saver:
+        assert isinstance(saver, ParkingSaver)
+        saver._file._connection.set_trace_callback(statements.append)
+        agent = BaseLangGraphAgent("argocd", lambda: agent_with(saver))
+        for number in range(3):
+            run = agent.run("how many?", RequestContext(f"c{number}", "t", "trace", delegated=True))
+            assert isinstance([event async for event in run.events()][-1], FinalResult)
+        saver._file._connection.set_trace_callback(None)
+        assert not saver._savers
+    assert [statement.split()[0] for statement in statements] == ["SELECT"] * 3
+
+
+async def test_what_waits_is_in_the_file_while_it_waits_and_no_longer(tmp_path: Path) -> None:
+    async with checkpointer_for(load_settings({"DATA_DIR": str(tmp_path)}, None), "argocd") as saver:
+        assert isinstance(saver, ParkingSaver)
+        graph = graph_with(saver)
+
+        def kept() -> list[str]:
+            with closing(sqlite3.connect(tmp_path / "conversations-argocd.db")) as reader:
+                return [name for (name,) in reader.execute("SELECT conversation FROM waiting")]
+
+        for text in ("ask", Command(resume="ask"), "hello"):
+            await ask(graph, "a", text)
+            if text == "ask":
+                assert kept() == []
+            await settle(graph, "a")
+            assert kept() == (["a"] if text == "ask" else [])
+            assert bool(saver._savers or saver._waiting) is not bool(kept())
+        await ask(graph, "b", "ask")
+        await settle(graph, "b", for_good=True)
+        # Looked at and settled without having run, as when a form is merely shown again.
+        await settle(graph, "b", for_good=True)
+        assert await states(saver, "b")
+        await settle(graph, "b", for_good=True)
+        assert kept() == ["b"]
+        await ask(graph, "b", Command(resume="this"))
+        assert kept() == ["b"]
+        await settle(graph, "b", for_good=True)
+        assert kept() == []
+        await ask(graph, "c", "ask")
+        await settle(graph, "c")
+        await saver.forget(["c", "nobody"])
+        assert kept() == []
+
+
+async def test_agents_and_the_supervisor_share_a_directory(tmp_path: Path) -> None:
+    settings = load_settings({"DATA_DIR": str(tmp_path)}, None)
+    async with AsyncExitStack() as open_savers:
+        names = ("supervisor", "argocd", "jira")
+        savers = [await open_savers.enter_async_context(checkpointer_for(settings, name)) for name in names]
+        graphs = [graph_with(saver) for saver in savers]
+        for name, graph in zip(names, graphs, strict=True):
+            await ask(graph, "a", name)
+            await ask(graph, "a", "ask")
+            await settle(graph, "a")
+        for name, graph in zip(names, graphs, strict=True):
+            assert await ask(graph, "a", Command(resume=name)) == [name, "seen 1", "ask", f"answered {name}"]
+            await settle(graph, "a")
+    files = ("conversations.db", "conversations-argocd.db", "conversations-jira.db")
+    assert {file: mode for file, mode in modes(tmp_path).items() if file.endswith(".db")} == dict.fromkeys(files, 0o600)
+
+
+async def test_conversations_that_wait_take_no_memory(tmp_path: Path) -> None:
+    async with checkpointer_for(load_settings({"DATA_DIR": str(tmp_path)}, None), "argocd") as saver:
+        graph = graph_with(saver)
+
+        async def park(first: int, last: int) -> int:
+            for number in range(first, last):
+                await ask(graph, f"c{number}", "ask")
+                await settle(graph, f"c{number}", for_good=True)
+            gc.collect()
+            return tracemalloc.get_traced_memory()[0]
+
+        tracemalloc.start()
+        try:
+            growth = -await park(0, 30) + await park(30, 130)
+        finally:
+            tracemalloc.stop()
+        assert growth < 100 * 500
+        assert await ask(graph, "c7", Command(resume="yes")) == ["ask", "answered yes"]
+
+
+async def test_what_is_brought_back_is_what_was_put_away(tmp_path: Path) -> None:
+    async with checkpointer_for(load_settings({"DATA_DIR": str(tmp_path)}, None), "argocd") as saver:
+        assert isinstance(saver, ParkingSaver)
+        graph = graph_with(saver)
+        for text in ("hello", "ask"):
+            await ask(graph, "a", text)
+        before = saver._savers["a"]
+        await settle(graph, "a")
+        assert await states(saver, "a")
+        after = saver._savers["a"]
+    assert after is not before
+    assert (after.storage, after.writes, after.blobs) == (before.storage, before.writes, before.blobs)
+
+
+async def test_what_cannot_be_written_waits_in_memory(tmp_path: Path) -> None:
+    async with checkpointer_for(load_settings({"DATA_DIR": str(tmp_path)}, None), "argocd") as saver:
+        assert isinstance(saver, ParkingSaver)
+        graph = graph_with(saver)
+        await ask(graph, "a", "ask")
+        saver._file._connection.execute("PRAGMA query_only = ON")
+        with pytest.raises(sqlite3.OperationalError):
+            await settle(graph, "a")
+        saver._file._connection.execute("PRAGMA query_only = OFF")
+        assert await ask(graph, "a", Command(resume="yes")) == ["ask", "answered yes"]
+        await settle(graph, "a", for_good=True)
+        assert await states(saver, "a") == []
+
+
+async def test_what_nobody_will_answer_makes_room_for_a_new_question(saver: BaseCheckpointSaver[Any]) -> None:
+    graph = agent_with(saver)
+    await ask(graph, "a", "ask")
+    await settle(graph, "a")
+    assert (await graph.aget_state(thread("a"))).interrupts
+
+    assert isinstance(saver, ConversationSaver)
+    await saver.release("a", False)
+    snapshot = await graph.aget_state(thread("a"))
+    assert not snapshot.interrupts
+    assert [str(said.text) for said in snapshot.values["messages"]] == ["ask", ""]
+    assert await saver.keep_latest("a")
+    said = await ask(graph, "a", "and now?")
+    assert (said[0], said[3:]) == ("ask", ["and now?", "Four."])
+    await settle(graph, "a")
+    assert await states(saver, "a") == [""]
+
+
+@pytest.mark.parametrize(("for_good", "left"), [(True, []), (False, [""])])
+async def test_a_run_that_ends_without_the_answer_it_asked_for_leaves_nothing_waiting(
+    saver: BaseCheckpointSaver[Any], for_good: bool, left: list[str]
+) -> None:
+    graph = graph_with(saver)
+    await ask(graph, "a", "ask")
+    await settle(graph, "a")
+    with pytest.raises(ZeroDivisionError):
+        await ask(graph, "a", Command(resume="fail"))
+    await settle(graph, "a", for_good=for_good)
+    assert len(await states(saver, "a")) > 1, "what LangGraph kept does not tell failing from waiting"
+    await release(graph, "a", for_good=for_good)
+    assert await states(saver, "a") == left
+    await release(graph, "nobody", for_good=for_good)
+
+
+@pytest.mark.parametrize(("days", "most", "left"), [("30", "10", "bc"), ("0", "10", "abc"), ("30", "1", "c")])
+async def test_without_kept_tasks_conversations_go_by_their_own_age(
+    tmp_path: Path, days: str, most: str, left: str
+) -> None:
+    environ = {"DATA_DIR": str(tmp_path), "EVENT_LOG_MAX_AGE_DAYS": days, "EVENT_LOG_MAX_TASKS": most}
+    async with checkpointer_for(load_settings(environ, None)) as saver:
+        for name in "abc":
+            await ask(graph_with(saver), name, "hello")
+    with closing(sqlite3.connect(tmp_path / "conversations.db")) as connection, connection:
+        old = _first_id_since(time.time_ns() - 31 * 86_400 * 10**9)
+        for table in ("checkpoints", "writes"):
+            connection.execute(f"UPDATE {table} SET checkpoint_id = ? WHERE thread_id = 'a'", (old,))  # noqa: S608
+    for kind, expected in (("sqlite", "abc"), ("memory", left)):
+        async with checkpointer_for(load_settings({**environ, "EVENT_LOG": kind}, None)) as saver:
+            assert "".join([name for name in "abc" if await states(saver, name)]) == expected
 
 
 async def test_in_memory_the_conversation_that_was_quiet_for_longest_goes() -> None:
@@ -153,18 +421,41 @@ async def test_in_memory_the_conversation_that_was_quiet_for_longest_goes() -> N
     assert [bool(await states(saver, name)) for name in ("a", "b", "c", "d")] == [True, False, True, True]
 
 
+async def test_in_memory_what_waits_is_not_among_those_that_go() -> None:
+    saver = MemorySaver(2)
+    graph = graph_with(saver)
+    for name in ("waits", "answered"):
+        await ask(graph, name, "ask")
+        await settle(graph, name)
+    for number in range(5):
+        await ask(graph, f"c{number}", "hello")
+    assert await ask(graph, "answered", Command(resume="this")) == ["ask", "answered this"]
+    await settle(graph, "answered")
+    for number in range(5):
+        await ask(graph, f"c{number}", "hello")
+    kept = {found.config["configurable"]["thread_id"] async for found in saver.alist(None)}
+    assert kept == {"waits", "c3", "c4"}
+
+
 async def test_who_has_which(tmp_path: Path) -> None:
     async with checkpointer_for(load_settings({"DATA_DIR": str(tmp_path), "LANGGRAPH_DEV": "1"}, None)) as none:
         assert none is None
-    async with checkpointer_for(load_settings({"DATA_DIR": str(tmp_path)}, None), "argocd") as agents:
-        assert isinstance(agents, MemorySaver)
-    assert not (tmp_path / "conversations.db").exists()
+    for switched_off in ("EVENT_LOG", "CONVERSATIONS"):
+        settings = load_settings({"DATA_DIR": str(tmp_path), switched_off: "memory"}, None)
+        async with checkpointer_for(settings, "argocd") as agents:
+            assert type(agents) is MemorySaver
+        check_data_files(load_settings({**settings.environ, "EVENT_LOG": "memory"}, None), "argocd")
+    assert modes(tmp_path) == {}
 
 
-async def test_a_file_that_cannot_be_used_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "conversations.db"
+@pytest.mark.parametrize(("name", "file"), [("supervisor", "conversations.db"), ("jira", "conversations-jira.db")])
+async def test_a_file_that_cannot_be_used_is_named(tmp_path: Path, name: str, file: str) -> None:
+    path = tmp_path / file
     path.write_bytes(b"no database" * 1000)
+    settings = load_settings({"DATA_DIR": str(tmp_path)}, None)
     with pytest.raises(SettingsError) as refused:
-        await checkpointer_for(load_settings({"DATA_DIR": str(tmp_path)}, None)).__aenter__()
+        await checkpointer_for(settings, name).__aenter__()
     assert str(path) in str(refused.value)
     assert "CONVERSATIONS=memory" in str(refused.value)
+    with pytest.raises(SettingsError, match=file):
+        check_data_files(settings, name)

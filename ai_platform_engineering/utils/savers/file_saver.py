@@ -1,0 +1,165 @@
+"""Conversations in a file."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from typing import Any, Final, TypeVar
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import (
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+    DeltaChannelHistory,
+)
+from langgraph.checkpoint.sqlite import SqliteSaver
+
+from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.utils.data_files import ConversationsFileError, conversations_file
+from ai_platform_engineering.utils.savers.waits import INTERRUPT
+
+T = TypeVar("T")
+
+_BUSY_SECONDS: Final = 10.0
+
+
+class FileSaver(SqliteSaver):
+    """LangGraph's SQLite checkpointer over one file, each operation in one trip to one thread.
+
+    LangGraph's own asynchronous variant makes a trip to its thread for every statement.
+    """
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        super().__init__(connection)
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="conversations")
+
+    @classmethod
+    @asynccontextmanager
+    async def opened(cls, settings: Settings) -> AsyncIterator[FileSaver]:
+        path = conversations_file(settings)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch(mode=0o600)
+            connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, check_same_thread=False)
+        except (sqlite3.Error, OSError) as error:
+            raise ConversationsFileError(path, error) from error
+        try:
+            saver = cls(connection)
+            try:
+                saver.setup()
+                connection.execute("PRAGMA synchronous = NORMAL")
+            except sqlite3.Error as error:
+                raise ConversationsFileError(path, error) from error
+            try:
+                yield saver
+            finally:
+                saver._thread.shutdown()
+        finally:
+            connection.close()
+
+    async def keep_latest(self, thread_id: str) -> bool:
+        return await self._in_thread(self._keep_latest, thread_id)
+
+    async def release(self, thread_id: str, for_good: bool) -> None:
+        await self._in_thread(self.delete_thread if for_good else self._release, thread_id)
+
+    async def forget(self, thread_ids: Iterable[str]) -> None:
+        for thread_id in thread_ids:
+            await self.adelete_thread(thread_id)
+
+    async def forget_quiet(self, max_conversations: int, max_age_days: float) -> None:
+        """Drop conversations in which nothing has happened for so long, and all but the last so many."""
+        oldest = _first_id_since(time.time_ns() - int(max_age_days * 86_400e9)) if max_age_days else ""
+        await self.forget(await self._in_thread(self._quiet, max_conversations, oldest))
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        return await self._in_thread(self.get_tuple, config)
+
+    async def alist(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,  # noqa: A002 - the base class calls it so
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[CheckpointTuple]:
+        found = await self._in_thread(lambda: [*self.list(config, filter=filter, before=before, limit=limit)])
+        for checkpoint in found:
+            yield checkpoint
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        return await self._in_thread(self.put, config, checkpoint, metadata, new_versions)
+
+    async def aput_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+    ) -> None:
+        await self._in_thread(self.put_writes, config, writes, task_id, task_path)
+
+    async def adelete_thread(self, thread_id: str) -> None:
+        await self._in_thread(self.delete_thread, thread_id)
+
+    async def aget_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> Mapping[str, DeltaChannelHistory]:
+        return await self._in_thread(lambda: self.get_delta_channel_history(config=config, channels=channels))
+
+    def _quiet(self, max_conversations: int, oldest: str) -> list[str]:
+        with self.cursor(transaction=False) as cursor:
+            rows = cursor.execute(
+                "SELECT thread_id, max(checkpoint_id) AS last FROM checkpoints GROUP BY thread_id ORDER BY last DESC"
+            ).fetchall()
+        return [
+            thread_id for place, (thread_id, last) in enumerate(rows) if place >= max_conversations or last < oldest
+        ]
+
+    def _release(self, thread_id: str) -> None:
+        with self.cursor() as cursor:
+            cursor.execute(
+                "DELETE FROM writes WHERE thread_id = ? AND (checkpoint_ns != '' OR checkpoint_id = ?)",
+                (thread_id, self._last(cursor, thread_id)),
+            )
+            cursor.execute("DELETE FROM checkpoints WHERE thread_id = ? AND checkpoint_ns != ''", (thread_id,))
+
+    @staticmethod
+    def _last(cursor: sqlite3.Cursor, thread_id: str) -> str | None:
+        found: tuple[str | None] = cursor.execute(
+            "SELECT max(checkpoint_id) FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ''", (thread_id,)
+        ).fetchone()
+        return found[0]
+
+    def _keep_latest(self, thread_id: str) -> bool:
+        with self.cursor() as cursor:
+            last = self._last(cursor, thread_id)
+            waiting = cursor.execute(
+                "SELECT 1 FROM writes WHERE thread_id = ? AND checkpoint_ns = '' AND checkpoint_id = ? AND channel = ?",
+                (thread_id, last, INTERRUPT),
+            ).fetchone()
+            if waiting:
+                return False
+            for table in ("checkpoints", "writes"):
+                cursor.execute(
+                    f"DELETE FROM {table} WHERE thread_id = ? AND (checkpoint_ns != '' OR checkpoint_id < ?)",  # noqa: S608
+                    (thread_id, last or ""),
+                )
+        return True
+
+    async def _in_thread(self, work: Callable[..., T], *arguments: Any) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work, *arguments)
+
+
+def _first_id_since(time_ns: int) -> str:
+    """Where checkpoints of that time begin: their ids are UUIDs of version 6, which begin with the time."""
+    ticks = time_ns // 100 + 0x01B21DD213814000
+    return f"{ticks >> 28:08x}-{ticks >> 12 & 0xFFFF:04x}-6{ticks & 0xFFF:03x}"

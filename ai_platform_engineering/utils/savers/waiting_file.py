@@ -1,0 +1,74 @@
+"""The file in which an agent's server keeps conversations that wait for a person, each as one piece."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Final, TypeVar
+
+from ai_platform_engineering.utils.data_files import ConversationsFileError
+
+T = TypeVar("T")
+
+_BUSY_SECONDS: Final = 10.0
+
+
+class WaitingFile:
+    """Open until it is closed. All work is done in one thread, off the event loop."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch(mode=0o600)
+            self._connection = sqlite3.connect(
+                path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+            )
+        except (sqlite3.Error, OSError) as error:
+            raise ConversationsFileError(path, error) from error
+        try:
+            self._connection.execute("PRAGMA journal_mode = WAL")
+            self._connection.execute("PRAGMA synchronous = NORMAL")
+            self._connection.execute(
+                "CREATE TABLE IF NOT EXISTS waiting (conversation TEXT PRIMARY KEY, body BLOB NOT NULL)"
+            )
+        except sqlite3.Error as error:
+            self._connection.close()
+            raise ConversationsFileError(path, error) from error
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="waiting-conversations")
+
+    def close(self) -> None:
+        self._thread.shutdown()
+        self._connection.close()
+
+    async def has(self, conversation: str) -> bool:
+        return await self._run(
+            lambda connection: (
+                connection.execute("SELECT 1 FROM waiting WHERE conversation = ?", (conversation,)).fetchone()
+                is not None
+            )
+        )
+
+    async def read(self, conversation: str) -> bytes | None:
+        row = await self._run(
+            lambda connection: connection.execute(
+                "SELECT body FROM waiting WHERE conversation = ?", (conversation,)
+            ).fetchone()
+        )
+        return None if row is None else bytes(row[0])
+
+    async def write(self, conversation: str, body: bytes) -> None:
+        await self._run(
+            lambda connection: connection.execute(
+                "INSERT OR REPLACE INTO waiting (conversation, body) VALUES (?, ?)", (conversation, body)
+            )
+        )
+
+    async def drop(self, conversations: Iterable[str]) -> None:
+        rows = [(conversation,) for conversation in conversations]
+        await self._run(lambda connection: connection.executemany("DELETE FROM waiting WHERE conversation = ?", rows))
+
+    async def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work, self._connection)
