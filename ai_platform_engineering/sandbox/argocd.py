@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 from dataclasses import dataclass
 from typing import Annotated, Any, get_args
 
@@ -13,6 +15,7 @@ from ai_platform_engineering.sandbox.records import (
     OWNER,
     Application,
     ApplicationProject,
+    Deployment,
     Health,
     Revision,
     SyncStatus,
@@ -22,6 +25,9 @@ from ai_platform_engineering.sandbox.world import Session, World
 from ai_platform_engineering.settings import Settings
 
 ApplicationArgument = Annotated[str, Field(description="Name of the application, for example guestbook.")]
+
+_LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
+_LABEL_IN_WORDS = "Use up to 63 lower-case letters, digits and '-', with no '-' at either end."
 
 
 def server(settings: Settings) -> FastMCP:
@@ -36,7 +42,7 @@ def server(settings: Settings) -> FastMCP:
             argocd.get_application_history,
             argocd.list_projects,
         ],
-        writes=[argocd.sync_application],
+        writes=[argocd.create_application, argocd.sync_application],
         destructive=[argocd.rollback_application],
     )
 
@@ -127,6 +133,33 @@ class ArgoCd:
             ],
         }
 
+    def create_application(
+        self,
+        application: Annotated[
+            str, Field(description="Name of the new application: lower-case letters, digits and `-`.")
+        ],
+        project: Annotated[str, Field(description="Project of the application, for example shop.")],
+        namespace: Annotated[
+            str | None, Field(description="Namespace to deploy to; the name of the project if left out.")
+        ] = None,
+        image: Annotated[
+            str | None, Field(description="Image to run; the first version of the application if left out.")
+        ] = None,
+    ) -> dict[str, Any]:
+        """Create an application in Argo CD and deploy it for the first time."""
+        name = application.strip()
+        if not _LABEL.fullmatch(name):
+            raise ToolError(f"{application!r} is no name for an application. {_LABEL_IN_WORDS}")
+        if namespace is not None and not _LABEL.fullmatch(namespace.strip()):
+            raise ToolError(f"{namespace!r} is no name for a namespace. {_LABEL_IN_WORDS}")
+        with self.world.write() as session:
+            if (existing := session.find(Application, name)) is not None:
+                raise ToolError(f"An application {existing.name} exists already: {existing.url}. Choose another name.")
+            of_project = _project(session, project).name
+            created = _first_deployment(session, name, of_project, namespace, image)
+            session.put(created)
+        return {"message": f"Created {name} in the project {of_project}.", **_outcome(created), "url": created.url}
+
     def sync_application(self, application: ApplicationArgument) -> dict[str, Any]:
         """Sync an application: deploy what Git asks for."""
         with self.world.write() as session:
@@ -156,6 +189,29 @@ class ArgoCd:
             found = found.deployed(target, session.tick(), company.me)
             session.put(found)
         return {"message": f"Rolled {found.name} back to revision {target}.", **_outcome(found)}
+
+
+def _first_deployment(
+    session: Session, name: str, project: str, namespace: str | None, image: str | None
+) -> Application:
+    """A new application with its first revision running."""
+    now, me = session.tick(), session.company().me
+    commit = hashlib.sha256(f"{name} {now.isoformat()}".encode()).hexdigest()[:7]
+    revision = Revision(
+        revision=commit,
+        image=(image or "").strip() or f"registry.acme.example/{name}:0.1.0",
+        author=me,
+        message=f"{name}: first deployment",
+    )
+    return Application(
+        name=name,
+        project=project,
+        namespace=(namespace or project).strip(),
+        path=f"{project}/{name}",
+        live=commit,
+        revisions=(revision,),
+        history=(Deployment(id=1, revision=commit, deployed_at=now, initiated_by=me),),
+    )
 
 
 def _application(session: Session, name: str) -> Application:

@@ -10,7 +10,7 @@ from fastmcp.exceptions import ToolError
 from pydantic import Field
 
 from ai_platform_engineering.sandbox.records import Incident, IncidentStatus, LogEntry, Person, Schedule, Service
-from ai_platform_engineering.sandbox.tools import choice, full_names, new_server, unknown
+from ai_platform_engineering.sandbox.tools import Words, choice, full_names, new_server, unknown
 from ai_platform_engineering.sandbox.world import Session, World
 from ai_platform_engineering.settings import Settings
 
@@ -29,7 +29,12 @@ def server(settings: Settings) -> FastMCP:
             pagerduty.list_on_calls,
             pagerduty.list_services,
         ],
-        writes=[pagerduty.acknowledge_incident, pagerduty.resolve_incident],
+        writes=[
+            pagerduty.acknowledge_incident,
+            pagerduty.escalate_incident,
+            pagerduty.add_note,
+            pagerduty.resolve_incident,
+        ],
     )
 
 
@@ -121,6 +126,36 @@ class PagerDuty:
                 raise ToolError(f"{incident.key} is {incident.status} already; only a triggered one is acknowledged.")
             return _moved(session, incident, "acknowledged")
 
+    def escalate_incident(
+        self,
+        incident_id: IncidentId,
+        note: Annotated[str, Field(description="Why it is escalated.")] = "",
+    ) -> dict[str, Any]:
+        """Escalate a PagerDuty incident: hand it to the person its schedule escalates to."""
+        with self.world.write() as session:
+            incident = _incident(session, incident_id)
+            names = full_names(session)
+            if incident.status == "resolved":
+                raise ToolError(f"{incident.key} is resolved already; only an open incident is escalated.")
+            contact = _schedule(session, incident.service).escalation
+            if incident.assignee == contact:
+                raise ToolError(
+                    f"{incident.key} is with {names[contact]} already, and there is nobody above. Add a note instead."
+                )
+            text = f"Escalated from {names[incident.assignee]} to {names[contact]} by {names[session.company().me]}."
+            escalated = _noted(session, incident.but(assignee=contact), text, note.strip())
+        return {"message": f"{escalated.key} is with {names[contact]} now.", **_summary(escalated, names)}
+
+    def add_note(
+        self, incident_id: IncidentId, note: Annotated[Words, Field(description="Text of the note.")]
+    ) -> dict[str, Any]:
+        """Add a note to the log of a PagerDuty incident."""
+        with self.world.write() as session:
+            names = full_names(session)
+            incident = _incident(session, incident_id)
+            noted = _noted(session, incident, f"Note by {names[session.company().me]}:", note)
+        return {"message": f"Noted on {noted.key}.", **_summary(noted, names)}
+
     def resolve_incident(
         self,
         incident_id: IncidentId,
@@ -136,10 +171,17 @@ class PagerDuty:
 
 def _moved(session: Session, incident: Incident, status: IncidentStatus, note: str = "") -> dict[str, Any]:
     names = full_names(session)
-    text = f"{status.capitalize()} by {names[session.company().me]}." + (f" {note}" if note else "")
-    moved = incident.but(status=status, log=(*incident.log, LogEntry(at=session.tick(), text=text)))
-    session.put(moved)
+    text = f"{status.capitalize()} by {names[session.company().me]}."
+    moved = _noted(session, incident.but(status=status), text, note)
     return {"message": f"{moved.key} is {status}.", **_summary(moved, names)}
+
+
+def _noted(session: Session, incident: Incident, text: str, note: str = "") -> Incident:
+    """Puts the incident with one more entry in its log."""
+    entry = LogEntry(at=session.tick(), text=f"{text} {note}" if note else text)
+    noted = incident.but(log=(*incident.log, entry))
+    session.put(noted)
+    return noted
 
 
 def _incident(session: Session, incident_id: str) -> Incident:

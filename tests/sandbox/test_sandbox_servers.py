@@ -18,10 +18,15 @@ from ai_platform_engineering.settings import Settings
 
 Call = Callable[..., Awaitable[Any]]
 CHANGES = {
-    "argocd": {"sync_application": False, "rollback_application": True},
+    "argocd": {"create_application": False, "sync_application": False, "rollback_application": True},
     "jira": {"create_issue": False, "add_comment": False, "transition_issue": False},
     "github": {"create_issue": False, "create_repository": False, "merge_pull_request": False},
-    "pagerduty": {"acknowledge_incident": False, "resolve_incident": False},
+    "pagerduty": {
+        "acknowledge_incident": False,
+        "escalate_incident": False,
+        "add_note": False,
+        "resolve_incident": False,
+    },
 }
 
 
@@ -94,6 +99,34 @@ class TestArgoCd:
 
     async def test_a_suspended_application_stays_suspended(self, call: Call) -> None:
         assert (await call("argocd", "sync_application", application="log-archive"))["health"] == "Suspended"
+
+    async def test_a_new_application_once(self, call: Call) -> None:
+        created = await call("argocd", "create_application", application="loyalty", project="Shop")
+        assert (created["health"], created["sync_status"]) == ("Healthy", "Synced")
+        found = await call("argocd", "get_application", application="loyalty")
+        assert (found["project"], found["namespace"], found["url"]) == ("shop", "shop", created["url"])
+        assert found["image"] == "registry.acme.example/loyalty:0.1.0"
+        history = (await call("argocd", "get_application_history", application="loyalty"))["deployments"]
+        assert [(entry["id"], entry["initiated_by"]) for entry in history] == [(1, "Alex Rivera")]
+        with refused("An application loyalty exists already: https://argocd.acme.example/applications/loyalty"):
+            await call("argocd", "create_application", application="loyalty", project="platform")
+
+    async def test_a_new_application_where_and_with_what(self, call: Call) -> None:
+        await call(
+            "argocd", "create_application", application="jobs", project="platform", namespace="batch", image="r/jobs:2"
+        )
+        found = await call("argocd", "get_application", application="jobs")
+        assert (found["namespace"], found["image"]) == ("batch", "r/jobs:2")
+
+    @pytest.mark.parametrize("name", ["", "Not A Name", "-a", "a-", "a" * 64, "a_b"])
+    async def test_what_is_no_name_creates_nothing(self, call: Call, name: str) -> None:
+        with refused("is no name for an application. Use up to 63 lower-case letters"):
+            await call("argocd", "create_application", application=name, project="shop")
+        with refused("is no name for a namespace"):
+            await call("argocd", "create_application", application="ok", project="shop", namespace=f"{name}_")
+        with refused("no project 'shed'. Choose one of: platform, shop"):
+            await call("argocd", "create_application", application="ok", project="shed")
+        assert (await call("argocd", "list_applications"))["total"] == 11
 
     async def test_unknown_names_are_told_with_the_known_ones(self, call: Call) -> None:
         with refused("no application 'nosuchapp'. Choose one of: cert-manager, checkout"):
@@ -249,6 +282,28 @@ class TestPagerDuty:
         ]
         with refused("resolved already"):
             await call("pagerduty", "resolve_incident", incident_id="P4711")
+
+    async def test_escalate(self, call: Call) -> None:
+        before = await call("pagerduty", "get_incident", incident_id="P4711")
+        assert before["assignee"] == "Priya Nair"
+        escalated = await call("pagerduty", "escalate_incident", incident_id="p4711", note=" Nobody answers. ")
+        assert (escalated["assignee"], escalated["status"]) == ("Sam Okafor", before["status"])
+        incident = await call("pagerduty", "get_incident", incident_id="P4711")
+        assert incident["assignee"] == "Sam Okafor"
+        assert incident["log"][-1]["text"] == "Escalated from Priya Nair to Sam Okafor by Alex Rivera. Nobody answers."
+        with refused("P4711 is with Sam Okafor already, and there is nobody above. Add a note instead."):
+            await call("pagerduty", "escalate_incident", incident_id="P4711")
+        with refused("P4702 is resolved already; only an open incident is escalated"):
+            await call("pagerduty", "escalate_incident", incident_id="P4702")
+
+    async def test_a_note(self, call: Call) -> None:
+        await call("pagerduty", "add_note", incident_id="P4708", note=" Cache warmed. ")
+        incident = await call("pagerduty", "get_incident", incident_id="P4708")
+        assert incident["log"][-1]["text"] == "Note by Alex Rivera: Cache warmed."
+        with pytest.raises(ToolError):
+            await call("pagerduty", "add_note", incident_id="P4708", note="  ")
+        with refused("no incident 'P1'"):
+            await call("pagerduty", "add_note", incident_id="P1", note="x")
 
     async def test_unknown_names_are_told_with_the_known_ones(self, call: Call) -> None:
         with refused("no incident 'P1'. Choose one of: P4695, P4702, P4708, P4711"):
