@@ -254,12 +254,12 @@ async def test_a_run_that_asks_nothing_writes_nothing_and_looks_once(tmp_path: P
     statements: list[str] = []
     async with checkpointer_for(load_settings({"DATA_DIR": str(tmp_path)}, None), "argocd") as saver:
         assert isinstance(saver, ParkingSaver)
-        saver._file._connection.set_trace_callback(statements.append)
+        for connection in (saver._file._connection, saver._file._index):
+            connection.set_trace_callback(statements.append)
         agent = BaseLangGraphAgent("argocd", lambda: agent_with(saver))
         for number in range(3):
             run = agent.run("how many?", RequestContext(f"c{number}", "t", "trace", delegated=True))
             assert isinstance([event async for event in run.events()][-1], FinalResult)
-        saver._file._connection.set_trace_callback(None)
         assert not saver._savers
     assert [statement.split()[0] for statement in statements] == ["SELECT"] * 3
 

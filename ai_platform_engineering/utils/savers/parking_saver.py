@@ -27,7 +27,7 @@ class ParkingSaver(MemorySaver):
 
     async def keep_latest(self, thread_id: str) -> bool:
         if self._found(thread_id) is None:
-            return not await self._file.has(thread_id)
+            return not self._file.has(thread_id)
         if await super().keep_latest(thread_id):
             await self._drop_from_file([thread_id])
             return True
@@ -71,7 +71,7 @@ class ParkingSaver(MemorySaver):
         await self.forget([thread_id])
 
     async def _bring_back(self, thread_id: str) -> None:
-        if self._found(thread_id) is not None:
+        if self._found(thread_id) is not None or not self._file.has(thread_id):
             return
         body = await self._file.read(thread_id)
         if body is not None and self._found(thread_id) is None:

@@ -17,39 +17,28 @@ _BUSY_SECONDS: Final = 10.0
 
 
 class WaitingFile:
-    """Open until it is closed. All work is done in one thread, off the event loop."""
+    """Open until it is closed. Used on the event loop; all but the quick look at who waits is done in a thread."""
 
     def __init__(self, path: Path) -> None:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.touch(mode=0o600)
-            self._connection = sqlite3.connect(
-                path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
-            )
+            self._connection = _connected(path)
+            self._index = _connected(path)
         except (sqlite3.Error, OSError) as error:
-            raise ConversationsFileError(path, error) from error
-        try:
-            self._connection.execute("PRAGMA journal_mode = WAL")
-            self._connection.execute("PRAGMA synchronous = NORMAL")
-            self._connection.execute(
-                "CREATE TABLE IF NOT EXISTS waiting (conversation TEXT PRIMARY KEY, body BLOB NOT NULL)"
-            )
-        except sqlite3.Error as error:
-            self._connection.close()
             raise ConversationsFileError(path, error) from error
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="waiting-conversations")
 
     def close(self) -> None:
         self._thread.shutdown()
+        self._index.close()
         self._connection.close()
 
-    async def has(self, conversation: str) -> bool:
-        return await self._run(
-            lambda connection: (
-                connection.execute("SELECT 1 FROM waiting WHERE conversation = ?", (conversation,)).fetchone()
-                is not None
-            )
-        )
+    def has(self, conversation: str) -> bool:
+        """Asked at the start of every run: a trip to the thread would cost fifty times as much as the look itself,
+        which waits for nobody."""
+        found = self._index.execute("SELECT 1 FROM waiting WHERE conversation = ?", (conversation,)).fetchone()
+        return found is not None
 
     async def read(self, conversation: str) -> bytes | None:
         row = await self._run(
@@ -72,3 +61,15 @@ class WaitingFile:
 
     async def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work, self._connection)
+
+
+def _connected(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute("CREATE TABLE IF NOT EXISTS waiting (conversation TEXT PRIMARY KEY, body BLOB NOT NULL)")
+    except BaseException:
+        connection.close()
+        raise
+    return connection

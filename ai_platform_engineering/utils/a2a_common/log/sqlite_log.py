@@ -142,7 +142,8 @@ class SqliteEventLog:
         file = LogFile(self._path)
         try:
             self._numbers = file.connection.execute("SELECT coalesce(max(number), 0) FROM task").fetchone()[0]
-            self._in_use = _InUse(LogWriter(file.connection), _Readers(self._path))
+            index = open_for_reading(self._path)
+            self._in_use = _InUse(LogWriter(file.connection), _Readers(self._path), index)
             try:
                 yield self
             finally:
@@ -150,6 +151,7 @@ class SqliteEventLog:
                 in_use, self._in_use = self._in_use, None
                 await in_use.writer.aclose()
                 in_use.readers.close()
+                in_use.index.close()
         finally:
             file.close()
 
@@ -270,7 +272,9 @@ class SqliteEventLog:
         )
 
     async def waiting(self, context_id: str) -> str | None:
-        return await self._readers.run(lambda connection: read_waiting(connection, context_id))
+        # Asked for every message: a trip to a thread would cost fifty times as much as the look itself, which is one
+        # into a small index and waits for nobody.
+        return read_waiting(self._parts.index, context_id)
 
     async def overdue(self, before_ns: int) -> list[str]:
         return await self._readers.run(lambda connection: read_overdue(connection, before_ns))
@@ -472,6 +476,7 @@ class _Readers:
 class _InUse:
     writer: LogWriter
     readers: _Readers
+    index: sqlite3.Connection
 
 
 def _insertion(number: int, events: Sequence[WireEvent]) -> Callable[[sqlite3.Connection], None]:
