@@ -429,6 +429,31 @@ AGENTS: dict[str, tuple[str, Callable[[], list[BaseTool]]]] = {
 PROMPT = "You look after {name}. Use your tools, be exact, and answer in Markdown."
 
 
+def form_tool(*answers: Mapping[str, Any] | str) -> BaseTool:
+    """The tool with which a model asks a person, who gives these answers one after the other."""
+    given = iter(answers)
+    field = {"type": "object", "properties": {"name": {"type": "string"}, "type": {"type": "string"}}}
+    return tool(
+        "request_user_input",
+        "Ask the person for what is missing, with a form. Its title names the issue, ticket, app or repository.",
+        {"title": text("Title"), "description": text("Why"), "fields": {"type": "array", "items": field}},
+        lambda title, fields, description="": next(given),
+        required=["title", "fields"],
+        metadata={},
+    )
+
+
+def workflow_tool() -> BaseTool:
+    return tool(
+        "start_workflow",
+        "Start one of the workflows: create a repository, roll back an application.",
+        {"name": text("Name of the workflow"), "values": {"type": "object"}},
+        lambda name, values=None: "",
+        required=["name"],
+        metadata={},
+    )
+
+
 def supervisor_tools(problems: Mapping[str, str] | None = None) -> list[BaseTool]:
     lines = [
         f"- {name}: {line}" + (f" [no tools: {problems[name]}]" if problems and name in problems else "")

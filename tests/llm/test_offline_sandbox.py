@@ -16,7 +16,7 @@ from ai_platform_engineering.multi_agents.platform_engineer.prompts import Agent
 from ai_platform_engineering.settings import load_settings
 from ai_platform_engineering.utils.llm.offline import OfflineChatModel
 from ai_platform_engineering.utils.mcp import McpServers
-from tests.llm.offline_world import calls_of, text, tool
+from tests.llm.offline_world import calls_of, form_tool, text, tool
 
 MODEL = OfflineChatModel()
 MANIFESTS = load_manifests([builtin_directory()])
@@ -34,6 +34,7 @@ class Company:
     """The agents of the company with their tools, and what they were seen doing."""
 
     servers: McpServers
+    may_ask: bool
     tool_calls: list[tuple[str, str, dict[str, object]]] = field(default_factory=list)
 
     async def ask(self, question: str, history: Sequence[BaseMessage] = ()) -> list[BaseMessage]:
@@ -53,7 +54,7 @@ class Company:
 
     async def delegate(self, name: str, question: str) -> str:
         tools = {item.name: item for item in self.servers.tools(name)}
-        model = MODEL.bind_tools(list(tools.values()))
+        model = MODEL.bind_tools([*tools.values(), *([form_tool()] if self.may_ask else [])])
         messages: list[BaseMessage] = [SystemMessage(MANIFESTS[name].prompt), HumanMessage(question)]
         for _ in range(6):
             reply = await model.ainvoke(messages)
@@ -70,12 +71,13 @@ class Company:
         raise AssertionError(f"{name} has no answer to {question!r}")
 
 
-@pytest.fixture
-async def company(tmp_path: Path) -> AsyncIterator[Company]:
+@pytest.fixture(params=[False, True], ids=["without forms", "with forms"])
+async def company(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Company]:
+    """Questions that say enough are served alike, whether or not the agents may ask back."""
     servers = McpServers(load_settings({"DATA_DIR": str(tmp_path), "SANDBOX": "true"}, env_file=None))
     sandboxes = {name: [McpServer(name=name, transport="memory", module=MANIFESTS[name].sandbox)] for name in COMPANY}
     await servers.start(sandboxes, deadline=30)
-    yield Company(servers)
+    yield Company(servers, request.param)
     await servers.aclose()
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from ai_platform_engineering.utils.llm.offline import answers
-from ai_platform_engineering.utils.llm.offline.arguments import Filled, fill, from_records
+from ai_platform_engineering.utils.llm.offline import answers, forms, lookups
 from ai_platform_engineering.utils.llm.offline.conversation import Conversation, Use
-from ai_platform_engineering.utils.llm.offline.language import best_similarity, description_terms, stem
+from ai_platform_engineering.utils.llm.offline.language import description_terms
+from ai_platform_engineering.utils.llm.offline.people import cancellation
 from ai_platform_engineering.utils.llm.offline.references import (
     Before,
     has_pronoun,
@@ -19,17 +19,14 @@ from ai_platform_engineering.utils.llm.offline.references import (
     resolve,
     without_context,
 )
-from ai_platform_engineering.utils.llm.offline.rendering import identity, listing, parse
 from ai_platform_engineering.utils.llm.offline.requests import Request, request_names
 from ai_platform_engineering.utils.llm.offline.schemas import Profile, Property, Toolbox, toolbox
 from ai_platform_engineering.utils.llm.offline.selection import choose, overview
 from ai_platform_engineering.utils.llm.offline.sentences import clauses
-from ai_platform_engineering.utils.llm.offline.tools import Call, Reply, Tool
-from ai_platform_engineering.utils.llm.offline.vocabulary import CREATE_VERBS
+from ai_platform_engineering.utils.llm.offline.tools import FORM_TOOL, STEERING_TOOLS, Call, Reply, Tool
 
 MAX_CALLS = 6
 _MAX_CLAUSES = 12
-_CREATE = frozenset(stem(verb) for verb in CREATE_VERBS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,38 +35,70 @@ class Missing:
 
     tool: Profile
     properties: tuple[Property, ...]
-    options: tuple[str, ...] = ()
+    things: tuple[str, ...] = ()
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-Step = Call | Use | Missing
-"""What one request has come to: a call to make, a call that was made, or something that is missing."""
+@dataclass(frozen=True, slots=True)
+class Canceled:
+    """A request that a person was asked about and took back."""
+
+    tool: Profile
+    reason: str
+
+
+Step = Call | Use | Missing | Canceled
+"""What one request has come to: a call to make, a call that was made, something that is missing, or nothing."""
 
 
 def act(conversation: Conversation, tools: tuple[Tool, ...]) -> Reply:
-    box = toolbox(tools)
-    profiles = box.profiles
-    uses = conversation.current.uses
-    steps = _steps(conversation, box)
+    box = toolbox(tuple(tool for tool in tools if tool.name not in STEERING_TOOLS))
+    may_ask = any(tool.name == FORM_TOOL for tool in tools)
+    steps = _steps(conversation, box, may_ask=may_ask)
+    uses = [use for use in conversation.current.uses if use.name not in STEERING_TOOLS]
     calls = _distinct([step for step in steps if isinstance(step, Call)])
-    if calls and len(uses) < MAX_CALLS:
-        return Reply(calls=tuple(calls[: MAX_CALLS - len(uses)]))
-    gaps = [
-        answers.missing_detail(step.tool.name, step.properties, step.options)
+    own = [call for call in calls if call.name != FORM_TOOL]
+    if own and len(uses) < MAX_CALLS:
+        return Reply(calls=tuple(own[: MAX_CALLS - len(uses)]))
+    # One form at a time, once all that can be done without it is done.
+    if questions := [call for call in calls if call.name == FORM_TOOL]:
+        return Reply(calls=(questions[0],))
+    asked = any(use.name == FORM_TOOL for use in conversation.current.uses)
+    return Reply(_answer(steps, uses, box.profiles, asked=asked))
+
+
+def _answer(steps: Sequence[Step], uses: Sequence[Use], profiles: Sequence[Profile], *, asked: bool) -> str:
+    shown = [use for use in uses if use.name not in _only_looked_up(steps, profiles)]
+    if asked:
+        # What was looked up for a form is not what the person wants to know.
+        shown = [use for use in shown if use in steps]
+    notes = [note for step in steps if (note := _note(step, alone=not shown))]
+    if shown or (uses and not notes):
+        return answers.from_uses(shown, profiles, notes)
+    return "\n\n".join(notes) or answers.nothing_fits(profiles)
+
+
+def _only_looked_up(steps: Sequence[Step], profiles: Sequence[Profile]) -> set[str]:
+    return {
+        name
         for step in steps
-        if isinstance(step, Missing)
-    ]
-    if uses:
-        looked_up = {
-            name
-            for step in steps
-            if isinstance(step, Missing) and step.options
-            for name in _lookup_names(step, profiles)
-        }
-        return Reply(answers.from_uses([use for use in uses if use.name not in looked_up], profiles, gaps))
-    return Reply("\n\n".join(gaps) or answers.nothing_fits(profiles))
+        if isinstance(step, Missing) and step.things
+        for name in lookups.lookup_names(step.tool, step.properties, profiles)
+    }
 
 
-def _steps(conversation: Conversation, box: Toolbox) -> list[Step]:
+def _note(step: Step, *, alone: bool) -> str | None:
+    match step:
+        case Missing():
+            return answers.missing_detail(step.tool.name, step.properties, step.things)
+        case Canceled():
+            return answers.canceled(forms.title_of(step.tool), step.reason, alone=alone)
+        case _:
+            return None
+
+
+def _steps(conversation: Conversation, box: Toolbox, *, may_ask: bool) -> list[Step]:
     """What every part of the request has come to. A part that refers to one before it waits for its result."""
     known = _known(box, conversation.instructions)
     text = without_context(conversation.current.question)
@@ -87,7 +116,7 @@ def _steps(conversation: Conversation, box: Toolbox) -> list[Step]:
                 break
             names = request_names(Request(" ".join(done), known))
             wording = resolve(clause, Before(done[-1], answers.from_uses([last], box.profiles), names))
-        step = _step(Request(wording, known), box, conversation.current.uses)
+        step = _step(Request(wording, known, may_ask=may_ask), box, conversation.current.uses)
         if step is not None:
             steps.append(step)
             done.append(clause)
@@ -113,13 +142,36 @@ def _step(request: Request, box: Toolbox, uses: Sequence[Use]) -> Step | None:
         return None
     target, filled = chosen
     if filled.missing:
-        filled = _with_lookups(target, filled, request, profiles, uses)
+        filled = lookups.with_lookups(target, filled, request, profiles, uses)
     if not filled.missing:
         return _made(Call(target.name, filled.arguments), uses)
-    lookup = _lookup(target, filled, request, profiles)
+    lookup = lookups.lookup(target, filled, request, profiles)
     if lookup is not None and not any(use.name == lookup.name for use in uses):
         return lookup
-    return Missing(target, tuple(filled.missing), _options(target, filled, profiles, uses))
+    missing = Missing(
+        target,
+        tuple(filled.missing),
+        lookups.things(target, filled.missing[0], profiles, uses),
+        filled.arguments,
+        lookups.options(target, filled.missing, request, profiles, uses),
+    )
+    return _asked_for(missing, uses) if request.may_ask else missing
+
+
+def _asked_for(missing: Missing, uses: Sequence[Use]) -> Step:
+    """What is missing is asked for with a form, and the call is made with what comes back."""
+    call = forms.form_call(missing.tool, missing.properties, missing.arguments, missing.options)
+    if call is None:
+        return missing
+    form = _made(call, uses)
+    if isinstance(form, Call):
+        return form
+    if (reason := cancellation(form)) is not None:
+        return Canceled(missing.tool, reason)
+    given = {**missing.arguments, **(forms.submitted(form, missing.tool) or {})}
+    if any(item.name not in given for item in missing.properties):
+        return missing
+    return _made(Call(missing.tool.name, given), uses)
 
 
 def _made(call: Call, uses: Sequence[Use]) -> Call | Use:
@@ -133,64 +185,3 @@ def _distinct(calls: Sequence[Call]) -> list[Call]:
         if call not in found:
             found.append(call)
     return found
-
-
-def _with_lookups(
-    target: Profile, filled: Filled, request: Request, profiles: Sequence[Profile], uses: Sequence[Use]
-) -> Filled:
-    """Fill what is missing from things that were looked up for it."""
-    given = dict(filled.arguments)
-    for item in filled.missing:
-        records = _looked_up(target, item, profiles, uses)
-        value = from_records(item, records, request, named=target.tool.destructive)
-        if value is None and records and _may_take_any(target, item):
-            value = from_records(item, records[:1], request)
-        if value is not None:
-            given[item.name] = value
-    return fill(target, request, given)
-
-
-def _may_take_any(target: Profile, item: Property) -> bool:
-    """Something new has to go somewhere, and any place will do; what is changed must have been named."""
-    return target.verb in _CREATE and not target.tool.destructive and not set(item.words) & set(target.nouns)
-
-
-def _looked_up(
-    target: Profile, item: Property, profiles: Sequence[Profile], uses: Sequence[Use]
-) -> Sequence[Mapping[str, Any]]:
-    tool = _lookup_tool(target, item, profiles)
-    for use in uses:
-        if tool is not None and use.name == tool.name and use.result is not None and not use.failed:
-            found = listing(parse(use.result))
-            return found.records if found else ()
-    return ()
-
-
-def _options(target: Profile, filled: Filled, profiles: Sequence[Profile], uses: Sequence[Use]) -> tuple[str, ...]:
-    records = _looked_up(target, filled.missing[0], profiles, uses)
-    return tuple(name for record in records[:20] if (name := identity(record)))
-
-
-def _lookup(target: Profile, filled: Filled, request: Request, profiles: Sequence[Profile]) -> Call | None:
-    for item in filled.missing:
-        tool = _lookup_tool(target, item, profiles)
-        if tool is not None and not (arguments := fill(tool, request)).missing:
-            return Call(tool.name, arguments.arguments)
-    return None
-
-
-def _lookup_names(step: Missing, profiles: Sequence[Profile]) -> list[str]:
-    tools = [_lookup_tool(step.tool, item, profiles) for item in step.properties]
-    return [tool.name for tool in tools if tool is not None]
-
-
-def _lookup_tool(target: Profile, item: Property, profiles: Sequence[Profile]) -> Profile | None:
-    """The tool that lists what an argument names."""
-    kinds = [word for word in item.words if word not in {"name", "id", "key", "number"}] or list(target.nouns)
-    fitting = [
-        (sum(best_similarity(kind, candidate.nouns) for kind in kinds), -len(candidate.nouns), -position, candidate)
-        for position, candidate in enumerate(profiles)
-        if candidate.effect == "list" and candidate is not target
-    ]
-    best = max(fitting, key=lambda entry: entry[:3], default=None)
-    return best[3] if best is not None and best[0] > 0 else None

@@ -9,6 +9,7 @@ from typing import Any
 
 from ai_platform_engineering.utils.llm.offline.conversation import Use
 from ai_platform_engineering.utils.llm.offline.language import spaced, stem
+from ai_platform_engineering.utils.llm.offline.people import as_made, rejection
 from ai_platform_engineering.utils.llm.offline.rendering import Listing, identity, inline, listing, parse, render
 from ai_platform_engineering.utils.llm.offline.schemas import Profile, Property
 from ai_platform_engineering.utils.llm.offline.tools import Agent
@@ -19,6 +20,7 @@ SIGNATURE = (
     "Set `LLM_PROVIDER` to use a language model._"
 )
 _FACT = re.compile(r"^- \*\*(?P<label>[^*]+):\*\* (?P<value>.+)$")
+_REFUSAL = re.compile(r"`[^`]+`[^\n]* was not run: a person rejected it\.|The form “[^”]*” was canceled\b")
 _CREATE = frozenset(stem(verb) for verb in CREATE_VERBS)
 _VERBS = frozenset(stem(verb) for verb in CHANGE_VERBS | GET_VERBS | LIST_VERBS)
 
@@ -31,6 +33,8 @@ class Part:
     request: str
     text: str
     failed: bool = False
+    rejection: str | None = None
+    """Why a person rejected it, if one did."""
 
 
 def enumeration(things: Sequence[str]) -> str:
@@ -54,6 +58,8 @@ def combined(parts: Sequence[Part], notes: Sequence[str] = (), *, side_by_side: 
 
 
 def _told(part: Part) -> str:
+    if part.rejection is not None:
+        return f"{part.agent} did not do this: {rejected(part.rejection)}"
     if part.failed:
         return f"{part.agent} could not do this: {_one_paragraph(part.text)}"
     return part.text or f"{part.agent} returned nothing."
@@ -136,21 +142,32 @@ def _served(use: Use, later: Sequence[Use], profiles: Mapping[str, Profile]) -> 
 
 
 def _of_use(use: Use, item: Profile | None) -> str:
-    scope = _scope(use.arguments)
-    if use.failed:
-        return f"`{use.name}`{f' ({scope})' if scope else ''} failed: {_one_paragraph(use.result or '')}"
+    made = as_made(use)
+    told = _of_failure(made) if made.failed else _of_result(made, item)
+    return told if made is use else f"A person changed the arguments.\n\n{told}"
+
+
+def _of_failure(use: Use) -> str:
+    given = scope(use.arguments)
+    called = f"`{use.name}`{f' ({given})' if given else ''}"
+    if (reason := rejection(use)) is not None:
+        return f"{called} was not run: {rejected(reason)}"
+    return f"{called} failed: {_one_paragraph(use.result or '')}"
+
+
+def _of_result(use: Use, item: Profile | None) -> str:
     value = parse(use.result or "")
     if item is not None and item.effect == "change":
         return _of_change(item, value, use.arguments)
     if (found := listing(value)) is not None and (item is None or item.effect == "list" or not use.arguments):
-        return _of_listing(found, _noun(use.name), scope)
+        return _of_listing(found, _noun(use.name), scope(use.arguments))
     if isinstance(value, dict | list) and value:
         return f"{_heading(use.name, use.arguments)}:\n\n{render(value)}"
     return render(value) if value not in ("", [], {}) else f"`{use.name}` returned nothing."
 
 
-def _of_listing(found: Listing, noun: str, scope: str) -> str:
-    limits = f" ({scope})" if scope else ""
+def _of_listing(found: Listing, noun: str, given: str) -> str:
+    limits = f" ({given})" if given else ""
     if not found.records:
         return f"No {noun} found{limits}."
     count = f"{found.total} {noun.removesuffix('s') if found.total == 1 else noun}"
@@ -161,7 +178,8 @@ def _with_facts(found: Listing) -> str:
     return render({**found.facts, "entries": list(found.records)})
 
 
-def _scope(arguments: Mapping[str, Any]) -> str:
+def scope(arguments: Mapping[str, Any]) -> str:
+    """Arguments in words, on one line."""
     return ", ".join(f"{spaced(name).lower()} {inline(value)}" for name, value in arguments.items())
 
 
@@ -196,6 +214,28 @@ def _of_change(item: Profile, value: Any, arguments: Mapping[str, Any]) -> str:
         named = next((inline(value) for value in arguments.values() if isinstance(value, str | int)), "")
         head = f"Done: {verb or 'change'} {noun}{f' **{named}**' if named else ''}."
     return f"{head}\n\n{render(details)}" if details else head
+
+
+def rejected(reason: str) -> str:
+    """What is said about something that a person did not allow."""
+    return f"a person rejected it. The reason: {_sentence(reason)}" if reason else "a person rejected it."
+
+
+def canceled(title: str, reason: str, *, alone: bool = True) -> str:
+    """What is said about a form that a person did not want to fill in. `alone`: nothing else was asked for."""
+    why = f" ({reason.rstrip('.')})" if reason else ""
+    return (
+        f"The form “{title}” was canceled{why}, so {'nothing' if alone else 'that'} was {'' if alone else 'not '}done."
+    )
+
+
+def without_refusals(answer: str) -> str:
+    """An answer without what people did not want done: nothing that is left to do can be about that."""
+    return "\n\n".join(part for part in answer.split("\n\n") if not _REFUSAL.match(part))
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
 def _one_paragraph(text: str) -> str:

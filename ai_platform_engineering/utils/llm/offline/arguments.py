@@ -147,7 +147,12 @@ def from_records(item: Property, records: Sequence[Mapping[str, Any]], request: 
     fitting = [record for score, record in scored if score == best]
     if len(fitting) != 1 or (named and not best):
         return None
-    return values.coerce(item, _identity_for(item, fitting[0]))
+    return named_by(item, fitting[0])
+
+
+def named_by(item: Property, record: Mapping[str, Any]) -> Any:
+    """The value with which an argument names a thing that was looked up."""
+    return values.coerce(item, _identity_for(item, record))
 
 
 def _record_terms(record: Mapping[str, Any]) -> set[str]:

@@ -36,8 +36,12 @@ class Conversation:
     instructions: str
     earlier: tuple[Exchange, ...]
     current: Exchange
-    cut_short: bool = False
-    """The model was told to stop working and to answer from what there is."""
+    instruction: str = ""
+    """What the model was told last when it was told to stop working and to answer from what there is."""
+
+    @property
+    def cut_short(self) -> bool:
+        return bool(self.instruction)
 
 
 @dataclass(slots=True)
@@ -66,7 +70,7 @@ def read_conversation(messages: Sequence[BaseMessage], *, may_use_tools: bool) -
     """
     instructions: list[str] = []
     drafts: list[_Draft] = []
-    cut_short = False
+    instruction = ""
     for position, message in enumerate(messages):
         match message:
             case SystemMessage():
@@ -74,7 +78,7 @@ def read_conversation(messages: Sequence[BaseMessage], *, may_use_tools: bool) -
             case HumanMessage():
                 is_last = position == len(messages) - 1
                 if is_last and not may_use_tools and drafts and not drafts[-1].answer:
-                    cut_short = True
+                    instruction = str(message.text) or "Answer now."
                 else:
                     drafts.append(_Draft(str(message.text)[:MAX_QUESTION]))
             case AIMessage() if drafts:
@@ -89,4 +93,4 @@ def read_conversation(messages: Sequence[BaseMessage], *, may_use_tools: bool) -
     if not drafts:
         drafts.append(_Draft(""))
     *earlier, current = [draft.exchange() for draft in drafts]
-    return Conversation("\n".join(instructions), tuple(earlier), current, cut_short)
+    return Conversation("\n".join(instructions), tuple(earlier), current, instruction)

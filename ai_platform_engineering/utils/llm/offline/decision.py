@@ -6,10 +6,17 @@ from collections.abc import Sequence
 
 from langchain_core.messages import BaseMessage
 
-from ai_platform_engineering.utils.llm.offline import agent, answers, supervisor
+from ai_platform_engineering.utils.llm.offline import agent, answers, supervisor, workflow_report
 from ai_platform_engineering.utils.llm.offline.conversation import Conversation, read_conversation
 from ai_platform_engineering.utils.llm.offline.structured import ToolChoice, as_call, forced_tool
-from ai_platform_engineering.utils.llm.offline.tools import DELEGATION_TOOL, PLAN_TOOL, Reply, Tool
+from ai_platform_engineering.utils.llm.offline.tools import (
+    DELEGATION_TOOL,
+    PLAN_TOOL,
+    STEERING_TOOLS,
+    WORKFLOW_TOOL,
+    Reply,
+    Tool,
+)
 
 
 def decide(messages: Sequence[BaseMessage], tools: tuple[Tool, ...], tool_choice: ToolChoice = None) -> Reply:
@@ -26,15 +33,17 @@ def _free_reply(messages: Sequence[BaseMessage], tools: tuple[Tool, ...]) -> Rep
     conversation = read_conversation(messages, may_use_tools=bool(tools))
     if any(tool.name == DELEGATION_TOOL for tool in tools):
         return supervisor.act(conversation, tools)
-    if tools:
+    if any(tool.name not in STEERING_TOOLS for tool in tools):
         return agent.act(conversation, tools)
     return Reply(_without_tools(conversation))
 
 
 def _without_tools(conversation: Conversation) -> str:
-    uses = conversation.current.uses
-    if any(use.name in {DELEGATION_TOOL, PLAN_TOOL} for use in uses):
+    made = conversation.current.uses
+    if workflow_report.is_report(conversation.instruction):
+        return answers.signed(workflow_report.report(conversation.instruction, made))
+    if any(use.name in {DELEGATION_TOOL, PLAN_TOOL, WORKFLOW_TOOL} for use in made):
         return answers.signed(supervisor.summary(conversation, ()))
-    if uses:
+    if uses := [use for use in made if use.name not in STEERING_TOOLS]:
         return f"{answers.from_uses(uses, ())}\n\n{answers.STOPPED_EARLY}"
     return answers.NOTHING_GATHERED if conversation.cut_short else answers.no_tools(conversation.instructions)

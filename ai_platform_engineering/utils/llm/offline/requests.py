@@ -33,6 +33,8 @@ class Request:
     """Stems that name no particular thing: they describe agents and tools."""
     stated: frozenset[str] = frozenset()
     """Stems that state a condition in this request, and so name no thing either."""
+    may_ask: bool = False
+    """What the request does not say can be asked for, so it is not guessed."""
 
     def may_name(self, token: str) -> bool:
         """Whether a word of the request looks like the name of a particular thing."""

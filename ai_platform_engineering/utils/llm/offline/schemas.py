@@ -37,6 +37,7 @@ class Property:
     min_length: int = 0
     max_length: int | None = None
     has_default: bool = False
+    default: Any = None
     example: str | None = None
     items: Property | None = None
     members: tuple[Property, ...] = ()
@@ -146,6 +147,7 @@ def _property(
         min_length=schema.get("minLength", 0),
         max_length=schema.get("maxLength"),
         has_default="default" in schema,
+        default=schema.get("default"),
         example=example[1] if (example := _EXAMPLE.search(str(schema.get("description", "")))) else None,
         items=_property(name, items, root, required=False, depth=depth + 1)
         if isinstance(items, Mapping) and depth < 3

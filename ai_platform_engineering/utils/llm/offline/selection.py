@@ -109,7 +109,8 @@ def _lexical(item: Profile, wanted: Mapping[str, float], changes: Sequence[str],
 
 def _shape(item: Profile, filled: Filled, request: Request) -> float:
     """How well what the tool needs goes with what the request gives."""
-    score = -2.0 * len(filled.missing)
+    # One form asks for many things as well as for two.
+    score = -2.0 * (min(len(filled.missing), 2) if request.may_ask else len(filled.missing))
     score += 1.5 * sum(1 for each in item.properties if each.choices and each.name in filled.arguments)
     if item.effect == "change":
         return score

@@ -7,7 +7,7 @@ from typing import Any
 
 from ai_platform_engineering.utils.llm.offline.language import identifier_words
 from ai_platform_engineering.utils.llm.offline.schemas import Property, profile
-from ai_platform_engineering.utils.llm.offline.tools import DELEGATION_TOOL, PLAN_TOOL, Call, Reply, Tool
+from ai_platform_engineering.utils.llm.offline.tools import STEERING_TOOLS, Call, Reply, Tool
 from ai_platform_engineering.utils.llm.offline.vocabulary import word_set
 
 _ANSWER_WORDS = word_set("answer response result format output reply final structured")
@@ -21,7 +21,7 @@ def forced_tool(choice: ToolChoice, tools: Sequence[Tool]) -> Tool | None:
         case None | False | "auto" | "none":
             return None
         case True | "any" | "required":
-            own = [tool for tool in tools if tool.name not in {DELEGATION_TOOL, PLAN_TOOL}]
+            own = [tool for tool in tools if tool.name not in STEERING_TOOLS]
             answering = [tool for tool in own if _ANSWER_WORDS.intersection(identifier_words(tool.name))]
             return next(iter(answering or own[-1:]), None)
         case str():

@@ -11,19 +11,25 @@ from ai_platform_engineering.utils.llm.offline.agent import act as act_with_tool
 from ai_platform_engineering.utils.llm.offline.answers import Part
 from ai_platform_engineering.utils.llm.offline.conversation import Conversation, Exchange, Use
 from ai_platform_engineering.utils.llm.offline.intents import Intent, intents
+from ai_platform_engineering.utils.llm.offline.people import cancellation, rejection
+from ai_platform_engineering.utils.llm.offline.prefilling import prefilled
 from ai_platform_engineering.utils.llm.offline.references import CONTEXT, Before, refers_back, resolve, without_context
 from ai_platform_engineering.utils.llm.offline.requests import Request, request_names
 from ai_platform_engineering.utils.llm.offline.routing import vocabulary
 from ai_platform_engineering.utils.llm.offline.sentences import from_leading_verb, is_question, leading_verb
 from ai_platform_engineering.utils.llm.offline.tools import (
     DELEGATION_TOOL,
+    FORM_TOOL,
     PLAN_TOOL,
+    STEERING_TOOLS,
+    WORKFLOW_TOOL,
     Agent,
     Call,
     Reply,
     Tool,
     described_agents,
 )
+from ai_platform_engineering.utils.llm.offline.workflows import Wanted, described_workflows, wanted_workflow
 
 MAX_DELEGATIONS = 8
 _SMALL_TALK = re.compile(
@@ -37,12 +43,11 @@ _SMALL_TALK = re.compile(
 def act(conversation: Conversation, tools: tuple[Tool, ...]) -> Reply:
     agents = described_agents(next(tool.description for tool in tools if tool.name == DELEGATION_TOOL))
     question = conversation.current.question
-    if _SMALL_TALK.match(question) or not language.words(question):
-        return Reply(answers.signed(answers.greeting(agents)))
+    if reply := _without_agents(conversation, tools, agents):
+        return reply
     planned = plan(conversation, agents)
-    own = tuple(tool for tool in tools if tool.name not in {DELEGATION_TOOL, PLAN_TOOL})
-    if not planned and own:
-        return _with_own_tools(conversation, own, agents)
+    if not planned and any(tool.name not in STEERING_TOOLS for tool in tools):
+        return _with_own_tools(conversation, tools, agents)
     ready = [item for item in planned if item.agent.no_tools is None][:MAX_DELEGATIONS]
     if not ready:
         return Reply(answers.signed(answers.refusal([item.agent for item in planned], agents)))
@@ -57,9 +62,51 @@ def act(conversation: Conversation, tools: tuple[Tool, ...]) -> Reply:
     return Reply(answers.signed(summary(conversation, planned)))
 
 
+def _without_agents(conversation: Conversation, tools: Sequence[Tool], agents: tuple[Agent, ...]) -> Reply | None:
+    """The reply to what is not for the agents: what a workflow serves, and small talk."""
+    if any(tool.name == WORKFLOW_TOOL for tool in tools) and (reply := _with_workflow(conversation, agents)):
+        return reply
+    question = conversation.current.question
+    if _SMALL_TALK.match(question) or not language.words(question):
+        return Reply(answers.signed(answers.greeting(agents)))
+    return None
+
+
+def _with_workflow(conversation: Conversation, agents: tuple[Agent, ...]) -> Reply | None:
+    """A request that a workflow serves: start it, or say what became of that."""
+    uses = conversation.current.uses
+    if started := next((use for use in reversed(uses) if use.name == WORKFLOW_TOOL), None):
+        return Reply(answers.signed(_of_workflow(started, conversation)))
+    if uses:
+        return None
+    question = _standing_alone(conversation, agents)
+    wanted = wanted_workflow(question, described_workflows(conversation.instructions), agents)
+    return _start(wanted, agents) if wanted else None
+
+
+def _start(wanted: Wanted, agents: tuple[Agent, ...]) -> Reply:
+    values = prefilled(wanted, vocabulary(agents))
+    call = Call(WORKFLOW_TOOL, {"name": wanted.workflow.name, "values": values})
+    return Reply(f"I'll start the workflow “{wanted.workflow.title}”.", (call,))
+
+
+def _of_workflow(started: Use, conversation: Conversation) -> str:
+    """What is said of a workflow that did not run by itself to its end."""
+    name = str(started.arguments.get("name", ""))
+    known = described_workflows(conversation.instructions)
+    title = next((item.title for item in known if item.name == name), name.replace("_", " "))
+    if (reason := cancellation(started)) is not None:
+        return answers.canceled(title, reason)
+    if started.failed:
+        return f"The workflow “{title}” was not started: {started.result}"
+    return summary(conversation, ())
+
+
 def _with_own_tools(conversation: Conversation, tools: tuple[Tool, ...], agents: Sequence[Agent]) -> Reply:
     """A request for no agent, served with the supervisor's own tools, such as a search in documents."""
     reply = act_with_tools(conversation, tools)
+    if reply.calls and any(call.name == FORM_TOOL for call in reply.calls):
+        return reply
     if reply.calls:
         names = answers.enumeration([f"`{call.name}`" for call in reply.calls])
         return Reply(f"No agent serves this, so I'll try {names}.", reply.calls)
@@ -80,7 +127,7 @@ def _pending(ready: Sequence[Intent], made: Sequence[Use]) -> list[Intent]:
     waiting = [item for item in ready if item.waits]
     if not waiting or len(made) > len(at_once):
         return []
-    found = "\n\n".join(use.result or "" for use in made if not use.failed)
+    found = "\n\n".join(answers.without_refusals(use.result or "") for use in made if not use.failed)
     before = Before(at_once[-1].request, found)
     resolved = [replace(item, request=resolve(item.request, before)) for item in waiting]
     return [item for item, original in zip(resolved, waiting, strict=True) if item.request != original.request]
@@ -90,7 +137,7 @@ def plan(conversation: Conversation, agents: Sequence[Agent]) -> list[Intent]:
     """The parts of the current request and who serves each, follow-ups resolved."""
     question = conversation.current.question.strip()
     known = tuple(agents)
-    before = next((exchange for exchange in reversed(conversation.earlier) if exchange.answer), None)
+    before = _exchange_before(conversation)
     if before is None:
         return list(intents(question, known))
     if refers_back(question):
@@ -104,10 +151,22 @@ def plan(conversation: Conversation, agents: Sequence[Agent]) -> list[Intent]:
     ]
 
 
+def _exchange_before(conversation: Conversation) -> Exchange | None:
+    return next((exchange for exchange in reversed(conversation.earlier) if exchange.answer), None)
+
+
+def _standing_alone(conversation: Conversation, agents: tuple[Agent, ...]) -> str:
+    """The question, with what it points at put in its place."""
+    question = conversation.current.question.strip()
+    before = _exchange_before(conversation)
+    return resolve(question, _before(before, agents)) if before is not None and refers_back(question) else question
+
+
 def _before(exchange: Exchange, agents: tuple[Agent, ...]) -> Before:
     """The exchange, its question as it was understood then."""
     requests = [without_context(str(use.arguments.get("description", ""))) for use in _delegated(exchange.uses)]
-    question = requests[0] if len(requests) == 1 else exchange.question
+    by_workflow = any(use.name == WORKFLOW_TOOL for use in exchange.uses)
+    question = requests[0] if len(requests) == 1 and not by_workflow else exchange.question
     names = request_names(Request(question, vocabulary(agents)))
     return Before(question, exchange.answer, names)
 
@@ -158,7 +217,7 @@ def summary(conversation: Conversation, planned: Sequence[Intent]) -> str:
 def _part(use: Use) -> Part:
     agent = str(use.arguments.get("subagent_type", "")).replace("_", " ").title()
     request = without_context(str(use.arguments.get("description", "")))
-    return Part(agent, request, (use.result or "").strip(), use.failed)
+    return Part(agent, request, (use.result or "").strip(), use.failed, rejection(use))
 
 
 def _unfinished_steps(conversation: Conversation) -> list[str]:

@@ -18,7 +18,13 @@ from ai_platform_engineering.utils.llm.offline.language import (
 from ai_platform_engineering.utils.llm.offline.requests import NAME, Request, name_tokens, request_names
 from ai_platform_engineering.utils.llm.offline.schemas import Profile, Property, compiled
 from ai_platform_engineering.utils.llm.offline.sentences import QUOTED, leading_verb, quoted_texts
-from ai_platform_engineering.utils.llm.offline.vocabulary import LIST_VERBS, word_set
+from ai_platform_engineering.utils.llm.offline.vocabulary import (
+    CREATE_VERBS,
+    DETERMINERS,
+    LIST_VERBS,
+    PREPOSITIONS,
+    word_set,
+)
 
 
 def _stem_set(text: str) -> frozenset[str]:
@@ -26,9 +32,10 @@ def _stem_set(text: str) -> frozenset[str]:
 
 
 _FREE_TEXT = _stem_set("summary title body description message text content comment query question note reason subject")
-_SEARCH_TEXT = _stem_set("query search question keyword term")
+SEARCH_WORDS = _stem_set("query search question keyword term")
 _PERSON = _stem_set("assignee owner author user reporter creator member requester responder")
 _IDENTIFYING = _stem_set("name id key identifier number slug ref")
+_CREATE = frozenset(stem(verb) for verb in CREATE_VERBS)
 _SCALE = _stem_set("state status severity priority kind type level urgency")
 
 _PLACED = re.compile(rf"\b(?:in|on|of|for|from|at|with|within|about)\s+(?:the\s+)?#?(?P<name>{NAME})", re.I)
@@ -57,7 +64,7 @@ def text_candidates(item: Property, request: Request, profile: Profile) -> Itera
     if item.pattern and (pattern := compiled(item.pattern)):
         yield from (token for token in name_tokens(request.text) if pattern.search(token))
     if _FREE_TEXT & words:
-        if item.required or _SEARCH_TEXT & words:
+        if item.required or SEARCH_WORDS & words:
             yield from _free_text(item, request, profile)
         return
     request = _without_free_text(request, profile)
@@ -69,8 +76,27 @@ def text_candidates(item: Property, request: Request, profile: Profile) -> Itera
         return
     if "key" in words:
         yield from values.shaped("key", request.text)
+    if request.may_ask and names_something_new(item, profile):
+        yield from _new_names(request, profile)
+        return
     yield from request_names(request)
     yield from _beside(item, request, common=True)
+
+
+def names_something_new(item: Property, profile: Profile) -> bool:
+    """Whether an argument is the name of what a tool creates: nothing that is there already can tell it."""
+    kinds = {word for word in item.words if word not in _IDENTIFYING}
+    return item.type == "string" and profile.verb in _CREATE and kinds <= set(profile.nouns)
+
+
+def _new_names(request: Request, profile: Profile) -> Iterator[str]:
+    """Names for something new: quoted, or next to the word for its kind. A name after a preposition is another's."""
+    yield from quoted_texts(request.text)
+    tokens = [token for token in name_tokens(QUOTED.sub(" ", request.text)) if token.lower() not in DETERMINERS]
+    for before, token, after in zip(["", *tokens], tokens, [*tokens[1:], ""], strict=False):
+        is_beside = any(best_similarity(stem(other), profile.nouns) > 0 for other in (before, after))
+        if is_beside and request.may_name(token) and before.lower() not in PREPOSITIONS:
+            yield token
 
 
 def _labelled(item: Property, text: str) -> Iterator[str]:
@@ -130,7 +156,7 @@ def _placed(request: Request, profile: Profile) -> Iterator[str]:
 
     Where other words may stand there too, only a name in capitals is a place: "tickets in SHOP".
     """
-    searches = profile.effect == "change" or any(_SEARCH_TEXT & set(item.words) for item in profile.properties)
+    searches = profile.effect == "change" or any(SEARCH_WORDS & set(item.words) for item in profile.properties)
     for name in _whose(request, profile):
         if name.isupper() or not searches:
             yield name
@@ -161,7 +187,7 @@ def _offered(item: Property, text: str) -> Iterator[str]:
 def _free_text(item: Property, request: Request, profile: Profile) -> Iterator[str]:
     text = request.text.strip()
     yield from quoted_texts(text)
-    if _SEARCH_TEXT & set(item.words) and profile.effect != "change":
+    if SEARCH_WORDS & set(item.words) and profile.effect != "change":
         yield from _search_text(item, request, profile)
         return
     for marker in _DICTATION:
@@ -173,7 +199,7 @@ def _free_text(item: Property, request: Request, profile: Profile) -> Iterator[s
             if language.terms(topic):
                 yield topic[:1].upper() + topic[1:]
     names = [name for name in request_names(request) if name.isalpha()]
-    if names:
+    if names and not request.may_ask:
         yield " ".join(names)
 
 

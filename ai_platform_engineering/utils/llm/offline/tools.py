@@ -14,6 +14,10 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 
 DELEGATION_TOOL = "task"
 PLAN_TOOL = "write_todos"
+FORM_TOOL = "request_user_input"
+WORKFLOW_TOOL = "start_workflow"
+STEERING_TOOLS = frozenset({DELEGATION_TOOL, PLAN_TOOL, FORM_TOOL, WORKFLOW_TOOL})
+"""Tools that steer a run. Each is called for a reason of its own, never because its words go with a question."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,47 @@
+"""What people decided about a call: that it may not be made, that it is made with other arguments, that a form is off.
+
+Read from the results of tools, where these decisions are told in fixed words.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+
+from ai_platform_engineering.utils.llm.offline.conversation import Use
+
+_REJECTED = re.compile(r"^\s*A person rejected this call(?::\s*(?P<reason>\S.*?)|\.?)\s*$", re.S)
+_CHANGED = "A person changed the arguments to "
+_CANCELED = re.compile(
+    r"^\s*The person canceled the form(?::\s*(?P<reason>\S.*?)|\.?)(?:\s+The workflow\b[^\n]*)?\s*$", re.S
+)
+
+
+def rejection(use: Use) -> str | None:
+    """Why a person rejected the call: "" without a reason, None for a call that nobody rejected."""
+    return _reason(_REJECTED, use.result) if use.failed else None
+
+
+def cancellation(use: Use) -> str | None:
+    """Why a person canceled the form: "" without a reason, None for a form that was not canceled."""
+    return _reason(_CANCELED, use.result)
+
+
+def as_made(use: Use) -> Use:
+    """The call as it was really made: with a person's arguments where they changed them."""
+    if use.result is None or not use.result.startswith(_CHANGED):
+        return use
+    try:
+        arguments, end = json.JSONDecoder().raw_decode(use.result, len(_CHANGED))
+    except (ValueError, RecursionError):
+        return use
+    if not isinstance(arguments, dict):
+        return use
+    rest = use.result[end:].removeprefix(".").lstrip("\n")
+    return replace(use, arguments={**use.arguments, **arguments}, result=rest)
+
+
+def _reason(pattern: re.Pattern[str], result: str | None) -> str | None:
+    match = pattern.match(result or "")
+    return " ".join((match["reason"] or "").split()) if match else None

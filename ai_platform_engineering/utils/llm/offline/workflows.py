@@ -1,0 +1,237 @@
+"""Workflows that the supervisor can start: what its instructions say of them, and which one a request asks for.
+
+A workflow is started only when the request asks for just that to be done. Whatever else is said about the same things
+is for the agents.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from ai_platform_engineering.utils.llm.offline import language
+from ai_platform_engineering.utils.llm.offline.language import SYNONYM, best_similarity, stem
+from ai_platform_engineering.utils.llm.offline.requests import is_common
+from ai_platform_engineering.utils.llm.offline.routing import named_agents, vocabulary
+from ai_platform_engineering.utils.llm.offline.sentences import QUOTED, clauses, is_question, leading_verb
+from ai_platform_engineering.utils.llm.offline.tools import Agent
+from ai_platform_engineering.utils.llm.offline.values import shaped
+from ai_platform_engineering.utils.llm.offline.vocabulary import (
+    CARRIER_VERBS,
+    CHANGE_VERBS,
+    CREATE_VERBS,
+    DETERMINERS,
+    POLITE,
+    PREPOSITIONS,
+    STATES,
+    word_set,
+)
+
+_HEADING = re.compile(r"^\W*Workflows\b")
+_LINE = re.compile(
+    r"^- (?P<name>[a-z][a-z0-9_]*): (?P<title>.+?)(?:\.(?: (?P<description>.*?))?)?"
+    r"(?: \((?P<facts>(?:keywords|inputs): [^()]*)\))?$"
+)
+_SET_UP = re.compile(r"\b(?:set|spin)(?:ting|ning)?\s+up\b|\b(?:provision|bootstrap)\b", re.I)
+_WISH = re.compile(
+    r"^\W*(?:please\s+)?(?:i|we)(?:['’]d|\s+would)?\s+(?:need|want|like)\s+(?=an?\b|another\b|new\b)", re.I
+)
+_COMPOUND = re.compile(r"\b\w+(?:[-/_.#]\w+)+")
+_PAUSE = ","
+_OBJECT_ENDS = (
+    PREPOSITIONS
+    | {_PAUSE}
+    | word_set("""
+    to called named titled that which because about so by using via and or then if when as into regarding saying without
+""")
+)
+_INDEFINITE = word_set("a an new another")
+_GENERIC = frozenset(map(stem, CREATE_VERBS | CARRIER_VERBS))
+"""Verbs that say nothing without what they are about: everything can be created."""
+_STARTING = CARRIER_VERBS | {"launch", "begin", "use"}
+_BY_TITLE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Workflow:
+    """One line of the section on workflows."""
+
+    name: str
+    title: str
+    description: str = ""
+    keywords: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()
+
+    @property
+    def vocabulary(self) -> frozenset[str]:
+        """Stems of its title and its keywords."""
+        return frozenset(language.terms(self.title)).union(*map(language.terms, self.keywords))
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A workflow that a request asks for, and the words for what it is to be done to."""
+
+    workflow: Workflow
+    text: str
+    about: tuple[str, ...]
+    indefinite: bool = False
+    """It is about a new thing or any, as in "a service": a word before the kind does not name it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """What a request asks to be done: the verb it leads with, and the words for what it is about."""
+
+    verb: str
+    about: tuple[str, ...]
+    determiners: frozenset[str] = frozenset()
+
+
+@lru_cache(maxsize=64)
+def described_workflows(instructions: str) -> tuple[Workflow, ...]:
+    """The workflows of the section that begins with a line `Workflows ...`."""
+    lines = iter(instructions.splitlines())
+    if not any(_HEADING.match(line) for line in lines):
+        return ()
+    found: list[Workflow] = []
+    for line in lines:
+        if match := _LINE.match(line.rstrip()):
+            facts = dict(part.partition(": ")[::2] for part in (match["facts"] or "").split("; ") if part)
+            found.append(
+                Workflow(
+                    match["name"],
+                    match["title"],
+                    match["description"] or "",
+                    _listed(facts.get("keywords", "")),
+                    _listed(facts.get("inputs", "")),
+                )
+            )
+        elif found:
+            break
+    return tuple(found)
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+@lru_cache(maxsize=512)
+def wanted_workflow(text: str, workflows: tuple[Workflow, ...], agents: tuple[Agent, ...]) -> Wanted | None:
+    """The workflow that a request asks for, and asks for alone."""
+    first, *rest = clauses(text) or ("",)
+    if any(leading_verb(clause) is not None or is_question(clause) for clause in rest):
+        return None
+    spoken = _spoken(first)
+    found = [
+        (score, Wanted(item, text, order.about, bool(order.determiners & _INDEFINITE)))
+        for item in workflows
+        if _concerns(first, item, agents)
+        for score, order in _fits(spoken, item, vocabulary(agents))
+    ]
+    best = max((score for score, _ in found), default=0)
+    fitting = [wanted for score, wanted in found if score == best]
+    return fitting[0] if len(fitting) == 1 else None
+
+
+def _concerns(text: str, workflow: Workflow, agents: Sequence[Agent]) -> bool:
+    """Whether all agents that the request names have to do with the workflow."""
+    known = workflow.vocabulary | language.description_terms(f"{workflow.title}. {workflow.description}")
+    named = named_agents(_COMPOUND.sub(" ", QUOTED.sub(" ", text)), agents)
+    return all(stem(re.sub(r"[_-]", "", agent.name)) in known for agent in named)
+
+
+def _fits(spoken: tuple[str, ...], workflow: Workflow, known: frozenset[str]) -> Iterator[tuple[int, _Order]]:
+    """How many words of the request are the workflow's, where it asks for the workflow."""
+    order = _order(spoken)
+    if order is None:
+        return
+    if by_name := _by_name(spoken, order, workflow):
+        yield by_name
+        return
+    kinds = _kinds(order, known | workflow.vocabulary)
+    matching = [word for word in kinds if best_similarity(stem(word), workflow.vocabulary) >= SYNONYM]
+    if not _is_done_by(order.verb, workflow, known) or (kinds and kinds[-1] not in matching):
+        return
+    if kinds or stem(order.verb) not in _GENERIC:
+        yield 1 + len(matching), order
+
+
+def _spoken(text: str) -> tuple[str, ...]:
+    """The words of a request, with its pauses. A wish for something new is read as a request to create it."""
+    text = _WISH.sub("create ", _SET_UP.sub("create", QUOTED.sub(" ", language.joined(text))))
+    parts = re.sub(r"[,;]", f" {_PAUSE} ", text).split()
+    return tuple(word for part in parts if (word := part.strip(".:!?()[]")))
+
+
+def _order(spoken: tuple[str, ...]) -> _Order | None:
+    if spoken and spoken[0].lower() in {"should", "must"}:
+        return None
+    polite = [word.lower().replace("’", "'") in POLITE | {_PAUSE} for word in spoken]
+    position = polite.index(False) if False in polite else len(spoken)
+    verb, following = spoken[position : position + 1], spoken[position + 1 :]
+    if not verb or language.is_plural(verb[0]):
+        return None
+    if carried := _carried(verb[0].lower(), following):
+        return carried
+    if following and following[0].lower() in PREPOSITIONS:
+        return None
+    return _about(verb[0].lower(), following)
+
+
+def _carried(verb: str, following: tuple[str, ...]) -> _Order | None:
+    """The order in "do a rollback of it": the verb is the rollback."""
+    words = [word.lower() for word in following[:3]]
+    if verb in CARRIER_VERBS - CREATE_VERBS and len(words) == 3 and words[0] in DETERMINERS:
+        return _about(words[1], following[3:]) if words[2] in {"of", "for", "on"} else None
+    return None
+
+
+def _about(verb: str, following: Sequence[str]) -> _Order:
+    """The verb with the words up to the next preposition."""
+    words: list[str] = []
+    for word in following:
+        if word.lower() in _OBJECT_ENDS:
+            break
+        words.append(word)
+    determiners = frozenset(word.lower() for word in words) & (DETERMINERS - {"it", "them"})
+    return _Order(verb, tuple(word for word in words if word.lower() not in DETERMINERS | POLITE), determiners)
+
+
+def _by_name(spoken: tuple[str, ...], order: _Order, workflow: Workflow) -> tuple[int, _Order] | None:
+    """An order that calls the workflow by its title, or as "the onboarding workflow"."""
+    text = " ".join(spoken)
+    if order.verb not in _STARTING:
+        return None
+    lower = [word.lower() for word in spoken]
+    titled = language.contains_phrase(text, language.stems(workflow.title))
+    if "workflow" not in lower:
+        return (_BY_TITLE, _Order(order.verb, ())) if titled else None
+    end = lower.index("workflow")
+    called = [word for word in lower[:end] if language.is_about(stem(word), workflow.vocabulary)]
+    if not called:
+        return None
+    about = tuple(word for word in spoken[end + 1 :] if word.lower() not in _OBJECT_ENDS | DETERMINERS | POLITE)
+    return (_BY_TITLE if titled else len(called)), _Order(order.verb, about)
+
+
+def _kinds(order: _Order, known: frozenset[str]) -> list[str]:
+    """Words that say what kind of thing is meant, rather than which one. In "the database" a strange word does too."""
+    words = [word for word in order.about if word.lower() not in STATES]
+    kinds = [word for word in words if is_common(word, known)]
+    if next(shaped("key", " ".join(words)), None):
+        kinds.append("ticket")
+    if not kinds and order.determiners:
+        kinds = [word for word in words[-1:] if word.isalpha()]
+    return kinds
+
+
+def _is_done_by(verb: str, workflow: Workflow, known: frozenset[str]) -> bool:
+    """Whether a verb is what the workflow does: a word of its title that is no everyday noun, or a verb among its
+    keywords."""
+    first, *others = language.stems(workflow.title)
+    verbs = {first, *(word for word in others if word not in known)}
+    verbs |= {stem(word) for keyword in workflow.keywords for word in language.words(keyword) if word in CHANGE_VERBS}
+    return best_similarity(stem(verb), verbs) > 0
