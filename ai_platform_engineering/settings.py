@@ -23,7 +23,16 @@ from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, Secret
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-Group = Literal["Server", "Placement", "Model", "Graph", "MCP", "Sandbox", "Storage", "Limits", "Network tools"]
+from ai_platform_engineering.utils.approvals.overrides import (
+    ALLOWED_OVERRIDES,
+    OVERRIDES_VARIABLE,
+    OverridesError,
+    parse_overrides,
+)
+
+Group = Literal[
+    "Server", "Placement", "Model", "Graph", "Approvals", "MCP", "Sandbox", "Storage", "Limits", "Network tools"
+]
 Provider = Literal[
     "offline",
     "openai",
@@ -274,6 +283,17 @@ class Settings(BaseSettings):
         "Graph", "Characters of a tool result that go into a prompt at once; the model can read on.", 20_000, ge=100
     )
 
+    require_approval: Annotated[Literal["never", "destructive", "writes"], BeforeValidator(_lower)] = _setting(
+        "Approvals",
+        "Tool calls that wait for a person: none, those that destroy things, or all that may change something.",
+        "destructive",
+    )
+    require_approval_overrides: Annotated[str, Allowed(ALLOWED_OVERRIDES)] = _setting(
+        "Approvals",
+        "Other levels for some agents and tools: `jira=never, argocd.delete_application=always`.",
+        "",
+    )
+
     mcp_start_timeout: float = _setting(
         "MCP", "Seconds the MCP servers have to start; late ones join when they are ready.", 10.0, gt=0, le=600
     )
@@ -516,6 +536,10 @@ def _contradictions(settings: Settings) -> list[str]:
                 f"at least MCP_RESTART_BACKOFF, which is {settings.mcp_restart_backoff:g}",
             )
         )
+    try:
+        parse_overrides(settings.require_approval_overrides)
+    except OverridesError as error:
+        problems.append(wrong_value(OVERRIDES_VARIABLE, error.override, error.allowed))
     return problems
 
 

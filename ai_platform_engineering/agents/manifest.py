@@ -15,6 +15,7 @@ import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
 from ai_platform_engineering.events import SUPERVISOR
+from ai_platform_engineering.utils.approvals.overrides import Level
 
 VARIABLE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}")
 RESERVED_NAMES = frozenset({SUPERVISOR, "all"})
@@ -89,6 +90,7 @@ class McpServer(_Entry):
     tools: tuple[Text, ...] | None = None
     writes: tuple[Text, ...] = ()
     destructive: tuple[Text, ...] = ()
+    approvals: Mapping[Text, Literal["always", "never"]] = Field(default_factory=dict)
     start_timeout: float | None = Field(default=None, gt=0)
 
     @model_validator(mode="after")
@@ -106,7 +108,7 @@ class McpServer(_Entry):
     @model_validator(mode="after")
     def _marked_tools_are_allowed(self) -> Self:
         if self.tools is not None:
-            for key in ("writes", "destructive"):
+            for key in ("writes", "destructive", "approvals"):
                 if unknown := sorted(set(getattr(self, key)) - set(self.tools)):
                     raise ValueError(f"{key!r} names {_listed(unknown)}, which 'tools' does not list")
         return self
@@ -133,6 +135,7 @@ class AgentManifest(_Entry):
     requires: tuple[VariableName, ...] = ()
     model: ModelChoice | None = None
     servers: tuple[McpServer, ...] = ()
+    approval: Level | None = None
     sandbox: ModuleAttribute | None = None
     examples: tuple[Line, ...] = ()
 

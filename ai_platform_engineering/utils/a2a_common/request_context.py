@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
 class RequestContext:
     """`stream_text` is off for a caller that wants only the final result of what this agent writes. `delegated` is on
-    for work that a supervisor hands on: once it has ended, nobody comes back to it."""
+    for work that a supervisor hands on: once it has ended, nobody comes back to it. `approvals` are the grants of the
+    conversation that this request belongs to."""
 
     context_id: str
     task_id: str
@@ -18,3 +21,4 @@ class RequestContext:
     stream_text: bool = True
     stream_sub_agent_text: bool = False
     delegated: bool = False
+    approvals: tuple[Mapping[str, Any], ...] = field(default=(), repr=False)

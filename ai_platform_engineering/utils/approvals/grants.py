@@ -1,0 +1,79 @@
+"""Grants: what a person has approved for the rest of a conversation.
+
+A grant is an object that fits into JSON: an agent, a tool, and the beginning of the arguments. It covers calls of
+exactly that tool of that agent whose arguments begin the same way, whatever the others are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+Grant = Mapping[str, Any]
+"""`{"agent", "tool", "arguments"}`. An argument of None is one that was not given."""
+
+
+def grant_for(agent: str, tool: str, args: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The grant for calls like this one. `schema` is the JSON schema of the tool's arguments."""
+    return {"agent": agent, "tool": tool, "arguments": leading_arguments(args, schema)}
+
+
+def leading_arguments(args: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The first argument that the call gives, in the order of the schema, required ones first.
+
+    Those before it come along as None: a call that gives one of them is a call of another kind.
+    """
+    leading: dict[str, Any] = {}
+    for name in argument_order(schema, args):
+        leading[name] = args.get(name)
+        if leading[name] is not None:
+            break
+    return leading
+
+
+def argument_order(schema: Mapping[str, Any], args: Iterable[str] = ()) -> list[str]:
+    """The names of a tool's arguments: required ones, the others, and what a call gives beside them."""
+    properties = _names(schema.get("properties"))
+    required = set(_names(schema.get("required")))
+    first = [name for name in properties if name in required]
+    return list(dict.fromkeys(chain(first, properties, args)))
+
+
+def covers(grant: Grant, agent: str, tool: str, args: Mapping[str, Any]) -> bool:
+    """Whether the call needs no approval of its own. What is no grant covers nothing."""
+    arguments = grant.get("arguments")
+    return (
+        grant.get("agent") == agent
+        and grant.get("tool") == tool
+        and isinstance(arguments, Mapping)
+        and all(same_value(args.get(name), value) for name, value in arguments.items())
+    )
+
+
+def same_value(one: Any, other: Any) -> bool:
+    """Equal as JSON: true is no number, 1 and 1.0 are the same one."""
+    match one, other:
+        case bool(), bool():
+            return one is other
+        case (bool(), _) | (_, bool()):
+            return False
+        case Mapping(), Mapping():
+            return one.keys() == other.keys() and all(same_value(one[key], other[key]) for key in one)
+        case ((list() | tuple()), (list() | tuple())):
+            return len(one) == len(other) and all(map(same_value, one, other))
+        case _:
+            return bool(one == other)
+
+
+def add_grants(known: Sequence[Grant] | None, new: Sequence[Grant] | None) -> list[Grant]:
+    """All grants, each once, in the order they came."""
+    grants = list(known or ())
+    for grant in new or ():
+        if not any(same_value(grant, other) for other in grants):
+            grants.append(grant)
+    return grants
+
+
+def _names(part: Any) -> list[str]:
+    return [name for name in part if isinstance(name, str)] if isinstance(part, (Mapping, list, tuple)) else []

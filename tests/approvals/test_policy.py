@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from langchain_core.tools import tool
+
+from ai_platform_engineering.agents.manifest import AgentManifest, ManifestError, builtin_directory, read_manifest
+from ai_platform_engineering.settings import load_settings
+from ai_platform_engineering.utils.approvals.policy import ApprovalPolicy
+from ai_platform_engineering.utils.graphs.long_results import LongResults
+from tests.approvals.tools import Kind, mcp_tool
+
+KINDS: tuple[Kind, ...] = ("reads", "writes", "destroys")
+
+
+def manifest_of(approval: str | None = None, approvals: dict[str, str] | None = None) -> AgentManifest:
+    servers = [
+        {"name": "argocd", "transport": "memory", "module": "some.module:server", "approvals": approvals or {}},
+        {"name": "other", "transport": "memory", "module": "some.module:server"},
+    ]
+    values = {"name": "argocd", "description": "d", "prompt": "p", "approval": approval, "servers": servers}
+    return AgentManifest.model_validate(values)
+
+
+def policy_of(manifest: AgentManifest | None = None, everywhere: str = "", overrides: str = "") -> ApprovalPolicy:
+    environ = {"REQUIRE_APPROVAL": everywhere, "REQUIRE_APPROVAL_OVERRIDES": overrides}
+    return ApprovalPolicy.of(load_settings(environ, env_file=None), manifest or manifest_of())
+
+
+@pytest.mark.parametrize(
+    ("level", "needed"),
+    [("never", []), ("destructive", ["destroys"]), ("writes", ["writes", "destroys"]), ("always", list(KINDS))],
+)
+def test_levels(level: str, needed: list[str]) -> None:
+    policies = [policy_of(manifest_of(level)), policy_of(overrides=f"argocd={level}")]
+    if level != "always":
+        policies.append(policy_of(everywhere=level))
+    for policy in policies:
+        assert [kind for kind in KINDS if policy.needs(mcp_tool("sync", kind))] == needed
+
+
+def test_what_destroys_needs_approval_where_nothing_is_said() -> None:
+    assert [kind for kind in KINDS if policy_of().needs(mcp_tool("sync", kind))] == ["destroys"]
+
+
+@pytest.mark.parametrize(
+    ("tool_override", "agent_override", "manifest_tool", "manifest_agent", "everywhere", "level"),
+    [
+        ("never", "always", "always", "always", "writes", "never"),
+        ("destructive", "always", "always", "always", "writes", "destructive"),
+        ("always", "never", "never", "never", "never", "always"),
+        (None, "never", "always", "always", "writes", "never"),
+        (None, "writes", "never", "never", "never", "writes"),
+        (None, None, "never", "always", "writes", "never"),
+        (None, None, "always", "never", "never", "always"),
+        (None, None, None, "never", "writes", "never"),
+        (None, None, None, "always", "never", "always"),
+        (None, None, None, "destructive", "writes", "destructive"),
+        (None, None, None, None, "writes", "writes"),
+        (None, None, None, None, "never", "never"),
+        (None, None, None, None, "", "destructive"),
+    ],
+)
+def test_the_closest_word_counts(
+    tool_override: str | None,
+    agent_override: str | None,
+    manifest_tool: str | None,
+    manifest_agent: str | None,
+    everywhere: str,
+    level: str,
+) -> None:
+    overrides = {"ARGOCD.sync": tool_override, "Argocd": agent_override}
+    said = ", ".join(f"{what}={word}" for what, word in overrides.items() if word)
+    manifest = manifest_of(manifest_agent, {"sync": manifest_tool} if manifest_tool else {})
+    policy = policy_of(manifest, everywhere, said)
+    expected = {"never": 0, "destructive": 1, "writes": 2, "always": 3}[level]
+    assert sum(policy.needs(mcp_tool("sync", kind)) for kind in KINDS) == expected
+
+
+def test_a_word_on_one_tool_is_for_no_other_tool_server_or_agent() -> None:
+    policy = policy_of(manifest_of(approvals={"sync": "never"}), "writes", "argocd.drop=never, jira=always")
+    assert not policy.needs(mcp_tool("sync", "writes"))
+    assert policy.needs(mcp_tool("sync", "writes", server="other"))
+    assert not policy.needs(mcp_tool("drop", "destroys"))
+    assert policy.needs(mcp_tool("drop_all", "destroys"))
+    assert not policy.needs(mcp_tool("list", "reads"))
+
+
+def test_a_tool_that_had_to_be_renamed_is_found_by_what_its_server_calls_it() -> None:
+    renamed = mcp_tool("argocd_sync", "reads")
+    renamed.metadata = {**(renamed.metadata or {}), "tool": "sync"}
+    assert policy_of(manifest_of(approvals={"sync": "always"})).needs(renamed)
+    assert policy_of(overrides="argocd.argocd_sync=always").needs(renamed)
+    assert not policy_of(overrides="argocd.sync=always").needs(renamed)
+
+
+def test_tools_of_our_own_never_need_approval() -> None:
+    @tool
+    async def write_todos() -> str:
+        """Plan."""
+        return ""
+
+    policy = policy_of(manifest_of("always"), overrides="argocd=always, argocd.write_todos=always")
+    assert not policy.needs(write_todos)
+    assert not policy.needs(LongResults(100).tools[0])
+
+
+def test_built_in_agents_say_what_destroys_and_nothing_is_always_held_back() -> None:
+    for file in builtin_directory().glob("*/agent.yaml"):
+        manifest = read_manifest(file)
+        assert ApprovalPolicy.of(load_settings({}, env_file=None), manifest).default == "destructive"
+
+
+@pytest.mark.parametrize(
+    ("lines", "problem"),
+    [
+        (
+            "approval: sometimes",
+            "approval: 'sometimes' is not allowed; use 'never', 'destructive', 'writes' or 'always'",
+        ),
+        (
+            "servers: [{name: x, transport: memory, module: 'a:b', approvals: {sync: writes}}]",
+            "servers.0.approvals.sync: 'writes' is not allowed; use 'always' or 'never'",
+        ),
+        (
+            "servers: [{name: x, transport: memory, module: 'a:b', tools: [list], approvals: {sync: always}}]",
+            "'approvals' names sync, which 'tools' does not list",
+        ),
+    ],
+)
+def test_wrong_words_in_a_manifest_are_named(tmp_path: Path, lines: str, problem: str) -> None:
+    file = tmp_path / "argocd.yaml"
+    file.write_text(f"name: argocd\ndescription: d\nprompt: p\n{lines}\n")
+    with pytest.raises(ManifestError) as caught:
+        read_manifest(file)
+    assert problem in str(caught.value)

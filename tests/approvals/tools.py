@@ -1,0 +1,32 @@
+"""Tools with the marks that tools of MCP servers have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from mcp.types import Tool, ToolAnnotations
+
+from ai_platform_engineering.agents.manifest import McpServer
+from ai_platform_engineering.utils.mcp.tools import Invoke, McpTool, build_tool
+
+Kind = Literal["reads", "writes", "destroys"]
+
+
+def mcp_tool(
+    name: str,
+    kind: Kind,
+    invoke: Invoke | None = None,
+    schema: Mapping[str, Any] | None = None,
+    *,
+    agent: str = "argocd",
+    server: str = "argocd",
+) -> McpTool:
+    annotations = ToolAnnotations(readOnlyHint=kind == "reads", destructiveHint=kind == "destroys")
+    described = Tool(name=name, inputSchema=dict(schema or {"type": "object"}), annotations=annotations)
+    entry = McpServer(name=server, transport="memory", module="some.module:server")
+    return build_tool(agent, entry, described, name, invoke or _nothing)
+
+
+async def _nothing(_tool: str, _arguments: dict[str, Any]) -> str:
+    return ""
