@@ -1,0 +1,117 @@
+"""Conversations with small real graphs whose tools wait for a person."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from deepagents.backends import StateBackend
+from deepagents.middleware.subagents import SubAgentMiddleware
+from langchain_core.messages import ToolMessage
+from langchain_core.tools import BaseTool, ToolException
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command, Interrupt
+
+from ai_platform_engineering.utils.forms.answers import Answer, answer_data
+from ai_platform_engineering.utils.graphs.agent_graph import PRIVATE_STATE, Graph, agent_graph
+from ai_platform_engineering.utils.graphs.approval_gate import ApprovalGate
+from ai_platform_engineering.utils.llm.scripted import Cue, ScriptedChatModel, Turn
+from tests.approvals.tools import Kind, mcp_tool
+from tests.runs.graphs import context, settings_of
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"force": {"type": "boolean"}, "name": {"type": "string"}, "revision": {"type": "integer"}},
+    "required": ["name"],
+}
+Calls = Sequence[tuple[str, Mapping[str, Any]]]
+
+
+@dataclass
+class Backend:
+    """What the tools have done. One called `broken` fails, one called `long` says a lot."""
+
+    done: list[tuple[str, str, dict[str, Any]]] = field(default_factory=list)
+
+    def tool(self, agent: str, name: str, kind: Kind = "destroys", schema: Mapping[str, Any] = SCHEMA) -> BaseTool:
+        async def invoke(tool: str, arguments: dict[str, Any]) -> str:
+            self.done.append((agent, tool, arguments))
+            if arguments.get("name") == "broken":
+                raise ToolException("It is broken.")
+            return "l" * 5_000 if arguments.get("name") == "long" else f"{tool} done"
+
+        return mcp_tool(name, kind, invoke, schema, agent=agent)
+
+
+def destructive(tool: BaseTool) -> bool:
+    return bool((tool.metadata or {}).get("destructive"))
+
+
+def agent(
+    name: str, tools: Sequence[BaseTool], *rounds: Calls, needs: Callable[[BaseTool], bool] = destructive
+) -> Graph:
+    """An agent that makes these calls, one round after the other, on every question."""
+    return _graph(name, [Turn("", calls) for calls in rounds], tools, [], (), needs)
+
+
+def supervisor(agents: Mapping[str, Graph], *rounds: Sequence[str]) -> Graph:
+    """A supervisor that asks these agents, one round after the other, on every question."""
+    delegation = SubAgentMiddleware(
+        backend=StateBackend(),
+        subagents=[{"name": name, "description": name, "runnable": graph} for name, graph in agents.items()],
+        task_description="{available_agents}",
+        private_state_keys=PRIVATE_STATE,
+    )
+    turns = [Turn("", [("task", {"description": "go", "subagent_type": name}) for name in names]) for names in rounds]
+    return _graph("supervisor", turns, [], [delegation], list(agents), lambda _tool: False)
+
+
+def _graph(
+    name: str, turns: Sequence[Turn], tools: Any, middleware: Sequence[Any], agents: Sequence[str], needs: Any
+) -> Graph:
+    def part(cue: Cue) -> Turn:
+        return turns[cue.turn] if cue.turn < len(turns) else Turn("That is all.")
+
+    return agent_graph(
+        settings_of(TOOL_RESULT_MAX_CHARS="1000"),
+        ScriptedChatModel(part=part),
+        tools,
+        f"You are {name}.",
+        name=name,
+        middleware=[ApprovalGate(name, needs, title=name.title()), *middleware],
+        agents=agents,
+        checkpointer=InMemorySaver() if name in {"supervisor", "alone"} else None,
+    )
+
+
+@dataclass
+class Conversation:
+    graph: Graph
+    number: int = 1
+    approvals: tuple[Mapping[str, Any], ...] = ()
+
+    async def ask(self, question: str = "q") -> list[Interrupt]:
+        """Asks, and gives what a person is asked in turn."""
+        return await self._go({"messages": [("user", question)]})
+
+    async def answer(self, waiting: Interrupt, answer: Answer) -> list[Interrupt]:
+        return await self.answer_raw(waiting, answer_data(answer))
+
+    async def answer_raw(self, waiting: Interrupt, value: Any) -> list[Interrupt]:
+        return await self._go(Command(resume={waiting.id: value}))
+
+    async def _go(self, given: Any) -> list[Interrupt]:
+        request = context(self.number, approvals=self.approvals)
+        await self.graph.ainvoke(given, self._config, context=request, durability="exit")
+        return list((await self.graph.aget_state(self._config)).interrupts)
+
+    async def state(self) -> dict[str, Any]:
+        return dict((await self.graph.aget_state(self._config)).values)
+
+    async def results(self) -> list[ToolMessage]:
+        return [message for message in (await self.state())["messages"] if isinstance(message, ToolMessage)]
+
+    @property
+    def _config(self) -> Any:
+        return {"configurable": {"thread_id": f"context-{self.number}"}}
