@@ -216,6 +216,9 @@ class Settings(BaseSettings):
     agents_dir: Annotated[
         Path | None, AfterValidator(_existing_directory), Allowed("the path of an existing directory")
     ] = _setting("Placement", "Directory with manifests of your own agents, beside the built-in ones.")
+    workflows_dir: Annotated[
+        Path | None, AfterValidator(_existing_directory), Allowed("the path of an existing directory")
+    ] = _setting("Placement", "Directory with workflows of your own, beside the built-in ones.")
     skip_agent_connectivity_check: OptionalFlag = _setting(
         "Placement",
         "`true` never checks at start whether remote agents can be reached, `false` always does.",
