@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,13 @@ import pytest
 import pytest_asyncio
 from a2a.types.a2a_pb2 import GetTaskRequest, TaskState
 
-from ai_platform_engineering.events import Event, Failed, FinalResult
-from ai_platform_engineering.utils.a2a_common.log.file import open_for_reading
+from ai_platform_engineering.events import Event, Failed, FinalResult, ToolStarted
+from ai_platform_engineering.settings import load_settings
+from ai_platform_engineering.utils.a2a_common.log.file import open_for_reading, tasks_file
+from ai_platform_engineering.utils.a2a_common.log.sqlite_log import SqliteEventLog
 from ai_platform_engineering.utils.a2a_common.wire import Decoder, decode_task
+from tests.a2a_common.test_log_contract import QUESTION as WHICH
+from tests.a2a_common.test_log_contract import Writer
 from tests.invariants import check
 from tests.servers import CommandLine, calling
 
@@ -233,6 +238,43 @@ async def test_a_stop_in_order_ends_what_runs_and_restarts_clean(tmp_path_factor
         ending = check(decode_task(task))
         assert isinstance(ending, Failed)
         assert ending.code == "stopped"
+
+
+@pytest.mark.parametrize(("name", "command"), [("supervisor", []), ("argocd", ["agent", "argocd"])])
+async def test_what_nobody_answered_is_ended_at_the_start_and_what_is_not_that_old_waits_on(
+    tmp_path_factory: pytest.TempPathFactory, http: httpx.AsyncClient, name: str, command: list[str]
+) -> None:
+    folder = tmp_path_factory.mktemp("data")
+    environ = environ_of(folder, FORM_EXPIRY_HOURS="24")
+    async with SqliteEventLog(tasks_file(load_settings(environ, None), name)).opened() as log:
+        for task_id, hours in (("old", 25), ("young", 23)):
+            writer = Writer(log, task_id, f"talk-{task_id}")
+            writer.state.clock = lambda hours=hours: time.time() - hours * 3600
+            writer.state.agent = name
+            await writer.begin()
+            await writer.write(ToolStarted(name, "request_user_input", "c1"), WHICH)
+
+    async with CommandLine([*command, "--port", "0"], environ) as server, calling(server.url, name) as caller:
+
+        async def state_of(task_id: str) -> int:
+            return int((await caller.client.get_task(GetTaskRequest(id=task_id))).status.state)
+
+        async with asyncio.timeout(30):
+            while await state_of("old") != TaskState.TASK_STATE_FAILED:  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+        rest = await resubscribed(http, server.url, "old", 4, "0.3 header")
+        assert [number for number, _ in rest] == [4, 5, 6]
+        task = await caller.client.get_task(GetTaskRequest(id="old"))
+        assert decode_task(task)[-1] == Failed(
+            "expired", "Nobody answered within 1 day, so this was ended. Ask again to start over."
+        )
+        assert await state_of("young") == TaskState.TASK_STATE_INPUT_REQUIRED
+        assert isinstance(check(await caller.ask(QUESTION, context_id="talk-old"), agent=name), FinalResult)
+        await server.stop(signal.SIGKILL)
+
+    async with CommandLine([*command, "--port", "0"], environ) as server, calling(server.url, name) as caller:
+        states = [(await caller.client.get_task(GetTaskRequest(id=task))).status.state for task in ("old", "young")]
+    assert states == [TaskState.TASK_STATE_FAILED, TaskState.TASK_STATE_INPUT_REQUIRED]
 
 
 async def test_in_memory_nothing_is_written(tmp_path_factory: pytest.TempPathFactory) -> None:
