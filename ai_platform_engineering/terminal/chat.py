@@ -17,29 +17,39 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ai_platform_engineering.events import FinalResult
+from ai_platform_engineering.events import FinalResult, InputRequired
 from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.terminal.answering import answer_forms
 from ai_platform_engineering.terminal.background import Background
 from ai_platform_engineering.terminal.client import Supervisor, SupervisorError, connected
 from ai_platform_engineering.terminal.conversation import Conversation
+from ai_platform_engineering.terminal.dialogue import Person
+from ai_platform_engineering.terminal.form_words import BY_MESSAGE, command_lines
 from ai_platform_engineering.terminal.output import JsonOutput, Output, PlainOutput
+from ai_platform_engineering.terminal.person import AtKeyboard
 from ai_platform_engineering.terminal.prompt import history_in, read_question, silent_keys
 from ai_platform_engineering.terminal.rendering import marks_for
 from ai_platform_engineering.terminal.screen import Screen
+from ai_platform_engineering.terminal.scripted import NoAnswerError, Scripted
 from ai_platform_engineering.terminal.text import one_line
 from ai_platform_engineering.terminal.view import View
 
 ANSWERED: Final = 0
 NOT_ANSWERED: Final = 1
 MISCONFIGURED: Final = 2
+INPUT_NEEDED: Final = 3
 INTERRUPTED: Final = 130
 
 COMMANDS: Final = {
     "/help": "this list",
     "/agents": "what the supervisor can do",
+    "/answer": "fill in the form that was left open",
     "/new": "begin a new conversation; nothing of this one is remembered",
     "/quit": "end (also Ctrl-D; Ctrl-C stops a request that is running)",
 }
+
+
+STAYS_OPEN: Final = "It stays open: /answer brings it back, and what you write next goes to it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +58,26 @@ class ChatOptions:
     url: str | None = None
     context_id: str | None = None
     as_json: bool = False
+    task_id: str | None = None
+    """A task that waits for an answer, to go on with."""
+    scripted: Scripted | None = None
+    """An answer to what waits in the task, or in the conversation where no task is named."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Surface:
+    """Where runs are shown, and who fills in forms: nobody where no person sits there."""
+
+    output: Output
+    console: Console | None
+    person: Person | None
+    url: str | None = None
+    typed: bool = False
 
 
 def chat(options: ChatOptions, settings: Settings) -> int:
-    """The exit code: 0 with an answer, 1 without, 2 when something is set wrong, 130 when it was interrupted."""
+    """The exit code: 0 with an answer, 1 without, 2 when something is set wrong, 3 when input is needed, 130 when it
+    was interrupted."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(AttributeError):
             stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # real streams can, stand-ins need not
@@ -63,18 +89,48 @@ def chat(options: ChatOptions, settings: Settings) -> int:
                 stack.enter_context(_log_beside(settings.data_dir))
             background = stack.enter_context(Background())
             supervisor = _supervisor(options, settings, background, console)
-            conversation = Conversation(supervisor, background, options.context_id)
-            output = output_for(console, as_json=options.as_json)
-            if options.question is not None:
-                return _ask_once(options.question, conversation, output)
-            return _converse(supervisor, conversation, output, settings, console)
+            return _chat(options, settings, supervisor, background, console)
     except SupervisorError as error:
         _complain(error)
         return MISCONFIGURED if error.misconfigured else NOT_ANSWERED
+    except NoAnswerError as error:
+        _complain(error)
+        return MISCONFIGURED
     except BrokenPipeError:
         # The reader has gone; what is still in the buffer must not be written when the process ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return NOT_ANSWERED
+
+
+def _chat(
+    options: ChatOptions, settings: Settings, supervisor: Supervisor, background: Background, console: Console | None
+) -> int:
+    asks = console is not None and not options.as_json and options.scripted is None and sys.stdin.isatty()
+    surface = _Surface(
+        output_for(console, as_json=options.as_json, with_forms=not asks),
+        console,
+        AtKeyboard(console, settings.environ) if console is not None and asks else None,
+        options.url,
+        typed=sys.stdin.isatty(),
+    )
+    task_id = options.task_id
+    if task_id is None and options.scripted is not None and options.context_id is not None:
+        task_id = background.start(supervisor.find_parked(options.context_id)).result()
+    if task_id is None:
+        conversation = Conversation(supervisor, background, options.context_id)
+    else:
+        conversation = Conversation.waiting(supervisor, background, task_id)
+    if options.scripted is not None:
+        form = options.scripted.form_of(conversation.forms)
+        answer = options.scripted.answer_to(form)
+        with silent_keys():
+            view = conversation.answer(form, answer, surface.output, typed=False)
+        return _leave(conversation, view, surface)
+    if options.question is not None:
+        return _ask_once(options.question, conversation, surface)
+    if task_id is not None:
+        return _answer_once(conversation, surface)
+    return _converse(supervisor, conversation, surface, settings)
 
 
 def terminal_console(environ: Mapping[str, str]) -> Console | None:
@@ -89,10 +145,10 @@ def _console(environ: Mapping[str, str], *, stderr: bool = False) -> Console:
     return Console(highlight=False, stderr=stderr, _environ=known)
 
 
-def output_for(console: Console | None, *, as_json: bool = False) -> Output:
+def output_for(console: Console | None, *, as_json: bool = False, with_forms: bool = True) -> Output:
     if as_json:
         return JsonOutput(sys.stdout, sys.stderr)
-    return PlainOutput(sys.stdout, sys.stderr) if console is None else Screen(console)
+    return PlainOutput(sys.stdout, sys.stderr) if console is None else Screen(console, with_forms=with_forms)
 
 
 def _supervisor(
@@ -109,30 +165,54 @@ def _supervisor(
         return background.hold(running_here(settings))
 
 
-def _ask_once(question: str, conversation: Conversation, output: Output) -> int:
+def _ask_once(question: str, conversation: Conversation, surface: _Surface) -> int:
     with silent_keys():
-        view = conversation.ask(question, output)
+        conversation.ask(question, surface.output)
+    return _answer_once(conversation, surface, told=True)
+
+
+def _answer_once(conversation: Conversation, surface: _Surface, *, told: bool = False) -> int:
+    """Have the open forms filled in where a person is there to do it; `told` where they have been shown."""
+    if surface.person is not None:
+        put_off = answer_forms(conversation, surface.output, surface.person)
+        if put_off is not None and put_off.interrupted:
+            _tell_commands(conversation, surface)
+            return INTERRUPTED
+    elif not told:
+        conversation.show_forms(surface.output)
+    return _leave(conversation, conversation.view, surface)
+
+
+def _leave(conversation: Conversation, view: View, surface: _Surface) -> int:
+    _tell_commands(conversation, surface)
     return INTERRUPTED if conversation.interrupted else _exit_code(view)
 
 
+def _tell_commands(conversation: Conversation, surface: _Surface) -> None:
+    """What waits can be answered later, from anywhere."""
+    if conversation.parked is not None:
+        for line in command_lines(conversation.forms, conversation.parked.task_id, surface.url):
+            print(line, file=sys.stderr)  # noqa: T201
+
+
 def _exit_code(view: View) -> int:
-    return ANSWERED if isinstance(view.ending, FinalResult) else NOT_ANSWERED
+    match view.ending:
+        case FinalResult():
+            return ANSWERED
+        case InputRequired():
+            return INPUT_NEEDED
+        case _:
+            return NOT_ANSWERED
 
 
-def _converse(
-    supervisor: Supervisor,
-    conversation: Conversation,
-    output: Output,
-    settings: Settings,
-    console: Console | None,
-) -> int:
+def _converse(supervisor: Supervisor, conversation: Conversation, surface: _Surface, settings: Settings) -> int:
     """Questions as they are typed. Read from a pipe, the exit code tells whether all were answered."""
-    shown = console or _console(settings.environ, stderr=True)
-    typed = sys.stdin.isatty()
+    shown = surface.console or _console(settings.environ, stderr=True)
+    typed = surface.typed
     sign = f"{marks_for(shown.encoding).prompt} " if typed else ""
     if typed:
         shown.print(Text(f"{supervisor.card.name}: ask it something. /help lists the commands.\n", style="dim"))
-    worst = ANSWERED
+    worst = last = ANSWERED
     with history_in(settings.data_dir / "chat_history") if typed else ExitStack():
         while (line := read_question(sign)) is not None:
             match line.lower():
@@ -141,22 +221,41 @@ def _converse(
                 case "/quit" | "/exit":
                     break
                 case "/new":
+                    worst = max(worst, last)
+                    last = ANSWERED
+                    _tell_commands(conversation, surface)
                     conversation = conversation.anew()
                     shown.print(Text("A new conversation.\n", style="dim"))
                 case "/agents":
                     _list(shown, {skill.id: skill.description for skill in supervisor.card.skills})
-                case command if command.startswith("/"):
+                case "/answer" if not conversation.forms:
+                    shown.print(Text("No form is open.\n", style="dim"))
+                case "/answer" if surface.person is None:
+                    print(BY_MESSAGE, file=sys.stderr)  # noqa: T201
+                case command if command.startswith("/") and command != "/answer":
                     _list(shown, COMMANDS)
                 case _:
-                    worst = max(worst, _ask_next(line, conversation, output, typed=typed))
-    return ANSWERED if typed else worst
+                    # What needed input and has got it counts as what became of it.
+                    worst = worst if last == INPUT_NEEDED else max(worst, last)
+                    last = _say_next(None if line.lower() == "/answer" else line, conversation, surface, shown)
+    _tell_commands(conversation, surface)
+    return ANSWERED if typed else max(worst, last)
 
 
-def _ask_next(question: str, conversation: Conversation, output: Output, *, typed: bool) -> int:
-    """A question that is refused does not end the conversation, unless all others would be too."""
+def _say_next(line: str | None, conversation: Conversation, surface: _Surface, shown: Console) -> int:
+    """Ask, or go on with the forms that are open where there is nothing to ask.
+
+    A question that is refused does not end the conversation, unless all others would be too.
+    """
     try:
-        with silent_keys():
-            return _exit_code(conversation.ask(question, output, typed=typed))
+        if line is not None:
+            with silent_keys():
+                conversation.ask(line, surface.output, typed=surface.typed)
+        if surface.person is not None and answer_forms(conversation, surface.output, surface.person) is not None:
+            shown.print(Text(f"{STAYS_OPEN}\n", style="dim"))
+        elif surface.person is None and conversation.parked is not None:
+            print(BY_MESSAGE, file=sys.stderr)  # noqa: T201
+        return _exit_code(conversation.view)
     except SupervisorError as error:
         if error.misconfigured:
             raise

@@ -7,7 +7,7 @@ import time
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import urlsplit, urlunsplit
 
@@ -17,6 +17,7 @@ from a2a.client.errors import A2AClientError, AgentCardResolutionError
 from a2a.types.a2a_pb2 import (
     AgentCard,
     CancelTaskRequest,
+    GetTaskRequest,
     ListTasksRequest,
     Message,
     Part,
@@ -24,14 +25,18 @@ from a2a.types.a2a_pb2 import (
     SendMessageRequest,
     StreamResponse,
     SubscribeToTaskRequest,
+    Task,
+    TaskState,
 )
-from a2a.utils.errors import A2AError
+from a2a.utils.errors import A2AError, TaskNotFoundError
 
-from ai_platform_engineering.events import SUPERVISOR, Ending, Event, Failed
+from ai_platform_engineering.events import SUPERVISOR, Ending, Event, Failed, Form
 from ai_platform_engineering.terminal.view import Notice
 from ai_platform_engineering.utils.a2a_common.a2a_server import RESUME_EXTENSION
-from ai_platform_engineering.utils.a2a_common.wire import Decoder, seq_of
+from ai_platform_engineering.utils.a2a_common.codec.values import set_value
+from ai_platform_engineering.utils.a2a_common.wire import Decoder, decode_task, seq_of
 from ai_platform_engineering.utils.connections import causes, reason_of
+from ai_platform_engineering.utils.forms.answers import Answer, answer_data
 
 LOST: Final = "The connection was lost; picking it up again..."
 NOT_STOPPED: Final = "The supervisor did not confirm that it stopped."
@@ -43,6 +48,7 @@ _PATIENCE_SECONDS: Final = 60.0
 _FIRST_PAUSE: Final = 0.2
 _LONGEST_PAUSE: Final = 5.0
 _TASK_SECONDS: Final = 2.0
+_WAITING: Final = frozenset({TaskState.TASK_STATE_INPUT_REQUIRED, TaskState.TASK_STATE_AUTH_REQUIRED})
 _CANCEL_SECONDS: Final = 5.0
 
 
@@ -52,6 +58,15 @@ class SupervisorError(Exception):
     def __init__(self, sentence: str, *, misconfigured: bool = False) -> None:
         super().__init__(sentence)
         self.misconfigured = misconfigured
+
+
+@dataclass(frozen=True, slots=True)
+class Parked:
+    """A task that waits for an answer; `seen` is the number of the last event of it that is known."""
+
+    task_id: str
+    context_id: str
+    seen: int = 0
 
 
 class Supervisor:
@@ -64,16 +79,40 @@ class Supervisor:
         self.resumes = any(extension.uri == RESUME_EXTENSION for extension in card.capabilities.extensions)
         """Whether a stream can be picked up where it broke off; other servers would say everything again."""
 
-    def ask(self, question: str, context_id: str, task_id: str = "") -> Run:
-        """`task_id` is that of a task that waits for an answer."""
-        message = Message(
-            message_id=uuid.uuid4().hex,
-            context_id=context_id,
-            task_id=task_id,
-            role=Role.ROLE_USER,
-            parts=[Part(text=question)],
-        )
-        return Run(self, message)
+    def ask(self, question: str, context_id: str, parked: Parked | None = None) -> Run:
+        """Ask, or answer `parked` with a text."""
+        return Run(self, _message(Part(text=question), context_id, parked), parked.seen if parked else 0)
+
+    def answer(self, form: Form, answer: Answer, parked: Parked) -> Run:
+        """Answer one form of a task that waits; the run goes on from where it stopped."""
+        named = {"form_id": form.form_id} if form.form_id else {}
+        part = Part()
+        set_value(part.data, {"resume": {**named, **answer_data(answer)}})
+        return Run(self, _message(part, parked.context_id, parked), parked.seen)
+
+    async def parked(self, task_id: str) -> tuple[Parked, list[Event]]:
+        """The task `task_id`, which waits for an answer, and what happened in it until then."""
+        try:
+            task = await self.client.get_task(GetTaskRequest(id=task_id))
+        except TaskNotFoundError:
+            raise SupervisorError(f"There is no task {task_id} at {self.address}.") from None
+        except (A2AError, httpx.HTTPError) as error:
+            raise refusal(error, self.address, "task") from None
+        if task.status.state not in _WAITING:
+            state = TaskState.Name(task.status.state).removeprefix("TASK_STATE_").lower().replace("_", " ")
+            raise SupervisorError(f"Task {task_id} is {state}: it does not wait for an answer.")
+        return Parked(task.id, task.context_id, _seq_of_task(task)), decode_task(task)
+
+    async def find_parked(self, context_id: str) -> str:
+        """The id of the task of a conversation that waits for an answer."""
+        request = ListTasksRequest(context_id=context_id, status=TaskState.TASK_STATE_INPUT_REQUIRED)
+        try:
+            response = await self.client.list_tasks(request)
+        except (A2AError, httpx.HTTPError) as error:
+            raise refusal(error, self.address, "task") from None
+        if not response.tasks:
+            raise SupervisorError(f"Nothing in the conversation {context_id} waits for an answer.")
+        return response.tasks[0].id
 
 
 @asynccontextmanager
@@ -95,13 +134,13 @@ async def connected(
 
 
 class Run:
-    """One question and what comes of it."""
+    """One question, or one answer to a form, and what comes of it. What has a number up to `seen` is known."""
 
-    def __init__(self, supervisor: Supervisor, message: Message) -> None:
+    def __init__(self, supervisor: Supervisor, message: Message, seen: int = 0) -> None:
         self._supervisor = supervisor
         self._message = message
         self._decoder = Decoder(SUPERVISOR)
-        self._seen = 0
+        self._seen = seen
         self._known = asyncio.Event()
         self.task_id = ""
 
@@ -122,7 +161,7 @@ class Run:
             except (A2AError, httpx.HTTPError) as error:
                 problem = error
             if problem is not None and not _is_passing(problem) and not self.task_id:
-                raise self._refused(problem)
+                raise refusal(problem, self._supervisor.address, "answer" if self._message.task_id else "question")
             if self._supervisor.resumes:
                 yield Notice(LOST)
             next_answers = await self._pick_up(problem)
@@ -131,6 +170,10 @@ class Run:
                     yield replace(event, message=self._given_up()) if isinstance(event, Failed) else event
                 return
             answers = next_answers
+
+    def parked(self) -> Parked:
+        """The task, once it waits for an answer."""
+        return Parked(self.task_id, self._message.context_id, self._seen)
 
     async def cancel(self) -> None:
         """Ask the supervisor to stop; the run then ends as such."""
@@ -196,14 +239,31 @@ class Run:
             "The request may still be worked on; ask again in the same conversation to see what came of it."
         )
 
-    def _refused(self, error: Exception) -> SupervisorError:
-        address = self._supervisor.address
-        status = _status_of(error)
-        if status == httpx.codes.UNAUTHORIZED:
-            sentence = f"The supervisor at {address} wants a key; set A2A_AUTH_SHARED_KEY to the one it was given."
-            return SupervisorError(sentence, misconfigured=True)
-        reason = f"HTTP {status}" if status else str(error).rstrip(".")
-        return SupervisorError(f"The supervisor at {address} did not take the question: {reason}.")
+
+def refusal(error: Exception, address: str, what: str) -> SupervisorError:
+    """What to say where the supervisor did not take `what` it was given."""
+    status = _status_of(error)
+    if status == httpx.codes.UNAUTHORIZED:
+        sentence = f"The supervisor at {address} wants a key; set A2A_AUTH_SHARED_KEY to the one it was given."
+        return SupervisorError(sentence, misconfigured=True)
+    reason = f"HTTP {status}" if status else str(error).rstrip(".")
+    return SupervisorError(f"The supervisor at {address} did not take the {what}: {reason}.")
+
+
+def _message(part: Part, context_id: str, parked: Parked | None) -> Message:
+    return Message(
+        message_id=uuid.uuid4().hex,
+        context_id=context_id,
+        task_id=parked.task_id if parked else "",
+        role=Role.ROLE_USER,
+        parts=[part],
+    )
+
+
+def _seq_of_task(task: Task) -> int:
+    """The number of the last event in a task as it was read."""
+    value = task.metadata.fields.get("seq")
+    return 0 if value is None else int(value.number_value)
 
 
 async def _after_first(first: StreamResponse, rest: AsyncIterator[StreamResponse]) -> AsyncIterator[StreamResponse]:

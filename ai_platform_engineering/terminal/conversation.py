@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import reduce as fold
 from queue import Empty, SimpleQueue
 from types import FrameType
 from typing import Final
@@ -16,13 +17,16 @@ from typing import Final
 import httpx
 from a2a.utils.errors import A2AError, TaskNotCancelableError
 
-from ai_platform_engineering.events import Event, InputRequired
+from ai_platform_engineering.events import Event, Form, InputRequired
 from ai_platform_engineering.events_json import Asked
 from ai_platform_engineering.terminal.background import Background
-from ai_platform_engineering.terminal.client import NOT_STOPPED, Run, Supervisor
+from ai_platform_engineering.terminal.client import NOT_STOPPED, Parked, Run, Supervisor
+from ai_platform_engineering.terminal.form_words import answer_text
 from ai_platform_engineering.terminal.output import Output
 from ai_platform_engineering.terminal.playback import play
+from ai_platform_engineering.terminal.reducer import go_on, reduce
 from ai_platform_engineering.terminal.view import Notice, View
+from ai_platform_engineering.utils.forms.answers import Answer
 
 STOPPING: Final = "Stopping..."
 
@@ -42,31 +46,71 @@ _Arrival = Event | Notice | _Over | _Interrupt
 
 
 class Conversation:
+    """Runs one after the other; where one waits for an answer, what is said next goes to it and it goes on."""
+
     def __init__(self, supervisor: Supervisor, background: Background, context_id: str | None = None) -> None:
         self._supervisor = supervisor
         self._background = background
-        self._waiting_task = ""
+        self._view = View()
+        self.parked: Parked | None = None
         self.context_id = context_id or uuid.uuid4().hex
         self.interrupted = False
+
+    @classmethod
+    def waiting(cls, supervisor: Supervisor, background: Background, task_id: str) -> Conversation:
+        """The conversation of a task that waits for an answer. Nothing of what happened before is shown."""
+        parked, events = background.start(supervisor.parked(task_id)).result()
+        conversation = cls(supervisor, background, parked.context_id)
+        conversation.parked = parked
+        conversation._view = fold(reduce, events, View())
+        return conversation
+
+    @property
+    def forms(self) -> tuple[Form, ...]:
+        """The forms that are open."""
+        ending = self._view.ending
+        return ending.forms if self.parked is not None and isinstance(ending, InputRequired) else ()
+
+    @property
+    def view(self) -> View:
+        return self._view
+
+    def show_forms(self, output: Output) -> None:
+        """Show what waits, and nothing of what led to it."""
+        if isinstance(self._view.ending, InputRequired):
+            output.begin(Asked("", self.context_id), typed=True, view=View())
+            output.take(self._view.ending)
+            output.end(reduce(View(), self._view.ending))
 
     def anew(self) -> Conversation:
         return Conversation(self._supervisor, self._background)
 
     def ask(self, question: str, output: Output, *, typed: bool = True) -> View:
         """Ask, and show what comes of it. Ctrl-C stops the run; a second one leaves at once."""
-        run = self._supervisor.ask(question, self.context_id, self._waiting_task)
-        output.begin(Asked(question, self.context_id), typed=typed)
+        run = self._supervisor.ask(question, self.context_id, self.parked)
+        return self._show(run, Asked(question, self.context_id), output, typed=typed)
+
+    def answer(self, form: Form, answer: Answer, output: Output, *, typed: bool = True) -> View:
+        """Answer an open form, and show how the run goes on."""
+        if self.parked is None:
+            raise ValueError(f"No form is open in the conversation {self.context_id}.")
+        run = self._supervisor.answer(form, answer, self.parked)
+        return self._show(run, Asked(answer_text(form, answer), self.context_id), output, typed=typed)
+
+    def _show(self, run: Run, asked: Asked, output: Output, *, typed: bool) -> View:
+        view = go_on(self._view)
+        output.begin(asked, typed=typed, view=view)
         arrivals: SimpleQueue[_Arrival] = SimpleQueue()
         with _interrupts_to(arrivals):
             source = _LiveRun(run, arrivals, self._background)
             try:
-                view = play(source, output)
+                self._view = play(source, output, view)
             finally:
                 source.leave()
-        self._waiting_task = run.task_id if isinstance(view.ending, InputRequired) else ""
+        self.parked = run.parked() if isinstance(self._view.ending, InputRequired) else None
         self.interrupted = source.interrupted
         source.check()
-        return view
+        return self._view
 
 
 class _LiveRun:

@@ -14,8 +14,8 @@ from ai_platform_engineering.terminal.view import Notice, View
 class Output(Protocol):
     """Shows one run after the other."""
 
-    def begin(self, asked: Asked, *, typed: bool) -> None:
-        """A run begins; `typed` where the person can still see what they asked."""
+    def begin(self, asked: Asked, *, typed: bool, view: View) -> None:
+        """A run begins, or goes on from `view`; `typed` where the person can still see what they asked."""
 
     def take(self, item: Event | Notice) -> None:
         """Something happened."""
@@ -35,8 +35,8 @@ class PlainOutput:
         self._facts = 0
         self._lines = 0
 
-    def begin(self, asked: Asked, *, typed: bool) -> None:
-        self._facts = self._lines = 0
+    def begin(self, asked: Asked, *, typed: bool, view: View) -> None:
+        self._facts, self._lines = len(view.facts), len(plain_lines(view.facts))
 
     def take(self, item: Event | Notice) -> None:
         pass
@@ -61,7 +61,7 @@ class JsonOutput:
         self._notices = notices
         self._begun = 0.0
 
-    def begin(self, asked: Asked, *, typed: bool) -> None:
+    def begin(self, asked: Asked, *, typed: bool, view: View) -> None:
         self._begun = time.monotonic()
         print(encode_line(asked, 0.0), file=self._events, flush=True)
 

@@ -20,9 +20,8 @@ class Source(Protocol):
         """What comes next, nothing if it does not come in time. Raises `EOFError` when there is no more."""
 
 
-def play(source: Source, output: Output) -> View:
-    """Show the run that `source` gives; the view of it as it ended."""
-    view = View()
+def play(source: Source, output: Output, view: View) -> View:
+    """Show the run that `source` gives, from `view` on; the view of it as it ended."""
     due = time.monotonic()
     while True:
         try:

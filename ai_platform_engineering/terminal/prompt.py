@@ -40,6 +40,25 @@ def history_in(path: Path) -> Iterator[None]:
 
 
 @contextmanager
+def without_history() -> Iterator[None]:
+    """What is typed meanwhile is not called back as a question."""
+    if readline is None:
+        yield
+        return
+    readline.set_auto_history(False)
+    try:
+        yield
+    finally:
+        readline.set_auto_history(True)
+
+
+def forget_keys() -> None:
+    """What was typed before it was asked for is no answer: it could approve what nobody has read."""
+    if termios is not None and sys.stdin.isatty():
+        termios.tcflush(sys.stdin, termios.TCIFLUSH)
+
+
+@contextmanager
 def silent_keys() -> Iterator[None]:
     """What is typed meanwhile is not shown, where it would tear apart what is drawn; the next prompt gets it."""
     if termios is None or not sys.stdin.isatty():

@@ -65,6 +65,17 @@ def reduce(view: View, item: Event | Notice) -> View:
     return after
 
 
+def go_on(view: View) -> View:
+    """The view of a run that has got an answer; a new one where it did not ask for any.
+
+    What was told when it stopped is not told again when it ends.
+    """
+    if not isinstance(view.ending, InputRequired):
+        return View()
+    live = view.plan is not None and not _is_settled(view.plan)
+    return replace(view, ending=None, calls=view.waiting, plan_is_live=live)
+
+
 def _add(view: View, *facts: Fact) -> View:
     return replace(view, facts=view.facts + facts)
 
@@ -210,4 +221,13 @@ def _end(view: View, ending: FinalResult | Failed | Canceled | InputRequired) ->
         view = _show_plan(view)
     if isinstance(ending, FinalResult) and ending.answer_message_id not in view.spoken:
         view = _say(view, ending.answer_message_id, clean(ending.text))
-    return _add(replace(view, ending=ending, calls=()), Ended(ending, view.calls))
+    unheard = tuple(call for call in view.calls if call not in view.waiting)
+    waiting = tuple(_still_open(call) for call in view.calls)
+    return _add(replace(view, ending=ending, calls=(), waiting=waiting), Ended(ending, unheard))
+
+
+def _still_open(call: Call) -> Call:
+    """The call without those of its tools that have ended."""
+    if isinstance(call, Tool):
+        return call
+    return replace(call, tools=tuple(tool for tool in call.tools if tool.state == "running"))

@@ -57,12 +57,14 @@ def question(text: str, marks: Marks) -> RenderableType:
     return _marked(marks.prompt, "cyan", Text(text, style="bold"))
 
 
-def fact_blocks(facts: Sequence[Fact], marks: Marks, after: int = 0) -> list[RenderableType]:
+def fact_blocks(
+    facts: Sequence[Fact], marks: Marks, after: int = 0, *, with_forms: bool = True
+) -> list[RenderableType]:
     """What is printed of the facts after the first `after` ones, each with the empty line that parts it from others."""
     printed: list[RenderableType] = []
-    previous = next((fact for fact in reversed(facts[:after]) if _block(fact, marks) is not None), None)
+    previous = next((fact for fact in reversed(facts[:after]) if _block(fact, marks, with_forms) is not None), None)
     for fact in facts[after:]:
-        block = _block(fact, marks)
+        block = _block(fact, marks, with_forms)
         if block is None:
             continue
         beside = isinstance(previous, Finished | Notice) and isinstance(fact, type(previous))
@@ -73,7 +75,7 @@ def fact_blocks(facts: Sequence[Fact], marks: Marks, after: int = 0) -> list[Ren
     return printed
 
 
-def _block(fact: Fact, marks: Marks) -> RenderableType | None:
+def _block(fact: Fact, marks: Marks, with_forms: bool) -> RenderableType | None:
     match fact:
         case Spoke(text=text):
             return TerminalMarkdown(text)
@@ -84,7 +86,7 @@ def _block(fact: Fact, marks: Marks) -> RenderableType | None:
         case Notice(text):
             return Text(text, style="yellow")
         case Ended():
-            return _ended(fact, marks)
+            return _ended(fact, marks, with_forms)
         case _:
             return None
 
@@ -176,7 +178,7 @@ def _plan(title: str, steps: Iterable[PlanStep], marks: Marks, frame: int | None
     return Group(*lines)
 
 
-def _ended(fact: Ended, marks: Marks) -> RenderableType | None:
+def _ended(fact: Ended, marks: Marks, with_forms: bool) -> RenderableType | None:
     match fact.ending:
         case FinalResult() as result:
             lines = words.limit_lines(result)
@@ -189,10 +191,9 @@ def _ended(fact: Ended, marks: Marks) -> RenderableType | None:
         case Canceled() as canceled:
             return _marked(marks.failed, "yellow", Text(words.canceled(canceled)))
         case InputRequired() as needed:
-            return Group(
-                *(_waiting(call, marks) for call in fact.waiting),
-                *(Text(line, style="yellow") for line in words.question_lines(needed)),
-            )
+            waiting = [_waiting(call, marks) for call in fact.waiting]
+            asked = [Text(line, style="yellow") for line in words.question_lines(needed)] if with_forms else []
+            return Group(*waiting, *asked) if waiting or asked else None
 
 
 def _sign(state: CallState, marks: Marks) -> tuple[str, str]:

@@ -15,7 +15,8 @@ from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.terminal.chat import output_for, terminal_console
 from ai_platform_engineering.terminal.playback import play
 from ai_platform_engineering.terminal.prompt import silent_keys
-from ai_platform_engineering.terminal.view import Notice
+from ai_platform_engineering.terminal.reducer import go_on
+from ai_platform_engineering.terminal.view import Notice, View
 
 CUT_SHORT = "The recording ends here, before the run did."
 
@@ -29,9 +30,11 @@ def replay(file: str, speed: float | None, settings: Settings) -> int:
     lines = read_recording(file)
     output = output_for(terminal_console(settings.environ))
     with silent_keys() if file != "-" else nullcontext():
+        view = View()
         for asked, run in runs_of(lines):
-            output.begin(asked or Asked(""), typed=asked is None)
-            play(Recording(run, speed), output)
+            view = go_on(view)
+            output.begin(asked or Asked(""), typed=asked is None, view=view)
+            view = play(Recording(run, speed), output, view)
     return 0
 
 

@@ -20,39 +20,43 @@ Lines = list[list[Segment]]
 
 
 class Screen:
-    """Draws views of one run after the other."""
+    """Draws views of one run after the other. `with_forms` where nobody else shows the forms."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, *, with_forms: bool = True) -> None:
         self._console = console
+        self._with_forms = with_forms
         self._marks: Marks = marks_for(console.encoding)
         self._printed = 0
         self._region: Lines = []
         self._size = console.size
         self._frame = 0
 
-    def begin(self, asked: Asked, *, typed: bool) -> None:
-        self._printed = 0
+    def begin(self, asked: Asked, *, typed: bool, view: View) -> None:
+        self._printed = len(view.facts)
         if not typed:
             self._write([question(one_line(asked.question), self._marks)], [])
-        self._console.print()
+        if not view.facts:
+            self._console.print()
 
     def take(self, item: Event | Notice) -> None:
         """Nothing is shown of single events."""
 
     def draw(self, view: View) -> None:
         self._frame += 1
-        new = fact_blocks(view.facts, self._marks, after=self._printed)
-        self._printed = len(view.facts)
+        new = self._new_blocks(view)
         region = live_lines(self._console, view, self._marks, self._frame)
         if new or region != self._region or self._console.size != self._size:
             self._write(new, region)
 
     def end(self, view: View) -> None:
         """Leave what was drawn as it is, without the changing part."""
-        new = fact_blocks(view.facts, self._marks, after=self._printed)
-        self._printed = len(view.facts)
+        new = self._new_blocks(view)
         self._write(new, [])
         self._console.print()
+
+    def _new_blocks(self, view: View) -> list[RenderableType]:
+        after, self._printed = self._printed, len(view.facts)
+        return fact_blocks(view.facts, self._marks, after, with_forms=self._with_forms)
 
     def _write(self, blocks: Sequence[RenderableType], region: Lines) -> None:
         lines = [line for block in blocks for line in block_lines(self._console, block)]

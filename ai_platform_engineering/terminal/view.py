@@ -89,7 +89,7 @@ class PlanShown:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The run's end. `waiting` are the calls that wait for input."""
+    """The run's end, for now where it asks for input. `waiting` are the calls that wait and were not told to before."""
 
     ending: Ending
     waiting: tuple[Call, ...] = ()
@@ -107,4 +107,5 @@ class View:
     plan_is_live: bool = False
     shown_steps: tuple[PlanStep, ...] = ()
     spoken: frozenset[str] = field(default_factory=frozenset)
+    waiting: tuple[Call, ...] = ()
     ending: Ending | None = None

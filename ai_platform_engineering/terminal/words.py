@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
-
-from ai_platform_engineering.events import Canceled, Failed, FinalResult, Form, FormField, InputRequired, PlanStep
+from ai_platform_engineering.events import Canceled, Failed, FinalResult, InputRequired, PlanStep
+from ai_platform_engineering.terminal.form_words import form_lines
 from ai_platform_engineering.terminal.text import clean, one_line
 from ai_platform_engineering.terminal.view import Call, Delegation, Tool
 from ai_platform_engineering.utils.a2a_common.codec.labels import display
-
-HOW_TO_ANSWER = 'Answer with a message in this conversation: one "name: value" line for each field, or "cancel".'
 
 _LIMITS = {"recursion_limit": "the number of steps a request may take (LANGGRAPH_RECURSION_LIMIT)"}
 
@@ -65,27 +61,4 @@ def canceled(ending: Canceled) -> str:
 
 
 def question_lines(question: InputRequired) -> list[str]:
-    return [line for form in question.forms for line in _form_lines(form)] + [HOW_TO_ANSWER]
-
-
-def _form_lines(form: Form) -> Iterator[str]:
-    asker = f" ({display(one_line(form.agent))})" if form.agent else ""
-    yield f"Input needed{asker}: {one_line(form.title) or 'a few details'}"
-    for text in dict.fromkeys((form.response, form.description)):
-        if line := one_line(text):
-            yield f"  {line}"
-    for request in form.action_requests:
-        yield f"  To approve: {one_line(json.dumps(request, ensure_ascii=False, default=str))}"
-    for field in form.fields:
-        yield f"  - {_field(field)}"
-
-
-def _field(field: FormField) -> str:
-    notes = [field.field_type, "required" if field.required else "optional"]
-    if field.field_values:
-        notes.append(f"one of {', '.join(field.field_values)}")
-    value = field.value if field.value is not None else field.default_value
-    if value is not None:
-        notes.append(f"now {value}")
-    description = f": {field.field_description}" if field.field_description else ""
-    return one_line(f"{field.field_name} ({', '.join(notes)}){description}")
+    return [line for form in question.forms for line in form_lines(form)] or ["Input needed."]

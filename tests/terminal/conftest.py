@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
 
 import pytest
 import pytest_asyncio
 
+from ai_platform_engineering.terminal.background import Background
 from tests.servers import CommandLine
+from tests.terminal.asking import Asker, asking
 from tests.terminal.tmux import Terminal, terminal_problem
 
 
@@ -34,3 +37,16 @@ def terminal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
         yield opened
     finally:
         opened.close()
+
+
+@dataclass(frozen=True)
+class AskingSupervisor:
+    url: str
+    asker: Asker
+
+
+@pytest.fixture
+def asking_supervisor() -> Iterator[AskingSupervisor]:
+    """One whose requests wait for forms and approvals; it runs beside the test, which may wait for a terminal."""
+    with Background() as background:
+        yield AskingSupervisor(*background.hold(asking()))

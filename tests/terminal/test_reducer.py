@@ -11,12 +11,14 @@ from ai_platform_engineering.events import (
     Canceled,
     Event,
     FinalResult,
+    Form,
+    InputRequired,
     TextDelta,
     ToolFinished,
     ToolStarted,
 )
-from ai_platform_engineering.terminal.reducer import CUT_OFF
-from ai_platform_engineering.terminal.view import Delegation, Ended, Finished, Notice, PlanShown, Spoke, Tool
+from ai_platform_engineering.terminal.reducer import CUT_OFF, go_on
+from ai_platform_engineering.terminal.view import Delegation, Ended, Finished, Notice, PlanShown, Spoke, Tool, View
 from tests import strategies
 from tests.terminal.runs import BEGINNING, RUN, plan, said, view_of, views_of
 
@@ -99,6 +101,23 @@ def test_names_and_reasons_cannot_act_on_the_terminal() -> None:
     )
     assert "\x1b" not in repr(view).replace("\\x1b", "\x1b")
     assert "\\x07" not in repr(view)
+
+
+def test_a_run_that_got_its_answer_goes_on_with_the_same_plan_and_calls() -> None:
+    ended: list[Event] = [
+        ToolFinished("jira", "search_issues", "t1", True, None, "a1", "s1"),
+        ToolStarted("jira", "ask", "t2", "a1", "s1"),
+        InputRequired((Form("f", "Which?"),)),
+    ]
+    view = go_on(view_of([*BEGINNING, *ended]))
+    assert view.calls == (Delegation("jira", "a1", tools=(Tool("jira", "ask", "t2"),)),), "what ended has been told"
+    assert view.plan == plan("in_progress", "pending")
+    assert (view.plan_is_live, view.ending) == (True, None)
+
+
+def test_a_run_that_did_not_ask_is_followed_by_a_new_one() -> None:
+    assert go_on(view_of(RUN)) == View()
+    assert go_on(view_of([Canceled()])) == View()
 
 
 @settings(max_examples=60, deadline=None)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from functools import reduce as fold
+
 import pytest
 from hypothesis import given, settings
 
@@ -20,13 +22,16 @@ from ai_platform_engineering.events import (
     ToolFinished,
     ToolStarted,
 )
+from ai_platform_engineering.terminal.reducer import go_on, reduce
 from ai_platform_engineering.terminal.rendering import ASCII, UNICODE, marks_for
 from ai_platform_engineering.terminal.screen import rows
 from ai_platform_engineering.terminal.text import clean
 from ai_platform_engineering.terminal.view import View
 from ai_platform_engineering.utils.a2a_common.codec.labels import display
+from ai_platform_engineering.utils.forms.filling import Refused, fill
 from tests import strategies
-from tests.terminal.runs import ANSWER, BEGINNING, RUN, answers, live, printed, progress, said, view_of, views_of
+from tests.terminal.asking import DELETE, KEY, REPO
+from tests.terminal.runs import ANSWER, BEGINNING, RUN, answers, live, plan, printed, progress, said, view_of, views_of
 
 MARKER = "Quintessence"
 
@@ -165,7 +170,7 @@ def test_failures_cancellations_and_limits_are_said_in_words() -> None:
     assert "A limit was reached" in progress(limited)[0]
 
 
-def test_a_form_shows_its_question_its_fields_and_how_to_answer() -> None:
+def test_a_form_shows_its_question_and_its_fields() -> None:
     fields = (
         FormField("name", field_description="Name of the repository"),
         FormField("visibility", "select", field_values=("public", "private"), default_value="private", required=False),
@@ -179,9 +184,72 @@ def test_a_form_shows_its_question_its_fields_and_how_to_answer() -> None:
         "  - visibility (select, optional, one of public, private, now private)",
     ]
     lines = printed(view_of(events), 120)
-    assert lines[:5] == ["? Agent Github", *shown]
-    assert "name: value" in lines[-1]
-    assert progress(view_of(events))[1:6] == ["Agent Github: waiting", *shown]
+    assert lines == ["? Agent Github", *shown]
+    assert progress(view_of(events))[1:] == ["Agent Github: waiting", *shown]
+
+
+def test_an_approval_shows_what_would_be_done() -> None:
+    shown = [
+        "Approval needed (Argocd): Approve delete_application?",
+        "  Deletes an application and all that runs for it.",
+        "  Argocd would call delete_application with",
+        '    application: "payments-api"',
+        "    cascade: true",
+        '    token: "***"',
+    ]
+    assert printed(view_of([InputRequired((DELETE,))])) == shown
+    assert progress(view_of([InputRequired((DELETE,))])) == shown
+
+
+def test_a_form_that_came_back_shows_what_is_wrong() -> None:
+    refused = fill(REPO, {"name": "de"})
+    assert isinstance(refused, Refused)
+    lines = progress(view_of([InputRequired((refused.form,))]))
+    place = lines.index("  - name (text, at least 3 characters, required, now de): Name of the repository")
+    assert lines[place + 1] == f"    {refused.form.fields[0].error}"
+
+
+def test_a_run_that_goes_on_tells_only_what_is_new() -> None:
+    stopped = view_of([*BEGINNING, InputRequired((REPO,))])
+    done: list[Event] = [
+        ToolFinished("jira", "search_issues", "t1", True, None, "a1", "s1"),
+        AgentFinished("jira", "a1", True, None, None, "s1"),
+        plan("completed", "completed"),
+        *said("m2", "Done."),
+        FinalResult("Done.", "m2"),
+    ]
+    shown, told = printed(stopped), progress(stopped)
+    view = fold(reduce, done, go_on(stopped))
+    assert printed(view)[: len(shown)] == shown
+    assert printed(view)[len(shown) :] == [
+        "",
+        "✓ Agent Jira",
+        "    ✓ search_issues",
+        "",
+        "Plan: Compare issues",
+        "  ✓ Jira: Show Jira issues",
+        "  ✓ Compare the results",
+        "",
+        "Done.",
+    ]
+    assert progress(view)[: len(told)] == told
+    assert progress(view)[len(told) :] == [
+        "  Jira: search_issues: ok",
+        "Agent Jira: ok",
+        "  [x] Jira: Show Jira issues",
+        "  [x] Compare the results",
+    ]
+    assert live(go_on(stopped))[1:3] == ["⠋ Calling Agent Jira...", "    ⠋ search_issues"]
+
+
+def test_a_form_that_is_asked_again_does_not_tell_again_who_waits() -> None:
+    again = reduce(go_on(view_of([*BEGINNING, InputRequired((REPO,))])), InputRequired((KEY,)))
+    assert sum("Agent Jira" in line for line in printed(again)) == 1
+    assert sum("Agent Jira: waiting" in line for line in progress(again)) == 1
+    assert printed(again)[-2:] == [
+        "Input needed (Registry): Sign in",
+        "  - api_key (text, required): Key of the registry",
+    ]
 
 
 def test_plain_lines_of_a_whole_run() -> None:

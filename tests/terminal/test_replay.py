@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from ai_platform_engineering.cli import main
-from ai_platform_engineering.events import Event
+from ai_platform_engineering.events import Event, InputRequired
 from ai_platform_engineering.events_json import Asked, Line, encode_line
 from ai_platform_engineering.terminal.replay import CUT_SHORT, Recording, runs_of
-from tests.terminal.runs import ANSWER, RUN, answers, progress, view_of
+from tests.terminal.asking import REPO
+from tests.terminal.runs import ANSWER, BEGINNING, RUN, answers, progress, view_of
 
 
 def recording(tmp_path: Path, events: list[Event], seconds: float = 0.0) -> str:
@@ -55,6 +56,22 @@ def test_a_recording_may_hold_a_whole_conversation(capsys: pytest.CaptureFixture
     path.write_text("\n".join(encode_line(item) for item in items))
     assert main(["replay", str(path)]) == 0
     assert capsys.readouterr().out == 2 * f"{answers(view_of(RUN))[0]}\n"
+
+
+def test_a_recording_shows_forms_and_goes_on_after_the_answer(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    rest = RUN[len(BEGINNING) :]
+    items: list[Event | Asked] = [Asked("q"), *BEGINNING, InputRequired((REPO,)), Asked("name: demo"), *rest]
+    path = tmp_path / "form.jsonl"
+    path.write_text("\n".join(encode_line(item) for item in items))
+    assert main(["replay", "--instant", str(path)]) == 0
+    shown = capsys.readouterr()
+    told = shown.err.splitlines()
+    assert "Input needed (Github): Create GitHub Repo" in told
+    assert told.index("Agent Jira: waiting") < told.index("Agent Jira: ok")
+    assert told.count("Plan: Compare issues") == 1
+    assert shown.out == ANSWER
 
 
 @pytest.mark.parametrize(
