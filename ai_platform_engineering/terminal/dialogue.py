@@ -17,6 +17,7 @@ from ai_platform_engineering.terminal.entries import Wrong, entered
 from ai_platform_engineering.terminal.text import one_line
 from ai_platform_engineering.utils.forms.answers import Answer, Approved, Dismissed, Rejected, Submitted
 from ai_platform_engineering.utils.forms.credentials import is_secret
+from ai_platform_engineering.utils.forms.decisions import is_approval
 
 Tone = Literal["heading", "plain", "quiet", "problem"]
 
@@ -70,13 +71,15 @@ def answer_of(form: Form, person: Person, *, others: int = 0) -> Answer | PutOff
         person.tell(f"  {line}")
     if others:
         person.tell(f"  {others} more {'is' if others == 1 else 'are'} open and will be asked afterwards.", "quiet")
+    for line in form_words.action_lines(form):
+        person.tell(f"  {line}")
     try:
-        if form_words.is_approval(form):
+        if is_approval(form):
             return _decide(form, person)
         return Submitted(_fill_in(form, person))
     except _LeftError as left:
         if isinstance(left.outcome, Dismissed):
-            person.tell(f"  {NOT_APPROVED if form_words.is_approval(form) else DISMISSED}", "quiet")
+            person.tell(f"  {NOT_APPROVED if is_approval(form) else DISMISSED}", "quiet")
         return left.outcome
 
 
@@ -134,8 +137,6 @@ def _lines(field: FormField, person: Person, label: str) -> str | None:
 
 
 def _decide(form: Form, person: Person) -> Answer:
-    for line in form_words.action_lines(form):
-        person.tell(f"  {line}")
     person.tell("")
     always = form_words.remembered(form)
     editable = len(form.action_requests) == 1

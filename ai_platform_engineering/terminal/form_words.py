@@ -12,6 +12,7 @@ from ai_platform_engineering.terminal.text import clean, one_line
 from ai_platform_engineering.utils.a2a_common.codec.labels import display
 from ai_platform_engineering.utils.forms.answers import Answer, Approved, Dismissed, Rejected, Submitted
 from ai_platform_engineering.utils.forms.credentials import is_secret
+from ai_platform_engineering.utils.forms.decisions import is_approval
 from ai_platform_engineering.utils.forms.fitting import is_blank
 from ai_platform_engineering.utils.redact import MASK
 
@@ -25,18 +26,12 @@ _ARGUMENT_WIDTH: Final = 200
 _VALUE_WIDTH: Final = 60
 
 
-def is_approval(form: Form) -> bool:
-    return bool(form.action_requests)
-
-
 def form_lines(form: Form) -> Iterator[str]:
     """The whole form, for those who only read it."""
     yield heading(form)
     yield from (f"  {line}" for line in introduction(form))
-    if is_approval(form):
-        yield from (f"  {line}" for line in action_lines(form))
-        return
-    for field in form.fields:
+    yield from (f"  {line}" for line in action_lines(form))
+    for field in () if is_approval(form) else form.fields:
         yield f"  - {field_line(field)}"
         if field.error:
             yield f"    {one_line(field.error)}"
@@ -154,8 +149,10 @@ def remembered(form: Form) -> str | None:
     leading = request.get("remember")
     if not isinstance(leading, Mapping):
         return None
-    given = [f"{one_line(str(name))} = {_json(value)}" for name, value in leading.items()]
-    calls = f"with {', '.join(given)}" if given else "with any arguments"
+    given = [f"{one_line(str(name))} = {_json(value)}" for name, value in leading.items() if value is not None]
+    missing = [one_line(str(name)) for name, value in leading.items() if value is None]
+    parts = [f"with {', '.join(given)}" if given else "", f"without {', '.join(missing)}" if missing else ""]
+    calls = " ".join(filter(None, parts)) or "with any arguments"
     return (
         f"{_caller(form, request)} may call {tool_of(request)} {calls}, "
         "whatever else is in the call, until this conversation ends"

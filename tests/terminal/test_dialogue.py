@@ -204,6 +204,27 @@ def test_always_is_not_offered_where_nothing_would_be_remembered() -> None:
     assert person.labels[0] == "approve / edit / reject"
 
 
+@pytest.mark.parametrize(
+    ("leading", "words"),
+    [
+        ({}, "may call sync with any arguments, whatever"),
+        ({"app": None}, "may call sync without app, whatever"),
+        ({"app": "x", "count": 2}, 'may call sync with app = "x", count = 2, whatever'),
+    ],
+)
+def test_what_would_be_remembered_is_said_for_every_kind_of_call(leading: dict[str, object], words: str) -> None:
+    request = {"agent": "argocd", "tool": "sync", "args": {}, "remember": leading}
+    _, person = answered(Form("f", "Approve sync?", action_requests=(request,)), "always")
+    assert words in person.told[-1]
+
+
+def test_a_form_that_only_shows_an_action_is_filled_in() -> None:
+    form = replace(REPO, action_requests=({"tool": "create_repo", "args": {"org": "acme"}},))
+    answer, person = answered(form, "demo", "", "")
+    assert answer == Submitted({"name": "demo", "visibility": "private"})
+    assert 'org: "acme"' in person.told
+
+
 def test_dismissing_an_approval_counts_as_a_rejection() -> None:
     answer, person = answered(DELETE, CTRL_D)
     assert answer == Dismissed()
