@@ -8,7 +8,18 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
 from ai_platform_engineering.utils.llm.offline import OfflineChatModel
-from tests.llm.offline_world import AGENTS, DESTROY, PROMPT, argocd_tools, calls_of, jira_tools, run_agent, text, tool
+from tests.llm.offline_world import (
+    AGENTS,
+    DESTROY,
+    PROMPT,
+    WRITE,
+    argocd_tools,
+    calls_of,
+    jira_tools,
+    run_agent,
+    text,
+    tool,
+)
 
 MODEL = OfflineChatModel()
 
@@ -154,6 +165,23 @@ def test_nothing_is_changed_unless_it_is_asked_for(agent: str, question: str) ->
     tools = {item.name: item for item in AGENTS[agent][1]()}
     used = [name for name, _ in calls_of(run_agent(MODEL, agent, question))]
     assert [name for name in used if not tools[name].metadata["read_only"]] == []
+
+
+def test_a_tool_that_escalates_changes_something() -> None:
+    escalate = tool(
+        "escalate_incident",
+        "Escalate an incident to the next person.",
+        {"incident_id": text("Id of the incident, such as P4711"), "note": text("Why", default="")},
+        lambda incident_id, note="": {"message": f"{incident_id} is with Sam now."},
+        required=["incident_id"],
+        metadata=WRITE,
+    )
+    tools = [*AGENTS["pagerduty"][1](), escalate]
+    asked = run_agent(MODEL, "pagerduty", "to whom can incident P4711 be escalated?", tools)
+    assert calls_of(asked, "escalate_incident") == []
+    told = run_agent(MODEL, "pagerduty", "escalate incident P4711", tools)
+    assert calls_of(told) == [("escalate_incident", {"incident_id": "P4711"})]
+    assert told[-1].text == "P4711 is with Sam now."
 
 
 @pytest.mark.parametrize("question", ["delete the guestbook app", "restart checkout", "scale guestbook to 3"])

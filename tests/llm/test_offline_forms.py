@@ -8,6 +8,8 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.tools import BaseTool, ToolException
 
+from ai_platform_engineering.utils.forms.filling import Filled, fill
+from ai_platform_engineering.utils.forms.response import CAIPEAgentResponse
 from ai_platform_engineering.utils.llm.offline import OfflineChatModel
 from tests.llm.offline_world import (
     AGENTS,
@@ -237,6 +239,9 @@ def test_fields_of_every_type() -> None:
     }
     messages = asked("watch", "create a monitor", values, tools=[create])
     form, call = calls_of(messages)
+    shown = CAIPEAgentResponse.model_validate(form[1]).form("watch")
+    assert [field.field_type for field in shown.fields] == [field["type"] for field in form[1]["fields"]]
+    assert isinstance(fill(shown, values), Filled)
     assert fields_of(form[1]) == {
         "address": {"type": "url", "description": "What to watch", "required": True},
         "contact": {"type": "email", "description": "Contact", "required": True},

@@ -10,14 +10,20 @@ import jsonschema
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
+from ai_platform_engineering.utils.forms.filling import Filled, fill
+from ai_platform_engineering.utils.forms.response import CAIPEAgentResponse
 from ai_platform_engineering.utils.llm.offline import OfflineChatModel
-from tests.llm.offline_world import AGENTS, PROMPT, supervisor_tools
+from tests.llm.offline_world import AGENTS, PROMPT, form_tool, supervisor_tools, workflow_tool
 
 MODEL = OfflineChatModel()
 TOOLS = {name: tools() for name, (_, tools) in AGENTS.items()}
 SUPERVISOR_TOOLS = supervisor_tools()
+STEERED_TOOLS = [*SUPERVISOR_TOOLS, workflow_tool(), form_tool()]
+WORKFLOWS = SystemMessage(
+    "Workflows:\n- sync_app: Sync App. Syncs an app. (keywords: app, sync; inputs: app, private, high_priority, reason)"
+)
 
 VOCABULARY = """
     show list sync create the a my and then , . ? : it them its first one all of in to for with not who which what
@@ -62,6 +68,17 @@ def test_an_agent_ends_and_its_calls_are_valid(name: str, question: str, results
     assert str(messages[-1].text).strip()
     made = [call for message in messages if isinstance(message, AIMessage) for call in message.tool_calls]
     assert len(made) <= 6
+
+
+@BUDGET
+@given(name=st.sampled_from(sorted(AGENTS)), question=QUESTIONS, results=st.data())
+def test_an_agent_that_may_ask_ends_too_and_asks_nothing_twice(name: str, question: str, results: Any) -> None:
+    messages = drive([*TOOLS[name], form_tool()], [HumanMessage(question)], results, turns=19)
+    assert str(messages[-1].text).strip()
+    made = [call for message in messages if isinstance(message, AIMessage) for call in message.tool_calls]
+    forms = [call["args"] for call in made if call["name"] == "request_user_input"]
+    assert len(made) - len(forms) <= 6
+    assert all(forms.count(form) == 1 for form in forms)
 
 
 @BUDGET
@@ -137,6 +154,65 @@ def test_arguments_are_valid_for_any_schema(schema: dict[str, Any], question: st
         jsonschema.validate(call["args"], schema)
 
 
+FITTING = {
+    "text": st.sampled_from(["demo", "abc-1", "two words"]),
+    "multiline": st.just("Two\nlines."),
+    "url": st.just("https://example.com/x"),
+    "email": st.just("a@example.com"),
+    "boolean": st.booleans(),
+}
+
+
+@BUDGET
+@given(schema=SCHEMAS, verb=st.sampled_from(["list", "get", "create", "sync"]), values=st.data())
+def test_for_any_schema_the_call_is_made_with_what_the_form_brought(
+    schema: dict[str, Any], verb: str, values: Any
+) -> None:
+    function = {"name": f"{verb}_apps", "description": "Apps and tickets.", "parameters": schema}
+    model = MODEL.bind_tools([{"type": "function", "function": function}, form_tool()])
+    messages: list[BaseMessage] = [HumanMessage(f"{verb} apps")]
+    asking = model.invoke(messages)
+    if [call["name"] for call in asking.tool_calls] != ["request_user_input"]:
+        return
+    form = CAIPEAgentResponse.model_validate(asking.tool_calls[0]["args"]).form("apps")
+    entered = {}
+    for field in form.fields:
+        options = list(field.field_values or ())
+        entered[field.field_name] = values.draw(
+            {
+                **FITTING,
+                "number": st.sampled_from([2, 3.0, 44]),
+                "select": st.sampled_from(options or [""]),
+                "multiselect": st.lists(st.sampled_from(options or [""]), min_size=1, unique=True),
+            }[field.field_type]
+        )
+    filled = fill(form, entered)
+    if not isinstance(filled, Filled):
+        return
+    result = ToolMessage(json.dumps(filled.values), tool_call_id=str(asking.tool_calls[0]["id"]))
+    (call,) = model.invoke([*messages, asking, result]).tool_calls
+    assert call["name"] == function["name"]
+    assert {field.field_name for field in form.fields if field.required} <= set(call["args"])
+    for name, value in filled.values.items():
+        given_value = call["args"][name]
+        assert given_value == value or str(given_value) == str(value) or isinstance(given_value, list)
+        assert not (isinstance(given_value, float) and isinstance(value, int))
+
+
+@BUDGET
+@given(questions=st.lists(QUESTIONS, min_size=1, max_size=3), results=st.data())
+def test_a_supervisor_with_workflows_ends_and_starts_one_at_most(questions: list[str], results: Any) -> None:
+    messages: list[BaseMessage] = [WORKFLOWS]
+    for question in questions:
+        before = len(messages)
+        messages = drive(STEERED_TOOLS, [*messages, HumanMessage(question)], results, turns=4)
+        assert "offline model" in str(messages[-1].text)
+        turns = [message.tool_calls for message in messages[before:] if isinstance(message, AIMessage)]
+        started = [calls for calls in turns if any(call["name"] == "start_workflow" for call in calls)]
+        assert all(len(calls) == 1 for calls in started)
+        assert len(started) <= 1
+
+
 @BUDGET
 @given(question=QUESTIONS, results=st.data())
 def test_streaming_concatenates_to_the_message(question: str, results: Any) -> None:
@@ -154,4 +230,8 @@ def test_long_and_odd_texts_are_read_quickly(piece: str) -> None:
     question = HumanMessage(piece * 20_000)
     MODEL.bind_tools(SUPERVISOR_TOOLS).invoke([HumanMessage(PROMPT), AIMessage(piece * 2000), question])
     MODEL.bind_tools(TOOLS["netutils"]).invoke([question])
+    MODEL.bind_tools([*TOOLS["jira"], form_tool()]).invoke([question])
+    MODEL.bind_tools(STEERED_TOOLS).invoke([WORKFLOWS, question])
+    MODEL.bind_tools(STEERED_TOOLS).invoke([WORKFLOWS, HumanMessage(f"sync app {piece * 20_000}")])
+    MODEL.invoke([HumanMessage("x"), HumanMessage(f"The workflow {piece * 20_000}")])
     assert time.process_time() - started < 3

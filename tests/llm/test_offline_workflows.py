@@ -15,15 +15,17 @@ PROMPT = SystemMessage("""\
 You are the supervisor.
 
 Workflows (start one with `start_workflow` when someone wants what it does):
-- create_github_repo: Create GitHub Repo. Creates a repository in the company's organisation. \
-(keywords: repo, repository, github; inputs: repository, description, private)
-- escalate_incident: Escalate Incident. Escalates a PagerDuty incident and opens a Jira ticket. \
-(keywords: escalate, escalation, incident; inputs: incident_id, reason, priority)
-- onboard_service: Onboard Service. Creates a repository, an Argo CD application and a Jira ticket. \
-(keywords: onboard, onboarding, service; inputs: service, project, ticket)
+- create_github_repo: Create GitHub Repo. Creates a GitHub repository in the company's organisation. \
+(keywords: repo, repository, github, create, new; inputs: repository, description, private)
+- escalate_incident: Escalate Incident. Escalates a PagerDuty incident and opens a Jira ticket that follows it. \
+(keywords: escalate, escalation, incident, pagerduty; inputs: incident, reason, priority)
+- onboard_service: Onboard Service. Sets up a new service - a GitHub repository, an Argo CD application and a Jira \
+ticket that says so. (keywords: onboard, onboarding, service, new service; \
+inputs: service, description, project, private, ticket_project)
 - refresh_everything: Refresh Everything. Fetches all states again.
-- roll_back_application: Roll Back Application. Rolls an Argo CD application back. \
-(keywords: rollback, roll back, revert, application; inputs: application, revision, reason, ticket)
+- roll_back_application: Roll Back Application. Rolls an Argo CD application back to an earlier deployment. \
+(keywords: rollback, roll back, revert, undo, application, deployment; \
+inputs: application, revision, reason, ticket, new_ticket)
 
 Be exact.
 - no_workflow: This line is no workflow. (keywords: sync)""")
@@ -60,7 +62,11 @@ def ask(question: str, *history: BaseMessage) -> AIMessage:
         ("can you create a repo for me?", "create_github_repo", {}),
         ("onboard a new service", "onboard_service", {}),
         ("Onboard a service called ledger", "onboard_service", {"service": "ledger"}),
-        ("onboard service ledger without a ticket", "onboard_service", {"service": "ledger", "ticket": False}),
+        (
+            "onboard service ledger in the ticket project PLAT",
+            "onboard_service",
+            {"service": "ledger", "ticket_project": "PLAT"},
+        ),
         ("onboard the ledger service, project: shop", "onboard_service", {"service": "ledger", "project": "shop"}),
         ("could you help me onboard a new service, please?", "onboard_service", {}),
         ("Hi, please onboard a new service!", "onboard_service", {}),
@@ -72,17 +78,27 @@ def ask(question: str, *history: BaseMessage) -> AIMessage:
             "roll_back_application",
             {"application": "payments-api", "revision": "2", "reason": "it crashes"},
         ),
+        (
+            "roll back checkout with a new ticket",
+            "roll_back_application",
+            {"application": "checkout", "new_ticket": True},
+        ),
+        (
+            "roll back checkout for ticket SHOP-118 without a new ticket",
+            "roll_back_application",
+            {"application": "checkout", "ticket": "SHOP-118", "new_ticket": False},
+        ),
         ("do a rollback of payments-api", "roll_back_application", {"application": "payments-api"}),
         ("revert payments-api", "roll_back_application", {"application": "payments-api"}),
-        ("escalate incident P4711", "escalate_incident", {"incident_id": "P4711"}),
+        ("escalate incident P4711", "escalate_incident", {"incident": "P4711"}),
         (
             "escalate P4711 with high priority",
             "escalate_incident",
-            {"incident_id": "P4711", "priority": "high"},
+            {"incident": "P4711", "priority": "high"},
         ),
         ("escalate the payments-api incident", "escalate_incident", {}),
         ("start the onboard service workflow", "onboard_service", {}),
-        ("run the escalation workflow for P4711", "escalate_incident", {"incident_id": "P4711"}),
+        ("run the escalation workflow for P4711", "escalate_incident", {"incident": "P4711"}),
         ("run refresh everything", "refresh_everything", {}),
     ],
 )
@@ -127,6 +143,8 @@ def test_a_workflow_is_started_with_what_the_request_says(question: str, name: s
         "sync the guestbook app",
         "compare Jira and GitHub issues",
         "create demo",
+        "create a file",
+        "create a new log",
         "hello",
         "",
     ],

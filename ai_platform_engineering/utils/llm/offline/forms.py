@@ -67,7 +67,12 @@ def submitted(form: Use, tool: Profile) -> dict[str, Any] | None:
 
 
 def _can_be_asked(item: Property) -> bool:
-    return item.type != "object" and (item.type != "array" or item.items is None or item.items.type != "object")
+    """Whether a form can hold the argument: it has a name that people can read, and is no object."""
+    return (
+        bool(item.words)
+        and item.type != "object"
+        and (item.type != "array" or item.items is None or item.items.type != "object")
+    )
 
 
 def _worth_offering(tool: Profile, known: Mapping[str, Any]) -> list[Property]:

@@ -27,16 +27,33 @@ _OPPOSITES = {"private": "public", "public": "private"}
 def prefilled(wanted: Wanted, known: frozenset[str]) -> dict[str, str | bool]:
     """Values by name of input. `known` are stems that name no particular thing."""
     known |= wanted.workflow.vocabulary
-    found = {name: value for name in wanted.workflow.inputs if (value := _said(name, wanted.text, known)) is not None}
+    inputs = wanted.workflow.inputs
+    found = {
+        name: value
+        for name in inputs
+        if (value := _said(name, _without_longer(name, inputs, wanted.text), known)) is not None
+    }
     thing = _naming_input(wanted)
     if thing is not None and thing not in found and (name := _name(thing, wanted, known)) is not None:
         found[thing] = name
-    return {name: found[name] for name in wanted.workflow.inputs if name in found}
+    return {name: found[name] for name in inputs if name in found}
+
+
+def _without_longer(name: str, inputs: Sequence[str], text: str) -> str:
+    """The text without the names of other inputs that end like this one: a "ticket project" is no "project"."""
+    for other in inputs:
+        if other != name and identifier_words(other)[-len(identifier_words(name)) :] == identifier_words(name):
+            text = re.sub(rf"\b{_spelled(other)}\b", lambda match: "." * len(match[0]), text, flags=re.I)
+    return text
+
+
+def _spelled(name: str) -> str:
+    return r"[\s_-]+".join(map(re.escape, identifier_words(name)))
 
 
 def _said(name: str, text: str, known: frozenset[str]) -> str | bool | None:
     """What the request says of an input, by its name."""
-    own = r"[\s_-]+".join(map(re.escape, identifier_words(name)))
+    own = _spelled(name)
     stems = {stem(word) for word in identifier_words(name)}
     if match := re.search(rf"\b{own}\s*[:=]\s*(?=\S)", text, re.I):
         return _written(text, match.end(), is_prose=bool(stems & _PROSE))

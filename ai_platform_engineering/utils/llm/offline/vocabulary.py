@@ -33,12 +33,12 @@ ASKING_VERBS: Final = READ_VERBS | word_set("plan split calculate compute test v
 """Verbs that ask for something without a change."""
 CREATE_VERBS: Final = word_set("create open file raise make add log")
 CHANGE_VERBS: Final = CREATE_VERBS | word_set("""
-    acknowledge ack apply approve archive assign cancel change clear close comment delete deploy destroy disable drop
-    edit enable execute fix grant install invite kill label link lock merge modify move patch pause post promote publish
-    purge put reassign rebase rebuild reboot redeploy refresh reject release remove rename reopen replace reply rerun
-    reset resize resolve restart restore resume resync retry revert revoke rollback rotate run save scale send set
-    silence snooze start stop submit suspend sync synchronise synchronize terminate transition trigger unassign
-    uninstall unlock update upgrade upload write
+    acknowledge ack annotate apply approve archive assign cancel change clear close comment delete deploy destroy
+    disable drop edit enable escalate execute fix grant install invite kill label link lock merge modify move patch
+    pause post promote publish purge put reassign rebase rebuild reboot redeploy refresh reject release remove rename
+    reopen replace reply rerun reset resize resolve restart restore resume resync retry revert revoke rollback rotate
+    run save scale send set silence snooze start stop submit suspend sync synchronise synchronize terminate transition
+    trigger unassign uninstall unlock update upgrade upload write
 """)
 CARRIER_VERBS: Final = word_set("run trigger start perform execute do initiate make")
 """Verbs that lend themselves to a noun: in "trigger a sync" the change is the sync."""

@@ -69,6 +69,16 @@ class Workflow:
         """Stems of its title and its keywords."""
         return frozenset(language.terms(self.title)).union(*map(language.terms, self.keywords))
 
+    @property
+    def nouns(self) -> frozenset[str]:
+        """Stems for what it is about: not the first word of its title, which says what it does, and no verbs."""
+        return self.vocabulary - {*language.stems(self.title)[:1], *self.verbs}
+
+    @property
+    def verbs(self) -> frozenset[str]:
+        """Stems of the verbs among its keywords."""
+        return frozenset(stem(word) for word in language.words(" ".join(self.keywords)) if word in CHANGE_VERBS)
+
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
@@ -152,7 +162,7 @@ def _fits(spoken: tuple[str, ...], workflow: Workflow, known: frozenset[str]) ->
         yield by_name
         return
     kinds = _kinds(order, known | workflow.vocabulary)
-    matching = [word for word in kinds if best_similarity(stem(word), workflow.vocabulary) >= SYNONYM]
+    matching = [word for word in kinds if best_similarity(stem(word), workflow.nouns) >= SYNONYM]
     if not _is_done_by(order.verb, workflow, known) or (kinds and kinds[-1] not in matching):
         return
     if kinds or stem(order.verb) not in _GENERIC:
@@ -232,6 +242,5 @@ def _is_done_by(verb: str, workflow: Workflow, known: frozenset[str]) -> bool:
     """Whether a verb is what the workflow does: a word of its title that is no everyday noun, or a verb among its
     keywords."""
     first, *others = language.stems(workflow.title)
-    verbs = {first, *(word for word in others if word not in known)}
-    verbs |= {stem(word) for keyword in workflow.keywords for word in language.words(keyword) if word in CHANGE_VERBS}
+    verbs = {first, *(word for word in others if word not in known), *workflow.verbs}
     return best_similarity(stem(verb), verbs) > 0
