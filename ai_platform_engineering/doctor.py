@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,8 @@ from ai_platform_engineering.multi_agents.agent_registry import AgentEntry, Agen
 from ai_platform_engineering.multi_agents.connectivity import Reachability, probe_all, remote_tools
 from ai_platform_engineering.multi_agents.placement import Where
 from ai_platform_engineering.settings import Settings, SettingsError
+from ai_platform_engineering.utils.approvals.overrides import parse_overrides, unknown_tools
+from ai_platform_engineering.utils.approvals.policy import ApprovalPolicy
 from ai_platform_engineering.utils.llm import is_offline
 from ai_platform_engineering.utils.mcp import McpServers
 from ai_platform_engineering.utils.model_label import model_label
@@ -35,7 +37,10 @@ _NO_TOOLS = "it has no tools"
 
 @dataclass(frozen=True)
 class AgentReport:
-    """One agent. `reachable` is `None` where there is nothing to reach: in this process, or switched off."""
+    """One agent. `reachable` is `None` where there is nothing to reach: in this process, or switched off.
+
+    `approval` names the tools whose calls wait for a person; `None` where that is for another process to say.
+    """
 
     name: str
     enabled: bool
@@ -44,6 +49,7 @@ class AgentReport:
     address: str | None = None
     reachable: bool | None = None
     tools: tuple[str, ...] = ()
+    approval: tuple[str, ...] | None = None
     problem: str | None = None
 
     @property
@@ -61,6 +67,7 @@ class Report:
     offline: bool
     sandbox: bool
     data_dir: str
+    approval: str
     problems: tuple[str, ...]
     agents: tuple[AgentReport, ...]
 
@@ -84,7 +91,8 @@ async def diagnose(settings: Settings) -> Report:
         offline=is_offline(settings),
         sandbox=registry.sandbox_on,
         data_dir=str(settings.data_dir),
-        problems=(*problems, *registry.problems),
+        approval=settings.require_approval,
+        problems=(*problems, *registry.problems, *_unknown_tools(settings, local.values())),
         agents=tuple(
             examined.get(entry.name) or AgentReport(entry.name, entry.enabled, entry.where, entry.why)
             for entry in registry.entries
@@ -123,12 +131,27 @@ async def _examine_local(settings: Settings, entries: Sequence[AgentEntry]) -> d
                 entry.where,
                 entry.why,
                 tools=tuple(tool.name for tool in servers.tools(entry.name)),
+                approval=_approval(settings, entry, servers),
                 problem=servers.problem(entry.name),
             )
             for entry in entries
         }
     finally:
         await servers.aclose()
+
+
+def _approval(settings: Settings, entry: AgentEntry, servers: McpServers) -> tuple[str, ...]:
+    if entry.manifest is None:
+        return ()
+    policy = ApprovalPolicy.of(settings, entry.manifest)
+    return tuple(tool.name for tool in servers.tools(entry.name) if policy.needs(tool))
+
+
+def _unknown_tools(settings: Settings, agents: Iterable[AgentReport]) -> list[str]:
+    """A misspelt tool in an override would quietly go without a person. Tools that are not there are not known."""
+    overrides = parse_overrides(settings.require_approval_overrides)
+    complete = [agent for agent in agents if agent.tools and agent.problem is None]
+    return [problem for agent in complete for problem in unknown_tools(overrides, agent.name, agent.tools)]
 
 
 async def _examine_remote(settings: Settings, entries: Sequence[AgentEntry]) -> dict[str, AgentReport]:
@@ -172,6 +195,7 @@ def _facts(report: Report) -> list[str]:
         f"Version  {report.version}",
         f"Model    {report.model or 'none'}",
         f"Sandbox  {'on' if report.sandbox else 'off'} ({report.data_dir})",
+        f"Approval {report.approval}",
     ]
 
 

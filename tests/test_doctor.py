@@ -72,6 +72,38 @@ class TestLocalAgents:
         assert report.ok
 
 
+class TestApproval:
+    SHOP = "requires: [SHOP_URL]\nsandbox: ai_platform_engineering.sandbox.argocd:server"
+
+    @pytest.mark.parametrize(
+        ("manifest", "environ", "waiting"),
+        [
+            ("", {}, {"rollback_application"}),
+            ("", {"REQUIRE_APPROVAL": "never"}, set()),
+            ("approval: never", {"REQUIRE_APPROVAL": "writes"}, set()),
+            ("approval: never", {"REQUIRE_APPROVAL_OVERRIDES": "SHOP=destructive"}, {"rollback_application"}),
+            (
+                "",
+                {"REQUIRE_APPROVAL_OVERRIDES": "shop=never, shop.version_service__version=always"},
+                {"version_service__version"},
+            ),
+        ],
+    )
+    async def test_it_names_the_tools_that_wait_for_a_person(
+        self, agents_dir: Path, manifest: str, environ: dict[str, str], waiting: set[str]
+    ) -> None:
+        add_agent(agents_dir, "shop", f"{self.SHOP}\n{manifest}")
+        report = await diagnose(settings_of(agents_dir, **environ))
+        [shop] = [agent for agent in report.agents if agent.name == "shop"]
+        assert set(shop.approval or ()) == waiting
+        assert report.approval == environ.get("REQUIRE_APPROVAL", "destructive")
+
+    async def test_a_misspelt_tool_is_a_problem(self, agents_dir: Path) -> None:
+        add_agent(agents_dir, "shop", self.SHOP)
+        report = await diagnose(settings_of(agents_dir, REQUIRE_APPROVAL_OVERRIDES="shop.rolback_application=never"))
+        assert any("Did you mean 'rollback_application'?" in problem for problem in report.problems)
+
+
 def agent_that_lists(tools: list[str] | None) -> Answer:
     async def answer(request: Request) -> bytes:
         if request[0] != "/tools":
@@ -128,9 +160,17 @@ REPORT = Report(
     offline=True,
     sandbox=True,
     data_dir="/var/lib/platform-engineer",
+    approval="writes",
     problems=("DISTRIBUTED_AGENTS names 'argcd', which is no known agent. Did you mean 'argocd'?",),
     agents=(
-        AgentReport("argocd", True, "in-process", "sandbox", tools=("list_applications", "sync_application")),
+        AgentReport(
+            "argocd",
+            True,
+            "in-process",
+            "sandbox",
+            tools=("list_applications", "sync_application"),
+            approval=("sync_application",),
+        ),
         AgentReport("jira", False, "in-process", "JIRA_URL, JIRA_USERNAME and JIRA_API_TOKEN are not set"),
         AgentReport(
             "weather_and_climate",
@@ -151,6 +191,7 @@ class TestShowing:
         show(REPORT, file)
         lines = file.getvalue().splitlines()
         assert "Sandbox  on (/var/lib/platform-engineer)" in lines
+        assert "Approval writes" in lines
         heading = next(line for line in lines if line.startswith("Agent"))
         argocd = next(line for line in lines if line.startswith("argocd"))
         weather = next(line for line in lines if line.startswith("weather"))
@@ -179,5 +220,6 @@ class TestShowing:
         assert (content["ok"], content["model"], content["sandbox"]) == (False, "offline", True)
         argocd, jira, weather = content["agents"]
         assert argocd["tools"] == ["list_applications", "sync_application"]
+        assert (content["approval"], argocd["approval"], weather["approval"]) == ("writes", ["sync_application"], None)
         assert (jira["enabled"], jira["reachable"]) == (False, None)
         assert (weather["reachable"], weather["problem"]) == (False, "connection refused")
