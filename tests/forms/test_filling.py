@@ -114,6 +114,8 @@ def test_a_value_that_fits_is_taken(field: FormField, value: Any, expected: Any)
         (VISIBILITY, ["public"], "takes one of public, Private"),
         (FormField("size", "select", field_values=("ab", "AB")), "Ab", "takes one of ab, AB"),
         (FormField("size", "select", field_values=tuple(map(str, range(30)))), "x", "18, 19 and 10 more"),
+        (FormField("size", "select"), 5, "takes text; “5” is not that"),
+        (FormField("tags", "multiselect"), ["x", 5], "takes texts with commas between them; “5” is not that"),
         (LABELS, ["bug", "new"], "takes one or more of bug, Feature, a, b; “new”"),
         (LABELS, "bug, new", "“new”"),
         (LABELS, [], "takes one or more"),

@@ -227,11 +227,11 @@ def _multiselect(field: FormField, value: Any) -> list[str]:
 
 def _option(options: Sequence[str], value: Any) -> str | None:
     """The option that `value` means; where none are listed, any text."""
+    if not options:
+        return value if isinstance(value, str) and value.strip() else None
     spelling = _spelling(value)
     if spelling is None or spelling in options:
         return spelling
-    if not options:
-        return spelling if spelling.strip() else None
     same = {option for option in options if option.strip().casefold() == spelling.strip().casefold()}
     return same.pop() if len(same) == 1 else None
 
