@@ -36,6 +36,11 @@ def check(events: Sequence[Event], *, agent: str = "supervisor") -> Ending:
     return ending
 
 
+def check_task(events: Sequence[Event], *, agent: str = "supervisor") -> Ending:
+    """Assert the rules for a whole task that waited for people on the way."""
+    return check([event for event in events[:-1] if not isinstance(event, InputRequired)] + [events[-1]], agent=agent)
+
+
 def _check_calls(events: Sequence[Event], *, parked: bool) -> None:
     opened: dict[str, Event] = {}
     ended: set[str] = set()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ai_platform_engineering.events import (
@@ -13,6 +13,7 @@ from ai_platform_engineering.events import (
     Event,
     Failed,
     FinalResult,
+    InputRequired,
     MessageEnded,
     PlanUpdated,
     TextDelta,
@@ -62,6 +63,8 @@ def normalised(events: Sequence[Event]) -> NormalRun:
                     told[texts[event.message_id]] += event.text
                 case MessageEnded() if event.parent_call_id == parent:
                     told.append("end of message")
+                case InputRequired(forms) if parent is None:
+                    told.append(("asked", tuple(replace(form, form_id="") for form in forms)))
         return tuple(told)
 
     return NormalRun(inside(None), _steps(events), _ending(events))

@@ -22,6 +22,7 @@ from starlette.types import ASGIApp
 from ai_platform_engineering.events import Event
 from ai_platform_engineering.serving import listen
 from ai_platform_engineering.settings import Settings, load_settings
+from ai_platform_engineering.utils.a2a_common.codec.values import set_value
 from ai_platform_engineering.utils.a2a_common.wire import Decoder
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -122,23 +123,34 @@ class Caller:
     http: httpx.AsyncClient
     client: Any
     agent: str = "supervisor"
+    task_id: str = ""
+    """The task that the last message went to."""
+    heard: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when something has come back."""
 
     async def updates(
-        self, text: str, *, context_id: str = "", task_id: str = "", metadata: Mapping[str, Any] | None = None
+        self,
+        said: str | Mapping[str, Any],
+        *,
+        context_id: str = "",
+        task_id: str = "",
+        metadata: Mapping[str, Any] | None = None,
     ) -> AsyncIterator[StreamResponse]:
+        """What comes back for words, or for data."""
+        part = Part(text=said) if isinstance(said, str) else Part()
+        if not isinstance(said, str):
+            set_value(part.data, said)
         message = Message(
-            message_id=os.urandom(8).hex(),
-            context_id=context_id,
-            task_id=task_id,
-            role=Role.ROLE_USER,
-            parts=[Part(text=text)],
+            message_id=os.urandom(8).hex(), context_id=context_id, task_id=task_id, role=Role.ROLE_USER, parts=[part]
         )
         if metadata:
             message.metadata.update(dict(metadata))
         async for update in self.client.send_message(SendMessageRequest(message=message), context=ClientCallContext()):
+            self.task_id = update.task.id or self.task_id
+            self.heard.set()
             yield update
 
-    async def ask(self, text: str, **options: Any) -> list[Event]:
+    async def ask(self, text: str | Mapping[str, Any], **options: Any) -> list[Event]:
         """The events of a whole run."""
         decoder = Decoder(self.agent)
         events = [event async for update in self.updates(text, **options) for event in decoder.feed(update)]

@@ -95,6 +95,7 @@ def create_agent_app(settings: Settings, name: str, models: Models = model_for) 
         card,
         settings,
         running=running,
+        release=executor.release,
         tools=lambda: tool_rows(manifest.name, agent.mcp),
         agent=manifest.name,
     )

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from deepagents.backends import StateBackend
-from deepagents.middleware.patch_tool_calls import PatchToolCallsMiddleware
 from deepagents.middleware.subagents import SubAgentMiddleware
 from langchain_core.language_models import BaseChatModel
 from langchain_core.tools import BaseTool
@@ -44,7 +43,7 @@ def supervisor(
         [plan_tool(), *tools],
         "You supervise.",
         name="supervisor",
-        middleware=[PatchToolCallsMiddleware(), delegation],
+        middleware=[delegation],
         agents=list(agents),
         checkpointer=InMemorySaver(),
     )

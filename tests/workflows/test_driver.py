@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, NotRequired, TypedDict
 
 from deepagents.backends import StateBackend
-from deepagents.middleware.patch_tool_calls import PatchToolCallsMiddleware
 from deepagents.middleware.subagents import SubAgentMiddleware
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langchain_core.tools import ToolException
@@ -74,11 +73,11 @@ class Company:
             [plan_tool()],
             "You supervise.",
             name="supervisor",
-            middleware=[PatchToolCallsMiddleware(), driver, delegation],
+            middleware=[driver, delegation],
             agents=list(self.replies),
             checkpointer=InMemorySaver(),
         )
-        self.translation = Translation("supervisor")
+        self.told: list[Event] = []
 
     def _agent(self, name: str) -> Graph:
         def call(state: _AgentState) -> dict[str, Any]:
@@ -94,7 +93,7 @@ class Company:
         return graph.compile(name=name)
 
     async def ask(self, question: str) -> list[Event]:
-        self.translation = Translation("supervisor")
+        self.told = []
         return await self._stream({"messages": [HumanMessage(question)]})
 
     async def answer(self, answer: dict[str, Any]) -> list[Event]:
@@ -112,6 +111,7 @@ class Company:
         return [message for message in (await self.state()).values["messages"] if isinstance(message, ToolMessage)]
 
     async def _stream(self, given: Any) -> list[Event]:
+        translation = Translation("supervisor", told=self.told)
         events: list[Event] = []
         async for part in self.graph.astream(
             given,
@@ -122,9 +122,9 @@ class Company:
             version="v2",
             durability="exit",
         ):
-            events += self.translation.feed(part)
-        if not (await self.state()).interrupts:
-            events += self.translation.conclude()
+            events += translation.feed(part)
+        events += translation.conclude()
+        self.told += events
         return events
 
 

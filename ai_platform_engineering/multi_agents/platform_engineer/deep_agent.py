@@ -14,7 +14,6 @@ from contextlib import suppress
 from typing import Any
 
 from deepagents.backends import StateBackend
-from deepagents.middleware.patch_tool_calls import PatchToolCallsMiddleware
 from deepagents.middleware.subagents import CompiledSubAgent, SubAgentMiddleware
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
@@ -27,10 +26,19 @@ from ai_platform_engineering.multi_agents.platform_engineer.prompts import (
     delegation_description,
     supervisor_prompt,
 )
+from ai_platform_engineering.multi_agents.platform_engineer.workflows.channels import WORKFLOW_KEY
+from ai_platform_engineering.multi_agents.platform_engineer.workflows.driver import WorkflowDriver
+from ai_platform_engineering.multi_agents.platform_engineer.workflows.loader import (
+    known_workflows,
+    offered,
+    workflow_lines,
+)
 from ai_platform_engineering.settings import Settings, load_settings
 from ai_platform_engineering.utils.a2a_common.a2a_remote_agent_connect import A2ARemoteAgentConnectTool
+from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
 from ai_platform_engineering.utils.checkpointer import MemorySaver
 from ai_platform_engineering.utils.graphs.agent_graph import PRIVATE_STATE, Graph, agent_graph
+from ai_platform_engineering.utils.graphs.approval_gate import ApprovalGate
 from ai_platform_engineering.utils.graphs.local_agent import Models, local_agent_graph, model_for
 from ai_platform_engineering.utils.graphs.remote_graph import remote_graph
 from ai_platform_engineering.utils.mcp import McpServers
@@ -61,6 +69,7 @@ class PlatformEngineerDeepAgent:
         self.settings = settings
         self.registry = registry or AgentRegistry.load(settings)
         self.distributed_mode = bool(self.registry.remote())
+        self.workflows = offered(known_workflows(settings), self.registry.enabled())
         self.mcp = McpServers(settings)
         self._models = models
         self._checkpointer: BaseCheckpointSaver[Any] | None = None
@@ -98,6 +107,11 @@ class PlatformEngineerDeepAgent:
         for connection in self._connections.values():
             await connection.aclose()
 
+    async def cancel_remote(self, tasks: Iterable[tuple[str, str]], context: RequestContext) -> None:
+        """Stop tasks of remote agents, given by agent and id."""
+        known = [(self._connections[agent], task_id) for agent, task_id in tasks if agent in self._connections]
+        await asyncio.gather(*(connection.cancel(task_id, context) for connection, task_id in known))
+
     def _rebuild(self, agent: str) -> None:
         logger.info("%s: changed; the next request sees it", agent)
         self._graph = self._build()
@@ -111,16 +125,21 @@ class PlatformEngineerDeepAgent:
                 backend=StateBackend(),
                 subagents=sub_agents,
                 task_description=delegation_description(lines),
-                private_state_keys=PRIVATE_STATE,
+                private_state_keys=PRIVATE_STATE | {WORKFLOW_KEY},
             )
         ]
         return agent_graph(
             self.settings,
             self._models(self.settings, None),
             [plan_tool()],
-            supervisor_prompt(lines),
+            supervisor_prompt(lines, workflow_lines(self.workflows.values())),
             name=SUPERVISOR,
-            middleware=[PatchToolCallsMiddleware(), *(delegation if sub_agents else ())],
+            middleware=[
+                *(delegation if sub_agents else ()),
+                # Its own tools change nothing; what people approve for the rest of a conversation is kept here.
+                ApprovalGate(SUPERVISOR, lambda _tool: False),
+                WorkflowDriver(self.workflows),
+            ],
             agents=[entry.name for entry in entries],
             checkpointer=self._checkpointer,
         )

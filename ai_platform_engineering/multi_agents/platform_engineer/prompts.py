@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 _ROLE = """\
@@ -21,6 +21,10 @@ How you work:
 - When no agent can do what is asked, say so and say what can be done."""
 
 _NO_AGENTS = "No agent is enabled. Say so, and that `platform-engineer doctor` shows how to enable one."
+
+_WORKFLOWS = """\
+Workflows, for what people do again and again. When someone asks for what one of them does, start it with
+`start_workflow` and nothing else; it asks for what it needs and runs its steps itself."""
 
 _DELEGATION = """\
 Hand a piece of work to an agent and get its report. `subagent_type` is the agent's name, `description` the work, with
@@ -44,8 +48,12 @@ class AgentLine:
         return f"- {self.name}: {self.description}{keywords}{problem}"
 
 
-def supervisor_prompt(agents: Iterable[AgentLine]) -> str:
-    return _ROLE if list(agents) else f"{_ROLE}\n\n{_NO_AGENTS}"
+def supervisor_prompt(agents: Iterable[AgentLine], workflows: Sequence[str] = ()) -> str:
+    """`workflows` has one line for each that can be started."""
+    parts = [_ROLE, "" if list(agents) else _NO_AGENTS]
+    if workflows:
+        parts.append("\n".join([_WORKFLOWS, *workflows]))
+    return "\n\n".join(filter(None, parts))
 
 
 def delegation_description(agents: Iterable[AgentLine]) -> str:

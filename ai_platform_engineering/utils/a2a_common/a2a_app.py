@@ -16,7 +16,7 @@ from ai_platform_engineering.utils.a2a_common.a2a_server import a2a_routes, heal
 from ai_platform_engineering.utils.a2a_common.http.auth import auth_middleware
 from ai_platform_engineering.utils.a2a_common.http.origins import origin_middleware
 from ai_platform_engineering.utils.a2a_common.log.event_log import EventLog
-from ai_platform_engineering.utils.a2a_common.log.upkeep import Forget, kept_up
+from ai_platform_engineering.utils.a2a_common.log.upkeep import Forget, Release, kept_up, release_nothing
 from ai_platform_engineering.utils.mcp import McpServers
 
 Rows = Sequence[Mapping[str, Any]]
@@ -30,11 +30,13 @@ def with_a2a(
     *,
     running: Callable[[], AbstractAsyncContextManager[Forget | None]],
     tools: Callable[[], Rows | Awaitable[Rows]],
+    release: Release = release_nothing,
     agent: str = SUPERVISOR,
 ) -> Starlette:
     """An app that serves `executor` from `log` while what `running` starts is up.
 
     `running` may give a function that drops conversations; it is called for those whose tasks have been dropped.
+    `release` is told of conversations in which nobody answered in time.
     """
     handler = request_handler(executor, log, card, settings, agent=agent)
     started = False
@@ -42,7 +44,7 @@ def with_a2a(
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         nonlocal started
-        async with log.opened(), running() as forget, kept_up(log, settings, agent, forget or _forget_nothing):
+        async with log.opened(), running() as forget, kept_up(log, settings, agent, forget or _forget_nothing, release):
             started = True
             try:
                 yield

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import suppress
-from typing import Final
+from dataclasses import dataclass
+from typing import Any, Final
 from urllib.parse import urlsplit, urlunsplit
 
 import httpx
@@ -24,7 +25,7 @@ from a2a.types.a2a_pb2 import (
     SendMessageRequest,
     StreamResponse,
 )
-from a2a.utils.errors import A2AError
+from a2a.utils.errors import A2AError, TaskNotFoundError, UnsupportedOperationError
 
 from ai_platform_engineering.events import Event
 from ai_platform_engineering.settings import Settings
@@ -51,6 +52,18 @@ class RemoteAgentError(ReadableError):
         self.code = code
 
 
+@dataclass(slots=True)
+class RemoteThread:
+    """A delegation's place at the agent: a conversation of its own there and, once it has one, its task.
+
+    `turn` counts the messages; with the delegation it names each, so that one that is sent again is the same.
+    """
+
+    delegation: str
+    task_id: str = ""
+    turn: int = 1
+
+
 class A2ARemoteAgentConnectTool:
     """One remote agent. The card and the client made from it are kept while they work."""
 
@@ -64,21 +77,28 @@ class A2ARemoteAgentConnectTool:
         self._client: Client | None = None
         self._connecting = asyncio.Lock()
 
-    async def stream(self, question: str, context: RequestContext, *, delegation: str) -> AsyncIterator[Event]:
-        """Ask the agent; yield the events of its run, the ending last. Cancelling cancels the agent's task too.
+    async def stream(
+        self, parts: Sequence[Part], context: RequestContext, thread: RemoteThread
+    ) -> AsyncIterator[Event]:
+        """Tell the agent something; yield the events of its run, the ending last. Cancelling cancels its task too.
 
-        `delegation` identifies this call: the agent's conversation and the message are named after it.
+        `thread` says where the message belongs, and afterwards which task it went to.
         """
         message = Message(
-            message_id=f"{delegation}-1", context_id=delegation, role=Role.ROLE_USER, parts=[Part(text=question)]
+            message_id=f"{thread.delegation}-{thread.turn}",
+            context_id=thread.delegation,
+            task_id=thread.task_id,
+            role=Role.ROLE_USER,
+            parts=parts,
         )
         message.metadata.update(_marks(context))
         call = ClientCallContext(service_parameters=self._headers(context))
         client = await self._connected()
-        decoder = Decoder(self.name)
+        decoder = Decoder(self.name, thread.turn)
         answers = _Answers(client.send_message(SendMessageRequest(message=message), context=call))
         try:
             async for answer in self._while_alive(answers):
+                thread.task_id = answers.known_task_id
                 for event in decoder.feed(answer):
                     yield event
             for event in decoder.finish():
@@ -89,9 +109,17 @@ class A2ARemoteAgentConnectTool:
             raise
         except (A2AClientError, A2AError, httpx.HTTPError) as error:
             self._client = None
-            raise self._broken(error, answers.started) from error
+            raise self._broken(error, answers.started, thread) from error
         finally:
             await answers.aclose()
+
+    async def cancel(self, task_id: str, context: RequestContext) -> None:
+        """Stop a task that waits for an answer which will not come; an agent that cannot be told lets it expire."""
+        call = ClientCallContext(service_parameters=self._headers(context))
+        with suppress(A2AClientError, A2AError, httpx.HTTPError, RemoteAgentError, TimeoutError):
+            async with asyncio.timeout(_CANCEL_SECONDS):
+                client = await self._connected()
+                await client.cancel_task(CancelTaskRequest(id=task_id), context=call)
 
     async def aclose(self) -> None:
         if self._http is not None:
@@ -171,8 +199,13 @@ class A2ARemoteAgentConnectTool:
     def _unreachable(self, reason: str) -> RemoteAgentError:
         return RemoteAgentError(f"The {self.name} agent cannot be reached ({reason}). Other agents are not affected.")
 
-    def _broken(self, error: Exception, started: bool) -> RemoteAgentError:
+    def _broken(self, error: Exception, started: bool, thread: RemoteThread) -> RemoteAgentError:
         logger.warning("%s: the call failed: %s", self.name, type(error).__name__, exc_info=error)
+        if thread.turn > 1 and isinstance(error, TaskNotFoundError | UnsupportedOperationError):
+            return RemoteAgentError(
+                f"The {self.name} agent no longer waits for this answer. What it was to do has to be asked for again.",
+                "agent",
+            )
         if isinstance(error, A2AError):
             return RemoteAgentError(f"The {self.name} agent refused the request.", "agent")
         if started:
@@ -186,7 +219,7 @@ class _Answers:
     def __init__(self, stream: AsyncIterator[StreamResponse]) -> None:
         self._stream = stream
         self._next: asyncio.Task[StreamResponse | None] | None = None
-        self._task_id = ""
+        self.known_task_id = ""
         self.started = False
 
     async def ready(self, timeout: float) -> bool:
@@ -204,9 +237,9 @@ class _Answers:
 
     async def task_id(self) -> str:
         """The id of the agent's task; waits for the first answer if there was none yet."""
-        if not self._task_id and self._next is not None:
+        if not self.known_task_id and self._next is not None:
             await self._next
-        return self._task_id
+        return self.known_task_id
 
     async def aclose(self) -> None:
         if self._next is not None:
@@ -222,20 +255,21 @@ class _Answers:
         except StopAsyncIteration:
             return None
         self.started = True
-        self._task_id = (
-            self._task_id or answer.task.id or answer.status_update.task_id or answer.artifact_update.task_id
+        self.known_task_id = (
+            self.known_task_id or answer.task.id or answer.status_update.task_id or answer.artifact_update.task_id
         )
         return answer
 
 
-def _marks(context: RequestContext) -> dict[str, str | bool]:
-    """What travels with the question. Words that nobody will see need not be sent."""
-    marks: dict[str, str | bool] = {
+def _marks(context: RequestContext) -> dict[str, Any]:
+    """What travels with a message. Words that nobody will see need not be sent."""
+    marks: dict[str, Any] = {
         "trace_id": context.trace_id,
         "stream_text": context.stream_sub_agent_text,
         "delegated": True,
     }
-    return marks | {"user": context.user} if context.user else marks
+    optional = {"user": context.user, "approvals": [*map(dict, context.approvals)], "step": context.step}
+    return marks | {name: value for name, value in optional.items() if value}
 
 
 def _reachable_url(advertised: str, address: str) -> str:

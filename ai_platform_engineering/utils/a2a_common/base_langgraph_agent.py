@@ -3,38 +3,72 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
-from langgraph.types import Durability
+from langgraph.types import Command, Durability
 
-from ai_platform_engineering.events import Event
+from ai_platform_engineering.events import Event, Failed, Form, InputRequired
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
-from ai_platform_engineering.utils.checkpointer import settle
+from ai_platform_engineering.utils.approvals.remembered import GRANTS, granted_by
+from ai_platform_engineering.utils.checkpointer import release, settle
+from ai_platform_engineering.utils.errors import ReadableError
+from ai_platform_engineering.utils.forms.answers import Answer, answer_data
 from ai_platform_engineering.utils.graphs.agent_graph import Graph
+from ai_platform_engineering.utils.graphs.workflow_step import STEP
 from ai_platform_engineering.utils.runs.failures import failure_of
+from ai_platform_engineering.utils.runs.questions import interrupt_of
 from ai_platform_engineering.utils.runs.translation import STREAM_MODES, Translation
 
 logger = logging.getLogger(__name__)
 
 
-class Run:
-    """One question on its way through a graph."""
+class ForgottenError(ReadableError):
+    """A form was answered whose conversation is gone."""
 
-    def __init__(self, graph: Graph, agent: str, question: str, context: RequestContext) -> None:
+    def __init__(self) -> None:
+        super().__init__("What waited for this answer was not kept, so it cannot go on. Ask again to start over.")
+
+
+@dataclass(frozen=True, slots=True)
+class Resumption:
+    """How a run that waits goes on: the form and what a person said to it, and all that was told before."""
+
+    form: Form
+    answer: Answer
+    told: Sequence[Event]
+
+
+class Run:
+    """One question on its way through a graph, or one answer that lets it go on."""
+
+    def __init__(self, graph: Graph, agent: str, work: str | Resumption, context: RequestContext) -> None:
         self._graph = graph
-        self._question = question
-        self._context = context
-        self._translation = Translation(agent, own_text=context.stream_text, agent_text=context.stream_sub_agent_text)
+        self._work = work
+        resumed = work if isinstance(work, Resumption) else None
+        self._granted = granted_by(resumed.form, resumed.answer) if resumed else ()
+        self._context = replace(context, approvals=(*context.approvals, *self._granted)) if self._granted else context
+        self._translation = Translation(
+            agent,
+            own_text=context.stream_text,
+            agent_text=context.stream_sub_agent_text,
+            told=resumed.told if resumed else (),
+            answered=resumed.form if resumed else None,
+        )
+
+    @property
+    def resumed(self) -> bool:
+        return isinstance(self._work, Resumption)
 
     async def events(self) -> AsyncIterator[Event]:
         """The events as they happen, the ending last. When cancelled, it only stops; `canceled` has the rest."""
-        config: RunnableConfig = {"configurable": {"thread_id": self._context.context_id}}
         try:
             async for part in self._graph.astream(
-                {"messages": [HumanMessage(self._question)]},
-                config,
+                await self._input(),
+                self._config,
                 context=self._context,
                 stream_mode=STREAM_MODES,
                 subgraphs=True,
@@ -46,21 +80,42 @@ class Run:
         except Exception as error:  # every failure of a graph becomes an event
             failure = failure_of(error)
             logger.warning("%s: %s", self._context.trace_id, failure.sentence, exc_info=failure.code == "internal")
-            for event in self._translation.fail(error):
-                yield event
+            ending = [*self._translation.fail(error)]
         else:
-            for event in self._translation.conclude():
-                yield event
-        await self._settle()
+            ending = [*self._translation.conclude()]
+        if waits := isinstance(ending[-1], InputRequired):
+            # Once it is shown, it can be answered, whatever happens to this process.
+            await self._settle(ending[-1])
+        for event in ending:
+            yield event
+        if not waits:
+            await self._settle(ending[-1])
+
+    async def _input(self) -> dict[str, Any] | Command[Any]:
+        if not isinstance(self._work, Resumption):
+            asked: dict[str, Any] = {"messages": [HumanMessage(self._work)]}
+            return asked | {STEP: self._context.step} if self._context.step else asked
+        waiting = interrupt_of(self._work.form)
+        state = await self._graph.aget_state(self._config)
+        if waiting not in {interrupt.id for interrupt in state.interrupts}:
+            # LangGraph would pass over an answer that nobody waits for, and ask again.
+            raise ForgottenError
+        resume = {waiting: answer_data(self._work.answer)}
+        return Command(resume=resume, update={GRANTS: [*self._granted]} if self._granted else None)
+
+    @property
+    def _config(self) -> RunnableConfig:
+        return {"configurable": {"thread_id": self._context.context_id}}
 
     @property
     def _durability(self) -> Durability | None:
         # The run's state is needed when it ends or waits, not at every step: a run that dies is not continued.
         return "exit" if self._graph.checkpointer else None
 
-    async def _settle(self) -> None:
+    async def _settle(self, ending: Event) -> None:
+        tidy = release if isinstance(ending, Failed) else settle
         try:
-            await settle(self._graph, self._context.context_id, for_good=self._context.delegated)
+            await tidy(self._graph, self._context.context_id, for_good=self._context.delegated)
         except Exception:  # the answer is out; what is too much is dropped after the next one
             logger.exception("%s: the conversation could not be trimmed", self._context.trace_id)
 
@@ -80,5 +135,13 @@ class BaseLangGraphAgent:
         self.name = name
         self._graph = graph
 
-    def run(self, question: str, context: RequestContext) -> Run:
-        return Run(self._graph(), self.name, question, context)
+    def run(self, work: str | Resumption, context: RequestContext) -> Run:
+        return Run(self._graph(), self.name, work, context)
+
+    async def abandon(self, context: RequestContext) -> None:
+        """A run that waited for a person has been stopped; nobody will answer what it asked."""
+        await self.release(context.context_id, for_good=context.delegated)
+
+    async def release(self, context_id: str, *, for_good: bool) -> None:
+        """Nothing waits in a conversation any more; nobody comes back to it, if it is `for_good`."""
+        await release(self._graph(), context_id, for_good=for_good)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 
@@ -34,7 +35,7 @@ class Rejected:
 class Dismissed:
     """The person does not want to fill in the form."""
 
-    reason: str = field(default="")
+    reason: str = ""
 
 
 Answer = Submitted | Approved | Rejected | Dismissed
@@ -56,6 +57,23 @@ def answer_data(answer: Answer) -> dict[str, Any]:
     if remember:
         decision["remember"] = True
     return {"decisions": [decision]}
+
+
+def answer_text(answer: Answer) -> str:
+    """`answer` in the words that a person would write."""
+    match answer:
+        case Submitted(values) if len(values) == 1:
+            return _words(next(iter(values.values())))
+        case Submitted(values):
+            return "\n".join(f"{name}: {_words(value)}" for name, value in values.items())
+        case Approved(None, remember):
+            return "approve always" if remember else "approve"
+        case Approved(arguments):
+            return f"approve with {json.dumps(arguments, ensure_ascii=False, default=str)}"
+        case Rejected(reason):
+            return f"reject: {reason}" if reason else "reject"
+        case Dismissed():
+            return "cancel"
 
 
 def read_answer(data: Mapping[str, Any]) -> Answer | None:
@@ -87,6 +105,16 @@ def _decided(decision: Mapping[str, Any]) -> Answer | None:
             return None if edited is None else Approved(edited, remember)
         case _:
             return None
+
+
+def _words(value: Any) -> str:
+    match value:
+        case bool():
+            return "yes" if value else "no"
+        case list() | tuple():
+            return ", ".join(map(_words, value))
+        case _:
+            return str(value)
 
 
 def _text(value: Any) -> str:

@@ -14,9 +14,11 @@ from langgraph.graph.state import CompiledStateGraph
 
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
+from ai_platform_engineering.utils.graphs.ask_tool import ask_tool
 from ai_platform_engineering.utils.graphs.last_turn import LastTurn
 from ai_platform_engineering.utils.graphs.long_results import STATE_KEY, LongResults
 from ai_platform_engineering.utils.graphs.tool_guard import ToolGuard
+from ai_platform_engineering.utils.graphs.unanswered_calls import UnansweredCalls
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]
 
@@ -38,9 +40,15 @@ def agent_graph(
     """Compile the graph with its own step limit: the limit a caller passes does not reach a graph inside a tool."""
     graph: Graph = create_agent(
         model,
-        list(tools),
+        [*tools, ask_tool(name)],
         system_prompt=prompt,
-        middleware=[*middleware, LastTurn(), LongResults(settings.tool_result_max_chars), ToolGuard(agents=agents)],
+        middleware=[
+            *middleware,
+            UnansweredCalls(),
+            LastTurn(),
+            LongResults(settings.tool_result_max_chars),
+            ToolGuard(agents=agents),
+        ],
         context_schema=RequestContext,
         checkpointer=checkpointer,
         name=name,

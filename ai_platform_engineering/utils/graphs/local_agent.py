@@ -10,7 +10,10 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from ai_platform_engineering.agents.manifest import AgentManifest
 from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.utils.approvals.policy import ApprovalPolicy
 from ai_platform_engineering.utils.graphs.agent_graph import Graph, agent_graph
+from ai_platform_engineering.utils.graphs.approval_gate import ApprovalGate
+from ai_platform_engineering.utils.graphs.workflow_step import WorkflowStep
 from ai_platform_engineering.utils.llm import chat_model
 from ai_platform_engineering.utils.mcp import McpServers
 
@@ -39,6 +42,10 @@ def local_agent_graph(
         tools,
         agent_prompt(manifest.prompt, problem),
         name=manifest.name,
+        middleware=[
+            ApprovalGate(manifest.name, ApprovalPolicy.of(settings, manifest).needs, title=manifest.title),
+            WorkflowStep(),
+        ],
         checkpointer=checkpointer,
     )
 

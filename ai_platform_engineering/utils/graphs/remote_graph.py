@@ -1,53 +1,146 @@
-"""The graph that stands for a remote agent: one node that passes the question on and the agent's events through."""
+"""The graph that stands for a remote agent: what is asked goes out, its events come through, its questions come up.
+
+`call` sends and streams; `ask` waits for a person and goes back to `call`, which sends the answer to the same task of
+the agent. A node that waits runs again from its start when it goes on, so nothing is sent in the one that waits.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, TypedDict
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Annotated, Any, NotRequired, TypedDict
 
+from a2a.types.a2a_pb2 import Part
 from langchain_core.messages import AIMessage, AnyMessage
+from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.config import get_config
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import add_messages
 from langgraph.runtime import Runtime
+from langgraph.types import interrupt
 
-from ai_platform_engineering.events import Canceled, Failed, FinalResult, InputRequired
+from ai_platform_engineering.events import Canceled, Failed, FinalResult, Form, InputRequired
 from ai_platform_engineering.utils.a2a_common.a2a_remote_agent_connect import (
     A2ARemoteAgentConnectTool,
     RemoteAgentError,
+    RemoteThread,
 )
+from ai_platform_engineering.utils.a2a_common.codec.foreign import PLAIN_REPLY
+from ai_platform_engineering.utils.a2a_common.codec.values import set_value
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
+from ai_platform_engineering.utils.forms.answers import answer_text, read_answer
+from ai_platform_engineering.utils.forms.questions import question_data
 from ai_platform_engineering.utils.graphs.agent_graph import Graph
 from ai_platform_engineering.utils.runs.translation import LimitReached, RemoteEvent, delegation_of
 
 
+class _Waiting(TypedDict):
+    """What the agent asked: its form without its id, the id, and whether the answer is to be in words."""
+
+    question: Mapping[str, Any]
+    form_id: str
+    in_words: bool
+
+
 class _State(TypedDict):
+    messages: Annotated[list[AnyMessage], add_messages]
+    approvals: NotRequired[list[Mapping[str, Any]]]
+    step: NotRequired[Mapping[str, Any] | None]
+    agent: NotRequired[str]
+    remote_task: NotRequired[str]
+    turn: NotRequired[int]
+    waiting: NotRequired[_Waiting | None]
+    answer: NotRequired[Mapping[str, Any] | None]
+
+
+class _Result(TypedDict):
     messages: Annotated[list[AnyMessage], add_messages]
 
 
 def remote_graph(connection: A2ARemoteAgentConnectTool) -> Graph:
     async def call(state: _State, runtime: Runtime[RequestContext]) -> dict[str, Any]:
-        namespace = get_config()["configurable"]["checkpoint_ns"]
-        delegation = delegation_of(namespace.split("|")) or runtime.context.task_id
-        question = str(state["messages"][-1].text)
+        namespace = get_config()["configurable"]["checkpoint_ns"].split("|")
+        thread = RemoteThread(
+            delegation=delegation_of(namespace) or runtime.context.task_id,
+            task_id=state.get("remote_task", ""),
+            turn=state.get("turn", 0) + 1,
+        )
+        context = replace(
+            runtime.context,
+            approvals=(*state.get("approvals", ()), *runtime.context.approvals),
+            step=state.get("step"),
+        )
         answer = ""
-        async for event in connection.stream(question, runtime.context, delegation=delegation):
+        async for event in connection.stream(_message(state), context, thread):
             match event:
                 case FinalResult(text=text, limit=limit):
                     answer = text
                     if limit:
                         runtime.stream_writer(LimitReached(limit))
                 case InputRequired(forms=forms):
-                    answer = "\n".join(form.description or form.response or form.title for form in forms)
+                    # It asks for one thing at a time; what else it needs it asks for afterwards.
+                    return {
+                        "agent": connection.name,
+                        "remote_task": thread.task_id,
+                        "turn": thread.turn,
+                        "waiting": _waiting(forms[0]),
+                    }
                 case Failed(message=message):
                     raise RemoteAgentError(message, "agent")
                 case Canceled():
                     raise RemoteAgentError(f"The {connection.name} agent was stopped before it had an answer.", "agent")
                 case _:
                     runtime.stream_writer(RemoteEvent(event))
-        return {"messages": [AIMessage(answer)]}
+        return {"messages": [AIMessage(answer)], "waiting": None}
 
-    graph = StateGraph(_State, context_schema=RequestContext)
+    def ask(state: _State) -> dict[str, Any]:
+        waiting = state.get("waiting")
+        return {"answer": interrupt(waiting["question"] if waiting else {})}
+
+    graph = StateGraph(_State, context_schema=RequestContext, output_schema=_Result)
     graph.add_node("call", call)
+    graph.add_node("ask", ask)
     graph.add_edge(START, "call")
-    graph.add_edge("call", END)
+    graph.add_conditional_edges("call", lambda state: "ask" if state.get("waiting") else END, ["ask", END])
+    graph.add_edge("ask", "call")
     return graph.compile(name=connection.name)
+
+
+async def waiting_remotely(graph: Graph, thread_id: str) -> list[tuple[str, str]]:
+    """The remote tasks that a conversation's run waits with: the names of their agents, and their ids."""
+    saver = graph.checkpointer
+    if not isinstance(saver, BaseCheckpointSaver):
+        return []
+    state = await graph.aget_state({"configurable": {"thread_id": thread_id}})
+    found = []
+    for task in state.tasks:
+        # A graph that a tool calls is not among those that LangGraph can list; its state is kept under the call.
+        place = {"thread_id": thread_id, "checkpoint_ns": f"{task.name}:{task.id}"}
+        if task.interrupts and (kept := await saver.aget_tuple({"configurable": place})) is not None:
+            values = kept.checkpoint["channel_values"]
+            if values.get("waiting") and values.get("remote_task"):
+                found.append((str(values["agent"]), str(values["remote_task"])))
+    return found
+
+
+def _waiting(form: Form) -> _Waiting:
+    # Another's regular expression may take for ever; the agent checks the value itself and asks again.
+    fields = tuple(
+        replace(field, rules=replace(field.rules, pattern=None)) if field.rules else field for field in form.fields
+    )
+    form = replace(form, fields=fields)
+    return {"question": question_data(form), "form_id": form.form_id, "in_words": form.fields == (PLAIN_REPLY,)}
+
+
+def _message(state: _State) -> list[Part]:
+    """The question, or the answer to what the agent asked: as data and, for agents that read only words, in words."""
+    waiting, said = state.get("waiting"), state.get("answer")
+    if not waiting or said is None:
+        return [Part(text=str(state["messages"][-1].text))]
+    answer = read_answer(said)
+    words = [Part(text=text)] if answer is not None and (text := answer_text(answer)) else []
+    if waiting["in_words"] and words:
+        return words
+    data = Part()
+    set_value(data.data, {"resume": {"form_id": waiting["form_id"], **said}})
+    return [data, *words]

@@ -47,6 +47,19 @@ class CallLedger:
     def get(self, call_id: str) -> Call | None:
         return self._open.get(call_id)
 
+    def place(self, call_id: str) -> int:
+        """How many of the open calls began before this one."""
+        return [*self._open].index(call_id) if call_id in self._open else len(self._open)
+
+    def recall(self, event: AgentStarted | ToolStarted | AgentFinished | ToolFinished) -> None:
+        """Know of a start or an end that was announced before."""
+        if isinstance(event, AgentStarted | ToolStarted):
+            tool = event.tool if isinstance(event, ToolStarted) else None
+            self._open[event.call_id] = Call(event.call_id, event.agent, tool, event.parent_call_id, event.plan_step_id)
+            self._seen.add(event.call_id)
+        else:
+            self._open.pop(event.call_id, None)
+
     def start(self, call: Call) -> Iterator[AgentStarted | ToolStarted]:
         """Announce a call once, however often the stream repeats its start (it does so on a resume)."""
         if call.call_id not in self._seen:

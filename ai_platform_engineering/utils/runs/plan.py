@@ -27,6 +27,10 @@ class Plan:
     def event(self) -> PlanUpdated:
         return PlanUpdated(self.steps, self.title)
 
+    def told(self, event: PlanUpdated) -> Plan:
+        """The plan as it was last shown."""
+        return replace(self, title=event.title, steps=event.steps)
+
     def rewritten(self, title: str, todos: Sequence[Mapping[str, Any]]) -> Plan:
         """The plan as the model wrote it anew."""
         known = {(step.title, step.agent): step for step in reversed(self.steps)}

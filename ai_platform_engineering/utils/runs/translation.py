@@ -8,7 +8,7 @@ graph carries the same id, which keeps two parallel calls of one agent apart.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -22,7 +22,10 @@ from ai_platform_engineering.events import (
     Event,
     Failed,
     FinalResult,
+    Form,
+    InputRequired,
     MessageEnded,
+    PlanUpdated,
     TextDelta,
     ToolFinished,
     ToolStarted,
@@ -31,6 +34,7 @@ from ai_platform_engineering.utils.runs.answers import structured_text
 from ai_platform_engineering.utils.runs.failures import failure_of, short_reason
 from ai_platform_engineering.utils.runs.ledger import Call, CallLedger
 from ai_platform_engineering.utils.runs.plan import PLAN_TOOL, Plan
+from ai_platform_engineering.utils.runs.questions import Questions
 
 STREAM_MODES: Final[list[StreamMode]] = ["messages", "tasks", "custom"]
 DELEGATION_TOOL = "task"
@@ -65,7 +69,16 @@ class _Answer:
 class Translation:
     """One run of one graph, seen as events. `agent` is whose graph it is; whose words are told holds for the run."""
 
-    def __init__(self, agent: str, *, own_text: bool = True, agent_text: bool = False) -> None:
+    def __init__(
+        self,
+        agent: str,
+        *,
+        own_text: bool = True,
+        agent_text: bool = False,
+        told: Iterable[Event] = (),
+        answered: Form | None = None,
+    ) -> None:
+        """`told` is what was said before the run had to wait, `answered` the form that lets it go on."""
         self._agent = agent
         self._own_text = own_text
         self._agent_text = agent_text
@@ -77,6 +90,11 @@ class Translation:
         self._gathered: list[tuple[str, str]] = []
         self._answer: _Answer | None = None
         self._limit: str | None = None
+        self._questions = Questions(agent)
+        for event in told:
+            self._recall(event)
+        if answered is not None:
+            self._questions.answered(answered)
 
     def feed(self, part: Part) -> Iterator[Event]:
         """The events that one part of the stream stands for."""
@@ -93,7 +111,11 @@ class Translation:
                 yield from self._said(data, parent)
 
     def conclude(self) -> Iterator[Event]:
-        """The graph has ended by itself."""
+        """The graph has ended by itself, or waits."""
+        if forms := self._questions.forms(self._ledger):
+            yield from self._end_all_messages()
+            yield InputRequired(forms)
+            return
         yield from self._close("stopped")
         if self._answer is None or not self._answer.text.strip():
             yield Failed("empty_answer", "The model ended without an answer. Ask again.", self._partial())
@@ -144,7 +166,8 @@ class Translation:
 
     def _task_ended(self, task: Mapping[str, Any], parent: str | None) -> Iterator[Event]:
         # A call that waits for a person ends its task, but not the call.
-        if task.get("interrupts"):
+        if interrupts := task.get("interrupts"):
+            self._questions.note(task["id"], interrupts, parent, self._who(parent))
             return
         if task["name"] == _TOOLS_NODE:
             yield from self._call_ended(task)
@@ -224,6 +247,24 @@ class Translation:
             case MessageEnded():
                 yield from self._end_message(event.message_id)
 
+    def _recall(self, event: Event) -> None:
+        """Know what was said already, so that it is not said again and its ends are."""
+        match event:
+            case AgentStarted(parent_call_id=parent):
+                self._ledger.recall(event)
+                if parent is None:
+                    self._plan = self._plan.delegation_started(event.plan_step_id)
+            case AgentFinished(parent_call_id=parent):
+                self._ledger.recall(event)
+                if parent is None:
+                    self._plan = self._plan.delegation_finished(event.plan_step_id, event.agent, event.ok)
+            case ToolStarted() | ToolFinished():
+                self._ledger.recall(event)
+            case PlanUpdated():
+                self._plan = self._plan.told(event)
+            case InputRequired(forms):
+                self._questions.recall(forms)
+
     def _replan(self, plan: Plan) -> Iterator[Event]:
         changed = plan.steps != self._plan.steps or plan.title != self._plan.title
         self._plan = plan
@@ -239,9 +280,12 @@ class Translation:
         for message_id in [mid for mid, (_, opened_by) in self._open_messages.items() if opened_by == parent]:
             yield from self._end_message(message_id)
 
-    def _close(self, reason: str) -> Iterator[Event]:
+    def _end_all_messages(self) -> Iterator[Event]:
         for message_id in [*self._open_messages]:
             yield from self._end_message(message_id)
+
+    def _close(self, reason: str) -> Iterator[Event]:
+        yield from self._end_all_messages()
         for event in self._ledger.close(reason):
             yield event
             # Work that broke off by itself has failed; work that a person stopped is merely unfinished.

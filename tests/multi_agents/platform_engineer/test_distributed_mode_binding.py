@@ -13,18 +13,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from a2a.types.a2a_pb2 import Part
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from ai_platform_engineering.events import AgentFinished, FinalResult, PlanUpdated, ToolFinished, ToolStarted
+from ai_platform_engineering.events import AgentFinished, Event, FinalResult, PlanUpdated, ToolFinished, ToolStarted
 from ai_platform_engineering.multi_agents.agent_app import create_agent_app
 from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
 from ai_platform_engineering.settings import Settings, load_settings
 from ai_platform_engineering.utils.a2a_common.a2a_remote_agent_connect import (
     A2ARemoteAgentConnectTool,
     RemoteAgentError,
+    RemoteThread,
 )
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
 from tests.invariants import check
@@ -85,6 +87,10 @@ async def connected(url: str, **more: str) -> AsyncIterator[A2ARemoteAgentConnec
         await connection.aclose()
 
 
+def told(connection: A2ARemoteAgentConnectTool, question: str, delegation: str) -> AsyncIterator[Event]:
+    return connection.stream([Part(text=question)], CONTEXT, RemoteThread(delegation))
+
+
 async def test_the_recordings_are_what_a_real_agent_says(tmp_path: Path) -> None:
     from tests.fixtures.record import record
 
@@ -118,7 +124,7 @@ async def test_user_trace_and_key_travel_along() -> None:
         serving(replaying(recorded("a2a_task_sse_stream.json"), received), {}) as url,
         connected(url, A2A_AUTH_SHARED_KEY="a-shared-key-of-ours") as connection,
     ):
-        [_ async for _ in connection.stream("q", CONTEXT, delegation="d1")]
+        [_ async for _ in told(connection, "q", "d1")]
     [request] = received
     message = request["body"]["params"]["message"]
     assert request["headers"]["authorization"] == "Bearer a-shared-key-of-ours"
@@ -148,7 +154,7 @@ async def test_a_server_that_takes_connections_and_says_nothing_is_given_up_with
         async with connected(f"http://127.0.0.1:{silent.getsockname()[1]}", AGENT_CONNECT_TIMEOUT="1") as connection:
             started = time.monotonic()
             with pytest.raises(RemoteAgentError, match=r"cannot be reached \(no answer within 1 s\)"):
-                [_ async for _ in connection.stream("q", CONTEXT, delegation="d")]
+                [_ async for _ in told(connection, "q", "d")]
             assert time.monotonic() - started < 3
 
 
@@ -157,18 +163,18 @@ async def test_an_agent_that_freezes_after_its_card_was_read_is_given_up(tmp_pat
         CommandLine(["agent", "argocd", "--port", "0"], environ_of(tmp_path)) as agent,
         connected(agent.url, AGENT_CONNECT_TIMEOUT="1") as connection,
     ):
-        events = [event async for event in connection.stream("show the version", CONTEXT, delegation="d1")]
+        events = [event async for event in told(connection, "show the version", "d1")]
         check(events, agent="argocd")
         assert agent.process is not None
         agent.process.send_signal(signal.SIGSTOP)
         try:
             started = time.monotonic()
             with pytest.raises(RemoteAgentError, match="cannot be reached"):
-                [_ async for _ in connection.stream("show the version", CONTEXT, delegation="d2")]
+                [_ async for _ in told(connection, "show the version", "d2")]
             assert time.monotonic() - started < 4
         finally:
             agent.process.send_signal(signal.SIGCONT)
-        events = [event async for event in connection.stream("show the version", CONTEXT, delegation="d3")]
+        events = [event async for event in told(connection, "show the version", "d3")]
         check(events, agent="argocd")
 
 
@@ -176,7 +182,7 @@ async def test_an_agent_that_dies_while_it_works_is_a_failure_and_not_a_hang() -
     stream = recorded("a2a_task_sse_stream.json")
     broken = [event for event in stream if event["kind"] != "status-update" or not event["final"]]
     async with serving(replaying(broken[:4]), {}) as url, connected(url) as connection:
-        events = [event async for event in connection.stream("q", CONTEXT, delegation="d")]
+        events = [event async for event in told(connection, "q", "d")]
     ending = check(events, agent="argocd")
     assert "connection" in getattr(ending, "message", "")
 
@@ -198,7 +204,7 @@ async def test_what_is_not_an_agent_says_what_it_is_instead(answer: Response, re
 
     async with serving(app, {}) as url, connected(url) as connection:
         with pytest.raises(RemoteAgentError) as caught:
-            [_ async for _ in connection.stream("q", CONTEXT, delegation="d")]
+            [_ async for _ in told(connection, "q", "d")]
     assert reason in str(caught.value)
     assert url not in str(caught.value)
 
@@ -215,7 +221,7 @@ async def test_cancel_reaches_the_remote_agent(tmp_path: Path) -> None:
             working = asyncio.Event()
 
             async def consume() -> None:
-                async for event in connection.stream(question, CONTEXT, delegation="d"):
+                async for event in told(connection, question, "d"):
                     if isinstance(event, ToolStarted):
                         working.set()
 

@@ -18,7 +18,6 @@ from langchain.agents.middleware.types import (
     ToolCallRequest,
 )
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
-from langgraph.runtime import Runtime
 from langgraph.types import Command
 
 from ai_platform_engineering.multi_agents.platform_engineer.workflows.channels import (
@@ -73,10 +72,6 @@ class WorkflowDriver(AgentMiddleware[WorkflowChannels, Any, Any]):
         self._workflows = dict(workflows)
         self.tools = [start_tool(self._workflows)] if self._workflows else []
 
-    async def abefore_agent(self, state: WorkflowChannels, runtime: Runtime[Any]) -> dict[str, Any] | None:
-        """A new question ends a workflow that was broken off; an answer to a form does not come this way."""
-        return dict(_CLEARED) if state.get(WORKFLOW_KEY) or state.get(STEP_KEY) else None
-
     async def awrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Result]]
     ) -> Result:
@@ -94,11 +89,15 @@ class WorkflowDriver(AgentMiddleware[WorkflowChannels, Any, Any]):
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> Turn:
-        if (state := cast("WorkflowState | None", request.state.get(WORKFLOW_KEY))) is not None:
+        state = cast("WorkflowState | None", request.state.get(WORKFLOW_KEY))
+        if state is not None and not isinstance(request.messages[-1], HumanMessage):
             return await self._next_turn(state, request, handler)
+        # A new question ends a workflow that was broken off.
+        cleared = _CLEARED if state is not None else None
         if (workflow := self._asked_for(request.messages)) is not None:
-            return _call(request, START_TOOL, {"name": workflow.name, "values": {}})
-        return await handler(request)
+            return _call(request, START_TOOL, {"name": workflow.name, "values": {}}, cleared)
+        response = await handler(request)
+        return ExtendedModelResponse(response, Command(update=dict(cleared))) if cleared else response
 
     def _asked_for(self, messages: Sequence[AnyMessage]) -> Workflow | None:
         last = messages[-1] if messages else None

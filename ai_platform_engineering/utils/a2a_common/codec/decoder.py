@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from a2a.types.a2a_pb2 import (
     Message,
     StreamResponse,
@@ -146,6 +148,12 @@ class Decoder:
             return True
         self._seen.add(seq)
         return False
+
+
+def decode_updates(agent: str, updates: Iterable[TaskStatusUpdateEvent | TaskArtifactUpdateEvent]) -> list[Event]:
+    """The events behind the updates of a task of ours, as far as it has come."""
+    decoder = Decoder(agent)
+    return [event for update in updates for event in decoder.feed(update)]
 
 
 def decode_task(task: Task, agent: str = SUPERVISOR) -> list[Event]:

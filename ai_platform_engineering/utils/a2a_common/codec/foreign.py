@@ -40,6 +40,9 @@ from ai_platform_engineering.utils.redact import redact
 
 SENTENCE_LENGTH = 300
 
+PLAIN_REPLY = FormField("response", "multiline", "Your reply")
+"""The one field of a question that an agent asked in words."""
+
 _ANSWERS = frozenset({"current_result", "complete_result", "final_result"})
 _NOTIFICATIONS = frozenset({"tool_notification_start", "tool_notification_end"})
 _PLANS = frozenset({"execution_plan_update", "execution_plan_status_update"})
@@ -208,8 +211,7 @@ class ForeignStream:
             forms = [self._form(read_form(data))]
         if not forms:
             text = text_of(message.parts).strip()
-            field = FormField("response", "multiline", "Your reply")
-            forms = [self._form(Form("", "", (field,), text or "It needs more information to go on."))]
+            forms = [self._form(Form("", "", (PLAIN_REPLY,), text or "It needs more information to go on."))]
         return [*self._close(True, None), InputRequired(tuple(forms))]
 
     def _form(self, form: Form) -> Form:

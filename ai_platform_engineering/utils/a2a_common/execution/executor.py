@@ -9,29 +9,31 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from a2a.server.agent_execution import AgentExecutor
 from a2a.server.agent_execution import RequestContext as A2ARequest
 from a2a.server.events import EventQueue
-from a2a.types.a2a_pb2 import TaskState, TaskStatusUpdateEvent
+from a2a.types.a2a_pb2 import Message, TaskStatusUpdateEvent
 
-from ai_platform_engineering.events import Canceled, Event, Failed
+from ai_platform_engineering.events import Canceled, Event, Failed, InputRequired
 from ai_platform_engineering.settings import Settings
-from ai_platform_engineering.utils.a2a_common.base_langgraph_agent import BaseLangGraphAgent, Run
+from ai_platform_engineering.utils.a2a_common.base_langgraph_agent import BaseLangGraphAgent, Resumption, Run
+from ai_platform_engineering.utils.a2a_common.codec.decoder import decode_updates
 from ai_platform_engineering.utils.a2a_common.execution.conversations import Conversations
-from ai_platform_engineering.utils.a2a_common.execution.incoming import question_of, request_context
+from ai_platform_engineering.utils.a2a_common.execution.incoming import question_of, reply_of, request_context
 from ai_platform_engineering.utils.a2a_common.execution.recorder import Recorder
 from ai_platform_engineering.utils.a2a_common.log.event_log import Entry, EventLog
 from ai_platform_engineering.utils.a2a_common.log.task_closing import closing
+from ai_platform_engineering.utils.a2a_common.log.task_fold import PARKED_STATES
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
-from ai_platform_engineering.utils.a2a_common.wire import FORM_ARTIFACT, StreamState, recall
+from ai_platform_engineering.utils.a2a_common.wire import FORM_ARTIFACT, StreamState, WireEvent, recall
 from ai_platform_engineering.utils.errors import ReadableError
+from ai_platform_engineering.utils.forms.replies import AskAgain, Resume, understand
 from ai_platform_engineering.utils.runs.failures import failure_of
 
 logger = logging.getLogger(__name__)
 
-_WAITING = frozenset({TaskState.TASK_STATE_INPUT_REQUIRED, TaskState.TASK_STATE_AUTH_REQUIRED})
 _CLOSING_ARTIFACTS = frozenset({"final_result", "partial_result", FORM_ARTIFACT})
 
 
@@ -55,19 +57,35 @@ class RunExecutor(AgentExecutor):
         self._canceling: set[str] = set()
 
     async def execute(self, context: A2ARequest, event_queue: EventQueue) -> None:
-        request = request_context(context)
-        run = self._agent.run(question_of(context.message), request)
-        recorder = self._recorder(await self._state(request), event_queue)
+        kept = [entry.event for entry in await self._log.read(context.task_id or "")]
+        request = request_context(context, await self._log.task(context.task_id or "") if kept else None)
+        recorder = self._recorder(self._state(request, kept), event_queue)
+        told = decode_updates(self._agent.name, kept)
+        match _said_to_forms(told, context.message):
+            case AskAgain(forms):
+                async with recorder:
+                    recorder.put(InputRequired(forms))
+                return
+            case Resume(form, answer):
+                run = self._agent.run(Resumption(form, answer, told), request)
+            case None:
+                run = self._agent.run(question_of(context.message), request)
+        await self._work(run, request, recorder, event_queue)
+
+    async def _work(self, run: Run, request: RequestContext, recorder: Recorder, event_queue: EventQueue) -> None:
         try:
-            async with self._conversations.turn(request.context_id), recorder:
+            async with self._conversations.turn(request.context_id, request.task_id) as turn, recorder:
                 await recorder.begin()
                 try:
                     async for event in run.events():
                         recorder.put(event)
+                        turn.waits = isinstance(event, InputRequired)
                 except asyncio.CancelledError:
                     recorder.put(*self._broken_off(run, request.task_id))
                     raise
         except asyncio.CancelledError:
+            if run.resumed:
+                await self._agent.abandon(request)
             if not recorder.entered:  # it was still waiting for its turn
                 async with recorder:
                     recorder.put(*self._broken_off(run, request.task_id))
@@ -80,40 +98,56 @@ class RunExecutor(AgentExecutor):
 
     async def cancel(self, context: A2ARequest, event_queue: EventQueue) -> None:
         """A running task is cancelled through `execute`; one that waits for a person has nobody else to end it."""
-        task = context.current_task
-        if task is None or task.status.state not in _WAITING:
+        task = await self._log.task(context.task_id or "")
+        if task is None or task.status.state not in PARKED_STATES:
             self._canceling.add(context.task_id or "")
-        else:
-            async with self._recorder(await self._state(request_context(context)), event_queue) as recorder:
-                recorder.put(Canceled())
+            return
+        request = request_context(context, task)
+        kept = [entry.event for entry in await self._log.read(request.task_id)]
+        updates = closing(self._state(request, ()), kept, Canceled())
+        await self._tell(await self._log.end_waiting(request.task_id, updates), event_queue)
+        await self._agent.abandon(request)
+        self._conversations.end_waiting(request.context_id)
+
+    async def release(self, context_id: str, for_good: bool) -> None:
+        """What waited in a conversation was ended, as nobody answered: the conversation goes on without it."""
+        await self._agent.release(context_id, for_good=for_good)
+        self._conversations.end_waiting(context_id)
 
     async def _end(self, request: RequestContext, error: Exception, queue: EventQueue) -> None:
         """End a run whose events could not all be kept: what was shown of it is closed, and nothing else."""
         failure = failure_of(error)
-        state = StreamState(request.task_id, request.context_id, request.trace_id, self._agent.name)
         kept = [entry.event for entry in await self._log.read(request.task_id)]
-        updates = closing(state, kept, Failed(failure.code, failure.sentence))
-        for entry in await self._log.append(request.task_id, updates):
-            if _concerns_sdk(entry):
-                await queue.enqueue_event(entry.event)
+        updates = closing(self._state(request, ()), kept, Failed(failure.code, failure.sentence))
+        await self._tell(await self._log.append(request.task_id, updates), queue)
 
     def _broken_off(self, run: Run, task_id: str) -> Iterator[Event]:
         """A person cancels through `cancel`; nobody else stops a run but a server that shuts down."""
         return run.canceled() if task_id in self._canceling else run.failed(StoppedError())
 
     def _recorder(self, state: StreamState, queue: EventQueue) -> Recorder:
-        async def tell_sdk(entries: Sequence[Entry]) -> None:
-            for entry in entries:
-                if _concerns_sdk(entry):
-                    await queue.enqueue_event(entry.event)
+        return Recorder(self._log, state, self._interval, lambda entries: self._tell(entries, queue))
 
-        return Recorder(self._log, state, self._interval, tell_sdk)
-
-    async def _state(self, request: RequestContext) -> StreamState:
+    def _state(self, request: RequestContext, kept: Iterable[WireEvent]) -> StreamState:
         state = StreamState(request.task_id, request.context_id, request.trace_id, self._agent.name)
-        recall(state, (entry.event for entry in await self._log.read(request.task_id)))
+        recall(state, kept)
         return state
+
+    @staticmethod
+    async def _tell(entries: Iterable[Entry], queue: EventQueue) -> None:
+        for entry in entries:
+            if _concerns_sdk(entry):
+                await queue.enqueue_event(entry.event)
 
 
 def _concerns_sdk(entry: Entry) -> bool:
     return isinstance(entry.event, TaskStatusUpdateEvent) or entry.event.artifact.name in _CLOSING_ARTIFACTS
+
+
+def _said_to_forms(told: Sequence[Event], message: Message | None) -> Resume | AskAgain | None:
+    """What a message says to the forms that are open; None if none are."""
+    match told[-1:]:
+        case [InputRequired(forms)]:
+            return understand(forms, reply_of(message))
+        case _:
+            return None

@@ -1,4 +1,4 @@
-"""What a request says: the question in its message, and the context that goes with it."""
+"""What a request says: the question or the answer in its message, and the context that goes with it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from a2a.server.agent_execution import RequestContext as A2ARequest
-from a2a.types.a2a_pb2 import Message, Part
-from google.protobuf.json_format import MessageToDict, MessageToJson
+from a2a.types.a2a_pb2 import Message, Part, Task
+from google.protobuf.json_format import MessageToJson
 
+from ai_platform_engineering.utils.a2a_common.codec.parts import data_of
+from ai_platform_engineering.utils.a2a_common.codec.values import get_fields
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
+from ai_platform_engineering.utils.forms.replies import Reply
 
 _LONGEST_MARK = 200
 
@@ -21,8 +24,18 @@ def question_of(message: Message | None) -> str:
     return "\n".join(text for part in parts if (text := _part_text(part)).strip())
 
 
-def request_context(request: A2ARequest) -> RequestContext:
-    marks = _marks(request)
+def reply_of(message: Message | None) -> Reply:
+    """What a message says to an open form."""
+    parts = message.parts if message is not None else ()
+    resume = next((data["resume"] for part in parts if "resume" in (data := data_of([part]))), None)
+    text = "\n".join(part.text for part in parts if part.text.strip())
+    return Reply(text, resume if isinstance(resume, Mapping) else None)
+
+
+def request_context(request: A2ARequest, task: Task | None = None) -> RequestContext:
+    """The context of a request. What `task`, when it goes on, was told before still holds unless it is said anew."""
+    marks = _marks(request, task)
+    step = marks.get("step")
     return RequestContext(
         context_id=request.context_id or "",
         task_id=request.task_id or "",
@@ -32,6 +45,8 @@ def request_context(request: A2ARequest) -> RequestContext:
         stream_text=marks.get("stream_text") is not False,
         stream_sub_agent_text=marks.get("stream_sub_agent_text") is True,
         delegated=marks.get("delegated") is True,
+        approvals=tuple(grant for grant in marks.get("approvals") or () if isinstance(grant, Mapping)),
+        step=step if isinstance(step, Mapping) and marks.get("delegated") is True else None,
     )
 
 
@@ -47,9 +62,13 @@ def _part_text(part: Part) -> str:
             return f"[file: {part.filename}]" if part.filename else ""
 
 
-def _marks(request: A2ARequest) -> Mapping[str, Any]:
-    own = MessageToDict(request.message.metadata) if request.message is not None else {}
-    return {**(request.metadata or {}), **own}
+def _marks(request: A2ARequest, task: Task | None) -> Mapping[str, Any]:
+    own = get_fields(request.message.metadata) if request.message is not None else {}
+    if task is None:
+        return {**(request.metadata or {}), **own}
+    first = get_fields(task.history[0].metadata) if task.history else {}
+    trace = get_fields(task.metadata).get("trace_id")
+    return {**first, **(request.metadata or {}), **own} | ({"trace_id": trace} if trace else {})
 
 
 def _mark(marks: Mapping[str, Any], name: str) -> str | None:

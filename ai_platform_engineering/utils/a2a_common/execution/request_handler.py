@@ -175,6 +175,9 @@ class LogRequestHandler(DefaultRequestHandlerV2):
         validate_history_length(params.configuration)
         message = params.message
         check_message(message)
+        if message.context_id and not message.task_id:
+            # While a form is open, whatever is said in the conversation is said to it.
+            message.task_id = await self.log.waiting(message.context_id) or ""
         known = await self._named_task(message)
         request = await self._request_context_builder.build(
             params=params, task_id=message.task_id or None, context_id=message.context_id or None, context=context

@@ -14,8 +14,9 @@ from a2a.utils.errors import InvalidParamsError, UnsupportedOperationError
 
 from ai_platform_engineering.events import Canceled, Failed
 from ai_platform_engineering.utils.a2a_common.log.event_log import EventLog, TaskQuery
+from ai_platform_engineering.utils.a2a_common.log.task_closing import closing
 from ai_platform_engineering.utils.a2a_common.log.task_fold import TERMINAL_STATES
-from ai_platform_engineering.utils.a2a_common.wire import StreamState, encode
+from ai_platform_engineering.utils.a2a_common.wire import StreamState
 
 BROKEN_OFF = Failed(code="internal_error", message="An internal error ended the work. The server's log says why.")
 
@@ -39,7 +40,8 @@ class LogTaskStore(TaskStore):
             # Followers wait for the end, so it has to be in the log.
             canceled = task.status.state == TaskState.TASK_STATE_CANCELED
             state = StreamState(task.id, task.context_id, trace_id="", agent=self._agent)
-            await self._log.append(task.id, encode(state, Canceled() if canceled else BROKEN_OFF))
+            kept = [entry.event for entry in await self._log.read(task.id)]
+            await self._log.append(task.id, closing(state, kept, Canceled() if canceled else BROKEN_OFF))
 
     async def list(self, params: ListTasksRequest, context: ServerCallContext) -> ListTasksResponse:
         size = params.page_size or DEFAULT_LIST_TASKS_PAGE_SIZE

@@ -5,6 +5,8 @@ from __future__ import annotations
 from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.multi_agents.platform_engineer.deep_agent import PlatformEngineerDeepAgent
 from ai_platform_engineering.utils.a2a_common.base_langgraph_agent import BaseLangGraphAgent
+from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
+from ai_platform_engineering.utils.graphs.remote_graph import waiting_remotely
 
 
 class AIPlatformEngineerA2ABinding(BaseLangGraphAgent):
@@ -13,3 +15,7 @@ class AIPlatformEngineerA2ABinding(BaseLangGraphAgent):
     def __init__(self, mas: PlatformEngineerDeepAgent) -> None:
         super().__init__(SUPERVISOR, lambda: mas.graph)
         self.mas = mas
+
+    async def abandon(self, context: RequestContext) -> None:
+        await self.mas.cancel_remote(await waiting_remotely(self.mas.graph, context.context_id), context)
+        await super().abandon(context)

@@ -53,7 +53,15 @@ def create_app(settings: Settings, mas: PlatformEngineerDeepAgent | None = None)
             finally:
                 await supervisor.aclose()
 
-    return with_a2a(executor, log, card, settings, running=running, tools=lambda: _tools(supervisor))
+    return with_a2a(
+        executor,
+        log,
+        card,
+        settings,
+        running=running,
+        tools=lambda: _tools(supervisor),
+        release=executor.release,
+    )
 
 
 def _skills(supervisor: PlatformEngineerDeepAgent) -> list[AgentSkill]:

@@ -1,0 +1,28 @@
+"""From an approval that is to be remembered to the grants that remember it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from ai_platform_engineering.events import Form
+from ai_platform_engineering.utils.forms.answers import Answer, Approved
+
+GRANTS: Final = "approvals"
+"""Where a conversation's state has its grants."""
+
+
+def granted_by(form: Form, answer: Answer) -> tuple[Mapping[str, Any], ...]:
+    """The grants that `answer` to `form` gives: for what was really approved, if its arguments were changed."""
+    if not isinstance(answer, Approved) or not answer.remember:
+        return ()
+    changed = answer.arguments or {}
+    return tuple(
+        {
+            "agent": request.get("agent"),
+            "tool": request.get("tool"),
+            "arguments": {name: changed.get(name, value) for name, value in leading.items()},
+        }
+        for request in form.action_requests
+        if isinstance(leading := request.get("remember"), Mapping)
+    )

@@ -1,0 +1,116 @@
+"""What else is said in a conversation while a form is open, and how a task that waits ends."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from a2a.types.a2a_pb2 import CancelTaskRequest, GetTaskRequest, TaskState
+from a2a.utils.errors import UnsupportedOperationError
+
+from ai_platform_engineering.events import AgentFinished, FinalResult, InputRequired, ToolFinished
+from tests.invariants import check_task
+from tests.people.company import AGENTS, Dialogue, placed
+from tests.servers import Caller, calling
+
+VALUES = {"values": {"name": "demo", "replicas": 3}}
+
+
+async def state_of(caller: Caller, task_id: str) -> TaskState:
+    return (await caller.client.get_task(GetTaskRequest(id=task_id))).status.state
+
+
+async def test_a_message_in_the_conversation_answers_the_form(tmp_path: Path) -> None:
+    async with placed(tmp_path) as caller:
+        talk = Dialogue(caller, "c")
+        await talk.ask("ask jira")
+        task_id, talk.task_id = talk.task_id, ""
+        assert not await talk.answer("name: demo\nreplicas: 3")
+        assert talk.task_id == task_id
+        check_task(talk.told)
+        assert '"replicas": 3' in str(talk.told[-1])
+
+
+async def test_a_message_that_is_no_answer_brings_the_form_back(tmp_path: Path) -> None:
+    async with placed(tmp_path) as caller:
+        talk = Dialogue(caller, "c")
+        (form,) = await talk.ask("ask jira")
+        task_id, talk.task_id = talk.task_id, ""
+        (again,) = await talk.answer("what is the weather like?")
+        assert (again.form_id, talk.task_id) == (form.form_id, task_id)
+        assert again.response
+        assert not await talk.answer(VALUES, form)
+        check_task(talk.told)
+
+
+async def test_a_message_that_came_before_the_form_waits_until_it_is_answered(tmp_path: Path) -> None:
+    async with placed(tmp_path, SCRIPT_DELAY="0.1") as caller, calling(caller.url) as other:
+        first, second = Dialogue(caller, "c"), Dialogue(other, "c")
+        asking = asyncio.create_task(first.ask("ask jira twice"))
+        await caller.heard.wait()
+        waiting = asyncio.create_task(second.ask("argocd: roll back"))
+        await asking
+        assert isinstance(first.told[-1], InputRequired)
+        assert await state_of(other, other.task_id) == TaskState.TASK_STATE_SUBMITTED
+        await first.answer(VALUES)
+        assert not waiting.done()
+        await first.answer(VALUES)
+        assert isinstance(first.told[-1], FinalResult)
+        (approval,) = await waiting
+        assert approval.agent == "argocd"
+        check_task(first.told)
+
+
+@pytest.mark.parametrize("remote", [(), AGENTS], ids=["inside", "remote"])
+async def test_canceling_a_task_that_waits_closes_everything_and_the_conversation_goes_on(
+    tmp_path: Path, remote: tuple[str, ...]
+) -> None:
+    async with placed(tmp_path, remote) as caller:
+        talk = Dialogue(caller, "c")
+        await talk.ask("ask jira and argocd")
+        task = await caller.client.cancel_task(CancelTaskRequest(id=talk.task_id))
+        assert task.status.state == TaskState.TASK_STATE_CANCELED
+        ends = [artifact for artifact in task.artifacts if artifact.name == "tool_notification_end"]
+        assert len(ends) == 4
+        with pytest.raises(UnsupportedOperationError):
+            await talk.answer(VALUES)
+        talk = Dialogue(caller, "c")
+        (form,) = await talk.ask("ask jira")
+        assert not await talk.answer(VALUES, form)
+        check_task(talk.told)
+
+
+async def test_a_form_that_is_sent_twice_is_answered_once(tmp_path: Path) -> None:
+    async with placed(tmp_path) as caller:
+        talk = Dialogue(caller, "c")
+        (form,) = await talk.ask("argocd: roll back")
+        again = Dialogue(caller, "c")
+        again.task_id, again.told = talk.task_id, [*talk.told]
+        approve = {"decisions": [{"type": "approve"}]}
+        await asyncio.gather(talk.answer(approve, form), again.answer(approve, form))
+        assert talk.told[-1] == again.told[-1]
+        check_task(talk.told)
+        finished = [event for event in talk.told if isinstance(event, ToolFinished)]
+        assert [event.ok for event in finished] == [True]
+
+
+@pytest.mark.parametrize("remote", [(), AGENTS], ids=["inside", "remote"])
+async def test_a_task_that_waits_survives_restarts(tmp_path: Path, remote: tuple[str, ...]) -> None:
+    async with placed(tmp_path, remote) as caller:
+        talk = Dialogue(caller, "c")
+        first, second = await talk.ask("ask argocd and jira")
+        task_id, told = talk.task_id, talk.told
+    async with placed(tmp_path, remote) as caller:
+        assert await state_of(caller, task_id) == TaskState.TASK_STATE_INPUT_REQUIRED
+        talk = Dialogue(caller, "c")
+        talk.task_id, talk.told = task_id, told
+        assert await talk.answer(VALUES, second) == (first,)
+        told = talk.told
+    async with placed(tmp_path, remote) as caller:
+        talk = Dialogue(caller, "c")
+        talk.told = told
+        assert not await talk.answer(VALUES, first)
+        check_task(talk.told)
+        assert talk.task_id == task_id
+        assert [event.ok for event in talk.told if isinstance(event, AgentFinished)] == [True, True]

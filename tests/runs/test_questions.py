@@ -1,0 +1,162 @@
+"""Runs that wait for people: what is asked, and how they go on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from langchain_core.tools import BaseTool, tool
+from langgraph.types import interrupt
+
+from ai_platform_engineering.events import (
+    AgentFinished,
+    AgentStarted,
+    Event,
+    Failed,
+    FinalResult,
+    Form,
+    InputRequired,
+    ToolFinished,
+    ToolStarted,
+)
+from ai_platform_engineering.utils.a2a_common.base_langgraph_agent import Resumption, Run
+from ai_platform_engineering.utils.forms.answers import Answer, Dismissed, Submitted
+from ai_platform_engineering.utils.graphs.agent_graph import Graph
+from ai_platform_engineering.utils.llm.scripted import Cue, ScriptedChatModel, Turn
+from tests.invariants import check, check_task
+from tests.runs.graphs import agent, context, supervisor
+
+
+def asking(title: str, *names: str) -> Turn:
+    return Turn("", [("request_user_input", {"title": title, "fields": [{"name": name} for name in names]})])
+
+
+def repeats(cue: Cue) -> Turn:
+    """Answers with what the last tool gave."""
+    return Turn(f"Got {cue.messages[-1].text}")
+
+
+def asker(title: str, *names: str, times: int = 1) -> ScriptedChatModel:
+    return ScriptedChatModel(part=lambda cue: asking(title, *names) if cue.turn < times else repeats(cue))
+
+
+def delegating(*agents: str) -> ScriptedChatModel:
+    calls = [("task", {"description": "do it", "subagent_type": name}) for name in agents]
+    return ScriptedChatModel(part=lambda cue: Turn("I ask them.", calls) if cue.turn == 0 else Turn("All is done."))
+
+
+async def run(graph: Graph, work: str | Resumption, **marks: Any) -> list[Event]:
+    return [event async for event in Run(graph, "supervisor", work, context(**marks)).events()]
+
+
+async def answer(graph: Graph, told: list[Event], form: Form, said: Answer) -> list[Event]:
+    return [*told, *await run(graph, Resumption(form, said, told))]
+
+
+def open_forms(told: list[Event]) -> Mapping[str, Form]:
+    ending = told[-1]
+    assert isinstance(ending, InputRequired)
+    return {form.agent or "": form for form in ending.forms}
+
+
+async def test_a_form_then_its_values() -> None:
+    graph = supervisor(delegating("jira"), {"jira": agent("jira", asker("Which?", "name"))})
+    told = await run(graph, "q")
+    check(told)
+    form = open_forms(told)["jira"]
+    assert (form.title, [field.field_name for field in form.fields]) == ("Which?", ["name"])
+    told = await answer(graph, told, form, Submitted({"name": "demo", "count": 3}))
+    check_task(told)
+    assert [type(event) for event in told if not isinstance(event, InputRequired)].count(ToolStarted) == 1
+    (asked,) = [event for event in told if isinstance(event, ToolFinished)]
+    assert asked.ok
+    (delegation,) = [event for event in told if isinstance(event, AgentFinished)]
+    assert delegation.ok
+    assert isinstance(told[-1], FinalResult)
+
+
+async def test_a_canceled_form_is_told_to_the_model() -> None:
+    graph = supervisor(delegating("jira"), {"jira": agent("jira", asker("Which?", "name"))})
+    told = await run(graph, "q", stream_sub_agent_text=True)
+    told = await answer(graph, told, open_forms(told)["jira"], Dismissed("wrong window"))
+    check_task(told)
+    assert isinstance(told[-1], FinalResult)
+
+
+async def test_several_agents_ask_at_once_and_are_answered_in_any_order() -> None:
+    worked: list[str] = []
+
+    @tool
+    def work() -> str:
+        """Work."""
+        worked.append("x")
+        return "done"
+
+    tools: list[BaseTool] = [work]
+    worker = agent("github", ScriptedChatModel(part=[Turn("", [("work", {})]), Turn("Worked.")]), tools)
+    graph = supervisor(
+        delegating("jira", "argocd", "github"),
+        {
+            "jira": agent("jira", asker("Ticket?", "name")),
+            "argocd": agent("argocd", asker("App?", "name", times=2)),
+            "github": worker,
+        },
+    )
+    told = await run(graph, "q")
+    check(told)
+    assert [*open_forms(told)] == ["jira", "argocd"]
+    assert worked == ["x"]
+    told = await answer(graph, told, open_forms(told)["argocd"], Submitted({"name": "1"}))
+    first = open_forms(told)
+    assert [*first] == ["jira", "argocd"]
+    told = await answer(graph, told, first["jira"], Submitted({"name": "2"}))
+    assert open_forms(told) == {"argocd": first["argocd"]}
+    told = await answer(graph, told, first["argocd"], Submitted({"name": "3"}))
+    check_task(told)
+    assert worked == ["x"]
+    starts = [event for event in told if isinstance(event, AgentStarted | ToolStarted)]
+    assert len(starts) == len({event.call_id for event in starts}) == 3 + 4
+    assert isinstance(told[-1], FinalResult)
+
+
+async def test_an_agent_asks_one_thing_at_a_time() -> None:
+    both = Turn("", [*asking("First?", "name").calls, *asking("Second?", "name").calls])
+    model = ScriptedChatModel(part=[both, Turn("Thanks.")])
+    graph = supervisor(delegating("jira"), {"jira": agent("jira", model)})
+    told = await run(graph, "q")
+    assert open_forms(told)["jira"].title == "First?"
+    told = await answer(graph, told, open_forms(told)["jira"], Submitted({"name": "1"}))
+    assert open_forms(told)["jira"].title == "Second?"
+    told = await answer(graph, told, open_forms(told)["jira"], Submitted({"name": "2"}))
+    check_task(told)
+
+
+async def test_an_answer_that_nobody_waits_for_any_more_fails_with_a_sentence() -> None:
+    graph = supervisor(delegating("jira"), {"jira": agent("jira", asker("Which?", "name"))})
+    told = await run(graph, "q")
+    form = open_forms(told)["jira"]
+    other = supervisor(delegating("jira"), {"jira": agent("jira", asker("Which?", "name"))})
+    told = await answer(other, told, form, Submitted({"name": "demo"}))
+    check_task(told)
+    assert isinstance(told[-1], Failed)
+    assert "Ask again" in told[-1].message
+
+
+async def test_a_question_asked_again_in_the_same_place_is_another_form() -> None:
+    """A tool that asks twice has one interrupt; an answer to the first must not answer the second."""
+
+    @tool
+    def twice() -> str:
+        """Asks twice."""
+        return f"{interrupt('One?')} {interrupt('Two?')}"
+
+    model = ScriptedChatModel(part=[Turn("", [("twice", {})]), Turn("Done.")])
+    graph = supervisor(model, {"jira": agent("jira", asker("Which?", "name"))}, [twice])
+    told = await run(graph, "q")
+    first = open_forms(told)["supervisor"]
+    told = await answer(graph, told, first, Submitted({"response": "1"}))
+    second = open_forms(told)["supervisor"]
+    assert first.form_id != second.form_id
+    told = await answer(graph, told, second, Submitted({"response": "2"}))
+    check_task(told)
+    assert isinstance(told[-1], FinalResult)
