@@ -114,3 +114,24 @@ async def test_a_task_that_waits_survives_restarts(tmp_path: Path, remote: tuple
         check_task(talk.told)
         assert talk.task_id == task_id
         assert [event.ok for event in talk.told if isinstance(event, AgentFinished)] == [True, True]
+
+
+@pytest.mark.parametrize("remote", [(), AGENTS], ids=["inside", "remote"])
+async def test_a_form_that_nobody_answers_ends_and_what_came_after_it_has_its_turn(
+    tmp_path: Path, remote: tuple[str, ...]
+) -> None:
+    half_a_second = str(0.5 / 3600)
+    environ = {"SCRIPT_DELAY": "0.1", "FORM_EXPIRY_HOURS": half_a_second}
+    async with placed(tmp_path, remote, **environ) as caller, calling(caller.url) as other:
+        first, second = Dialogue(caller, "c"), Dialogue(other, "c")
+        asking = asyncio.create_task(first.ask("ask jira"))
+        await caller.heard.wait()
+        waiting = asyncio.create_task(second.ask("what now?"))
+        await asking
+        await waiting
+        assert isinstance(second.told[-1], FinalResult)
+        task = await caller.client.get_task(GetTaskRequest(id=first.task_id))
+        assert task.status.state == TaskState.TASK_STATE_FAILED
+        assert "Ask again" in task.status.message.parts[0].text
+        ends = [artifact for artifact in task.artifacts if artifact.name == "tool_notification_end"]
+        assert len(ends) == 2
