@@ -24,10 +24,14 @@ def terminal_problem() -> str | None:
 class Terminal:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-        self._socket = str(directory / "tmux")
+        self._runs = 0
+        self._socket = ""
 
     def run(self, *arguments: str, width: int = 80, height: int = 24, **environ: str) -> None:
         """Start `platform-engineer` with `arguments`; its exit code is written below what it leaves on the screen."""
+        # A socket of its own for each: the server of the one that was closed may still be ending.
+        self._runs += 1
+        self._socket = str(self._directory / f"tmux-{self._runs}")
         variables = {
             "PATH": os.environ["PATH"],
             "HOME": str(self._directory),
@@ -76,7 +80,8 @@ class Terminal:
         raise AssertionError(f"{what} did not come; there was:\n{self.everything()}")
 
     def close(self) -> None:
-        subprocess.run(["tmux", "-S", self._socket, "kill-server"], capture_output=True, check=False)
+        if self._socket:
+            subprocess.run(["tmux", "-S", self._socket, "kill-server"], capture_output=True, check=False)
 
     def _tmux(self, *arguments: str) -> str:
         completed = subprocess.run(
