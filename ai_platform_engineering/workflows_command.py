@@ -1,0 +1,140 @@
+"""`platform-engineer workflows`: which workflows there are, whether they can be started, and what they do."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+
+from ai_platform_engineering.multi_agents.agent_registry import AgentRegistry
+from ai_platform_engineering.multi_agents.platform_engineer.workflows.definition import (
+    Condition,
+    Input,
+    Step,
+    Workflow,
+    nearest,
+)
+from ai_platform_engineering.multi_agents.platform_engineer.workflows.loader import Offer, known_workflows, offers
+from ai_platform_engineering.multi_agents.platform_engineer.workflows.names import named_workflow
+from ai_platform_engineering.settings import Settings
+
+
+class WorkflowLookupError(Exception):
+    """There is no such workflow, or it cannot be started; the text says so."""
+
+
+def all_offers(settings: Settings) -> list[Offer]:
+    return offers(known_workflows(settings), AgentRegistry.load(settings).entries)
+
+
+def list_workflows(found: Sequence[Offer], *, as_json: bool) -> int:
+    if as_json:
+        for offer in found:
+            _print(json.dumps(_facts(offer)))
+        return 0
+    rows = [
+        (
+            offer.workflow.name,
+            "ready" if offer.reason is None else "off",
+            offer.workflow.description if offer.reason is None else offer.reason,
+        )
+        for offer in found
+    ]
+    for line in _table(rows):
+        _print(line)
+    return 0
+
+
+def show_workflow(found: Sequence[Offer], name: str, *, as_json: bool) -> int:
+    offer = _find(found, name)
+    if as_json:
+        whole = offer.workflow.model_dump(mode="json", exclude_unset=True)
+        _print(json.dumps({**_facts(offer), **whole}, indent=2))
+        return 0
+    for line in _described(offer):
+        _print(line)
+    return 0
+
+
+def ready_workflow(found: Sequence[Offer], name: str) -> Workflow:
+    """The workflow with this name or title, if it can be started."""
+    offer = _find(found, name)
+    if offer.reason is not None:
+        raise WorkflowLookupError(f"The workflow {offer.workflow.name} cannot be started: {offer.reason}.")
+    return offer.workflow
+
+
+def _find(found: Sequence[Offer], name: str) -> Offer:
+    """The workflow with this name or title."""
+    workflow = named_workflow(name, [offer.workflow for offer in found])
+    if workflow is None:
+        known = [offer.workflow.name for offer in found]
+        raise WorkflowLookupError(f"There is no workflow {name!r}; {nearest(name, known)}.")
+    return next(offer for offer in found if offer.workflow is workflow)
+
+
+def _facts(offer: Offer) -> dict[str, object]:
+    workflow = offer.workflow
+    return {
+        "name": workflow.name,
+        "title": workflow.title,
+        "description": workflow.description,
+        "agents": list(workflow.agents()),
+        "ready": offer.reason is None,
+        "reason": offer.reason,
+    }
+
+
+def _described(offer: Offer) -> Iterator[str]:
+    workflow = offer.workflow
+    yield f"{workflow.title} ({workflow.name})"
+    yield workflow.description
+    if offer.reason is not None:
+        yield f"It cannot be started: {offer.reason}."
+    if workflow.inputs:
+        yield ""
+        yield "Inputs"
+        yield from (f"  {line}" for line in _table([_input_row(declared) for declared in workflow.inputs]))
+    yield ""
+    yield "Steps"
+    rows = [_step_row(number, step) for number, step in enumerate(workflow.steps, start=1)]
+    yield from (f"  {line}" for line in _table(rows))
+
+
+def _input_row(declared: Input) -> tuple[str, ...]:
+    kind = f"{declared.type}: {', '.join(declared.options)}" if declared.options else declared.type
+    if declared.default is not None:
+        need = f"default {_written(declared.default)}"
+    else:
+        need = "required" if declared.required else "optional"
+    return declared.name, kind, need, declared.description
+
+
+def _step_row(number: int, step: Step) -> tuple[str, ...]:
+    how = f"tool {step.tool}" if step.tool is not None else "instruction"
+    return f"{number}.", step.title, step.agent, how, "" if step.when is None else f"if {_in_words(step.when)}"
+
+
+def _in_words(condition: Condition) -> str:
+    value = condition.value
+    if "equals" in condition.model_fields_set:
+        return f"{value} is {_written(condition.equals)}"
+    if "not_equals" in condition.model_fields_set:
+        return f"{value} is not {_written(condition.not_equals)}"
+    if "one_of" in condition.model_fields_set:
+        return f"{value} is one of {', '.join(map(_written, condition.one_of))}"
+    return f"{value} is set" if condition.is_set else f"{value} is not set"
+
+
+def _written(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        yield "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+
+
+def _print(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
