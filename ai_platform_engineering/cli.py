@@ -90,18 +90,7 @@ def build_parser() -> argparse.ArgumentParser:
     doctor.add_argument("--json", action="store_true", help="print one JSON object")
     doctor.set_defaults(run=_doctor, quiet=True)
 
-    chat = commands.add_parser(
-        "chat",
-        help="talk to the supervisor in the terminal",
-        description="Talks to the supervisor. With a question it exits with 0 if that was answered, with 1 if not, "
-        "with 2 if something is set wrong, with 130 if it was interrupted. Where standard output is not a terminal, "
-        "it gets the answer and nothing else; progress goes to standard error.",
-    )
-    chat.add_argument("question", nargs="?", help="ask this and exit; without it, questions are read until Ctrl-D")
-    chat.add_argument("--url", type=_url, help="address of a running supervisor; without it one runs in this process")
-    chat.add_argument("--context", metavar="ID", help="go on with this conversation")
-    chat.add_argument("--json", action="store_true", help="print one JSON object per event")
-    chat.set_defaults(run=_chat, quiet=True)
+    _add_chat(commands)
 
     replay = commands.add_parser("replay", help="play a recorded run in the terminal")
     replay.add_argument("file", metavar="FILE", help="what chat --json printed; - for standard input")
@@ -139,6 +128,35 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _add_chat(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    chat = commands.add_parser(
+        "chat",
+        help="talk to the supervisor in the terminal",
+        description="Talks to the supervisor. With a question it exits with 0 if that was answered, with 1 if not, "
+        "with 2 if something is set wrong, with 3 if it needs input, with 130 if it was interrupted. Where standard "
+        "output is not a terminal, it gets the answer and nothing else; progress goes to standard error.",
+    )
+    chat.add_argument("question", nargs="?", help="ask this and exit; without it, questions are read until Ctrl-D")
+    chat.add_argument("--url", type=_url, help="address of a running supervisor; without it one runs in this process")
+    chat.add_argument("--context", metavar="ID", help="go on with this conversation")
+    chat.add_argument("--json", action="store_true", help="print one JSON object per event")
+    chat.add_argument("--task", metavar="ID", help="go on with this task, which waits for input")
+    answers = chat.add_argument_group("answers", "to a form of the task, or of the conversation, that waits for input")
+    answers.add_argument(
+        "--answer",
+        metavar="NAME=VALUE",
+        type=_answer,
+        action="append",
+        default=[],
+        help="fill in this field; with --approve, change this argument (repeatable)",
+    )
+    decision = answers.add_mutually_exclusive_group()
+    decision.add_argument("--approve", action="store_true", help="approve what is asked for, or take what is proposed")
+    decision.add_argument("--reject", metavar="REASON", help="reject what is asked for, or dismiss the form")
+    answers.add_argument("--form", metavar="ID", help="which form, where several are open")
+    chat.set_defaults(run=_chat, quiet=True)
+
+
 class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: object, **__: object) -> None:
         from ai_platform_engineering.version import product_version
@@ -157,6 +175,13 @@ def _count(text: str) -> int:
     if not (text.isascii() and text.isdigit() and 0 < len(text) <= 9 and int(text) > 0):
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of tasks; use a whole number from 1")
     return int(text)
+
+
+def _answer(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not (equals and name.strip()):
+        raise argparse.ArgumentTypeError(f"{text!r} is not an answer; use NAME=VALUE")
+    return name.strip(), value
 
 
 def _url(text: str) -> str:
@@ -267,6 +292,15 @@ def _doctor(options: argparse.Namespace, settings: Settings) -> int:
 def _chat(options: argparse.Namespace, settings: Settings) -> int:
     if options.question is not None and not options.question.strip():
         return _refuse("The question is empty; leave it out to be asked for one.")
+    answers = options.approve or options.reject is not None or bool(options.answer)
+    if (answers or options.form) and options.question is not None:
+        return _refuse("A question and an answer to a form cannot go together; ask first.")
+    if answers and options.task is None and options.context is None:
+        return _refuse("Which form is answered? Name its task with --task, or its conversation with --context.")
+    if options.form and not answers:
+        return _refuse("--form needs an answer: --answer, --approve or --reject.")
+    if options.reject is not None and options.answer:
+        return _refuse("--reject and --answer cannot go together.")
     if options.url is None:
         from ai_platform_engineering.multi_agents.agent_registry import AgentRegistry
 
@@ -274,8 +308,12 @@ def _chat(options: argparse.Namespace, settings: Settings) -> int:
         AgentRegistry.load(settings)
         settings = _beside_a_server(settings)
     from ai_platform_engineering.terminal.chat import ChatOptions, chat
+    from ai_platform_engineering.terminal.scripted import Scripted
 
-    return chat(ChatOptions(options.question, options.url, options.context, options.json), settings)
+    scripted = Scripted(dict(options.answer), options.approve, options.reject, options.form) if answers else None
+    return chat(
+        ChatOptions(options.question, options.url, options.context, options.json, options.task, scripted), settings
+    )
 
 
 def _beside_a_server(settings: Settings) -> Settings:
