@@ -43,13 +43,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SettingsError as error:
         return _refuse(error)
     from ai_platform_engineering.agents.manifest import ManifestError
+    from ai_platform_engineering.multi_agents.platform_engineer.workflows.errors import WorkflowError
     from ai_platform_engineering.serving import ListenError
     from ai_platform_engineering.utils.logs import configure_logging
 
     configure_logging(settings, quiet=options.quiet)
     try:
         return command(options, settings)
-    except (SettingsError, ManifestError, ListenError) as error:
+    except (SettingsError, ManifestError, WorkflowError, ListenError) as error:
         return _refuse(error)
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
@@ -118,6 +119,8 @@ def build_parser() -> argparse.ArgumentParser:
     for action in (tasks_list, tasks_show, tasks_export):
         action.add_argument("--agent", metavar="NAME", help="tasks of this agent's own server, not the supervisor's")
 
+    _add_workflows(commands)
+
     sandbox = commands.add_parser("sandbox", help="the simulated company").add_subparsers(
         metavar="ACTION", required=True
     )
@@ -155,6 +158,38 @@ def _add_chat(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     decision.add_argument("--reject", metavar="REASON", help="reject what is asked for, or dismiss the form")
     answers.add_argument("--form", metavar="ID", help="which form, where several are open")
     chat.set_defaults(run=_chat, quiet=True)
+
+
+def _add_workflows(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    workflows = commands.add_parser("workflows", help="look at the self-service workflows, and run them").add_subparsers(
+        metavar="ACTION", required=True
+    )
+    workflows_list = workflows.add_parser("list", help="list all workflows, and why one cannot be started")
+    workflows_list.add_argument("--json", action="store_true", help="print one JSON object per workflow")
+    workflows_list.set_defaults(run=_workflows_list, quiet=True)
+    workflows_show = workflows.add_parser("show", help="print the inputs and the steps of a workflow")
+    workflows_show.add_argument("name", metavar="NAME", help="name or title of the workflow")
+    workflows_show.add_argument("--json", action="store_true", help="print the workflow as a JSON object")
+    workflows_show.set_defaults(run=_workflows_show, quiet=True)
+    workflows_run = workflows.add_parser(
+        "run",
+        help="start a workflow and fill in its form",
+        description="Starts a workflow. Exits with 0 if all its steps were done, with 1 if not, with 2 if something is "
+        "set wrong, with 3 if a form or an approval is left open, with 130 if it was interrupted.",
+    )
+    workflows_run.add_argument("name", metavar="NAME", help="name or title of the workflow")
+    workflows_run.add_argument(
+        "--set",
+        metavar="NAME=VALUE",
+        type=_answer,
+        action="append",
+        default=[],
+        dest="values",
+        help="the value of an input (repeatable)",
+    )
+    workflows_run.add_argument("--url", type=_url, help="address of a running supervisor; without it one runs here")
+    workflows_run.add_argument("--json", action="store_true", help="print one JSON object per event")
+    workflows_run.set_defaults(run=_workflows_run, quiet=True)
 
 
 class _Version(argparse.Action):
@@ -369,6 +404,38 @@ def _tasks_export(options: argparse.Namespace, settings: Settings) -> int:
         return EXIT_UNUSABLE
     except OSError as error:
         return _refuse(f"{options.output} cannot be written: {error.strerror}.")
+
+
+def _workflows_list(options: argparse.Namespace, settings: Settings) -> int:
+    from ai_platform_engineering.workflows_command import all_offers, list_workflows
+
+    return list_workflows(all_offers(settings), as_json=options.json)
+
+
+def _workflows_show(options: argparse.Namespace, settings: Settings) -> int:
+    from ai_platform_engineering.workflows_command import WorkflowLookupError, all_offers, show_workflow
+
+    try:
+        return show_workflow(all_offers(settings), options.name, as_json=options.json)
+    except WorkflowLookupError as error:
+        _refuse(error)
+        return EXIT_UNUSABLE
+
+
+def _workflows_run(options: argparse.Namespace, settings: Settings) -> int:
+    name: str = options.name
+    if options.url is None:
+        from ai_platform_engineering.workflows_command import WorkflowLookupError, all_offers, ready_workflow
+
+        try:
+            name = ready_workflow(all_offers(settings), name).name
+        except WorkflowLookupError as error:
+            _refuse(error)
+            return EXIT_UNUSABLE
+        settings = _beside_a_server(settings)
+    from ai_platform_engineering.workflows_run import RunOptions, run_workflow
+
+    return run_workflow(RunOptions(name, dict(options.values), options.url, options.json), settings)
 
 
 def _sandbox_reset(_options: argparse.Namespace, settings: Settings) -> int:
