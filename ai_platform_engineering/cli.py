@@ -161,7 +161,7 @@ def _add_chat(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
 
 
 def _add_workflows(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    workflows = commands.add_parser("workflows", help="look at the self-service workflows, and run them").add_subparsers(
+    workflows = commands.add_parser("workflows", help="the self-service workflows").add_subparsers(
         metavar="ACTION", required=True
     )
     workflows_list = workflows.add_parser("list", help="list all workflows, and why one cannot be started")
