@@ -25,8 +25,13 @@ EXIT_UNUSABLE: Final = 1
 EXIT_MISCONFIGURED: Final = 2
 EXIT_INTERRUPTED: Final = 130
 
-# Read by libraries while they are imported: no tracing without a collector, and one log instead of two.
-_LIBRARY_DEFAULTS: Final = {"OTEL_INSTRUMENTATION_A2A_SDK_ENABLED": "false", "FASTMCP_LOG_ENABLED": "false"}
+# Read by libraries while they are imported: no tracing without a collector, one log instead of two, and no checks of
+# their own types, which one of them adds to each of its functions at every start.
+_LIBRARY_DEFAULTS: Final = {
+    "OTEL_INSTRUMENTATION_A2A_SDK_ENABLED": "false",
+    "FASTMCP_LOG_ENABLED": "false",
+    "PY_KEY_VALUE_DISABLE_BEARTYPE": "true",
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -244,21 +249,28 @@ def _add_listen_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _serve(options: argparse.Namespace, settings: Settings) -> int:
+    from ai_platform_engineering.serving import begin_start
+
+    begin_start()
     from ai_platform_engineering.multi_agents.agent_registry import AgentRegistry
     from ai_platform_engineering.utils.data_files import check_data_files
 
     # What is wrong with an agent's variables, the files or the port is said before the large libraries are loaded.
-    sandbox_on = AgentRegistry.load(settings).sandbox_on
+    registry = AgentRegistry.load(settings)
     check_data_files(settings)
     settings, listener = _listen(options, settings)
+    from ai_platform_engineering.multi_agents.platform_engineer.deep_agent import PlatformEngineerDeepAgent
     from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
     from ai_platform_engineering.utils.model_label import model_label
 
-    line = _ready_line("Platform Engineer", settings, model_label(settings), sandbox_on)
-    return _run(create_app(settings), listener, line)
+    line = _ready_line("Platform Engineer", settings, model_label(settings), registry.sandbox_on)
+    return _run(create_app(settings, PlatformEngineerDeepAgent(settings, registry)), listener, line)
 
 
 def _agent(options: argparse.Namespace, settings: Settings) -> int:
+    from ai_platform_engineering.serving import begin_start
+
+    begin_start()
     from ai_platform_engineering.multi_agents.agent_registry import known_manifests
     from ai_platform_engineering.multi_agents.placement import sandbox_is_on, standalone
     from ai_platform_engineering.utils.data_files import check_data_files

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import signal
 import socket
 from collections.abc import Callable
@@ -32,7 +33,22 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started and not self.should_exit:
+            _collect_garbage_from_now_on()
             self._on_ready()
+
+
+def begin_start() -> None:
+    """Look for no garbage until the server is ready: what is imported and built until then stays.
+
+    Looking for it takes a sixth of the time that a start takes.
+    """
+    gc.disable()
+
+
+def _collect_garbage_from_now_on() -> None:
+    # Frozen, what the start has left is not looked through again: that would hold up requests for a tenth of a second.
+    gc.freeze()
+    gc.enable()
 
 
 def listen(host: str, port: int) -> socket.socket:

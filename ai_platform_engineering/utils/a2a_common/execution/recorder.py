@@ -7,7 +7,6 @@ back when something other than text happens. Only what the log has taken becomes
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -29,7 +28,7 @@ class Recorder:
         self._state = state
         self._interval = interval
         self._written = written
-        self._waiting: deque[Event] = deque()
+        self._waiting: list[Event] = []
         self._something = asyncio.Event()
         self._boundary = asyncio.Event()
         self._writer: asyncio.Task[None] | None = None

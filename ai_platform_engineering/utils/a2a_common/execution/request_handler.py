@@ -125,8 +125,10 @@ class LogRequestHandler(DefaultRequestHandlerV2):
     async def stream_message(self, params: SendMessageRequest, context: ServerCallContext) -> AsyncIterator[StreamItem]:
         """Give the message to its task; the task at that moment, then every event its work gives rise to."""
         snapshot = (await self.accept(params, context)).snapshot
+        entries = self.log.follow(snapshot.task.id, snapshot.seq)
         yield Snapshot(snapshot.seq, apply_history_length(snapshot.task, params.configuration))
-        async for entry in self.log.follow(snapshot.task.id, snapshot.seq):
+        del snapshot, params  # a stream may wait for long
+        async for entry in entries:
             yield entry
 
     async def stream_task(
@@ -281,11 +283,13 @@ class _EndingExecutor(AgentExecutor):
     async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
         task_id = context.task_id or ""
         begun = await self._log.snapshot(task_id)
+        seen = begun.seq if begun else 0
+        del begun  # a run may take long, and the task is large
         try:
             await self._executor.execute(context, event_queue)
         except Exception:
             logger.exception("task %s: the run broke off", task_id)
-        entries = await self._log.read(task_id, begun.seq if begun else 0)
+        entries = await self._log.read(task_id, seen)
         if any(ends_task(entry.event) or parks_task(entry.event) for entry in entries):
             return
         logger.error("task %s: the run left no end, so it is failed", task_id)

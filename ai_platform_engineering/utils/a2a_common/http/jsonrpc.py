@@ -53,7 +53,7 @@ class JsonRpc:
             context = call_context(request, version, seen=_seen_in(envelope, version))
             context.tenant = getattr(params, "tenant", "")
             if method.write is None:
-                return await self._stream(request, envelope, method, params, context)
+                return await self._stream(request, request_id, method, params, context)
             result = await getattr(self._handler, method.call)(params, context)
             return _json({"jsonrpc": "2.0", "id": request_id, "result": method.write(result, params)})
         except ClientDisconnect:
@@ -62,16 +62,16 @@ class JsonRpc:
             return _json(jsonrpc_error(public_error(error), request_id, version))
 
     async def _stream(
-        self, request: Request, envelope: Envelope, method: Method, params: ProtoMessage, context: ServerCallContext
+        self, request: Request, request_id: RequestId, method: Method, params: ProtoMessage, context: ServerCallContext
     ) -> Response:
         version = method.version
-        prefix = b'{"jsonrpc":"2.0","id":%s,"result":' % dumps(envelope.id)
+        prefix = b'{"jsonrpc":"2.0","id":%s,"result":' % dumps(request_id)
 
         def data(item: Snapshot | Entry) -> bytes:
             return b"%s%s}" % (prefix, item_json(item, version))
 
         def failure(error: Exception) -> bytes:
-            body = dumps(jsonrpc_error(public_error(error), envelope.id, version))
+            body = dumps(jsonrpc_error(public_error(error), request_id, version))
             return frame(body, event="error" if version == "1.0" else None)
 
         items = aiter(getattr(self._handler, method.call)(params, context))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Final
 
 from starlette.responses import Response
@@ -33,7 +33,7 @@ def item_json(item: Snapshot | Entry, version: ProtocolVersion) -> bytes:
 class EventStream(Response):
     """Sends frames as they come, until they end or the caller is gone.
 
-    A thousand streams may be waiting at once, so each is two small tasks and no more.
+    A thousand streams may be waiting at once, so each is one small task beside that of its request and no more.
     """
 
     media_type = "text/event-stream"
@@ -48,18 +48,26 @@ class EventStream(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         writer = asyncio.create_task(self._write(send))
-        tasks = {writer, asyncio.create_task(_gone(receive))}
         try:
-            while not (await asyncio.wait(tasks, timeout=self._ping_seconds, return_when=asyncio.FIRST_COMPLETED))[0]:
+            # A server also says that the caller is gone when it has sent the end.
+            while not (await self._gone(receive) or writer.done()):
                 if not self._spoke:
                     await send({"type": "http.response.body", "body": _PING, "more_body": True})
                 self._spoke = False
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.wait(tasks)
+            writer.cancel()
+            await asyncio.wait({writer})
         if not writer.cancelled():
             writer.result()
+
+    async def _gone(self, receive: Receive) -> bool:
+        """Whether the caller goes before it is time for a ping."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._ping_seconds):
+                while (await receive())["type"] != "http.disconnect":
+                    pass
+                return True
+        return False
 
     async def _write(self, send: Send) -> None:
         async with aclosing(self._frames) as frames:
@@ -67,11 +75,6 @@ class EventStream(Response):
                 self._spoke = True
                 await send({"type": "http.response.body", "body": chunk, "more_body": True})
         await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-
-async def _gone(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
 
 
 def event_stream(
@@ -82,12 +85,19 @@ def event_stream(
 ) -> EventStream:
     """The stream as a response. `data` writes an item, `failure` says in a last frame what broke it off."""
 
-    async def frames() -> AsyncGenerator[bytes]:
-        try:
-            yield frame(data(first), first.seq)
-            async for item in rest:
-                yield frame(data(item), item.seq)
-        except Exception as error:
-            yield failure(error)
+    return EventStream(_frames(first, rest, data, failure))
 
-    return EventStream(frames())
+
+async def _frames(
+    first: Snapshot | Entry,
+    rest: AsyncIterator[Snapshot | Entry],
+    data: Callable[[Snapshot | Entry], bytes],
+    failure: Callable[[Exception], bytes],
+) -> AsyncGenerator[bytes]:
+    try:
+        yield frame(data(first), first.seq)
+        del first  # a stream may wait for long, and the task it began with is its largest part
+        async for item in rest:
+            yield frame(data(item), item.seq)
+    except Exception as error:
+        yield failure(error)
