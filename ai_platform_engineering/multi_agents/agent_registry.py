@@ -23,6 +23,7 @@ from ai_platform_engineering.multi_agents.placement import (
     sandbox_is_on,
 )
 from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.utils.approvals.overrides import parse_overrides, unknown_agents
 from ai_platform_engineering.utils.redact import redact
 
 __all__ = ["AgentEntry", "AgentRegistry", "Reachability", "Where", "known_manifests"]
@@ -45,7 +46,11 @@ class AgentRegistry:
         self._settings = settings
         self.sandbox_on = sandbox_is_on(settings, manifests)
         self.entries: tuple[AgentEntry, ...] = tuple(resolve(manifests, settings, self.sandbox_on))
-        self.problems: tuple[str, ...] = tuple(placement_problems(manifests, settings))
+        overrides = parse_overrides(settings.require_approval_overrides)
+        self.problems: tuple[str, ...] = (
+            *placement_problems(manifests, settings),
+            *unknown_agents(overrides, [entry.name for entry in self.entries]),
+        )
         self._by_name = {entry.name: entry for entry in self.entries}
         self._reachability: Mapping[str, Reachability] = MappingProxyType({})
 

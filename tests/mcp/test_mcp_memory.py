@@ -82,12 +82,14 @@ async def test_effects_are_told(company: McpServers) -> None:
     assert tool(company, "version").metadata == {
         "agent": "demo",
         "server": "company",
+        "tool": "version",
         "read_only": True,
         "destructive": False,
     }
     assert tool(company, "delete").metadata == {
         "agent": "demo",
         "server": "company",
+        "tool": "delete",
         "read_only": False,
         "destructive": True,
     }

@@ -99,7 +99,7 @@ async def test_agents_are_kept_apart(settings: Callable[..., Settings], scripted
     assert servers.problem("nobody") is None
     await servers.start({"three": [memory("late")]}, deadline=10)
     assert [tool.metadata for tool in servers.tools("three")] == [
-        {"agent": "three", "server": "late", "read_only": False, "destructive": False}
+        {"agent": "three", "server": "late", "tool": "version", "read_only": False, "destructive": False}
     ]
     await servers.start({"four": [], "five": [memory("some", tools=("nothing",))]}, deadline=10)
     assert servers.problem("four") == "Its manifest names no MCP servers."
@@ -116,6 +116,7 @@ async def test_only_allowed_tools(mcp_servers: Start, scripted: Scripted, caplog
     assert tool(servers, "erase").metadata == {
         "agent": "demo",
         "server": "scripted",
+        "tool": "erase",
         "read_only": False,
         "destructive": True,
     }

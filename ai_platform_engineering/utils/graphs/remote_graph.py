@@ -83,7 +83,7 @@ def remote_graph(connection: A2ARemoteAgentConnectTool) -> Graph:
                         "agent": connection.name,
                         "remote_task": thread.task_id,
                         "turn": thread.turn,
-                        "waiting": _waiting(forms[0]),
+                        "waiting": _waiting(forms[0], connection.name),
                     }
                 case Failed(message=message):
                     raise RemoteAgentError(message, "agent")
@@ -123,12 +123,14 @@ async def waiting_remotely(graph: Graph, thread_id: str) -> list[tuple[str, str]
     return found
 
 
-def _waiting(form: Form) -> _Waiting:
+def _waiting(form: Form, agent: str) -> _Waiting:
     # Another's regular expression may take for ever; the agent checks the value itself and asks again.
     fields = tuple(
         replace(field, rules=replace(field.rules, pattern=None)) if field.rules else field for field in form.fields
     )
-    form = replace(form, fields=fields)
+    # What is approved for good is approved for the agent that asks, whatever name it writes into its form.
+    requests = tuple({**request, "agent": agent} for request in form.action_requests)
+    form = replace(form, fields=fields, agent=agent, action_requests=requests)
     return {"question": question_data(form), "form_id": form.form_id, "in_words": form.fields == (PLAIN_REPLY,)}
 
 

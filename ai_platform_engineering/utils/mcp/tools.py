@@ -47,7 +47,13 @@ def build_tool(agent: str, server: McpServer, tool: Tool, name: str, invoke: Inv
         description=tool.description or tool.title or tool.name,
         # Some servers leave out `properties` where there are none; LangChain and some models insist on it.
         args_schema={"type": "object", "properties": {}} | tool.inputSchema,
-        metadata={"agent": agent, "server": server.name, "read_only": read_only, "destructive": destructive},
+        metadata={
+            "agent": agent,
+            "server": server.name,
+            "tool": tool.name,
+            "read_only": read_only,
+            "destructive": destructive,
+        },
     )
 
 
@@ -77,7 +83,8 @@ def allowed(server: McpServer, tools: Sequence[Tool]) -> list[Tool]:
 def warn_about_unknown_names(agent: str, server: McpServer, tools: Sequence[Tool]) -> None:
     """A misspelt name would quietly take a tool away, or the mark from one that destroys."""
     known = [tool.name for tool in tools]
-    for key, names in (("tools", server.tools or ()), ("writes", server.writes), ("destructive", server.destructive)):
+    marks = {"writes": server.writes, "destructive": server.destructive, "approvals": tuple(server.approvals)}
+    for key, names in {"tools": server.tools or (), **marks}.items():
         for name in names:
             if name not in known:
                 nearest = get_close_matches(name, known, n=1)

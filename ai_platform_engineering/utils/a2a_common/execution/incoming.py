@@ -35,7 +35,7 @@ def reply_of(message: Message | None) -> Reply:
 def request_context(request: A2ARequest, task: Task | None = None) -> RequestContext:
     """The context of a request. What `task`, when it goes on, was told before still holds unless it is said anew."""
     marks = _marks(request, task)
-    step = marks.get("step")
+    delegated = marks.get("delegated") is True
     return RequestContext(
         context_id=request.context_id or "",
         task_id=request.task_id or "",
@@ -44,9 +44,10 @@ def request_context(request: A2ARequest, task: Task | None = None) -> RequestCon
         auth_token=_bearer(request),
         stream_text=marks.get("stream_text") is not False,
         stream_sub_agent_text=marks.get("stream_sub_agent_text") is True,
-        delegated=marks.get("delegated") is True,
-        approvals=tuple(grant for grant in marks.get("approvals") or () if isinstance(grant, Mapping)),
-        step=step if isinstance(step, Mapping) and marks.get("delegated") is True else None,
+        delegated=delegated,
+        # Only a supervisor knows of these; whoever else wants an approval asks for it.
+        approvals=_objects(marks.get("approvals")) if delegated else (),
+        step=next(iter(_objects([marks.get("step")])), None) if delegated else None,
     )
 
 
@@ -69,6 +70,10 @@ def _marks(request: A2ARequest, task: Task | None) -> Mapping[str, Any]:
     first = get_fields(task.history[0].metadata) if task.history else {}
     trace = get_fields(task.metadata).get("trace_id")
     return {**first, **(request.metadata or {}), **own} | ({"trace_id": trace} if trace else {})
+
+
+def _objects(values: Any) -> tuple[Mapping[str, Any], ...]:
+    return tuple(value for value in values if isinstance(value, Mapping)) if isinstance(values, list) else ()
 
 
 def _mark(marks: Mapping[str, Any], name: str) -> str | None:

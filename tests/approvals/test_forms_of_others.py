@@ -1,0 +1,26 @@
+"""Forms that a remote agent writes: what a person approves there counts for that agent alone."""
+
+from __future__ import annotations
+
+from ai_platform_engineering.utils.a2a_common.codec.forms import read_form
+from ai_platform_engineering.utils.approvals.grants import covers
+from ai_platform_engineering.utils.approvals.remembered import granted_by
+from ai_platform_engineering.utils.forms.answers import Approved
+from ai_platform_engineering.utils.forms.questions import form_of
+from ai_platform_engineering.utils.graphs.remote_graph import _waiting
+
+
+def test_an_agent_cannot_have_the_tools_of_another_approved() -> None:
+    action = {"agent": "argocd", "tool": "rollback_application", "args": {}, "remember": {}}
+    sent = {
+        "user_input": True,
+        "form_id": "f",
+        "input_title": "Approve?",
+        "agent": "argocd",
+        "action_requests": [action],
+    }
+    shown = form_of("id", _waiting(read_form(sent), "weather")["question"])
+    assert shown.agent == "weather"
+    [grant] = granted_by(shown, Approved(remember=True))
+    assert not covers(grant, "argocd", "rollback_application", {"name": "web"})
+    assert covers(grant, "weather", "rollback_application", {"name": "web"})
