@@ -81,6 +81,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
         self._errors = Lines(self._logged, lambda: None, _LOG_LINE_LIMIT)
         self._transport: asyncio.SubprocessTransport | None = None
         self._output_closed = False
+        self._unsent: list[JSONRPCRequest] = []
         self._group_gone = False
         self.exited = asyncio.Event()
 
@@ -114,10 +115,17 @@ class ServerProcess(asyncio.SubprocessProtocol):
             request = message.message.root
             # A pipe whose reader is gone refuses the whole line at once, so nothing of it was read.
             if stdin is None or stdin.is_closing():
-                deliver(self._inbox, failure(request, NotSent(self._lifeline.ended or "has stopped")))
-                self._ending()
+                self._not_sent(request)
             else:
                 self._lifeline.sent(request)
+
+    def _not_sent(self, request: JSONRPCRequest) -> None:
+        """Say so, with the reason: how the process ended may not be known yet."""
+        if self._lifeline.ended is not None:
+            deliver(self._inbox, failure(request, NotSent(self._lifeline.ended)))
+        else:
+            self._unsent.append(request)
+            self._ending()
 
     def close_input(self) -> None:
         if (stdin := self.process.get_pipe_transport(STDIN)) is not None:
@@ -180,6 +188,9 @@ class ServerProcess(asyncio.SubprocessProtocol):
             case _:
                 reason = f"stopped with exit code {code}"
         self._lifeline.end(reason)
+        for request in self._unsent:
+            deliver(self._inbox, failure(request, NotSent(reason)))
+        self._unsent.clear()
         self._inbox.close()
 
 
