@@ -188,14 +188,14 @@ def read_manifest(file: Path) -> AgentManifest:
     except UnicodeDecodeError as error:
         raise ManifestError(f"{file}: is not UTF-8 text.") from error
     except yaml.YAMLError as error:
-        raise ManifestError(f"{file}: is not valid YAML{_place(error)}.") from error
+        raise ManifestError(f"{file}: is not valid YAML{place_in_file(error)}.") from error
     if not isinstance(content, dict):
         allowed = _listed(list(AgentManifest.model_fields))
         raise ManifestError(f"{file}: must hold the keys of one agent; allowed are {allowed}.")
     try:
         return AgentManifest.model_validate(content)
     except ValidationError as error:
-        problems = (_sentence(details) for details in error.errors(include_url=False))
+        problems = (problem_of(details) for details in error.errors(include_url=False))
         raise ManifestError("\n".join(f"{file}: {problem}." for problem in problems)) from None
 
 
@@ -214,7 +214,7 @@ def _load_directory(directory: Path) -> dict[str, AgentManifest]:
     return manifests
 
 
-def _sentence(error: Mapping[str, Any]) -> str:
+def problem_of(error: Mapping[str, Any]) -> str:
     """What is wrong and what is allowed. The value is shown only where it cannot be a credential."""
     location: tuple[int | str, ...] = error["loc"]
     key = ".".join(str(part) for part in location) or "the manifest"
@@ -249,7 +249,7 @@ def _keys_beside(location: tuple[int | str, ...]) -> list[str]:
             return list(AgentManifest.model_fields)
 
 
-def _place(error: yaml.YAMLError) -> str:
+def place_in_file(error: yaml.YAMLError) -> str:
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
         mark = error.problem_mark
         return f" at line {mark.line + 1}, column {mark.column + 1}: {error.problem}"

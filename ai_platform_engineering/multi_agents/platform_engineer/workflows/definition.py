@@ -29,8 +29,8 @@ from ai_platform_engineering.agents.manifest import (
     Line,
     ServerName,
     Text,
-    _place,
-    _sentence,
+    place_in_file,
+    problem_of,
 )
 from ai_platform_engineering.events import FieldRules, FieldType, FormField
 from ai_platform_engineering.multi_agents.platform_engineer.workflows.errors import WorkflowError
@@ -251,7 +251,7 @@ def read_workflow(file: Path) -> Workflow:
     except UnicodeDecodeError as error:
         raise WorkflowError(f"{file}: is not UTF-8 text.") from error
     except yaml.YAMLError as error:
-        raise WorkflowError(f"{file}: is not valid YAML{_place(error)}.") from error
+        raise WorkflowError(f"{file}: is not valid YAML{place_in_file(error)}.") from error
     if not isinstance(content, dict):
         allowed = ", ".join(Workflow.model_fields)
         raise WorkflowError(f"{file}: must hold the keys of one workflow; allowed are {allowed}.")
@@ -277,7 +277,7 @@ def _problems(error: ValidationError) -> Iterator[str]:
             key = ".".join(map(str, details["loc"]))
             yield f"{key}: unknown key; allowed are {', '.join(_keys_beside(details['loc']))}"
         else:
-            yield _sentence(details)
+            yield problem_of(details)
 
 
 def _keys_beside(location: tuple[int | str, ...]) -> list[str]:
