@@ -100,6 +100,7 @@ class _Stopping:
         finally:
             cls.held = False
         if cls.asked:
+            cls.asked = False
             sys.exit(143)
 
 

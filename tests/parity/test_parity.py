@@ -83,6 +83,7 @@ async def cancelled(caller: Caller, context_id: str, question: str) -> NormalRun
     return normalised(events)
 
 
+@pytest.mark.timeout(300)
 async def test_every_placement_gives_the_same_events(tmp_path: Path, silent_port: int) -> None:
     conversations: dict[str, tuple[str, ...]] = {
         "one agent": ("show argocd version",),

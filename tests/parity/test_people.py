@@ -6,6 +6,8 @@ import itertools
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from pathlib import Path
 
+import pytest
+
 from ai_platform_engineering.sandbox.world import reset_world, world_path
 from tests.invariants import check_task
 from tests.normalised import NormalCall, NormalRun, normalised
@@ -83,6 +85,7 @@ STORIES: tuple[Callable[[Dialogue], Awaitable[None]], ...] = (
 )
 
 
+@pytest.mark.timeout(300)
 async def test_people_cannot_see_where_agents_run(tmp_path: Path) -> None:
     results: dict[tuple[str, ...], dict[str, NormalRun]] = {}
     for remote in placements():
