@@ -19,7 +19,7 @@ from ai_platform_engineering.events import SUPERVISOR, Event
 from ai_platform_engineering.events_json import Asked, encode_line
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.terminal.plain import plain_lines
-from ai_platform_engineering.terminal.reducer import reduce
+from ai_platform_engineering.terminal.reducer import go_on, reduce
 from ai_platform_engineering.terminal.text import clean, one_line
 from ai_platform_engineering.terminal.view import View
 from ai_platform_engineering.utils.a2a_common.execution.incoming import question_of
@@ -106,7 +106,7 @@ def show_task(file: TaskFile, beginning: str, *, as_json: bool) -> int:
     for _, item in file.recording(beginning):
         if isinstance(item, Asked):
             _print_view(view)
-            view = View()
+            view = go_on(view)
             _print(f"> {clean(item.question)}\n")
         else:
             view = reduce(view, item)

@@ -23,6 +23,9 @@ import pytest
 from ai_platform_engineering.agents.manifest import builtin_directory, load_manifests, read_manifest
 from ai_platform_engineering.cli import build_parser
 from ai_platform_engineering.settings import DYNAMIC_VARIABLES, Settings, load_settings
+from ai_platform_engineering.utils.a2a_common.codec.forms import form_data, read_form
+from ai_platform_engineering.utils.forms.answers import Submitted, read_answer
+from ai_platform_engineering.utils.forms.replies import Reply, Resume, understand
 from ai_platform_engineering.utils.mcp.expansion import INHERITED_VARIABLES
 
 ROOT = Path(__file__).parents[1]
@@ -30,7 +33,7 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").g
 ADDRESS = "http://127.0.0.1:8000"
 
 # Commands that end by themselves and quickly; the others serve until they are stopped, and are parsed.
-RUN_FOR_REAL = {"doctor", "agents", "sandbox"}
+RUN_FOR_REAL = {"doctor", "agents", "sandbox", "workflows"}
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,7 @@ def blocks_of(language: str) -> list[Block]:
 
 
 def test_every_block_and_every_command_is_covered() -> None:
-    assert {block.language for block in BLOCKS} <= {"bash", "ini", "mermaid", "text", "yaml"}
+    assert {block.language for block in BLOCKS} <= {"bash", "ini", "json", "mermaid", "text", "yaml"}
     assert set(COMMANDS) == {*PROGRAM, *MAKE, *CURL, *PYTEST, *NPX}
     assert MAKE
     assert PROGRAM
@@ -220,6 +223,18 @@ def test_manifests_are_allowed(block: Block, tmp_path: Path) -> None:
     file = tmp_path / "agent.yaml"
     file.write_text(block.text, encoding="utf-8")
     read_manifest(file)
+
+
+def test_the_form_on_the_page_is_answered_as_the_page_says() -> None:
+    form_block, answer_block = [json.loads(block.text) for block in blocks_of("json")]
+    form = read_form(form_block)
+    assert form_data(form) == form_block
+    answer = understand((form,), Reply(resume=answer_block["resume"]))
+    assert answer == Resume(form, Submitted({"repository": "demo"}))
+    page = (ROOT / "docs" / "forms.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| .+ \| `(\{.+\})` \|$", page, re.MULTILINE)
+    assert len(rows) == 5
+    assert all(read_answer(json.loads(row)) is not None for row in rows)
 
 
 def test_the_table_of_built_in_agents_is_complete() -> None:

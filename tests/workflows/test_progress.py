@@ -117,8 +117,6 @@ def test_the_plan_is_one_the_plan_tool_takes() -> None:
         "title": "Launch Service",
         "steps": [
             {"content": "Build it", "agent": "builder", "status": "in_progress"},
-            {"content": "Open a ticket (skipped)", "agent": None, "status": "completed"},
-            {"content": "Announce it (skipped)", "agent": None, "status": "completed"},
         ],
     }
 
@@ -137,7 +135,8 @@ def test_the_longest_workflow_fits_the_plan_tool() -> None:
     workflow = Workflow.model_validate(
         {"name": "w", "title": "t" * 100, "description": "d", "inputs": [{"name": "i"}], "steps": steps}
     )
-    PlanArguments.model_validate(progress.plan_arguments(workflow, progress.begin(workflow, {})))
+    PlanArguments.model_validate(progress.plan_arguments(workflow, progress.begin(workflow, {"i": "x"})))
+    assert not progress.needs_plan(progress.begin(workflow, {})), "a plan without steps"
 
 
 def test_the_plan_is_written_again_only_when_a_step_was_skipped() -> None:

@@ -15,18 +15,11 @@ from ai_platform_engineering.multi_agents.platform_engineer.workflows.templates 
 
 StepProgress = Literal["pending", "running", "completed", "failed", "skipped"]
 
-_PLAN_STATUS = {
-    "pending": "pending",
-    "running": "in_progress",
-    "completed": "completed",
-    "failed": "failed",
-    # Nothing is left to do in it. It belongs to no agent then, so no delegation can be taken for it.
-    "skipped": "completed",
-}
+_PLAN_STATUS = {"pending": "pending", "running": "in_progress", "completed": "completed", "failed": "failed"}
 
 
 class WorkflowState(TypedDict):
-    """JSON only. `planned` holds the names of the steps that the plan, as last written, shows as skipped."""
+    """JSON only. `planned` holds the names of the steps that the plan, as last written, leaves out as skipped."""
 
     name: str
     definition: dict[str, Any]
@@ -107,7 +100,8 @@ def skipped_steps(state: WorkflowState) -> list[str]:
 
 def needs_plan(state: WorkflowState) -> bool:
     """Whether the plan has to be written, or written again because a condition was decided."""
-    return state["planned"] != skipped_steps(state)
+    skipped = skipped_steps(state)
+    return state["planned"] != skipped and len(skipped) < len(state["statuses"])
 
 
 def planned(state: WorkflowState) -> WorkflowState:
@@ -115,26 +109,20 @@ def planned(state: WorkflowState) -> WorkflowState:
 
 
 def plan_arguments(workflow: Workflow, state: WorkflowState) -> dict[str, Any]:
-    """The plan as the arguments of the plan tool."""
-    return {
-        "title": workflow.title,
-        "steps": [_plan_step(step, state["statuses"][step.name]) for step in workflow.steps],
-    }
+    """The plan as the arguments of the plan tool: what is done, without what is skipped."""
+    statuses = state["statuses"]
+    steps = [
+        {"content": step.title, "agent": step.agent, "status": _PLAN_STATUS[statuses[step.name]]}
+        for step in workflow.steps
+        if statuses[step.name] != "skipped"
+    ]
+    return {"title": workflow.title, "steps": steps}
 
 
 def outcomes(workflow: Workflow, state: WorkflowState) -> Iterator[str]:
     """One line per step: what became of it."""
     for step in workflow.steps:
         yield f"- {step.title} ({step.agent}): {_outcome(step, state)}"
-
-
-def _plan_step(step: Step, status: StepProgress) -> dict[str, Any]:
-    skipped = status == "skipped"
-    return {
-        "content": f"{step.title} (skipped)" if skipped else step.title,
-        "agent": None if skipped else step.agent,
-        "status": _PLAN_STATUS[status],
-    }
 
 
 def _outcome(step: Step, state: WorkflowState) -> str:
