@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 from a2a.types.a2a_pb2 import CancelTaskRequest, GetTaskRequest, TaskState
@@ -17,7 +18,7 @@ from tests.servers import Caller, calling
 VALUES = {"values": {"name": "demo", "replicas": 3}}
 
 
-async def state_of(caller: Caller, task_id: str) -> TaskState:
+async def state_of(caller: Caller, task_id: str) -> Any:
     return (await caller.client.get_task(GetTaskRequest(id=task_id))).status.state
 
 

@@ -1,0 +1,58 @@
+"""Nothing that waits for a person is lost when its processes are killed."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+from pathlib import Path
+
+from ai_platform_engineering.events import FinalResult, ToolFinished
+from ai_platform_engineering.sandbox.records import Application
+from ai_platform_engineering.sandbox.world import World, world_path
+from tests.invariants import check_task
+from tests.people.company import Dialogue
+from tests.servers import CommandLine, calling
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def live_revision(folder: Path) -> str:
+    with World(world_path(folder)).read() as session:
+        application = session.find(Application, "payments-api")
+        assert application is not None
+        return application.live
+
+
+async def test_an_approval_outlives_the_supervisor_and_the_agent_that_asks(tmp_path: Path) -> None:
+    port = free_port()
+    environ = {"DATA_DIR": str(tmp_path), "SANDBOX": "true", "OFFLINE_MODEL_DELAY": "0", "LOG_LEVEL": "warning"}
+    environ |= {"DISTRIBUTED_AGENTS": "argocd", "ARGOCD_AGENT_URL": f"http://127.0.0.1:{port}"}
+    agent, supervisor = ["agent", "argocd", "--port", str(port)], ["serve", "--port", "0"]
+
+    async with CommandLine(agent, environ) as argocd, CommandLine(supervisor, environ) as serving:
+        async with calling(serving.url) as caller:
+            talk = Dialogue(caller, "c")
+            (form,) = await talk.ask("Roll Back Application")
+            (approval,) = await talk.answer({"values": {"application": "payments-api", "reason": "errors"}}, form)
+            assert approval.agent == "argocd"
+        before = live_revision(tmp_path)
+        await asyncio.gather(argocd.stop(signal.SIGKILL), serving.stop(signal.SIGKILL))
+
+    async with CommandLine(agent, environ), CommandLine(supervisor, environ) as serving, calling(serving.url) as caller:
+        later = Dialogue(caller, "c")
+        later.task_id, later.told = talk.task_id, talk.told
+        assert live_revision(tmp_path) == before
+        assert not await later.answer({"decisions": [{"type": "approve"}]}, approval)
+        check_task(later.told)
+        assert isinstance(later.told[-1], FinalResult)
+        assert [event.tool for event in later.told if isinstance(event, ToolFinished) and event.ok] == [
+            "start_workflow",
+            "rollback_application",
+        ]
+    assert live_revision(tmp_path) != before
