@@ -18,6 +18,7 @@ from ai_platform_engineering.utils.graphs.ask_tool import ask_tool
 from ai_platform_engineering.utils.graphs.last_turn import LastTurn
 from ai_platform_engineering.utils.graphs.long_results import STATE_KEY, LongResults
 from ai_platform_engineering.utils.graphs.tool_guard import ToolGuard
+from ai_platform_engineering.utils.graphs.tool_schemas import ToolSchemas
 from ai_platform_engineering.utils.graphs.unanswered_calls import UnansweredCalls
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]
@@ -48,6 +49,7 @@ def agent_graph(
             LastTurn(),
             LongResults(settings.tool_result_max_chars),
             ToolGuard(agents=agents),
+            ToolSchemas(),
         ],
         context_schema=RequestContext,
         checkpointer=checkpointer,
