@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
 from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.utils.approvals.overrides import Level
+from ai_platform_engineering.utils.yaml_files import read_keys
 
 VARIABLE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}")
 RESERVED_NAMES = frozenset({SUPERVISOR, "all"})
@@ -181,17 +181,7 @@ def load_manifests(directories: Sequence[Path]) -> dict[str, AgentManifest]:
 
 def read_manifest(file: Path) -> AgentManifest:
     """The manifest in one file."""
-    try:
-        content = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ManifestError(f"{file}: cannot be read: {error.strerror}.") from error
-    except UnicodeDecodeError as error:
-        raise ManifestError(f"{file}: is not UTF-8 text.") from error
-    except yaml.YAMLError as error:
-        raise ManifestError(f"{file}: is not valid YAML{place_in_file(error)}.") from error
-    if not isinstance(content, dict):
-        allowed = _listed(list(AgentManifest.model_fields))
-        raise ManifestError(f"{file}: must hold the keys of one agent; allowed are {allowed}.")
+    content = read_keys(file, "agent", AgentManifest.model_fields, ManifestError)
     try:
         return AgentManifest.model_validate(content)
     except ValidationError as error:
@@ -247,13 +237,6 @@ def _keys_beside(location: tuple[int | str, ...]) -> list[str]:
             return list(ModelChoice.model_fields)
         case _:
             return list(AgentManifest.model_fields)
-
-
-def place_in_file(error: yaml.YAMLError) -> str:
-    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
-        mark = error.problem_mark
-        return f" at line {mark.line + 1}, column {mark.column + 1}: {error.problem}"
-    return ""
 
 
 def _listed(names: Sequence[str]) -> str:

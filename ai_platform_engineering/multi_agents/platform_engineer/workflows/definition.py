@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final, Self
 
-import yaml
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -29,7 +28,6 @@ from ai_platform_engineering.agents.manifest import (
     Line,
     ServerName,
     Text,
-    place_in_file,
     problem_of,
 )
 from ai_platform_engineering.events import FieldRules, FieldType, FormField
@@ -41,6 +39,7 @@ from ai_platform_engineering.multi_agents.platform_engineer.workflows.templates 
     texts_in,
 )
 from ai_platform_engineering.utils.forms.fitting import Misfit, fitted
+from ai_platform_engineering.utils.yaml_files import read_keys
 
 # The plan tool takes no more.
 _MOST_STEPS: Final = 20
@@ -244,17 +243,7 @@ class Workflow(_Entry):
 
 def read_workflow(file: Path) -> Workflow:
     """The workflow in one file."""
-    try:
-        content = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise WorkflowError(f"{file}: cannot be read: {error.strerror}.") from error
-    except UnicodeDecodeError as error:
-        raise WorkflowError(f"{file}: is not UTF-8 text.") from error
-    except yaml.YAMLError as error:
-        raise WorkflowError(f"{file}: is not valid YAML{place_in_file(error)}.") from error
-    if not isinstance(content, dict):
-        allowed = ", ".join(Workflow.model_fields)
-        raise WorkflowError(f"{file}: must hold the keys of one workflow; allowed are {allowed}.")
+    content = read_keys(file, "workflow", Workflow.model_fields, WorkflowError)
     try:
         return Workflow.model_validate(content)
     except ValidationError as error:

@@ -15,15 +15,16 @@ from ai_platform_engineering.events import (
     PlanUpdated,
     TextDelta,
 )
+from ai_platform_engineering.utils.a2a_common.codec.decoder import decode_updates
 from ai_platform_engineering.utils.a2a_common.codec.open_calls import OpenCalls
-from ai_platform_engineering.utils.a2a_common.wire import Decoder, StreamState, WireEvent, encode, recall
+from ai_platform_engineering.utils.a2a_common.wire import StreamState, WireEvent, encode, recall
 
 
 def closing(state: StreamState, kept: Iterable[WireEvent], ending: Failed | Canceled) -> list[WireEvent]:
     """The updates that are missing after `kept` to make it a whole run that ends with `ending`."""
     updates = list(kept)
     recall(state, updates)
-    events = [*_missing(_decoded(state.agent, updates), canceled=isinstance(ending, Canceled)), ending]
+    events = [*_missing(decode_updates(state.agent, updates), canceled=isinstance(ending, Canceled)), ending]
     return [update for event in events for update in encode(state, event)]
 
 
@@ -31,13 +32,8 @@ def asking_again(state: StreamState, kept: Iterable[WireEvent]) -> list[WireEven
     """The last question of a task that waits for a person, once more; nothing if it never asked."""
     updates = list(kept)
     recall(state, updates)
-    questions = [event for event in _decoded(state.agent, updates) if isinstance(event, InputRequired)]
+    questions = [event for event in decode_updates(state.agent, updates) if isinstance(event, InputRequired)]
     return encode(state, questions[-1]) if questions else []
-
-
-def _decoded(agent: str, updates: Iterable[WireEvent]) -> list[Event]:
-    decoder = Decoder(agent)
-    return [event for update in updates for event in decoder.feed(update)]
 
 
 def _missing(events: Iterable[Event], *, canceled: bool) -> list[Event]:
