@@ -13,7 +13,9 @@ from langchain_core.tools import BaseTool, ToolException
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, Interrupt
 
+from ai_platform_engineering.utils.approvals.remembered import GRANTS, granted_by
 from ai_platform_engineering.utils.forms.answers import Answer, answer_data
+from ai_platform_engineering.utils.forms.questions import form_of
 from ai_platform_engineering.utils.graphs.agent_graph import PRIVATE_STATE, Graph, agent_graph
 from ai_platform_engineering.utils.graphs.approval_gate import ApprovalGate
 from ai_platform_engineering.utils.llm.scripted import Cue, ScriptedChatModel, Turn
@@ -96,7 +98,10 @@ class Conversation:
         return await self._go({"messages": [("user", question)]})
 
     async def answer(self, waiting: Interrupt, answer: Answer) -> list[Interrupt]:
-        return await self.answer_raw(waiting, answer_data(answer))
+        granted = granted_by(form_of(waiting.id, waiting.value, ""), answer)
+        self.approvals += granted
+        update = {GRANTS: [*granted]} if granted else None
+        return await self._go(Command(resume={waiting.id: answer_data(answer)}, update=update))
 
     async def answer_raw(self, waiting: Interrupt, value: Any) -> list[Interrupt]:
         return await self._go(Command(resume={waiting.id: value}))

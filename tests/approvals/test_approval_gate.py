@@ -155,7 +155,7 @@ class TestWhatPasses:
         assert "Output truncated at character 1000 of 5000" in str(cut.content)
         state = await conversation.state()
         assert [len(text) for text in state["long_results"].values()] == [5_000]
-        assert [grant["arguments"] for grant in state["approvals"]] == [{"name": "broken"}, {"name": "long"}]
+        assert [grant["arguments"] for grant in state["approvals"]] == [{"name": "broken"}]
         assert [done[2]["name"] for done in backend.done] == ["broken", "long"]
 
 
@@ -215,13 +215,13 @@ class TestGrants:
         assert await conversation.answer(waiting, Rejected()) == []
         assert (await conversation.state())["approvals"] == [grant_for("alone", "drop", {"name": "web"}, SCHEMA)]
 
-    async def test_it_is_for_the_arguments_that_were_approved(self) -> None:
+    async def test_a_call_that_was_changed_is_approved_alone(self) -> None:
         backend = Backend()
-        conversation = alone(backend, [("drop", {"name": "web"})], [("drop", {"name": "shop"})], [DROP])
+        conversation = alone(backend, [DROP], [DROP])
         [waiting] = await conversation.ask()
-        [waiting] = await conversation.answer(waiting, Approved({"name": "shop"}, remember=True))
+        [waiting] = await conversation.answer(waiting, Approved({"revision": 7}, remember=True))
         assert asked(waiting)["args"] == DROP[1]
-        assert [done[2]["name"] for done in backend.done] == ["shop", "shop"]
+        assert [done[2] for done in backend.done] == [{**DROP[1], "revision": 7}]
 
     async def test_it_lasts_for_the_conversation_and_no_longer(self) -> None:
         backend = Backend()

@@ -6,7 +6,6 @@ Four agents, all sixteen placements, remote ones as processes of their own.
 from __future__ import annotations
 
 import asyncio
-import itertools
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -22,6 +21,7 @@ from ai_platform_engineering.sandbox.world import reset_world, world_path
 from ai_platform_engineering.utils.a2a_common.wire import Decoder
 from tests.invariants import check
 from tests.normalised import NormalRun, normalised
+from tests.people.company import placements
 from tests.servers import Caller, CommandLine, calling, serving
 
 AGENTS = ("argocd", "jira", "github", "netutils")
@@ -97,7 +97,7 @@ async def test_every_placement_gives_the_same_events(tmp_path: Path, silent_port
     results: dict[tuple[str, ...], dict[str, list[NormalRun]]] = {}
     async with company(tmp_path) as here:
         world = world_path(tmp_path)
-        for remote in placements():
+        for remote in placements(AGENTS):
             async with serving(create_app, here.placed(remote)) as url, calling(url) as caller:
                 reset_world(world)
                 # Conversations outlive the supervisor, so each placement has its own.
@@ -114,11 +114,6 @@ async def test_every_placement_gives_the_same_events(tmp_path: Path, silent_port
     for remote, told in results.items():
         for name in expected:
             assert told[name] == expected[name], f"{name} with {remote} remote"
-
-
-def placements() -> Iterator[tuple[str, ...]]:
-    for size in range(len(AGENTS) + 1):
-        yield from itertools.combinations(AGENTS, size)
 
 
 def assert_worth_comparing(told: Mapping[str, list[NormalRun]]) -> None:

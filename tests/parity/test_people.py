@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,7 @@ import pytest
 from ai_platform_engineering.sandbox.world import reset_world, world_path
 from tests.invariants import check_task
 from tests.normalised import NormalCall, NormalRun, normalised
-from tests.people.company import AGENTS, Dialogue, placed
+from tests.people.company import AGENTS, Dialogue, placed, placements
 
 
 async def form_then_submit(talk: Dialogue) -> None:
@@ -88,7 +87,7 @@ STORIES: tuple[Callable[[Dialogue], Awaitable[None]], ...] = (
 @pytest.mark.timeout(300)
 async def test_people_cannot_see_where_agents_run(tmp_path: Path) -> None:
     results: dict[tuple[str, ...], dict[str, NormalRun]] = {}
-    for remote in placements():
+    for remote in placements(AGENTS):
         folder = tmp_path / ("+".join(remote) or "none")
         folder.mkdir()
         async with placed(folder, remote) as caller:
@@ -104,11 +103,6 @@ async def test_people_cannot_see_where_agents_run(tmp_path: Path) -> None:
     for remote, told in results.items():
         for name in expected:
             assert told[name] == expected[name], f"{name} with {remote} remote"
-
-
-def placements() -> Iterator[tuple[str, ...]]:
-    for size in range(len(AGENTS) + 1):
-        yield from itertools.combinations(AGENTS, size)
 
 
 def assert_worth_comparing(told: Mapping[str, NormalRun]) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+import itertools
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -71,6 +72,12 @@ async def placed(folder: Path, remote: Sequence[str] = (), **more: str) -> Async
 def environ_of(folder: Path, remote: Sequence[str]) -> dict[str, str]:
     environ = {"DATA_DIR": str(folder), "SANDBOX": "true", "DISTRIBUTED_AGENTS": ",".join(remote)}
     return environ | {f"ENABLE_{name}": "false" for name in ("PAGERDUTY", "GITHUB", "NETUTILS")}
+
+
+def placements(agents: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Every way to have some of the agents on servers of their own."""
+    for size in range(len(agents) + 1):
+        yield from itertools.combinations(agents, size)
 
 
 class Dialogue:

@@ -136,3 +136,35 @@ async def test_a_form_that_nobody_answers_ends_and_what_came_after_it_has_its_tu
         assert "Ask again" in task.status.message.parts[0].text
         ends = [artifact for artifact in task.artifacts if artifact.name == "tool_notification_end"]
         assert len(ends) == 2
+
+
+@pytest.mark.parametrize("remote", [(), AGENTS], ids=["inside", "remote"])
+async def test_what_is_approved_for_good_is_approved_in_later_tasks_of_the_conversation_and_in_no_other(
+    tmp_path: Path, remote: tuple[str, ...]
+) -> None:
+    async with placed(tmp_path, remote) as caller:
+        first = Dialogue(caller, "c")
+        (form,) = await first.ask("argocd: roll back")
+        assert not await first.answer({"decisions": [{"type": "approve", "remember": True}]}, form)
+        later = Dialogue(caller, "c")
+        assert not await later.ask("argocd: roll back once more")
+        check_task(later.told)
+        assert [event.tool for event in later.told if isinstance(event, ToolFinished)] == ["rollback_application"]
+        assert await Dialogue(caller, "another").ask("argocd: roll back")
+
+
+@pytest.mark.parametrize("remote", [(), AGENTS], ids=["inside", "remote"])
+async def test_changed_arguments_are_used_and_are_approved_for_that_call_alone(
+    tmp_path: Path, remote: tuple[str, ...]
+) -> None:
+    async with placed(tmp_path, remote) as caller:
+        talk = Dialogue(caller, "c")
+        (form,) = await talk.ask("argocd: roll back twice")
+        decision = {"type": "edit", "args": {"revision": "1"}, "remember": True}
+        (second,) = await talk.answer({"decisions": [decision]}, form)
+        assert second.action_requests[0]["args"] == {"application": "payments-api"}
+        assert not await talk.answer({"decisions": [decision]}, second)
+        check_task(talk.told)
+        assert 'A person changed the arguments to {"application": "payments-api", "revision": "1"}' in str(
+            talk.told[-1]
+        )

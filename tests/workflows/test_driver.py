@@ -17,11 +17,12 @@ from langgraph.types import Command, interrupt
 
 from ai_platform_engineering.events import Event, FinalResult, PlanUpdated
 from ai_platform_engineering.multi_agents.platform_engineer.planning import plan_tool
-from ai_platform_engineering.multi_agents.platform_engineer.workflows.channels import STEP_KEY, WORKFLOW_KEY
+from ai_platform_engineering.multi_agents.platform_engineer.workflows.channels import WORKFLOW_KEY
 from ai_platform_engineering.multi_agents.platform_engineer.workflows.definition import Workflow
 from ai_platform_engineering.multi_agents.platform_engineer.workflows.driver import WorkflowDriver
 from ai_platform_engineering.utils.forms.answers import Dismissed, Submitted, answer_data
 from ai_platform_engineering.utils.graphs.agent_graph import PRIVATE_STATE, Graph, agent_graph
+from ai_platform_engineering.utils.graphs.workflow_step import STEP
 from ai_platform_engineering.utils.llm.scripted import Cue, ScriptedChatModel, Turn
 from ai_platform_engineering.utils.runs.translation import STREAM_MODES, Translation
 from tests.runs.graphs import context, settings_of
@@ -202,7 +203,7 @@ async def test_the_model_has_one_turn_without_tools_and_is_told_every_outcome() 
         for message in state["messages"]
         if str(message.text).startswith("The workflow Launch Service has ended")
     ]
-    assert (state[WORKFLOW_KEY], state[STEP_KEY]) == (None, None)
+    assert (state[WORKFLOW_KEY], state[STEP]) == (None, None)
 
 
 async def test_a_model_that_does_not_answer_cannot_hide_the_outcomes() -> None:
@@ -334,7 +335,7 @@ async def test_a_new_question_ends_a_workflow_that_was_broken_off() -> None:
     assert shop.cues[-1].tools
     assert isinstance(events[-1], FinalResult)
     state = (await shop.state()).values
-    assert (state[WORKFLOW_KEY], state[STEP_KEY]) == (None, None)
+    assert (state[WORKFLOW_KEY], state[STEP]) == (None, None)
 
 
 async def test_at_the_step_limit_the_rest_is_told_as_not_done() -> None:

@@ -13,16 +13,12 @@ GRANTS: Final = "approvals"
 
 
 def granted_by(form: Form, answer: Answer) -> tuple[Mapping[str, Any], ...]:
-    """The grants that `answer` to `form` gives: for what was really approved, if its arguments were changed."""
-    if not isinstance(answer, Approved) or not answer.remember:
+    """The grants that `answer` to `form` gives. A call that was changed is approved alone: a grant that covers the call
+    as it was asked for would let that pass, without the change."""
+    if not isinstance(answer, Approved) or not answer.remember or answer.arguments is not None:
         return ()
-    changed = answer.arguments or {}
     return tuple(
-        {
-            "agent": request.get("agent"),
-            "tool": request.get("tool"),
-            "arguments": {name: changed.get(name, value) for name, value in leading.items()},
-        }
+        {"agent": request.get("agent"), "tool": request.get("tool"), "arguments": dict(leading)}
         for request in form.action_requests
         if isinstance(leading := request.get("remember"), Mapping)
     )

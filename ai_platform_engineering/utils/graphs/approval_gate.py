@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Annotated, Any, Final, NotRequired
 
@@ -19,15 +19,13 @@ from ai_platform_engineering.utils.approvals.grants import (
     Grant,
     add_grants,
     covers,
-    grant_for,
     leading_arguments,
     same_value,
 )
 from ai_platform_engineering.utils.approvals.policy import Effects
+from ai_platform_engineering.utils.approvals.remembered import GRANTS
 from ai_platform_engineering.utils.forms.answers import Answer, Approved, Dismissed, Rejected, read_answer
 from ai_platform_engineering.utils.forms.questions import question_data
-
-GRANTS_KEY: Final = "approvals"
 
 Result = ToolMessage | Command[Any]
 Handler = Callable[[ToolCallRequest], Awaitable[Result]]
@@ -43,8 +41,8 @@ class ApprovalState(AgentState[Any]):
 class ApprovalGate(AgentMiddleware[ApprovalState, Any, Any]):
     """Holds calls of those tools that `needs` names until a person has approved them, or has approved their kind.
 
-    Grants are kept in the graph's state; those of the conversation around it come with the request context. The gate
-    stands outside of what else looks at results, so that it adds to a result in the form the model gets it in.
+    Grants are in the graph's state, and in the request context where they come from the conversation around it.
+    It stands outside of what else looks at results, so that it adds to a result in the form the model gets it in.
     """
 
     state_schema = ApprovalState
@@ -63,12 +61,12 @@ class ApprovalGate(AgentMiddleware[ApprovalState, Any, Any]):
         if any(covers(grant, self._agent, tool.name, args) for grant in _grants(request)):
             return await handler(request)
         match self._ask(tool, args):
-            case Approved(edit, remember):
+            case Approved(edit):
                 try:
                     approved = edited_arguments(args, edit or {}, _schema(tool))
                 except ShownInPartError:
                     return _rejected(request, _CHANGED_IN_PART)
-                return await self._approved(request, handler, tool, approved, remember=remember)
+                return await _called(request, handler, approved)
             case Rejected(reason) | Dismissed(reason):
                 return _rejected(request, reason)
             case _:
@@ -81,19 +79,18 @@ class ApprovalGate(AgentMiddleware[ApprovalState, Any, Any]):
         value = interrupt(question_data(form))
         return read_answer(value) if isinstance(value, Mapping) else None
 
-    async def _approved(
-        self, request: ToolCallRequest, handler: Handler, tool: BaseTool, args: dict[str, Any], *, remember: bool
-    ) -> Result:
-        asked = request.tool_call["args"]
-        result = await handler(request.override(tool_call={**request.tool_call, "args": args}))
-        note = "" if same_value(args, asked) else f"A person changed the arguments to {_json(shown_arguments(args))}.\n"
-        grants = [grant_for(self._agent, tool.name, args, _schema(tool))] if remember else []
-        return _with(result, note, grants)
+
+async def _called(request: ToolCallRequest, handler: Handler, args: dict[str, Any]) -> Result:
+    """The result of the call with these arguments; the model is told if they are not its own."""
+    if same_value(args, request.tool_call["args"]):
+        return await handler(request)
+    result = await handler(request.override(tool_call={**request.tool_call, "args": args}))
+    return _noted(result, f"A person changed the arguments to {_json(shown_arguments(args))}.\n")
 
 
 def _grants(request: ToolCallRequest) -> Iterable[Grant]:
-    yield from request.state.get(GRANTS_KEY) or ()
-    yield from getattr(request.runtime.context, GRANTS_KEY, ())
+    yield from request.state.get(GRANTS) or ()
+    yield from getattr(request.runtime.context, GRANTS, ())
 
 
 def _rejected(request: ToolCallRequest, reason: str) -> ToolMessage:
@@ -108,27 +105,17 @@ def _rejected(request: ToolCallRequest, reason: str) -> ToolMessage:
     )
 
 
-def _with(result: Result, note: str, grants: Sequence[Grant]) -> Result:
-    """The result, beginning with the note, and with it the grants for the graph's state."""
-    if not note and not grants:
-        return result
+def _noted(result: Result, note: str) -> Result:
+    """The result, beginning with the note."""
     match result:
-        case ToolMessage():
-            noted = _noted(result, note)
-            return Command(update={"messages": [noted], GRANTS_KEY: list(grants)}) if grants else noted
         case Command(update={"messages": [*messages], **others}):
-            noted_messages = [_noted(message, note) for message in messages]
-            return replace(result, update={**others, "messages": noted_messages, GRANTS_KEY: list(grants)})
+            return replace(result, update={**others, "messages": [_noted(message, note) for message in messages]})
+        case ToolMessage(content=str(content)):
+            return result.model_copy(update={"content": f"{note}{content}"})
+        case ToolMessage(content=content):
+            return result.model_copy(update={"content": [note, *content]})
         case _:
             return result
-
-
-def _noted(message: Any, note: str) -> Any:
-    if not note or not isinstance(message, ToolMessage):
-        return message
-    content = message.content
-    noted = f"{note}{content}" if isinstance(content, str) else [note, *content]
-    return message.model_copy(update={"content": noted})
 
 
 def _schema(tool: BaseTool) -> Mapping[str, Any]:

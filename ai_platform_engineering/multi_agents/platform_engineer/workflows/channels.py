@@ -12,10 +12,8 @@ from langchain.agents.middleware import AgentState
 from langchain.agents.middleware.types import PrivateStateAttr
 
 from ai_platform_engineering.multi_agents.platform_engineer.workflows.progress import WorkflowState
-from ai_platform_engineering.utils.graphs.workflow_step import STEP
 
 WORKFLOW_KEY: Final = "workflow"
-STEP_KEY: Final = STEP
 
 
 class WorkflowChannels(AgentState[Any]):

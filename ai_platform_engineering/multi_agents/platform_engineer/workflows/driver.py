@@ -21,7 +21,6 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 from langgraph.types import Command
 
 from ai_platform_engineering.multi_agents.platform_engineer.workflows.channels import (
-    STEP_KEY,
     WORKFLOW_KEY,
     WorkflowChannels,
 )
@@ -44,6 +43,7 @@ from ai_platform_engineering.multi_agents.platform_engineer.workflows.progress i
 )
 from ai_platform_engineering.multi_agents.platform_engineer.workflows.tool import START_TOOL, start_tool
 from ai_platform_engineering.utils.graphs.last_turn import answer_only, without_tools
+from ai_platform_engineering.utils.graphs.workflow_step import STEP
 from ai_platform_engineering.utils.runs.failures import short_reason
 from ai_platform_engineering.utils.runs.plan import PLAN_TOOL
 from ai_platform_engineering.utils.runs.translation import DELEGATION_TOOL
@@ -56,7 +56,7 @@ _ANSWER_NOW: Final = (
     "Write the answer for the person now, from these outcomes and the results above: what was done, with links and "
     "keys, and what was not done and why. Do not call any tool. Claim nothing that is not among them."
 )
-_CLEARED: Final[dict[str, Any]] = {WORKFLOW_KEY: None, STEP_KEY: None}
+_CLEARED: Final[dict[str, Any]] = {WORKFLOW_KEY: None, STEP: None}
 
 Result = ToolMessage | Command[Any]
 Turn = ModelResponse[Any] | ExtendedModelResponse[Any]
@@ -117,7 +117,7 @@ class WorkflowDriver(AgentMiddleware[WorkflowChannels, Any, Any]):
                 return _call(request, PLAN_TOOL, plan_arguments(workflow, state), {WORKFLOW_KEY: planned(state)})
             if step is not None:
                 delegation = {"description": description(step, state), "subagent_type": step.agent}
-                update = {WORKFLOW_KEY: started(state, step), STEP_KEY: _step_data(step, state)}
+                update = {WORKFLOW_KEY: started(state, step), STEP: _step_data(step, state)}
                 return _call(request, DELEGATION_TOOL, delegation, update)
         told = "\n".join(_ending(workflow, state, unfinished=step is not None))
         answer = await handler(without_tools(request, f"{told}\n{_ANSWER_NOW}"))

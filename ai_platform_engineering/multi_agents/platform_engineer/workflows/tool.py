@@ -17,6 +17,7 @@ from ai_platform_engineering.multi_agents.platform_engineer.workflows.form impor
 from ai_platform_engineering.multi_agents.platform_engineer.workflows.progress import begin
 from ai_platform_engineering.utils.forms.answers import Dismissed, Rejected, Submitted, read_answer
 from ai_platform_engineering.utils.forms.questions import question_data
+from ai_platform_engineering.utils.graphs.ask_tool import dismissed
 
 START_TOOL: Final = "start_workflow"
 
@@ -47,8 +48,7 @@ def start_tool(workflows: Mapping[str, Workflow]) -> BaseTool:
                 case Submitted(submitted):
                     inputs = submitted
                 case Dismissed(reason) | Rejected(reason):
-                    told = f"The person canceled the form: {reason}" if reason else "The person canceled the form."
-                    return f"{told} The workflow {workflow.title} was not started; nothing was done."
+                    return f"{dismissed(reason)} The workflow {workflow.title} was not started; nothing was done."
                 case _:
                     raise ToolException(
                         f"The answer to the form could not be understood, so the workflow {workflow.title} was not "

@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Turn:
-    """The floor of a conversation, held by one task. `waits` is set when the task has asked a person something."""
+    """The floor of a conversation. Whoever has it sets `waits` when a person has been asked something."""
 
-    task_id: str
     waits: bool = False
 
 
@@ -40,7 +39,7 @@ class Conversations:
             conversation.waiting_task = None
         else:
             await self._take_floor(context_id, conversation)
-        turn = Turn(task_id)
+        turn = Turn()
         try:
             yield turn
         finally:
