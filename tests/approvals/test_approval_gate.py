@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from langgraph.types import Interrupt
 
-from ai_platform_engineering.utils.approvals.grants import grant_for
 from ai_platform_engineering.utils.forms.answers import Answer, Approved, Dismissed, Rejected, Submitted
 from tests.approvals.conversations import SCHEMA, Backend, Conversation, agent, supervisor
+from tests.approvals.tools import grant_for
 
 DROP = ("drop", {"name": "web", "revision": 3})
 

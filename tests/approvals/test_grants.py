@@ -11,12 +11,12 @@ from ai_platform_engineering.utils.approvals.grants import (
     add_grants,
     argument_order,
     covers,
-    grant_for,
     leading_arguments,
     same_value,
 )
 
 BUDGET = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+from tests.approvals.tools import grant_for
 
 SCHEMA = {
     "type": "object",

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from mcp.types import Tool, ToolAnnotations
 
 from ai_platform_engineering.agents.manifest import McpServer
+from ai_platform_engineering.utils.approvals.grants import leading_arguments
 from ai_platform_engineering.utils.mcp.tools import Invoke, McpTool, build_tool
 
 Kind = Literal["reads", "writes", "destroys"]
@@ -30,3 +31,8 @@ def mcp_tool(
 
 async def _nothing(_tool: str, _arguments: dict[str, Any]) -> str:
     return ""
+
+
+def grant_for(agent: str, tool: str, args: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The grant that an approval of this call, to be remembered, gives."""
+    return {"agent": agent, "tool": tool, "arguments": leading_arguments(args, schema)}

@@ -14,11 +14,6 @@ Grant = Mapping[str, Any]
 """`{"agent", "tool", "arguments"}`. An argument of None is one that was not given."""
 
 
-def grant_for(agent: str, tool: str, args: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The grant for calls like this one. `schema` is the JSON schema of the tool's arguments."""
-    return {"agent": agent, "tool": tool, "arguments": leading_arguments(args, schema)}
-
-
 def leading_arguments(args: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
     """The first argument that the call gives, in the order of the schema, required ones first.
 
