@@ -14,9 +14,9 @@ from ai_platform_engineering.utils.approvals.grants import (
     leading_arguments,
     same_value,
 )
+from tests.approvals.tools import grant_for
 
 BUDGET = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-from tests.approvals.tools import grant_for
 
 SCHEMA = {
     "type": "object",
