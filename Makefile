@@ -41,7 +41,7 @@ docs: setup ## Write docs/configuration.md from the settings.
 lock: setup ## Resolve the dependencies of pyproject.toml again, into requirements.lock.
 	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
 		--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" \
-		--extra openai --group dev --output-file requirements.lock pyproject.toml
+		--extra openai --extra embeddings --extra postgres --group dev --output-file requirements.lock pyproject.toml
 
 clean: ## Remove .venv and the caches.
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis dist

@@ -31,7 +31,17 @@ from ai_platform_engineering.utils.approvals.overrides import (
 )
 
 Group = Literal[
-    "Server", "Placement", "Model", "Graph", "Approvals", "MCP", "Sandbox", "Storage", "Limits", "Network tools"
+    "Server",
+    "Placement",
+    "Model",
+    "Graph",
+    "Approvals",
+    "MCP",
+    "Knowledge base",
+    "Sandbox",
+    "Storage",
+    "Limits",
+    "Network tools",
 ]
 Provider = Literal[
     "offline",
@@ -44,6 +54,9 @@ Provider = Literal[
     "groq",
     "ollama",
     "litellm",
+]
+EmbeddingsProvider = Literal[
+    "none", "offline", "openai", "azure-openai", "aws-bedrock", "google-gemini", "gcp-vertexai", "ollama"
 ]
 
 MASK: Final = "********"
@@ -99,6 +112,12 @@ def _http_address(value: str | None) -> str | None:
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise ValueError("not an http address")
     _ = parts.port  # raises ValueError when it is not a port number
+    return value
+
+
+def _postgres_address(value: SecretStr | None) -> SecretStr | None:
+    if value is not None and urlsplit(value.get_secret_value()).scheme not in {"postgresql", "postgres"}:
+        raise ValueError("not a Postgres address")
     return value
 
 
@@ -304,6 +323,62 @@ class Settings(BaseSettings):
         "MCP", "Seconds before a server that died is started again; doubles with each failure.", 0.5, gt=0, le=60
     )
     mcp_restart_backoff_max: float = _setting("MCP", "Longest wait, in seconds, between two starts.", 30.0, gt=0)
+
+    enable_rag: Flag = _setting("Knowledge base", "Whether the supervisor has a knowledge base to search.", True)
+    rag_server_url: OptionalAddress = _setting(
+        "Knowledge base",
+        "MCP address of a knowledge base server (`platform-engineer rag serve`), for example "
+        "`http://127.0.0.1:8010/mcp`.",
+        shown_default="the knowledge base runs inside the supervisor",
+    )
+    rag_database_url: Annotated[
+        SecretStr | None, AfterValidator(_postgres_address), Allowed("a postgresql:// address")
+    ] = _setting(
+        "Knowledge base",
+        "Postgres with pgvector in which the knowledge base is kept.",
+        shown_default="a file in `DATA_DIR`",
+    )
+    rag_product_docs: Flag = _setting(
+        "Knowledge base", "Whether the documentation of this product is in the knowledge base.", True
+    )
+    search_max_calls: int = _setting("Knowledge base", "Searches per question.", 5, ge=1)
+    fetch_document_max_calls: int = _setting(
+        "Knowledge base", "Documents that are read per question, and web pages.", 10, ge=1
+    )
+    rag_max_search_results: int = _setting("Knowledge base", "Results of one search.", 3, ge=1, le=50)
+    rag_max_output_chars: int = _setting(
+        "Knowledge base", "Characters of one result that go to the model; the rest is left out.", 10_000, ge=100
+    )
+    embeddings_provider: Annotated[EmbeddingsProvider | None, BeforeValidator(_lower)] = _setting(
+        "Knowledge base",
+        "What turns text into vectors. `offline` needs no key and no network, `none` leaves keyword search alone.",
+        shown_default="`offline` where the `embeddings` extra is installed, else `none`",
+    )
+    embeddings_model_name: str | None = _setting(
+        "Knowledge base", "Embedding model at the provider.", shown_default="a common one of the provider"
+    )
+    rerank_url: OptionalAddress = _setting(
+        "Knowledge base", "Address of a rerank API (Cohere, Jina, vLLM and others serve it) that orders results."
+    )
+    rerank_model_name: str | None = _setting("Knowledge base", "Model at `RERANK_URL`.")
+    rerank_api_key: OptionalSecret = _setting("Knowledge base", "Key for `RERANK_URL`.")
+    fetch_url_allow_private: Flag = _setting(
+        "Knowledge base", "Lets web pages be read from private and loopback addresses.", False
+    )
+    fetch_url_allowed_hosts: str = _setting(
+        "Knowledge base",
+        "Hosts that web pages may be read from, comma-separated; `*.example.com` for all below one.",
+        "",
+        shown_default="every public host",
+    )
+    fetch_url_max_bytes: int = _setting(
+        "Knowledge base", "Size of the largest web page that is read.", 5_000_000, ge=1024
+    )
+    fetch_url_timeout: float = _setting("Knowledge base", "Seconds one web page may take.", 20.0, gt=0, le=600)
+    ingest_max_pages: int = _setting("Knowledge base", "Pages that one `ingest` of a site reads at most.", 1000, ge=1)
+    ingest_pages_per_second: float = _setting(
+        "Knowledge base", "How fast `ingest` reads the pages of one site.", 5.0, gt=0, le=1000
+    )
 
     sandbox: Annotated[Literal["auto", "true", "false"], BeforeValidator(_sandbox_choice)] = _setting(
         "Sandbox", "Simulated backends. `auto`: on while no agent has its real backend configured.", "auto"

@@ -1,0 +1,43 @@
+"""What a search gives back, in the shape in which models and REST callers see it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from ai_platform_engineering.knowledge_bases.rag.stores.store import Scope
+
+
+class Filters(BaseModel):
+    """Narrows a search down."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    document_id: str | None = Field(None, description="Only this document.")
+    path_prefix: str | None = Field(None, description="Only documents whose path begins like this.")
+    updated_after: datetime | None = Field(None, description="Only documents changed since then.")
+
+    def scope(self, datasource: str | None) -> Scope:
+        return Scope(datasource, self.document_id, self.path_prefix, self.updated_after)
+
+
+class SearchResult(BaseModel):
+    """A place in a document. `snippet` shows the words that matched in their context."""
+
+    document_id: str
+    title: str
+    section: str
+    datasource: str
+    link: str
+    score: float
+    snippet: str
+    updated: datetime | None = None
+
+
+class SearchResults(BaseModel):
+    """The best first. `note` says what a reader should know about this search, for example that vectors are missing."""
+
+    query: str
+    results: list[SearchResult]
+    note: str | None = None
