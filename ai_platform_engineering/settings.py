@@ -60,7 +60,7 @@ EmbeddingsProvider = Literal[
 ]
 
 MASK: Final = "********"
-_SECRET_NAME = re.compile(r"TOKEN|KEY|SECRET|PASSWORD")
+_SECRET_NAME = re.compile(r"TOKEN|KEY|SECRET|PASSWORD|DATABASE_URL")
 _FLAGS: Final = {
     **dict.fromkeys(("true", "1", "yes", "on"), True),
     **dict.fromkeys(("false", "0", "no", "off"), False),
