@@ -1,0 +1,150 @@
+"""The MCP server of the knowledge base: search, documents, datasources, web pages. Its tools only read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
+from typing import Annotated, Any, Final
+
+from fastmcp import FastMCP
+from fastmcp.exceptions import ToolError
+from fastmcp.tools.base import ToolResult
+from mcp.types import ToolAnnotations
+from pydantic import BaseModel, BeforeValidator, Field
+
+from ai_platform_engineering.knowledge_bases.rag.knowledge_base import MOST_RESULTS, KnowledgeBase
+from ai_platform_engineering.knowledge_bases.rag.results import Filters, SearchResults
+from ai_platform_engineering.knowledge_bases.rag.views import DatasourcesView, DocumentView, WebPageView
+from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.utils.errors import ReadableError
+
+USUAL_RESULTS: Final = 5
+_NAME: Final = "knowledge_base"
+_INSTRUCTIONS: Final = (
+    "A knowledge base of documents, among them the documentation of this platform. Search first, read the documents "
+    "that fit, then answer from them and name their titles and links."
+)
+
+
+def server(settings: Settings) -> FastMCP:
+    """The server with a knowledge base of its own, which it closes when it stops."""
+    knowledge_base = KnowledgeBase(settings)
+
+    @asynccontextmanager
+    async def lifespan(_server: FastMCP[Any]) -> AsyncIterator[None]:
+        try:
+            yield
+        finally:
+            await knowledge_base.aclose()
+
+    return _with_tools(FastMCP(_NAME, _INSTRUCTIONS, lifespan=lifespan, mask_error_details=True), knowledge_base)
+
+
+def make_server(knowledge_base: KnowledgeBase) -> FastMCP:
+    """The server of a knowledge base that others use too, and that they close."""
+    return _with_tools(FastMCP(_NAME, _INSTRUCTIONS, mask_error_details=True), knowledge_base)
+
+
+def _with_tools(mcp: FastMCP, knowledge_base: KnowledgeBase) -> FastMCP:
+    tools = KnowledgeTools(knowledge_base)
+    for tool, title, view, contacts in (
+        (tools.search, "Search the knowledge base", SearchResults, False),
+        (tools.fetch_document, "Read a document", DocumentView, False),
+        (tools.list_datasources, "List datasources", DatasourcesView, False),
+        (tools.fetch_url, "Read a web page", WebPageView, True),
+    ):
+        annotations = ToolAnnotations(
+            title=title, readOnlyHint=True, destructiveHint=False, idempotentHint=True, openWorldHint=contacts
+        )
+        mcp.tool(tool, annotations=annotations, output_schema=view.model_json_schema())
+    return mcp
+
+
+def _whole_number(given: Any) -> int:
+    """Models send numbers as text, with fractions, or none at all; what they mean is clear enough."""
+    if given is None or isinstance(given, bool):
+        return USUAL_RESULTS
+    try:
+        return max(1, min(int(float(given)), MOST_RESULTS))
+    except (TypeError, ValueError, OverflowError):
+        return USUAL_RESULTS
+
+
+def _object(given: Any) -> Any:
+    """Also where it was sent as the text of its JSON; nothing in it is nothing."""
+    if isinstance(given, str):
+        with suppress(ValueError):
+            given = json.loads(given or "null")
+    if isinstance(given, dict):
+        given = {name: value for name, value in given.items() if value not in (None, "")}
+    return given or None
+
+
+def _text(given: Any) -> Any:
+    return (given.strip() or None) if isinstance(given, str) else given
+
+
+@dataclass(frozen=True)
+class KnowledgeTools:
+    knowledge_base: KnowledgeBase
+
+    async def search(
+        self,
+        query: Annotated[str, Field(description="What to look for: a question, or the words a document would use.")],
+        limit: Annotated[
+            int, BeforeValidator(_whole_number), Field(description=f"How many results, up to {MOST_RESULTS}.")
+        ] = USUAL_RESULTS,
+        filters: Annotated[
+            Filters | None, BeforeValidator(_object), Field(description="Narrows the search down; usually left out.")
+        ] = None,
+        datasource: Annotated[
+            str | None,
+            BeforeValidator(_text),
+            Field(description="Name of the datasource to search, as list_datasources gives it; left out, all of them."),
+        ] = None,
+    ) -> ToolResult:
+        """Search the knowledge base by words and by meaning.
+
+        Gives the places that fit best, each with its document_id, title, link, score from 0 to 1 and a snippet with
+        the words that matched. Snippets are short: read a promising document with fetch_document before relying on it.
+        A note says when nothing was found.
+        """
+        with _readable():
+            return _json(await self.knowledge_base.search(query, limit, filters, datasource))
+
+    async def fetch_document(
+        self, document_id: Annotated[str, Field(description="The document_id of a search result.")]
+    ) -> ToolResult:
+        """Read a whole document of the knowledge base, with its title and the link under which people find it."""
+        with _readable():
+            document = DocumentView.of(await self.knowledge_base.fetch_document(document_id))
+        return ToolResult(document.page(), document.model_dump(mode="json", exclude_none=True))
+
+    async def list_datasources(self) -> ToolResult:
+        """List what the knowledge base was made from: the name of each datasource, its origin and its size."""
+        with _readable():
+            return _json(DatasourcesView.of(await self.knowledge_base.datasources()))
+
+    async def fetch_url(
+        self, url: Annotated[str, Field(description="Address of the page: http:// or https://.")]
+    ) -> ToolResult:
+        """Read a web page that is not in the knowledge base, as text: an address that a person or a document names."""
+        with _readable():
+            page = await self.knowledge_base.fetch_url(url)
+        view = WebPageView(title=page.title, url=page.link, text=page.text)
+        return ToolResult(view.page(), view.model_dump(mode="json"))
+
+
+@contextmanager
+def _readable() -> Iterator[None]:
+    """What a model may read of an error; everything else is masked."""
+    try:
+        yield
+    except ReadableError as error:
+        raise ToolError(str(error)) from error
+
+
+def _json(view: BaseModel) -> ToolResult:
+    return ToolResult(view.model_dump_json(exclude_none=True), view.model_dump(mode="json", exclude_none=True))
