@@ -1,0 +1,215 @@
+"""Cutting a document into chunks along its structure.
+
+A chunk belongs to one section and keeps the lines of the document as they are: blocks that stand together and are small
+are one chunk, code and tables are not cut while they have a bearable size, long prose is cut between sentences.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from math import ceil
+from typing import Final
+
+from markdown_it import MarkdownIt
+from markdown_it.tree import SyntaxTreeNode
+
+from ai_platform_engineering.knowledge_bases.rag.documents import Chunk, Document
+from ai_platform_engineering.knowledge_bases.rag.readers.titles import shortened, without_markup
+
+CHUNKER_VERSION: Final = "1"
+"""Changes when the same document is cut differently: then everything is cut again."""
+
+TARGET: Final = 900
+"""Characters; what a small embedding model sees of a text is little more."""
+LONGEST_PROSE: Final = 1600
+LONGEST_BLOCK: Final = 4000
+"""Code and tables above this are cut between lines."""
+_LEAD: Final = 200
+"""What is shorter does not stand alone if it can be avoided."""
+
+_SEPARATOR: Final = " > "
+_SENTENCE_END: Final = re.compile(r"(?<=[.!?…])[\"'”’)\]*_`]*\s+|(?<=[。！？])|\n")
+_FENCE: Final = re.compile(r"[\s>]*(`{3,}|~{3,})")
+_LEADING_BLANK: Final = re.compile(r"\A(?:[^\S\n]*\n)+")
+_CONTAINERS: Final = frozenset({"bullet_list", "ordered_list", "list_item", "blockquote"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """Lines of a document that are not cut further. A `heading` belongs to what follows it."""
+
+    text: str
+    section: str
+    heading: bool = False
+    whole: bool = False
+
+
+@dataclass(slots=True)
+class _Packing:
+    """Blocks of one section that become one chunk."""
+
+    blocks: list[_Block] = field(default_factory=list)
+    size: int = 0
+
+    def takes(self, block: _Block) -> bool:
+        if not self.blocks or all(before.heading for before in self.blocks):
+            return True
+        if block.heading or block.section != self.blocks[-1].section:
+            return False
+        size = self.size + len(block.text)
+        if size <= TARGET:
+            return True
+        return self.size < _LEAD and size <= (LONGEST_BLOCK if block.whole else LONGEST_PROSE)
+
+    def add(self, block: _Block) -> None:
+        self.blocks.append(block)
+        self.size += len(block.text) + 1
+
+    def without_lead_in(self) -> tuple[list[_Block], list[_Block]]:
+        """What introduces the next block (`Run this:`) goes with it, if something is left without it."""
+        *before, last = self.blocks
+        if (
+            last.text.rstrip().endswith(":")
+            and len(last.text) < _LEAD
+            and before
+            and not all(block.heading for block in before)
+        ):
+            return before, [last]
+        return self.blocks, []
+
+
+def chunks_of(document: Document) -> list[Chunk]:
+    """All the words of the document, in their order, as chunks numbered from 0."""
+    texts = ((section, text) for section, text in _packed(_blocks(document.text)) if text)
+    return [Chunk(document.document_id, index, section, text) for index, (section, text) in enumerate(texts)]
+
+
+def _packed(blocks: Iterable[_Block]) -> Iterator[tuple[str, str]]:
+    packing = _Packing()
+    for block in blocks:
+        if not packing.takes(block):
+            done, lead_in = (
+                packing.without_lead_in() if block.section == packing.blocks[-1].section else (packing.blocks, [])
+            )
+            yield _joined(done)
+            packing = _Packing()
+            for introduction in lead_in:
+                packing.add(introduction)
+        packing.add(block)
+    if packing.blocks:
+        yield _joined(packing.blocks)
+
+
+def _joined(blocks: Sequence[_Block]) -> tuple[str, str]:
+    text = "\n".join(block.text for block in blocks)
+    return blocks[-1].section, _LEADING_BLANK.sub("", text).rstrip()
+
+
+@cache
+def _parser() -> MarkdownIt:
+    """Blocks only: what is inside of a line does not matter here, and takes most of the time."""
+    parser = MarkdownIt("commonmark").enable("table")
+    parser.core.ruler.enableOnly(["normalize", "block"])
+    return parser
+
+
+def _blocks(text: str) -> Iterator[_Block]:
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    trail: list[tuple[int, str]] = []
+    for node, start, end in _spans(SyntaxTreeNode(_parser().parse(text)).children, 0, len(lines)):
+        if node is not None and node.type == "heading":
+            level = int(node.tag[1])
+            words = without_markup(node.children[0].content if node.children else "")
+            trail = [(above, name) for above, name in trail if above < level]
+            trail.append((level, shortened(words)))
+        section = _SEPARATOR.join(name for _, name in trail if name)
+        yield from _cut(node, lines, start, end, section)
+
+
+def _spans(nodes: Sequence[SyntaxTreeNode], start: int, end: int) -> Iterator[tuple[SyntaxTreeNode | None, int, int]]:
+    """The nodes with their lines. Lines between two of them (blank ones, definitions of links) go with the first."""
+    placed = [(node, node.map[0]) for node in nodes if node.map is not None]
+    if not placed:
+        yield None, start, end
+        return
+    if placed[0][1] > start:
+        yield None, start, placed[0][1]
+    for index, (node, first) in enumerate(placed):
+        yield node, first, placed[index + 1][1] if index + 1 < len(placed) else end
+
+
+def _cut(node: SyntaxTreeNode | None, lines: Sequence[str], start: int, end: int, section: str) -> Iterator[_Block]:
+    text = "\n".join(lines[start:end])
+    kind = "" if node is None else node.type
+    if kind in {"fence", "code_block", "table"}:
+        if len(text) <= LONGEST_BLOCK:
+            yield _Block(text, section, whole=True)
+        else:
+            yield from (_Block(part, section, whole=True) for part in _cut_between_lines(kind, lines[start:end]))
+    elif len(text) <= LONGEST_PROSE:
+        yield _Block(text, section, heading=kind == "heading")
+    elif node is not None and kind in _CONTAINERS and node.children:
+        for child, first, last in _spans(node.children, start, end):
+            yield from _cut(child, lines, first, last, section)
+    else:
+        yield from (_Block(part, section) for part in _cut_between_sentences(text))
+
+
+def _cut_between_lines(kind: str, lines: Sequence[str]) -> Iterator[str]:
+    """Each part is code or a table again: with the fence, or the head of the table, of the whole."""
+    before, after = _frame(kind, lines)
+    body = lines[len(before) : len(lines) - len(after)]
+    part: list[str] = []
+    size = 0
+    for piece in (piece for line in body for piece in _cut_between_words(line, LONGEST_PROSE)):
+        if part and size + len(piece) > LONGEST_PROSE:
+            yield "\n".join((*before, *part, *after))
+            part, size = [], 0
+        part.append(piece)
+        size += len(piece) + 1
+    yield "\n".join((*before, *part, *after))
+
+
+def _frame(kind: str, lines: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+    if kind == "table":
+        return lines[:2], ()
+    opening = _FENCE.match(lines[0]) if kind == "fence" else None
+    if opening is None:
+        return (), ()
+    last = max((index for index, line in enumerate(lines) if line.strip()), default=0)
+    closing = _FENCE.match(lines[last])
+    closed = last > 0 and closing is not None and closing[1].startswith(opening[1])
+    return lines[:1], lines[last:] if closed else ()
+
+
+def _cut_between_sentences(text: str) -> Iterator[str]:
+    size = ceil(len(text) / ceil(len(text) / TARGET))
+    part = ""
+    for sentence in _sentences(text):
+        for piece in _cut_between_words(sentence, LONGEST_PROSE):
+            if part and len(part) + len(piece) > size:
+                yield part
+                part = ""
+            part += piece
+    if part:
+        yield part
+
+
+def _sentences(text: str) -> Iterator[str]:
+    start = 0
+    for end in _SENTENCE_END.finditer(text):
+        yield text[start : end.end()]
+        start = end.end()
+    yield text[start:]
+
+
+def _cut_between_words(text: str, size: int) -> Iterator[str]:
+    while len(text) > size:
+        space = text.rfind(" ", 1, size)
+        cut = space + 1 if space > 0 else size
+        yield text[:cut]
+        text = text[cut:]
+    yield text

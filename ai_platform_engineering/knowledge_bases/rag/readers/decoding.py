@@ -1,0 +1,52 @@
+"""From bytes to text: the encoding by its mark, by what was declared, else by trying."""
+
+from __future__ import annotations
+
+import codecs
+from typing import Final
+
+from ai_platform_engineering.knowledge_bases.rag.readers.reading import Raw, UnreadableError
+
+_MARKS: Final = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+# Encodings of Python's own, which no document is in.
+_FOREIGN: Final = frozenset({"idna", "punycode", "undefined", "unicode-escape", "raw-unicode-escape", "utf-7"})
+# As browsers do it: who says Latin-1 nearly always means this one, which has quotes and dashes where that has nothing.
+_WESTERN: Final = "cp1252"
+
+
+def decode(raw: Raw, declared: str | None = None) -> str:
+    """The text with plain line ends. `declared` is what the document says of itself; the header goes before it."""
+    text = _decoded(raw.content, (raw.charset, declared))
+    if "\x00" in text:
+        raise UnreadableError(f"{raw.name} is not text: it has null bytes in it.")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _decoded(content: bytes, declared: tuple[str | None, ...]) -> str:
+    for mark, encoding in _MARKS:
+        if content.startswith(mark):
+            return content[len(mark) :].decode(encoding, "replace")
+    for encoding in (*map(_known, declared), "utf-8", _WESTERN):
+        try:
+            if encoding is not None:
+                return content.decode(encoding)
+        except (UnicodeError, ValueError):
+            continue
+    return content.decode(_WESTERN, "replace")
+
+
+def _known(charset: str | None) -> str | None:
+    try:
+        name = codecs.lookup(charset).name if charset else None
+    except (LookupError, ValueError):
+        return None
+    # UTF-8 is tried first in any case: text that is valid UTF-8 by chance does not exist.
+    if name is None or name in _FOREIGN:
+        return None
+    return _WESTERN if name in {"iso8859-1", "ascii"} else name

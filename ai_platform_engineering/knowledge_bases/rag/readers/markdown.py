@@ -1,0 +1,75 @@
+"""Markdown: as it is, without its front matter."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from ai_platform_engineering.knowledge_bases.rag.readers.decoding import decode
+from ai_platform_engineering.knowledge_bases.rag.readers.reading import Raw, Reading
+from ai_platform_engineering.knowledge_bases.rag.readers.titles import shortened, title_from_name, without_markup
+
+_FRONT_MATTER: Final = re.compile(r"\A(---|\+\+\+)[^\S\n]*\n(.*?)(?:^|\n)(?:\1|\.\.\.)[^\S\n]*(?:\n|\Z)", re.DOTALL)
+_TITLE_KEY: Final = re.compile(r"^title[^\S\n]*[:=][^\S\n]*(\S.*?)[^\S\n]*$", re.MULTILINE | re.IGNORECASE)
+_QUOTED: Final = re.compile(r"""(["'])(.*)\1""")
+_COMMENTS: Final = re.compile(r"\A(?:\s*<!--.*?-->[^\S\n]*(?:\n|\Z))+", re.DOTALL)
+_FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
+_ATX: Final = re.compile(r" {0,3}#{1,6}[^\S\n]+(.*?)(?:[^\S\n]+#+)?[^\S\n]*$")
+_UNDERLINE: Final = re.compile(r" {0,3}(?:=+|-{2,})[^\S\n]*$")
+_HTML_HEADING: Final = re.compile(r"<h1\b[^>]*>(.*?)</h1>", re.DOTALL | re.IGNORECASE)
+
+
+def read(raw: Raw) -> Reading:
+    text = decode(raw)
+    named, text = _without_front_matter(text)
+    title = named or first_heading(text) or title_from_name(raw.name)
+    return Reading(shortened(title), text)
+
+
+def _without_front_matter(text: str) -> tuple[str | None, str]:
+    """Its title, and the text without it and without the comments before it and after it (licences)."""
+    text = _COMMENTS.sub("", text).lstrip("\n")
+    matter = _FRONT_MATTER.match(text)
+    if matter is None or not _is_front_matter(matter[2]):
+        return None, text
+    key = _TITLE_KEY.search(matter[2])
+    title = _QUOTED.sub(r"\2", key[1]) if key else None
+    return title or None, _COMMENTS.sub("", text[matter.end() :])
+
+
+def _is_front_matter(matter: str) -> bool:
+    """Not the text between two horizontal rules."""
+    first = next((line for line in matter.split("\n") if line.strip() and not line.startswith("#")), None)
+    return first is None or re.match(r"""["']?[\w.-]+["']?\s*[:=]|\[|\{|- """, first) is not None
+
+
+def first_heading(text: str) -> str | None:
+    """The words of the first heading outside of code."""
+    html = _HTML_HEADING.search(text, 0, 10_000)
+    if html is not None and (words := without_markup(html[1])):
+        text = text[: html.start()]
+    else:
+        words = ""
+    fence: str | None = None
+    before = ""
+    for line in text.split("\n"):
+        mark = _FENCE.match(line)
+        if fence is not None:
+            if mark and mark[1].startswith(fence) and not line[mark.end() :].strip():
+                fence = None
+            continue
+        if mark:
+            fence, before = mark[1], ""
+            continue
+        if heading := _heading(before, line):
+            return heading
+        before = line
+    return words or None
+
+
+def _heading(before: str, line: str) -> str | None:
+    if heading := _ATX.match(line):
+        return without_markup(heading[1])
+    if before.strip() and _UNDERLINE.match(line):
+        return without_markup(before)
+    return None

@@ -1,0 +1,61 @@
+"""What a document is called, and what a heading says without its markup."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from pathlib import PurePosixPath
+from typing import Final
+from urllib.parse import unquote, urlsplit
+
+LONGEST_TITLE: Final = 200
+
+_IMAGE = re.compile(r"!\[[^\]]*\](?:\([^)]*\)|\[[^\]]*\])")
+_LINK = re.compile(r"\[([^\[\]]*)\](?:\([^()]*(?:\([^()]*\)[^()]*)*\)|\[[^\]]*\])")
+_TAG = re.compile(r"</?[a-zA-Z][^<>]*>|<!--.*?-->")
+_ANCHOR = re.compile(r"\s*\{[#.:][^{}]*\}\s*$")
+_EMPHASIS = re.compile(r"(?<!\w)(\*{1,3}|_{1,3})(?=\S)(.+?)(?<=\S)\1(?!\w)")
+_CODE = re.compile(r"(`+)\s?(.+?)\s?\1")
+_ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
+_INDEX = frozenset({"index", "readme", "_index", "default", "home"})
+
+
+def without_markup(inline: str) -> str:
+    """One line of Markdown as the words a reader sees."""
+    text = inline
+    if "[" in text:
+        text = _LINK.sub(r"\1", _IMAGE.sub("", text))
+    if "<" in text:
+        text = _TAG.sub("", text)
+    if "{" in text:
+        text = _ANCHOR.sub("", text)
+    if "`" in text:
+        text = _CODE.sub(r"\2", text)
+    if "*" in text or "_" in text:
+        text = _EMPHASIS.sub(r"\2", text)
+    if "\\" in text:
+        text = _ESCAPE.sub(r"\1", text)
+    if "&" in text:
+        text = unescape(text)
+    return " ".join(text.split())
+
+
+def shortened(title: str) -> str:
+    """On one line, and no longer than a title is."""
+    title = " ".join(title.split())
+    if len(title) <= LONGEST_TITLE:
+        return title
+    return title[: LONGEST_TITLE - 1].rsplit(" ", 1)[0] + "…"
+
+
+def title_from_name(name: str) -> str:
+    """`guides/remote-agents.md` is called `Remote agents`; an index is called like the place it is in."""
+    address = urlsplit(name) if "://" in name else None
+    parts = [part for part in PurePosixPath(unquote(address.path) if address else name).parts if part != "/"]
+    host = address.hostname if address else None
+    while len(parts) > 1 and PurePosixPath(parts[-1]).stem.lower() in _INDEX:
+        parts.pop()
+    if not parts or (host and len(parts) == 1 and PurePosixPath(parts[0]).stem.lower() in _INDEX):
+        return host or name
+    words = " ".join(re.split(r"[-_\s]+", PurePosixPath(parts[-1]).stem)).strip()
+    return shortened(words[:1].upper() + words[1:]) or name
