@@ -12,7 +12,8 @@ from typing import Any
 from cryptography import x509
 from fastmcp.exceptions import ToolError
 
-from ai_platform_engineering.agents.netutils.targets import MOST_ADDRESSES, Address, Limits, Target
+from ai_platform_engineering.agents.netutils.targets import Limits, Target
+from ai_platform_engineering.utils.addresses import MOST_ADDRESSES, Address
 
 MOST_NAMES = 10
 

@@ -18,8 +18,6 @@ from pydantic import BeforeValidator, Field
 
 from ai_platform_engineering.agents.netutils import certificates, subnets, web
 from ai_platform_engineering.agents.netutils.targets import (
-    MOST_ADDRESSES,
-    Address,
     Limits,
     ascii_name,
     find_target,
@@ -29,6 +27,7 @@ from ai_platform_engineering.agents.netutils.targets import (
     refusal,
 )
 from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.utils.addresses import MOST_ADDRESSES, Address
 
 MOST_RECORDS = 50
 

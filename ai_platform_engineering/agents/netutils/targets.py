@@ -8,28 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
-import re
-import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv6Address
 
 import dns.asyncresolver
 import dns.exception
 import dns.resolver
-import idna
 from fastmcp.exceptions import ToolError
 
 from ai_platform_engineering.settings import Settings
-
-Address = IPv4Address | IPv6Address
-
-NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
-# Answers on these hand out the credentials of the machine, so they stay shut where private addresses are allowed.
-METADATA = frozenset({IPv4Address("169.254.169.254"), IPv6Address("fd00:ec2::254")})
-MOST_ADDRESSES = 3
-"""How many addresses of one host are tried."""
-_LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
+from ai_platform_engineering.utils import addresses
+from ai_platform_engineering.utils.addresses import Address, host_name, literal
 
 
 @dataclass(frozen=True)
@@ -56,48 +45,32 @@ class Target:
 async def find_target(host: str, limits: Limits) -> Target:
     """Resolves a host; refuses one that has no address which may be reached."""
     name = host.strip().removeprefix("[").removesuffix("]")
-    literal = _literal(name)
-    if literal is None:
+    given = literal(name)
+    if given is None:
         name = ascii_name(name)
-        addresses: Sequence[Address] = await _resolve(name, limits)
+        found: Sequence[Address] = await _resolve(name, limits)
     else:
-        name, addresses = str(literal), [literal]
-    reasons = {address: refusal(address, allow_private=limits.allow_private) for address in addresses}
-    reachable = tuple(address for address in addresses if reasons[address] is None)
+        name, found = str(given), [given]
+    reasons = {address: refusal(address, allow_private=limits.allow_private) for address in found}
+    reachable = tuple(address for address in found if reasons[address] is None)
     if not reachable:
         address, reason = next(iter(reasons.items()))
-        place = str(address) if literal else f"{name} ({address})"
+        place = str(address) if given else f"{name} ({address})"
         raise ToolError(f"{place} was not contacted: it is {reason}.")
     return Target(name, reachable)
 
 
 def refusal(address: Address, *, allow_private: bool) -> str | None:
     """Why an address must not be reached, or None."""
-    reached = _carried(address) or address
-    if reached in METADATA:
-        return "the metadata service of a cloud, which is never contacted"
-    if reached.is_multicast or reached.is_unspecified or reached == IPv4Address("255.255.255.255"):
-        return "not the address of one machine"
-    kind = None if allow_private else _private_kind(reached)
-    return None if kind is None else f"{kind}; NETUTILS_ALLOW_PRIVATE=true allows it"
-
-
-def _private_kind(address: Address) -> str | None:
-    if address.is_loopback:
-        return "a loopback address"
-    if address.is_link_local:
-        return "a link-local address"
-    if not address.is_global or (isinstance(address, IPv6Address) and address.is_site_local):
-        return "a private or reserved address"
-    return None
+    return addresses.refusal(address, allow_private=allow_private, allowed_by="NETUTILS_ALLOW_PRIVATE")
 
 
 def is_address(text: str) -> bool:
-    return _literal(text.strip()) is not None
+    return literal(text.strip()) is not None
 
 
 def parse_address(text: str) -> Address:
-    address = _literal(text.strip().removeprefix("[").removesuffix("]"))
+    address = literal(text.strip().removeprefix("[").removesuffix("]"))
     if address is None:
         raise ToolError(f"{text!r} is not an IP address. Give one such as 192.0.2.7 or 2001:db8::7.")
     return address
@@ -105,12 +78,7 @@ def parse_address(text: str) -> Address:
 
 def ascii_name(name: str) -> str:
     """A host name as it is asked for in DNS: international names in their ASCII form, no dot at the end."""
-    wanted = name.strip().rstrip(".").lower()
-    try:
-        encoded = wanted if wanted.isascii() else idna.encode(wanted, uts46=True).decode("ascii")
-    except idna.IDNAError:
-        encoded = ""
-    if len(encoded) > 253 or not all(_LABEL.fullmatch(label) for label in encoded.split(".")):
+    if (encoded := host_name(name)) is None:
         raise ToolError(f"{name!r} is not a host name. Give one such as www.example.com, without a scheme or a path.")
     return encoded
 
@@ -129,25 +97,16 @@ def new_resolver(limits: Limits) -> dns.asyncresolver.Resolver:
     return resolver
 
 
-async def _resolve(name: str, limits: Limits) -> list[Address]:
-    lookup = _ask_system(name) if limits.dns_server is None else _ask_server(name, limits)
+async def _resolve(name: str, limits: Limits) -> Sequence[Address]:
+    lookup = addresses.resolve(name) if limits.dns_server is None else _ask_server(name, limits)
     try:
         async with asyncio.timeout(limits.timeout):
-            addresses = await lookup
+            found = await lookup
     except TimeoutError:
         raise ToolError(f"{name} could not be resolved within {limits.timeout:g} seconds.") from None
-    if not addresses:
+    if not found:
         raise ToolError(f"{name} has no address: no such name, or no DNS server knows it.")
-    return addresses
-
-
-async def _ask_system(name: str) -> list[Address]:
-    """As other programs on this machine resolve, with its hosts file."""
-    try:
-        found = await asyncio.get_running_loop().getaddrinfo(name, None, type=socket.SOCK_STREAM)
-    except socket.gaierror:
-        return []
-    return list(dict.fromkeys(ipaddress.ip_address(entry[4][0]) for entry in found))
+    return found
 
 
 async def _ask_server(name: str, limits: Limits) -> list[Address]:
@@ -163,26 +122,8 @@ async def _ask_server(name: str, limits: Limits) -> list[Address]:
     return [address for found in await asyncio.gather(ask("A"), ask("AAAA")) for address in found]
 
 
-def _literal(text: str) -> Address | None:
-    try:
-        return ipaddress.ip_address(text)
-    except ValueError:
-        return None
-
-
-def _carried(address: Address) -> IPv4Address | None:
-    """The IPv4 address that an IPv6 address stands for, where it leads to one."""
-    if isinstance(address, IPv4Address):
-        return None
-    if address in NAT64:
-        return IPv4Address(int(address) & 0xFFFFFFFF)
-    if address.teredo is not None:
-        return address.teredo[1]
-    return address.ipv4_mapped or address.sixtofour
-
-
 def _address_and_port(server: str) -> tuple[str, int]:
-    if _literal(server) is not None:
+    if literal(server) is not None:
         return server, 53
     address, _, port = server.rpartition(":")
-    return (address.strip("[]"), int(port)) if _literal(address.strip("[]")) else (server.strip("[]"), 53)
+    return (address.strip("[]"), int(port)) if literal(address.strip("[]")) else (server.strip("[]"), 53)

@@ -15,7 +15,8 @@ from typing import Any
 import httpx
 from fastmcp.exceptions import ToolError
 
-from ai_platform_engineering.agents.netutils.targets import MOST_ADDRESSES, Address, Limits, find_target
+from ai_platform_engineering.agents.netutils.targets import Limits, find_target
+from ai_platform_engineering.utils.addresses import MOST_ADDRESSES, Address
 
 MOST_REDIRECTS = 3
 SNIPPET_BYTES = 2048

@@ -1,0 +1,49 @@
+"""Addresses of pages: checked and written in one way, so that one page has one address."""
+
+from __future__ import annotations
+
+import httpx
+
+from ai_platform_engineering.utils.addresses import host_name, literal
+from ai_platform_engineering.utils.errors import ReadableError
+from ai_platform_engineering.utils.redact import redact
+
+_LONGEST = 4096
+_SHOWN = 200
+
+
+class AddressError(ReadableError):
+    """The text is not the address of a page that could be read."""
+
+
+def page_url(text: str, base: str | None = None) -> httpx.URL:
+    """The address as it is asked for: absolute, host in ASCII, no default port, no fragment."""
+    if len(text) > _LONGEST:
+        raise AddressError(f"{shown(text)} is too long for a web address: more than {_LONGEST} characters.")
+    try:
+        url = httpx.URL(text.strip()) if base is None else httpx.URL(base).join(text.strip())
+        port = url.port
+    except (httpx.InvalidURL, ValueError, TypeError):
+        raise AddressError(
+            f"{shown(text)!r} is not a web address. Give one such as https://www.example.com/."
+        ) from None
+    if url.scheme not in ("http", "https") or not url.host:
+        raise AddressError(f"{shown(text)!r} cannot be read: only addresses with http:// or https:// can.")
+    if url.userinfo:
+        raise AddressError("A web address with a user name or a password in it is not used. Leave them out.")
+    if port is not None and not 1 <= port <= 65535:
+        raise AddressError(f"{port} is not a port. Ports go from 1 to 65535.")
+    if (host := _host(url.host)) is None:
+        raise AddressError(f"{shown(url.host)!r} is not a host name. Give an address such as https://www.example.com/.")
+    return url.copy_with(host=host, port=port, fragment=None, raw_path=url.raw_path or b"/")
+
+
+def shown(url: httpx.URL | str) -> str:
+    """An address in a sentence: without credentials, and not for pages."""
+    text = redact(str(url))
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
+def _host(host: str) -> str | None:
+    address = literal(host)
+    return host_name(host) if address is None else str(address)
