@@ -1,0 +1,85 @@
+"""The connections to the SQLite file: as many readers as there are threads, one writer at a time."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ai_platform_engineering.knowledge_bases.rag.stores.sqlite_file import connect, prepare, unusable
+from ai_platform_engineering.knowledge_bases.rag.stores.store import StoreError
+
+
+class Connections:
+    """Lent for one operation and kept for the next. Every failure leaves here as a `StoreError`."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._idle: list[sqlite3.Connection] = []
+        self._lending = threading.Lock()
+        self._writing = threading.Lock()
+        self._closed = False
+        prepare(path)
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """What is read in the block is one state of the file."""
+        with self._lent() as connection, _transaction(connection, "BEGIN"):
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """What is written in the block is kept whole or, when it raises, not at all."""
+        with self._writing, self._lent() as connection, _transaction(connection, "BEGIN IMMEDIATE"):
+            yield connection
+
+    def close(self) -> None:
+        """Connections that are lent are closed when they come back."""
+        with self._lending:
+            self._closed = True
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+
+    @contextmanager
+    def _lent(self) -> Iterator[sqlite3.Connection]:
+        try:
+            connection = self._take()
+            try:
+                yield connection
+            finally:
+                self._give_back(connection)
+        except sqlite3.Error as error:
+            raise unusable(self.path, error) from error
+        except UnicodeEncodeError as error:
+            raise StoreError(f"{error.object[:80]!r} is not text that can be kept or looked for.") from error
+
+    def _take(self) -> sqlite3.Connection:
+        with self._lending:
+            if self._closed:
+                raise StoreError(f"The knowledge base in {self.path} is closed.")
+            if self._idle:
+                return self._idle.pop()
+        return connect(self.path)
+
+    def _give_back(self, connection: sqlite3.Connection) -> None:
+        with self._lending:
+            if not self._closed:
+                self._idle.append(connection)
+                return
+        connection.close()
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection, begin: str) -> Iterator[None]:
+    connection.execute(begin)
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        # A full disk has SQLite roll back on its own.
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise

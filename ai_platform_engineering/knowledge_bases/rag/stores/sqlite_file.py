@@ -1,0 +1,134 @@
+"""The file of the SQLite store: what is in it, how it is opened, and what is said when it cannot be used.
+
+WAL mode, so that searches never wait for an ingest. With `synchronous=NORMAL` a killed process loses nothing; a power
+cut can take the last documents, which the next ingest brings back.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from pathlib import Path
+from typing import Final
+
+from ai_platform_engineering.knowledge_bases.rag.stores.store import StoreError
+
+FORMAT: Final = 1
+BUSY_SECONDS: Final = 30.0
+_WAL_PAGES: Final = 4000
+_CACHE_KIBIBYTES: Final = 16_384
+
+# Chunk numbers are never used twice, so that vectors in memory can be told from those that came since. The words of a
+# chunk are kept once, in `chunk`; the index reads them from there through the view.
+_TABLES: Final = """
+CREATE TABLE datasource (name TEXT PRIMARY KEY, origin TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE document (
+    number INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    datasource TEXT NOT NULL,
+    path TEXT NOT NULL,
+    title TEXT NOT NULL,
+    link TEXT NOT NULL,
+    updated_us INTEGER,
+    fingerprint TEXT NOT NULL,
+    revision TEXT
+);
+CREATE INDEX document_by_datasource ON document (datasource);
+CREATE TABLE document_text (document INTEGER PRIMARY KEY, text TEXT NOT NULL);
+CREATE TABLE chunk (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    document INTEGER NOT NULL,
+    place INTEGER NOT NULL,
+    section TEXT NOT NULL,
+    text TEXT NOT NULL,
+    UNIQUE (document, place)
+);
+CREATE VIEW chunk_words AS
+    SELECT chunk.number, chunk.document, document.title, chunk.section, chunk.text
+    FROM chunk JOIN document ON document.number = chunk.document;
+CREATE VIRTUAL TABLE words USING fts5 (
+    title, section, text,
+    content = 'chunk_words', content_rowid = 'number', tokenize = "porter unicode61 remove_diacritics 2"
+);
+CREATE TABLE model (
+    number INTEGER PRIMARY KEY, name TEXT NOT NULL, dimensions INTEGER NOT NULL, UNIQUE (name, dimensions)
+);
+CREATE TABLE vector (
+    chunk INTEGER PRIMARY KEY, document INTEGER NOT NULL, model INTEGER NOT NULL, body BLOB NOT NULL
+);
+CREATE INDEX vector_by_model ON vector (model);
+CREATE TABLE generation (number INTEGER NOT NULL);
+INSERT INTO generation VALUES (0);
+"""
+_OUR_TABLES: Final = frozenset({"datasource", "document", "chunk", "words", "vector", "generation"})
+
+
+def prepare(path: Path) -> None:
+    """Make the file if there is none, and make sure that it is ours and can be written."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # What a team knows is nobody else's business; SQLite gives its other files the same mode.
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+        connection = connect(path)
+    except (sqlite3.Error, OSError) as error:
+        raise unusable(path, error) from error
+    try:
+        # Two processes may come at once: the second waits here and then finds the tables.
+        connection.execute("BEGIN IMMEDIATE")
+        found = connection.execute("PRAGMA user_version").fetchone()[0]
+        tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        if found == 0 and not tables:
+            for statement in _TABLES.split(";\n"):
+                connection.execute(statement)
+        elif found > FORMAT and tables >= {"document", "chunk"}:
+            raise StoreError(
+                f"{path} was written by a newer version of this product (format {found}; this one knows {FORMAT}). "
+                "Update this one, or choose another directory with DATA_DIR."
+            )
+        elif found != FORMAT or not tables >= _OUR_TABLES:
+            raise StoreError(f"{path} is a database of something else. {_MOVE_AWAY}.")
+        connection.execute(f"PRAGMA user_version = {FORMAT}")
+        connection.execute("COMMIT")
+    except sqlite3.Error as error:
+        raise unusable(path, error) from error
+    finally:
+        connection.close()
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    # Connections go from thread to thread, but are never used by two at once.
+    connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {_WAL_PAGES}")
+        connection.execute(f"PRAGMA cache_size = -{_CACHE_KIBIBYTES}")
+        connection.execute("PRAGMA temp_store = MEMORY")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+_MOVE_AWAY: Final = "Move it away and ingest again, or choose another directory with DATA_DIR"
+_WAYS_OUT: Final = {
+    sqlite3.SQLITE_FULL: "Make room on the disk, or choose another directory with DATA_DIR, and ingest again",
+    sqlite3.SQLITE_READONLY: "Let this user write the file and its directory, or choose another one with DATA_DIR",
+    sqlite3.SQLITE_BUSY: "Another process is writing to it; try again when that one is done",
+    sqlite3.SQLITE_LOCKED: "Another process is writing to it; try again when that one is done",
+    sqlite3.SQLITE_NOTADB: _MOVE_AWAY,
+    sqlite3.SQLITE_CORRUPT: _MOVE_AWAY,
+}
+_CHECK: Final = "Check that the directory can be written and has room, or choose another one with DATA_DIR"
+_NO_FTS5: Final = (
+    "This Python's SQLite has no full-text search (FTS5); use a Python that has it, or set RAG_DATABASE_URL to a "
+    "Postgres database"
+)
+
+
+def unusable(path: Path, error: Exception) -> StoreError:
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    # The low byte is the kind of an error, the rest its details.
+    kind = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    way_out = _NO_FTS5 if "no such module: fts5" in reason else _WAYS_OUT.get(kind, _CHECK)
+    return StoreError(f"{path} cannot be used as the knowledge base: {reason}. {way_out}.")
