@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from langchain_core.messages import HumanMessage
 from langchain_core.tools import StructuredTool
 
 from ai_platform_engineering.utils.graphs import tool_schemas
+from ai_platform_engineering.utils.graphs.ask_tool import ask_tool
 from ai_platform_engineering.utils.llm.scripted import Cue, ScriptedChatModel, Turn
 from tests.runs.graphs import agent, context
 
@@ -48,3 +50,43 @@ def test_another_tool_of_the_same_name_is_another_schema() -> None:
     first, second = greeting("Hello"), greeting("Good morning")
     assert schemas._schema(first) is schemas._schema(first)
     assert "Good morning" in str(schemas._schema(second))
+
+
+NULL = {"type": "null"}
+TEXT = {"type": "string"}
+
+
+@pytest.mark.parametrize(
+    ("told", "kept"),
+    [
+        ({"anyOf": [TEXT, NULL], "default": None, "description": "Which."}, {**TEXT, "description": "Which."}),
+        ({"anyOf": [TEXT, {"type": "number"}, NULL], "default": None}, {"anyOf": [TEXT, {"type": "number"}]}),
+        ({"type": "string", "default": ""}, TEXT),
+        ({"items": {"properties": {"a": {**TEXT, "default": ""}}}}, {"items": {"properties": {"a": TEXT}}}),
+        # A default that means something, and a null that is not the same as nothing.
+        ({"type": "boolean", "default": False},) * 2,
+        ({"type": "integer", "default": 0},) * 2,
+        ({"anyOf": [TEXT, NULL], "default": "all"},) * 2,
+        ({"anyOf": [TEXT, NULL]},) * 2,
+        (True, True),
+    ],
+)
+def test_what_tells_a_model_nothing_is_left_out(told: Any, kept: Any) -> None:
+    assert tool_schemas.lean({"type": "object", "properties": {"default": told}}) == {
+        "type": "object",
+        "properties": {"default": kept},
+    }
+
+
+def test_an_argument_that_has_to_be_given_keeps_its_null() -> None:
+    schema = {"properties": {"owner": {"anyOf": [TEXT, NULL], "default": None}}, "required": ["owner"]}
+    assert tool_schemas.lean(schema) == schema
+
+
+def test_a_form_is_told_in_few_words() -> None:
+    told = tool_schemas.ToolSchemas()._schema(ask_tool("jira"))["function"]
+    field = told["parameters"]["properties"]["fields"]["items"]
+    assert field["required"] == ["name"]
+    assert field["properties"]["options"]["items"] == TEXT
+    assert "null" not in str(told)
+    assert len(json.dumps(told)) < 1300

@@ -14,7 +14,7 @@ class PlanItem(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
     content: str = Field(min_length=1, max_length=200, description="What is done in this step, a few words.")
-    agent: str | None = Field(None, description="The agent that does it; null for your own work.")
+    agent: str | None = Field(None, description="The agent that does it; left out for your own work.")
     status: Literal["pending", "in_progress", "completed", "failed"] = "pending"
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from typing import Any, Final, get_args
+from typing import Annotated, Any, Final, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema, field_validator, model_validator
 
 from ai_platform_engineering.events import FieldRules, FieldType, Form, FormField
 from ai_platform_engineering.utils.a2a_common.codec.labels import display
@@ -39,25 +39,25 @@ _TYPES: Final[dict[str, FieldType]] = {
     "link": "url",
     "mail": "email",
 }
+_TEXT: Final = {"type": "string"}
 _LENGTHS: Final[tuple[FieldType, ...]] = ("text", "multiline", "url", "email")
 
 
 class ResponseField(BaseModel):
-    """One thing to ask for."""
-
+    # A docstring would be sent to the model at every turn; so is what follows, hence few words.
     model_config = ConfigDict(extra="ignore", frozen=True)
 
-    name: str = Field(description="A short name; the value comes back under it.")
-    type: FieldType = Field("text", description="What kind of value is wanted.")
-    description: str = Field("", description="What the person has to know to fill it in, in one sentence.")
-    options: list[str] | None = Field(None, description="The values to choose from, for select and multiselect.")
-    default: str | int | float | bool | list[str] | None = Field(None, description="Taken when nothing is entered.")
-    required: bool = Field(True, description="Whether the form needs a value here.")
-    minimum: float | None = Field(None, description="The lowest number that is accepted.")
-    maximum: float | None = Field(None, description="The highest number that is accepted.")
-    integer: bool = Field(False, description="Whether the number has to be a whole one.")
-    min_length: int | None = Field(None, description="How many characters a text has at least.")
-    max_length: int | None = Field(None, description="How many characters a text has at most.")
+    name: str = Field(description="Short; the value comes back under it.")
+    type: FieldType = "text"
+    description: str = Field("", description="What the person has to know to fill it in.")
+    options: list[str] | None = Field(None, description="For select and multiselect.")
+    default: Annotated[str | int | float | bool | list[str] | None, WithJsonSchema(_TEXT)] = None
+    required: bool = True
+    minimum: float | None = None
+    maximum: float | None = None
+    integer: bool = Field(False, description="Only whole numbers.")
+    min_length: int | None = None
+    max_length: int | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -108,8 +108,8 @@ class CAIPEAgentResponse(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
     title: str = Field("", description="What the form is for, in a few words.")
-    description: str = Field("", description="Why this is needed, in one or two sentences.")
-    fields: list[ResponseField] = Field(default_factory=list, description="What to ask for, in order.")
+    description: str = Field("", description="Why this is needed.")
+    fields: list[ResponseField] = Field(default_factory=list)
 
     @field_validator("title", "description", mode="before")
     @classmethod

@@ -15,8 +15,8 @@ from ai_platform_engineering.utils.forms.response import CAIPEAgentResponse
 ASK_TOOL: Final = "request_user_input"
 
 _DESCRIPTION = """\
-Ask the person for values you need and cannot find out yourself. They see a form with these fields and you get their
-values as JSON. Ask once for everything that is missing; do not ask for what the conversation or your tools can tell."""
+Ask the person for values you need and cannot find out yourself. They see a form; you get their values as JSON.
+Ask once for everything that is missing, and not for what the conversation or your tools can tell."""
 
 
 def ask_tool(agent: str) -> BaseTool:
