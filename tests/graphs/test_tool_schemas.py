@@ -61,6 +61,7 @@ TEXT = {"type": "string"}
     [
         ({"anyOf": [TEXT, NULL], "default": None, "description": "Which."}, {**TEXT, "description": "Which."}),
         ({"anyOf": [TEXT, {"type": "number"}, NULL], "default": None}, {"anyOf": [TEXT, {"type": "number"}]}),
+        ({"anyOf": [NULL], "default": None}, NULL),
         ({"type": "string", "default": ""}, TEXT),
         ({"items": {"properties": {"a": {**TEXT, "default": ""}}}}, {"items": {"properties": {"a": TEXT}}}),
         # A default that means something, and a null that is not the same as nothing.

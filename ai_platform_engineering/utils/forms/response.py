@@ -39,6 +39,7 @@ _TYPES: Final[dict[str, FieldType]] = {
     "link": "url",
     "mail": "email",
 }
+# Text fits a field of any type, so a model is told of nothing else.
 _TEXT: Final = {"type": "string"}
 _LENGTHS: Final[tuple[FieldType, ...]] = ("text", "multiline", "url", "email")
 

@@ -71,7 +71,7 @@ def _each(schemas: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 def _optional(schema: Any) -> Any:
     match schema:
         case {"default": None, "anyOf": [*alternatives], **rest}:
-            kept = [alternative for alternative in alternatives if alternative != _NULL]
+            kept = [alternative for alternative in alternatives if alternative != _NULL] or alternatives
             return {**kept[0], **rest} if len(kept) == 1 else {**rest, "anyOf": kept}
         case {"default": None | "", **rest}:
             return rest
