@@ -5,14 +5,21 @@ PYTEST_ARGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.set-up
+SERVICES := $(or $(SERVICES_VENV),.services)
+COMPILE = $(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check format quick-sanity bench docs lock clean
+.PHONY: help setup services run test check format quick-sanity bench docs lock clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(STAMP) ## Install the product and the development tools into .venv.
+
+services: setup ## Install the servers that tests talk to into .services.
+	@$(BIN)/uv venv --quiet --allow-existing --python $(BIN)/python $(SERVICES)
+	@$(BIN)/uv pip sync --quiet --python $(SERVICES)/bin/python --require-hashes .ci/services.txt
 
 run: setup ## Start the supervisor (see README.md for a first question).
 	@$(BIN)/platform-engineer serve
@@ -38,13 +45,13 @@ bench: setup ## Measure what a request costs.
 docs: setup ## Write docs/configuration.md from the settings.
 	$(BIN)/python -m ai_platform_engineering.settings > docs/configuration.md
 
-lock: setup ## Resolve the dependencies of pyproject.toml again, into requirements.lock.
-	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
-		--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" \
-		--extra openai --extra embeddings --extra postgres --group dev --output-file requirements.lock pyproject.toml
+lock: setup ## Resolve the dependencies of pyproject.toml again, into requirements.lock, and the servers for tests.
+	$(COMPILE) --extra openai --extra embeddings --extra postgres --group dev \
+		--output-file requirements.lock pyproject.toml
+	$(COMPILE) --no-deps --output-file .ci/services.txt .ci/services.in
 
-clean: ## Remove .venv and the caches.
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis dist
+clean: ## Remove .venv, .services and the caches.
+	rm -rf $(VENV) .services .mypy_cache .pytest_cache .ruff_cache .hypothesis dist
 
 # uv comes from PyPI with the version and the hashes of the lock, and installs the rest.
 $(STAMP): requirements.lock pyproject.toml

@@ -1,0 +1,22 @@
+"""Where the packages with servers are, and what happens where they are not."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+def services_directory() -> Path:
+    return Path(os.environ.get("SERVICES_VENV") or ROOT / ".services")
+
+
+def not_here(reason: str) -> NoReturn:
+    """Skips, or fails where the services are required."""
+    if os.environ.get("REQUIRE_SERVICES") == "1":
+        pytest.fail(reason)
+    pytest.skip(reason)
