@@ -164,7 +164,7 @@ class SqliteStore(Store):
             return []
         documents, values = _documents(scope)
         # The plus keeps SQLite from asking the index once per chunk of the scope.
-        within = f"AND +rowid IN (SELECT number FROM chunk WHERE document IN ({documents}))" if documents else ""
+        within = f"AND +rowid IN (SELECT number FROM chunk WHERE document IN ({documents}))" if documents else ""  # noqa: S608
         with self._connections.reading() as connection:
             rows = connection.execute(
                 _LEXICAL.format(weights=_WEIGHTS, scope=within), (match, *values, count - 1, count)

@@ -1,0 +1,127 @@
+"""The search: by words and by meaning, made into one list that is worth reading."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final
+
+from ai_platform_engineering.knowledge_bases.rag.embeddings.embedder import Embedder, EmbeddingsError
+from ai_platform_engineering.knowledge_bases.rag.hybrid import fuse
+from ai_platform_engineering.knowledge_bases.rag.query_words import query_words, words_of
+from ai_platform_engineering.knowledge_bases.rag.results import SearchResult, SearchResults
+from ai_platform_engineering.knowledge_bases.rag.snippets import snippet
+from ai_platform_engineering.knowledge_bases.rag.stems import stem
+from ai_platform_engineering.knowledge_bases.rag.stores.store import FoundChunk, Hit, Scope, Store
+from ai_platform_engineering.utils.errors import ReadableError
+
+Rerank = Callable[[str, Sequence[str]], Sequence[float]]
+"""How well each text answers the query, from 0 to 1. Raises a `ReadableError` when it cannot say."""
+
+CANDIDATES: Final = 50
+"""Of each kind of search; what comes later in both does not reach the first page."""
+
+MOST_OF_A_DOCUMENT: Final = 2
+"""Results of one document: a reader gets it whole with one call, so further ones would hide other documents."""
+
+MOST_RERANKED: Final = 25
+
+_ENOUGH: Final = 0.33
+_WORTH_OF_WORDS: Final = 0.3
+"""A result has to reach `_ENOUGH` with its cosine and this for the share of the query's words it has. Questions about
+something else reach up to 0.3 with the offline model, those that a text answers 0.4 and more. Models whose cosines are
+all higher have nothing left out by this."""
+
+_ENOUGH_WORDS: Final = 0.34
+"""The share of the query's words where there are no vectors to ask."""
+
+
+def search(
+    store: Store, embedder: Embedder | None, query: str, limit: int, scope: Scope, rerank: Rerank | None = None
+) -> SearchResults:
+    """The best places first, none that has little to do with the query. Blocks: call it through a thread.
+
+    A store that fails raises; an embedder or a reranker that fails leaves a search that is not as good, and a note.
+    """
+    notes: list[str] = []
+    lexical = store.lexical(query, CANDIDATES, scope)
+    nearest = _nearest(store, embedder, query, scope, notes)
+    if embedder is not None and lexical and not nearest and not notes:
+        notes.append(f"Search was by keywords alone: no vectors of {embedder.name} are kept here; ingest again.")
+    fused = fuse(*(ranking for ranking in (lexical, nearest) if ranking))
+    scores = {hit.chunk_id: hit.score for hit in fused}
+    relevant = _relevant(store.found(list(scores)), query, nearest)
+    found: Sequence[tuple[FoundChunk, float]] = [(chunk, scores[chunk.chunk.chunk_id]) for chunk in relevant]
+    if rerank is not None and found:
+        found = _reranked(found, query, rerank, notes)
+    results = [_result(chunk, score, query) for chunk, score in _spread(found)][:limit]
+    return SearchResults(query=query, results=results, note=" ".join(notes) or None)
+
+
+def searchable(chunk: FoundChunk) -> str:
+    """All words by which a chunk is found."""
+    return f"{chunk.title}\n{chunk.chunk.section}\n{chunk.chunk.text}"
+
+
+def _nearest(store: Store, embedder: Embedder | None, query: str, scope: Scope, notes: list[str]) -> list[Hit]:
+    if embedder is None:
+        return []
+    try:
+        vector = embedder.embed_query(query)
+    except EmbeddingsError as error:
+        notes.append(f"Search was by keywords alone: {error}")
+        return []
+    return store.nearest(vector, embedder.name, CANDIDATES, scope)
+
+
+def _relevant(chunks: Iterable[FoundChunk], query: str, nearest: Sequence[Hit]) -> Iterator[FoundChunk]:
+    wanted = {stem(word) for word in query_words(query)}
+    cosines = {hit.chunk_id: hit.score for hit in nearest}
+    # What is not among the nearest is at most as near as the last of them.
+    farthest = nearest[-1].score if nearest else None
+    for chunk in chunks:
+        share = len(wanted & {stem(word) for word in words_of(searchable(chunk))}) / len(wanted) if wanted else 0.0
+        cosine = cosines.get(chunk.chunk.chunk_id, farthest)
+        if _is_enough(share, cosine):
+            yield chunk
+
+
+def _is_enough(share: float, cosine: float | None) -> bool:
+    if cosine is None:
+        return share >= _ENOUGH_WORDS
+    return share == 1 or cosine + share * _WORTH_OF_WORDS >= _ENOUGH
+
+
+def _reranked(
+    found: Sequence[tuple[FoundChunk, float]], query: str, rerank: Rerank, notes: list[str]
+) -> Sequence[tuple[FoundChunk, float]]:
+    best = [chunk for chunk, _ in found[:MOST_RERANKED]]
+    try:
+        scores = rerank(query, [searchable(chunk) for chunk in best])
+    except ReadableError as error:
+        notes.append(f"Results are in the order of the search itself: {error}")
+        return found
+    rated = zip(best, (min(1.0, max(0.0, score)) for score in scores), strict=True)
+    return sorted(rated, key=lambda chunk_and_score: -chunk_and_score[1])
+
+
+def _spread(found: Iterable[tuple[FoundChunk, float]]) -> Iterator[tuple[FoundChunk, float]]:
+    """Without the third and later places of a document."""
+    seen: Counter[str] = Counter()
+    for chunk, score in found:
+        seen[chunk.chunk.document_id] += 1
+        if seen[chunk.chunk.document_id] <= MOST_OF_A_DOCUMENT:
+            yield chunk, score
+
+
+def _result(found: FoundChunk, score: float, query: str) -> SearchResult:
+    return SearchResult(
+        document_id=found.chunk.document_id,
+        title=found.title,
+        section=found.chunk.section,
+        datasource=found.datasource,
+        link=found.link,
+        score=round(score, 4),
+        snippet=snippet(found.chunk.text, query),
+        updated=found.updated,
+    )
