@@ -32,21 +32,20 @@ def _decoded(content: bytes, declared: tuple[str | None, ...]) -> str:
     for mark, encoding in _MARKS:
         if content.startswith(mark):
             return content[len(mark) :].decode(encoding, "replace")
-    for encoding in (*map(_known, declared), "utf-8", _WESTERN):
+    known = (_known(charset) for charset in declared if charset)
+    for encoding in (*filter(None, known), "utf-8", _WESTERN):
         try:
-            if encoding is not None:
-                return content.decode(encoding)
-        except (UnicodeError, ValueError):
+            return content.decode(encoding)
+        except UnicodeError:
             continue
     return content.decode(_WESTERN, "replace")
 
 
-def _known(charset: str | None) -> str | None:
+def _known(charset: str) -> str | None:
     try:
-        name = codecs.lookup(charset).name if charset else None
+        name = codecs.lookup(charset).name
     except (LookupError, ValueError):
         return None
-    # UTF-8 is tried first in any case: text that is valid UTF-8 by chance does not exist.
-    if name is None or name in _FOREIGN:
+    if name in _FOREIGN:
         return None
     return _WESTERN if name in {"iso8859-1", "ascii"} else name

@@ -1,0 +1,110 @@
+"""The content of a page: what is left when navigation, banners, forms and scripts are gone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from bs4 import Tag
+
+from ai_platform_engineering.knowledge_bases.rag.readers.html_tree import names
+
+_INVISIBLE: Final = names(
+    "script style noscript template svg math-renderer iframe object embed canvas audio video map link meta"
+)
+_AROUND: Final = names("nav button input select textarea datalist progress meter dialog")
+_AROUND_ROLES: Final = names("navigation banner contentinfo search menu menubar toolbar dialog alertdialog tablist")
+_AROUND_CLASSES: Final = names(
+    "anchor-link anchorjs-link breadcrumb breadcrumbs gutter hash-link header-anchor headerlink heading-anchor "
+    "line-numbers-rows lineno linenodiv linenos pagination prev-next rouge-gutter skip-link sphinxsidebar sr-only "
+    "table-of-contents toc visually-hidden"
+)
+_NOTES: Final = ("admonition", "alert", "callout", "caution", "danger", "important", "info", "note", "tip", "warning")
+_HEADINGS: Final = ("h1", "h2", "h3")
+
+
+def content_of(page: Tag) -> Tag:
+    """The part of the page that is its content, cleared. Changes the page."""
+    body = page.find("body") or page
+    _clear(body)
+    best: Tag = body
+    for candidates in (body.find_all("main"), body.find_all(role="main"), body.find_all("article")):
+        found = max(candidates, key=_size, default=None)
+        # An article is the content if it holds most of it: many of them are teasers of other pages.
+        if found is not None and _size(found) > (_size(best) // 2 if found.name == "article" else 0):
+            best = found
+    return best
+
+
+def clear_invisible(page: Tag) -> Tag:
+    """The whole page without what nobody sees, for pages that consist of nothing but navigation."""
+    for tag in page.find_all(_INVISIBLE):
+        tag.decompose()
+    return page.find("body") or page
+
+
+def has_text(tag: Tag) -> bool:
+    return any(text.strip() for text in tag.strings)
+
+
+def _size(tag: Tag) -> int:
+    return sum(len(text.strip()) for text in tag.strings)
+
+
+def _clear(body: Tag) -> None:
+    waiting = [body]
+    while waiting:
+        for child in list(waiting.pop().children):
+            if isinstance(child, Tag):
+                if _is_around(child):
+                    child.extract()
+                else:
+                    waiting.append(child)
+
+
+def _is_around(tag: Tag) -> bool:
+    name = tag.name
+    return name in _INVISIBLE or name in _AROUND or _is_frame(tag) or (bool(tag.attrs) and _is_marked(tag))
+
+
+def _is_frame(tag: Tag) -> bool:
+    match tag.name:
+        case "aside":
+            return not _is_note(tag)
+        case "header":
+            return tag.find_parent(["main", "article"]) is None and tag.find(["main", "article"]) is None
+        case "footer":
+            return tag.find(["main", "article"]) is None
+        case "form":
+            # Some servers wrap the whole page in one.
+            return tag.find([*_HEADINGS, "main", "article"]) is None
+        case _:
+            return False
+
+
+def _is_marked(tag: Tag) -> bool:
+    attributes = tag.attrs
+    role = attributes.get("role")
+    return (
+        _is_permalink(tag)
+        or role in _AROUND_ROLES
+        or attributes.get("aria-hidden") == "true"
+        or ("hidden" in attributes and role != "tabpanel")
+        or not _AROUND_CLASSES.isdisjoint(_classes(tag))
+    )
+
+
+def _is_permalink(tag: Tag) -> bool:
+    """The sign behind a heading that links to it."""
+    href = tag.attrs.get("href")
+    return isinstance(href, str) and "#" in href and not any(map(str.isalnum, tag.get_text()))
+
+
+def _is_note(aside: Tag) -> bool:
+    return aside.get("role") == "note" or any(note in name for name in _classes(aside) for note in _NOTES)
+
+
+def _classes(tag: Tag) -> Iterator[str]:
+    value = tag.get("class")
+    for name in value if isinstance(value, list) else (value or "").split():
+        yield name.lower()

@@ -1,0 +1,217 @@
+"""The content of a page as Markdown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final
+from urllib.parse import urljoin, urlsplit
+
+from bs4 import Tag
+from markdownify import ATX, MarkdownConverter
+
+from ai_platform_engineering.knowledge_bases.rag.readers.html_tree import names
+
+_NAMES: Final = {
+    **{
+        name: name
+        for name in names(
+            "a b blockquote br caption code del div dl dt em figcaption h1 h2 h3 h4 h5 h6 hr i img kbd li ol p pre q s "
+            "samp strong sub sup table tbody td tfoot th thead tr ul"
+        )
+    },
+    **dict.fromkeys(
+        names(
+            "address article aside body center dd details dialog fieldset figure footer form header hgroup html legend "
+            "main nav section summary"
+        ),
+        "div",
+    ),
+    **dict.fromkeys(("dir", "menu"), "ul"),
+    **dict.fromkeys(("listing", "plaintext", "xmp"), "pre"),
+    "tt": "code",
+    "var": "em",
+    "cite": "em",
+}
+_HEADINGS: Final = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
+_TABLE_PARTS: Final = ("table", "thead", "tbody", "tfoot", "tr", "td", "th", "caption")
+_NO_CELL_HAS: Final = ("table", "pre", *sorted(_HEADINGS))
+_LANGUAGE: Final = re.compile(r"(?:language|lang|highlight-source|highlight|brush:?)-?([\w+#.-]+)$")
+_NO_LANGUAGES: Final = frozenset({"", "default", "none", "plain", "plaintext", "text", "notranslate", "highlight"})
+_SCHEMES: Final = frozenset({"http", "https", "ftp", "mailto"})
+_FENCE: Final = re.compile(r"[\s>]*(?:[-\d.]+ +)*(`{3,})")
+_BACKTICKS: Final = re.compile(r"`+")
+
+
+def markdown_of(content: Tag, base_url: str | None) -> str:
+    """Changes the content. Raises RecursionError for one that is nested hundreds deep."""
+    _normalise(content)
+    markdown = _Converter(base_url).convert_soup(content)
+    return "\n".join(_without_gaps(markdown.strip().split("\n")))
+
+
+def text_of(content: Tag) -> str:
+    """The words alone, for what cannot be made Markdown."""
+    return "\n\n".join(" ".join(text.split()) for text in content.strings if text.strip())
+
+
+def _without_gaps(lines: Iterable[str]) -> Iterator[str]:
+    """One blank line where several are, except in code."""
+    fence: str | None = None
+    blank = False
+    for line in lines:
+        mark = _FENCE.match(line)
+        if mark and (fence is None or (mark[1] == fence and line.endswith(fence))):
+            fence = mark[1] if fence is None else None
+        if line.strip() or fence is not None or not blank:
+            yield line if line.strip() else ""
+        blank = not line.strip()
+
+
+def _normalise(content: Tag) -> None:
+    """Leave only what the converter knows: it takes any other tag's name for one of its methods."""
+    for table in content.find_all("table"):
+        if _is_layout(table):
+            for part in table.find_all(_TABLE_PARTS):
+                part.name = "div"
+            table.name = "div"
+    for block in content.find_all("pre"):
+        _separate(block)
+    for tag in (content, *content.find_all(True)):
+        tag.name = _NAMES.get(tag.name, "span")
+        if tag.name == "ol":
+            for number, item in enumerate(tag.find_all("li", recursive=False), _first_number(tag)):
+                item["value"] = str(number)
+        elif tag.name in {"td", "th"}:
+            tag.attrs = {}
+
+
+def _separate(block: Tag) -> None:
+    """The same example in several languages may stand in one block: each is a block of its own then."""
+    parts = block.find_all("code", recursive=False)
+    if len(parts) > 1:
+        for part in parts:
+            part.name = "pre"
+        block.name = "div"
+
+
+def _is_layout(table: Tag) -> bool:
+    """Numbered code, and pages that were laid out with tables."""
+    if table.find(_NO_CELL_HAS) is not None:
+        return True
+    cells = [cell for cell in table.find_all(["td", "th"]) if cell.get_text(strip=True)]
+    return len(cells) <= 1
+
+
+def _first_number(ordered: Tag) -> int:
+    start = ordered.get("start")
+    return int(start) if isinstance(start, str) and re.fullmatch(r"[0-9]{1,6}", start) else 1
+
+
+class _Converter(MarkdownConverter):
+    """Words stay searchable: nothing is escaped that would not change what a block is."""
+
+    def __init__(self, base_url: str | None) -> None:
+        super().__init__(
+            heading_style=ATX,
+            escape_asterisks=False,
+            escape_underscores=False,
+            wrap=True,
+            wrap_width=None,
+        )
+        self._base_url = base_url
+
+    def convert_a(self, el: Tag, text: str, parent_tags: set[str]) -> str:
+        words = text.strip()
+        href = el.get("href")
+        if not words or "_noformat" in parent_tags or "\n" in words or parent_tags & _HEADINGS:
+            return text
+        address = self._address(href) if isinstance(href, str) else None
+        if address is None:
+            return text
+        link = f"<{address}>" if address == words else f"[{words}]({address})"
+        return text.replace(words, link, 1)
+
+    def convert_img(self, el: Tag, text: str, parent_tags: set[str]) -> str:
+        alt, source = el.get("alt"), el.get("src")
+        words = " ".join(alt.split()) if isinstance(alt, str) else ""
+        if not words or "_inline" in parent_tags or "a" in parent_tags:
+            return words
+        address = self._address(source) if isinstance(source, str) else None
+        return f"![{words}]({address})" if address else words
+
+    def convert_br(self, el: Tag, text: str, parent_tags: set[str]) -> str:
+        if "pre" in parent_tags:
+            return "\n" + text
+        return " " if "_inline" in parent_tags else "\n" + text
+
+    def convert_pre(self, el: Tag, text: str, parent_tags: set[str]) -> str:
+        code = text.strip("\n").rstrip()
+        if not code.strip():
+            return ""
+        fence = "`" * max(3, max((len(run) for run in _BACKTICKS.findall(code)), default=0) + 1)
+        return f"\n\n{fence}{_language(el)}\n{code}\n{fence}\n\n"
+
+    def convert_p(self, el: Tag, text: str, parent_tags: set[str]) -> str:
+        words = text.strip()
+        if "_inline" in parent_tags or not words:
+            return f" {words} "
+        return f"\n\n\\{words}\n\n" if words.startswith("#") else f"\n\n{words}\n\n"
+
+    def convert_li(self, el: Tag, text: str, parent_tags: set[str]) -> str:
+        words = text.strip()
+        if not words:
+            return "\n"
+        number = el.get("value")
+        bullet = f"{number}. " if isinstance(number, str) and number.isdecimal() else "- "
+        indented = (f"{' ' * len(bullet)}{line}" if line else "" for line in words.split("\n"))
+        return bullet + "\n".join(indented)[len(bullet) :] + "\n"
+
+    def convert_td(self, el: Tag, text: str, parent_tags: set[str]) -> str:
+        return " " + " ".join(text.split()).replace("|", "\\|") + " |"
+
+    convert_th = convert_td
+
+    def _address(self, reference: str) -> str | None:
+        """None for one that leads to a place on the same page, or nowhere that can be linked to."""
+        reference = reference.strip()
+        if not reference or reference.startswith("#"):
+            return None
+        try:
+            address = urljoin(self._base_url, reference) if self._base_url else reference
+            if urlsplit(address).scheme.lower() not in {*_SCHEMES, ""}:
+                return None
+        except ValueError:
+            return None
+        return re.sub(r"[\s()<>]", lambda found: f"%{ord(found[0]):02X}", address)
+
+
+def _language(pre: Tag) -> str:
+    """What a highlighter was told: it stands on the block, on the code in it, or on what is around it."""
+    code = pre.find("code")
+    places = [place for place in (code, pre, pre.parent, pre.parent and pre.parent.parent) if isinstance(place, Tag)]
+    for place in places:
+        for attribute in ("data-lang", "data-language"):
+            value = place.get(attribute)
+            if isinstance(value, str) and value.lower() not in _NO_LANGUAGES:
+                return _word(value)
+        names = place.get("class")
+        for name in names if isinstance(names, list) else (names or "").split():
+            found = _LANGUAGE.match(name.lower())
+            if found and found[1] not in _NO_LANGUAGES:
+                return _word(found[1])
+    return ""
+
+
+def _word(language: str) -> str:
+    return re.sub(r"[^\w+#.-]", "", language)[:30]
+
+
+def heading_of(content: Tag) -> str | None:
+    """The words of its first heading of the highest kind."""
+    for name in ("h1", "h2"):
+        for heading in content.find_all(name):
+            words = " ".join("".join(heading.strings).split())
+            if words:
+                return words
+    return None
