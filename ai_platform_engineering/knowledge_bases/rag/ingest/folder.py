@@ -1,0 +1,140 @@
+"""A folder as a source: the files below it that are of a kind that is read, or one such file."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import stat
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from ai_platform_engineering.knowledge_bases.rag.ingest.naming import folder_name
+from ai_platform_engineering.knowledge_bases.rag.ingest.source import Absent, Item, Loaded, SourceError
+from ai_platform_engineering.knowledge_bases.rag.readers.reading import SUFFIXES, media_type_of
+from ai_platform_engineering.knowledge_bases.rag.stores.store import Known
+
+MOST_BYTES: Final = 50_000_000
+
+# What tools put beside the work of people. Names such as `build` are also chapters of manuals, so a folder of output
+# is known by them only where nobody would use them otherwise, or by the mark that tools leave in it.
+_MADE_BY_TOOLS: Final = frozenset({"__pycache__", "_build", "bower_components", "node_modules", "site-packages"})
+_MARKS: Final = ("CACHEDIR.TAG", "pyvenv.cfg")
+
+
+@dataclass(frozen=True, slots=True)
+class _Listing:
+    """What was found, by path in the datasource; what could not be looked into, with the reason."""
+
+    files: dict[str, Path]
+    problems: dict[str, str]
+
+
+class FolderSource:
+    """Hidden files and folders, and those that tools make, are left out. Links are followed to files in the folder."""
+
+    def __init__(self, root: Path, datasource: str | None = None) -> None:
+        self._root = root.expanduser().resolve()
+        self._datasource = datasource or folder_name(self._root)
+        self._listing = _Listing({}, {})
+
+    @property
+    def datasource(self) -> str:
+        return self._datasource
+
+    @property
+    def origin(self) -> str:
+        return str(self._root)
+
+    @property
+    def complete(self) -> bool:
+        return not self._listing.problems
+
+    def __len__(self) -> int:
+        return len(self._listing.files) + len(self._listing.problems)
+
+    async def items(self) -> AsyncIterator[Item]:
+        self._listing = await asyncio.to_thread(_listing, self._root)
+        for path, reason in self._listing.problems.items():
+            yield Item(path, partial(_refuse, reason))
+        for path, file in self._listing.files.items():
+            yield Item(path, partial(self._load, file))
+
+    async def _load(self, file: Path, _known: Known | None) -> Loaded | Absent:
+        return await asyncio.to_thread(_loaded, file, self._root)
+
+
+async def _refuse(reason: str, _known: Known | None) -> Absent:
+    raise SourceError(reason)
+
+
+def _listing(root: Path) -> _Listing:
+    if root.is_file():
+        if media_type_of(root.name) is None:
+            raise SourceError(f"{root} is not of a kind that is read; these are: {', '.join(SUFFIXES)}.")
+        return _Listing({root.name: root}, {})
+    if not root.is_dir():
+        raise SourceError(f"There is no file or folder {root}.")
+    files: dict[str, Path] = {}
+    problems: dict[str, str] = {}
+    for path, found in _walk(root, root):
+        try:
+            path.encode()
+        except UnicodeEncodeError:
+            shown = path.encode(errors="replace").decode()
+            problems[shown] = f"The name of {shown} is not UTF-8; give it another."
+            continue
+        match found:
+            case OSError():
+                problems[path] = f"{path} cannot be looked into: {found.strerror}."
+            case Path():
+                files[path] = found
+    return _Listing(files, problems)
+
+
+def _walk(folder: Path, root: Path) -> Iterator[tuple[str, Path | OSError]]:
+    """Paths with slashes, in their order, with the file, or with why a folder cannot be looked into."""
+    try:
+        with os.scandir(folder) as scanned:
+            entries = sorted(scanned, key=lambda entry: entry.name)
+    except OSError as error:
+        yield folder.relative_to(root).as_posix(), error
+        return
+    if folder != root and any(entry.name in _MARKS for entry in entries):
+        return
+    for entry in entries:
+        if entry.name.startswith(".") or entry.name in _MADE_BY_TOOLS:
+            continue
+        path = Path(entry.path)
+        if entry.is_dir(follow_symlinks=False):
+            yield from _walk(path, root)
+        elif media_type_of(entry.name) is not None and _is_file_below(path, root):
+            yield path.relative_to(root).as_posix(), path
+
+
+def _is_file_below(path: Path, root: Path) -> bool:
+    return path.is_file() and (not path.is_symlink() or path.resolve().is_relative_to(root))
+
+
+def _loaded(file: Path, root: Path) -> Loaded | Absent:
+    try:
+        # Not blocking: what was a file when it was listed may be a pipe by now.
+        descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+        with open(descriptor, "rb") as opened:  # noqa: PTH123 - it is open already
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode) or not _is_file_below(file, root):
+                return Absent()
+            if status.st_size > MOST_BYTES:
+                raise SourceError(
+                    f"{file.name} has {status.st_size:,} bytes; files of up to {MOST_BYTES:,} are read. Split it."
+                )
+            content = opened.read()
+    except FileNotFoundError:
+        return Absent()
+    except OSError as error:
+        raise SourceError(f"{file.name} cannot be read: {error.strerror}.") from error
+    updated = datetime.fromtimestamp(status.st_mtime, UTC)
+    return Loaded(content, None, file.name, file.as_uri(), updated=updated)
