@@ -8,7 +8,11 @@ from ai_platform_engineering.terminal.text import clean, one_line
 from ai_platform_engineering.terminal.view import Call, Delegation, Tool
 from ai_platform_engineering.utils.a2a_common.codec.labels import display
 
-_LIMITS = {"recursion_limit": "the number of steps a request may take (LANGGRAPH_RECURSION_LIMIT)"}
+_LIMITS = {
+    "recursion_limit": "the number of steps a request may take (LANGGRAPH_RECURSION_LIMIT)",
+    "knowledge_calls": "the number of searches and documents for one question (SEARCH_MAX_CALLS, "
+    "FETCH_DOCUMENT_MAX_CALLS)",
+}
 
 
 def calling(delegation: Delegation) -> str:

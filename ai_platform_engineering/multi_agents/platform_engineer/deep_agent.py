@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -20,12 +20,15 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.multi_agents.agent_registry import AgentEntry, AgentRegistry
 from ai_platform_engineering.multi_agents.placement import is_distributed, parse_distributed
+from ai_platform_engineering.multi_agents.platform_engineer.knowledge import KNOWLEDGE_BASE, knowledge_servers
 from ai_platform_engineering.multi_agents.platform_engineer.planning import plan_tool
 from ai_platform_engineering.multi_agents.platform_engineer.prompts import (
     AgentLine,
     delegation_description,
     supervisor_prompt,
 )
+from ai_platform_engineering.multi_agents.platform_engineer.rag_tools import capped
+from ai_platform_engineering.multi_agents.platform_engineer.spent_budget import SpentBudget
 from ai_platform_engineering.multi_agents.platform_engineer.workflows.channels import WORKFLOW_KEY
 from ai_platform_engineering.multi_agents.platform_engineer.workflows.driver import WorkflowDriver
 from ai_platform_engineering.multi_agents.platform_engineer.workflows.loader import (
@@ -89,7 +92,7 @@ class PlatformEngineerDeepAgent:
         if checkpointer is None and not self.settings.langgraph_dev:
             checkpointer = MemorySaver(self.settings.event_log_max_tasks)
         self._checkpointer = checkpointer
-        servers = {entry.name: entry.servers() for entry in self.registry.local()}
+        servers = {entry.name: entry.servers() for entry in self.registry.local()} | knowledge_servers(self.settings)
         await asyncio.gather(
             self.mcp.start(servers, deadline=self.settings.mcp_start_timeout),
             self.registry.check(),
@@ -120,29 +123,32 @@ class PlatformEngineerDeepAgent:
         entries = self.registry.enabled()
         lines = [self._line(entry) for entry in entries]
         sub_agents = [self._sub_agent(entry) for entry in entries]
-        delegation = [
-            SubAgentMiddleware(
+        knowledge = capped(self.mcp.tools(KNOWLEDGE_BASE), self.settings)
+        return agent_graph(
+            self.settings,
+            self._models(self.settings, None),
+            [plan_tool(), *knowledge],
+            supervisor_prompt(lines, workflow_lines(self.workflows.values()), knowledge),
+            name=SUPERVISOR,
+            middleware=[
+                *self._delegation(lines, sub_agents),
+                # Its own tools change nothing; what people approve for the rest of a conversation is kept here.
+                ApprovalGate(SUPERVISOR, lambda _tool: False),
+                WorkflowDriver(self.workflows),
+                SpentBudget({tool.name: tool.max_calls for tool in knowledge}),
+            ],
+            agents=[entry.name for entry in entries],
+            checkpointer=self._checkpointer,
+        )
+
+    def _delegation(self, lines: list[AgentLine], sub_agents: list[CompiledSubAgent]) -> Iterator[SubAgentMiddleware]:
+        if sub_agents:
+            yield SubAgentMiddleware(
                 backend=StateBackend(),
                 subagents=sub_agents,
                 task_description=delegation_description(lines),
                 private_state_keys=PRIVATE_STATE | {WORKFLOW_KEY},
             )
-        ]
-        return agent_graph(
-            self.settings,
-            self._models(self.settings, None),
-            [plan_tool()],
-            supervisor_prompt(lines, workflow_lines(self.workflows.values())),
-            name=SUPERVISOR,
-            middleware=[
-                *(delegation if sub_agents else ()),
-                # Its own tools change nothing; what people approve for the rest of a conversation is kept here.
-                ApprovalGate(SUPERVISOR, lambda _tool: False),
-                WorkflowDriver(self.workflows),
-            ],
-            agents=[entry.name for entry in entries],
-            checkpointer=self._checkpointer,
-        )
 
     def _sub_agent(self, entry: AgentEntry) -> CompiledSubAgent:
         graph = self._remote(entry) if entry.where == "remote" else self._local(entry)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from langchain_core.tools import BaseTool
+
 _ROLE = """\
 You are the supervisor of a platform engineering team's agents. People ask you about their platform or ask you to
 change something; you plan, delegate to the agents, and answer from what they report.
@@ -25,6 +27,15 @@ _NO_AGENTS = "No agent is enabled. Say so, and that `platform-engineer doctor` s
 _WORKFLOWS = """\
 Workflows, for what people do again and again. When someone asks for what one of them does, start it with
 `start_workflow` and nothing else; it asks for what it needs and runs its steps itself."""
+
+_KNOWLEDGE = """\
+The knowledge base has documentation, runbooks and other texts of the team: {tools}. Use it for how things are done and
+what they mean; agents know how things are at the moment.
+- Say in one sentence what you look for, and search in the same turn.
+- Read up to 3-5 documents, fewer where the results answer the question. When a result says that the maximum number of
+  calls is reached, do not call that tool again: write the answer.
+- Answer from what you have found, and name its sources: title and link of each document you used. When nothing was
+  found, say so; do not fill the gap from memory."""
 
 _DELEGATION = """\
 Hand a piece of work to an agent and get its report. `subagent_type` is the agent's name, `description` the work, with
@@ -48,9 +59,13 @@ class AgentLine:
         return f"- {self.name}: {self.description}{keywords}{problem}"
 
 
-def supervisor_prompt(agents: Iterable[AgentLine], workflows: Sequence[str] = ()) -> str:
-    """`workflows` has one line for each that can be started."""
+def supervisor_prompt(
+    agents: Iterable[AgentLine], workflows: Sequence[str] = (), knowledge: Sequence[BaseTool] = ()
+) -> str:
+    """`workflows` has one line for each that can be started, `knowledge` the tools of the knowledge base."""
     parts = [_ROLE, "" if list(agents) else _NO_AGENTS]
+    if knowledge:
+        parts.append(_KNOWLEDGE.format(tools=", ".join(map(_signature, knowledge))))
     if workflows:
         parts.append("\n".join([_WORKFLOWS, *workflows]))
     return "\n\n".join(filter(None, parts))
@@ -58,3 +73,7 @@ def supervisor_prompt(agents: Iterable[AgentLine], workflows: Sequence[str] = ()
 
 def delegation_description(agents: Iterable[AgentLine]) -> str:
     return _DELEGATION.format(agents="\n".join(map(str, agents)))
+
+
+def _signature(tool: BaseTool) -> str:
+    return f"`{tool.name}({', '.join(tool.args)})`"

@@ -42,11 +42,12 @@ class LastTurn(AgentMiddleware[LastTurnState, Any, Any]):
         if isinstance(remaining, int) and remaining < _STEPS_FOR_ANOTHER_ROUND:
             get_stream_writer()(LimitReached(RECURSION_LIMIT))
             response = await handler(without_tools(request, _OUT_OF_STEPS))
-            return answer_only(response, request, "The step limit was reached before the work was finished.")
+            note = "The step limit was reached before the work was finished."
+            return answer_only(response, lambda: gathered(request, note))
         response = await handler(request)
         if _is_empty(response):
             response = await handler(without_tools(request, _NOTHING_WRITTEN))
-            return answer_only(response, request, "The model wrote no answer of its own.")
+            return answer_only(response, lambda: gathered(request, "The model wrote no answer of its own."))
         return response
 
 
@@ -68,16 +69,19 @@ def _is_empty(response: ModelResponse[Any]) -> bool:
     )
 
 
-def answer_only(response: ModelResponse[Any], request: ModelRequest[Any], note: str) -> ModelResponse[Any]:
-    """The response as an answer. A model that only calls tools again has not answered: the note and what was
-    gathered then stand for it."""
+def answer_only(response: ModelResponse[Any], otherwise: Callable[[], str]) -> ModelResponse[Any]:
+    """The response as an answer. A model that only calls tools again has not answered: `otherwise` stands for it."""
     message = _ai_message(response)
     text = str(message.text) if message is not None else ""
     if message is None or message.tool_calls or message.invalid_tool_calls or not text.strip():
-        gathered = gathered_text(request.messages)
-        rest = f"{note} What was gathered:\n\n{gathered}" if gathered else f"{note} Nothing had been gathered yet."
-        text = f"{text}\n\n{rest}" if text.strip() else rest
+        text = f"{text}\n\n{otherwise()}" if text.strip() else otherwise()
     return ModelResponse(result=[AIMessage(text, id=message.id if message is not None else None)])
+
+
+def gathered(request: ModelRequest[Any], note: str) -> str:
+    """The note, and what the tools have given for the request."""
+    results = gathered_text(request.messages)
+    return f"{note} What was gathered:\n\n{results}" if results else f"{note} Nothing had been gathered yet."
 
 
 def _ai_message(response: ModelResponse[Any]) -> AIMessage | None:

@@ -42,7 +42,7 @@ from ai_platform_engineering.multi_agents.platform_engineer.workflows.progress i
     workflow_of,
 )
 from ai_platform_engineering.multi_agents.platform_engineer.workflows.tool import START_TOOL, start_tool
-from ai_platform_engineering.utils.graphs.last_turn import answer_only, without_tools
+from ai_platform_engineering.utils.graphs.last_turn import answer_only, gathered, without_tools
 from ai_platform_engineering.utils.graphs.workflow_step import STEP
 from ai_platform_engineering.utils.runs.failures import short_reason
 from ai_platform_engineering.utils.runs.plan import PLAN_TOOL
@@ -121,7 +121,8 @@ class WorkflowDriver(AgentMiddleware[WorkflowChannels, Any, Any]):
                 return _call(request, DELEGATION_TOOL, delegation, update)
         told = "\n".join(_ending(workflow, state, unfinished=step is not None))
         answer = await handler(without_tools(request, f"{told}\n{_ANSWER_NOW}"))
-        return ExtendedModelResponse(answer_only(answer, request, told), Command(update=dict(_CLEARED)))
+        written = answer_only(answer, lambda: gathered(request, told))
+        return ExtendedModelResponse(written, Command(update=dict(_CLEARED)))
 
 
 def _ending(workflow: Workflow, state: WorkflowState, *, unfinished: bool) -> Iterator[str]:

@@ -12,6 +12,7 @@ from starlette.applications import Starlette
 
 from ai_platform_engineering.multi_agents.connectivity import remote_tools
 from ai_platform_engineering.multi_agents.platform_engineer.deep_agent import PlatformEngineerDeepAgent
+from ai_platform_engineering.multi_agents.platform_engineer.knowledge import KNOWLEDGE_BASE
 from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.agent import (
     AIPlatformEngineerA2ABinding,
 )
@@ -27,6 +28,13 @@ from ai_platform_engineering.version import product_version
 
 _TOOLS_SECONDS = 2.0
 _DESCRIPTION = "Plans platform-engineering requests and delegates them to domain agents."
+_KNOWLEDGE_SKILL = AgentSkill(
+    id="knowledge_base",
+    name="Knowledge base",
+    description="Answers questions from the documents that the team has ingested, with their sources.",
+    tags=["knowledge", "documentation", "runbooks", "how-to"],
+    examples=["How do I run Argo CD as a remote agent?"],
+)
 
 
 def create_app(settings: Settings, mas: PlatformEngineerDeepAgent | None = None) -> Starlette:
@@ -65,7 +73,7 @@ def create_app(settings: Settings, mas: PlatformEngineerDeepAgent | None = None)
 
 
 def _skills(supervisor: PlatformEngineerDeepAgent) -> list[AgentSkill]:
-    return [
+    agents = [
         AgentSkill(
             id=entry.name,
             name=entry.manifest.title if entry.manifest else entry.name,
@@ -75,11 +83,13 @@ def _skills(supervisor: PlatformEngineerDeepAgent) -> list[AgentSkill]:
         )
         for entry in supervisor.registry.enabled()
     ]
+    return [*agents, _KNOWLEDGE_SKILL] if supervisor.settings.enable_rag else agents
 
 
 async def _tools(supervisor: PlatformEngineerDeepAgent) -> list[Mapping[str, Any]]:
     """The tools of all agents, remote ones as they list them now; one that does not answer is left out."""
-    local = [row for entry in supervisor.registry.local() for row in tool_rows(entry.name, supervisor.mcp)]
+    here = [*(entry.name for entry in supervisor.registry.local()), KNOWLEDGE_BASE]
+    local = [row for name in here for row in tool_rows(name, supervisor.mcp)]
     key = supervisor.settings.a2a_auth_shared_key
     token = key.get_secret_value() if key else None
     remote = await asyncio.gather(

@@ -1,0 +1,27 @@
+"""Where the supervisor finds its knowledge base: inside itself, or at an address."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ai_platform_engineering.agents.manifest import McpServer
+from ai_platform_engineering.settings import Settings
+
+KNOWLEDGE_BASE: Final = "knowledge base"
+"""Stands where agents have their names, and is the name of none."""
+
+TOOLS: Final = ("search", "fetch_document", "list_datasources", "fetch_url")
+
+_MODULE: Final = "ai_platform_engineering.knowledge_bases.rag.server:server"
+
+
+def knowledge_servers(settings: Settings) -> dict[str, list[McpServer]]:
+    """The MCP server of the knowledge base; none where it is switched off."""
+    return {KNOWLEDGE_BASE: [_server(settings)]} if settings.enable_rag else {}
+
+
+def _server(settings: Settings) -> McpServer:
+    if settings.rag_server_url is None:
+        return McpServer(name="rag", transport="memory", module=_MODULE, tools=TOOLS)
+    headers = {"Authorization": "Bearer ${A2A_AUTH_SHARED_KEY}"} if settings.a2a_auth_shared_key else {}
+    return McpServer(name="rag", transport="http", url=settings.rag_server_url, headers=headers, tools=TOOLS)
