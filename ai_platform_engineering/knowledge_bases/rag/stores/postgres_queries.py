@@ -1,0 +1,122 @@
+"""The searches of the Postgres store, as SQL. Pure functions; `postgres_store.py` runs them."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Final, LiteralString
+
+from psycopg import sql
+
+from ai_platform_engineering.knowledge_bases.rag.query_words import words_of
+from ai_platform_engineering.knowledge_bases.rag.stores.postgres_schema import indexed_kind
+from ai_platform_engineering.knowledge_bases.rag.stores.store import Scope
+
+_CONDITIONS: Final[Mapping[str, LiteralString]] = {
+    "datasource": "document.datasource = %(datasource)s",
+    "document_id": "document.id = %(document_id)s",
+    "path_prefix": "starts_with(document.path, %(path_prefix)s)",
+    "updated_after": "document.updated > %(updated_after)s",
+}
+_SCOPED_CHUNKS: Final[LiteralString] = """
+AND {chunk} IN (
+    SELECT chunk.number FROM rag.chunk JOIN rag.document ON document.number = chunk.document WHERE {conditions}
+)
+"""
+# BM25 with the usual constants. Two chunks of the same words get the same score: sums that differ only by the order of
+# their terms are rounded to the same. Ids are fetched only for those that can be among the first.
+_LEXICAL: Final[LiteralString] = """
+WITH total AS (
+    SELECT sum(chunks)::float8 AS chunks, sum(length)::float8 / nullif(sum(chunks), 0) AS length FROM rag.document
+), word AS MATERIALIZED (
+    SELECT lexeme AS term, (SELECT count(*) FROM rag.posting WHERE posting.term = lexeme) AS chunks
+    FROM unnest(to_tsvector('pg_catalog.english', %(words)s))
+), scored AS MATERIALIZED (
+    SELECT posting.chunk, round(sum(
+        ln(1 + (total.chunks - word.chunks + 0.5) / (word.chunks + 0.5))
+        * posting.frequency * 2.2 / (posting.frequency + 1.2 * (0.25 + 0.75 * posting.length / total.length))
+    ) * 1e9) / 1e9 AS score
+    FROM total CROSS JOIN word JOIN rag.posting ON posting.term = word.term
+    WHERE true {scope}
+    GROUP BY posting.chunk
+    ORDER BY score DESC FETCH FIRST %(count)s ROWS WITH TIES
+)
+SELECT document.id || '#' || chunk.place AS chunk_id, scored.score
+FROM scored
+JOIN rag.chunk ON chunk.number = scored.chunk
+JOIN rag.document ON document.number = chunk.document
+ORDER BY scored.score DESC, chunk_id LIMIT %(count)s
+"""
+_NEAREST: Final[LiteralString] = """
+WITH near AS MATERIALIZED (
+    SELECT embedding.chunk, embedding.vector FROM rag.embedding
+    WHERE embedding.model = {model} {scope}
+    ORDER BY {distance} FETCH FIRST %(count)s ROWS WITH TIES
+), compared AS MATERIALIZED (
+    SELECT near.chunk, near.vector <=> %(vector)s AS distance FROM near
+)
+SELECT document.id || '#' || chunk.place AS chunk_id, 1 - compared.distance
+FROM compared
+JOIN rag.chunk ON chunk.number = compared.chunk
+JOIN rag.document ON document.number = chunk.document
+WHERE compared.distance <> 'NaN'
+ORDER BY compared.distance, chunk_id LIMIT %(count)s
+"""
+
+
+def lexical(scope: Scope) -> sql.Composed:
+    return sql.SQL(_LEXICAL).format(scope=_scoped("posting.chunk", scope))
+
+
+def nearest_exact(model: int, scope: Scope) -> sql.Composed:
+    """Compares with every vector in the scope."""
+    return _nearest(model, scope, sql.SQL("embedding.vector <=> %(vector)s"))
+
+
+def nearest_indexed(model: int, dimensions: int, scope: Scope) -> sql.Composed:
+    """In the words of the model's index, so that it is used. Its number is no parameter: a plan that is made for all
+    values of a parameter could not use the index of one."""
+    kind = indexed_kind(dimensions)
+    return _nearest(model, scope, sql.SQL("embedding.vector::{kind} <=> %(vector)s::{kind}").format(kind=kind))
+
+
+def chunks_in(scope: Scope) -> sql.Composed:
+    return sql.SQL("SELECT coalesce(sum(chunks), 0) FROM rag.document WHERE {}").format(_conditions(scope))
+
+
+def scope_values(scope: Scope) -> dict[str, Any]:
+    return {
+        "datasource": scope.datasource,
+        "document_id": scope.document_id,
+        "path_prefix": scope.path_prefix,
+        "updated_after": in_utc(scope.updated_after),
+    }
+
+
+def plain_words(text: str) -> str:
+    """Words between spaces and without accents, so that Postgres does not see addresses, files or version numbers in
+    them that could only be found whole."""
+    decomposed = unicodedata.normalize("NFKD", text)
+    return " ".join(words_of("".join(sign for sign in decomposed if not unicodedata.combining(sign))))
+
+
+def in_utc(time: datetime | None) -> datetime | None:
+    return time.replace(tzinfo=UTC) if time is not None and time.tzinfo is None else time
+
+
+def _nearest(model: int, scope: Scope, distance: sql.Composable) -> sql.Composed:
+    return sql.SQL(_NEAREST).format(
+        model=sql.Literal(model), scope=_scoped("embedding.chunk", scope), distance=distance
+    )
+
+
+def _scoped(chunk: LiteralString, scope: Scope) -> sql.Composable:
+    if scope == Scope():
+        return sql.SQL("")
+    return sql.SQL(_SCOPED_CHUNKS).format(chunk=sql.SQL(chunk), conditions=_conditions(scope))
+
+
+def _conditions(scope: Scope) -> sql.Composed:
+    conditions = [sql.SQL(text) for name, text in _CONDITIONS.items() if getattr(scope, name) is not None]
+    return sql.SQL(" AND ").join([sql.SQL("true"), *conditions])
