@@ -14,7 +14,7 @@ from tests.knowledge_bases.store_contract import OpenAnother, StoreContract
 
 
 @pytest.fixture
-def file(tmp_file: Path) -> Path:
+def file(tmp_path: Path) -> Path:
     return tmp_path / "knowledge.db"
 
 
