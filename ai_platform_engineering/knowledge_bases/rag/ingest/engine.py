@@ -165,8 +165,10 @@ class _Ingest:
         return None
 
     def _read(self, path: str, loaded: Loaded, known: Known) -> _Prepared:
-        media_type = media_type_of(loaded.name, loaded.media_type) or loaded.media_type or ""
         base_url = loaded.link if loaded.link.startswith(("http://", "https://")) else None
+        media_type = media_type_of(loaded.name, loaded.media_type) or loaded.media_type
+        if media_type is None:
+            media_type = "text/html" if base_url else ""
         try:
             reading = read(loaded.content, media_type, loaded.name, base_url)
             document = Document(self._source.datasource, path, reading.title, reading.text, loaded.link, loaded.updated)
