@@ -35,14 +35,6 @@ _HEADERS: Final = {
 _VALIDATORS: Final = (("etag", "etag", "If-None-Match"), ("modified", "last-modified", "If-Modified-Since"))
 
 
-class BusyError(FetchError):
-    """The server asks to come back later; `seconds` says when, if it said so."""
-
-    def __init__(self, sentence: str, seconds: float | None) -> None:
-        super().__init__(sentence)
-        self.seconds = seconds
-
-
 @dataclass(frozen=True, slots=True)
 class Page:
     """`url` is where it was found in the end, `media_type` the Content-Type header as it came."""
@@ -122,12 +114,14 @@ async def _answer(
         case 404 | 410:
             return Gone()
         case 401 | 403 as status:
-            raise FetchError(f"{shown(url)} was not read: the server does not let everybody read it ({status}).")
+            sentence = f"{shown(url)} was not read: the server does not let everybody read it ({status})."
+            raise FetchError(sentence, status=status)
         case 429 | 503 as status:
-            later = _seconds(response.headers.get("retry-after"))
-            raise BusyError(f"{shown(url)} was not read: the server is busy ({status}). Try again later.", later)
+            sentence = f"{shown(url)} was not read: the server is busy ({status}). Try again later."
+            raise FetchError(sentence, status=status, retry_after=_seconds(response.headers.get("retry-after")))
         case status:
-            raise FetchError(f"{shown(url)} was not read: the server answered {status} {response.reason_phrase}.")
+            answered = f"{status} {response.reason_phrase}".strip()
+            raise FetchError(f"{shown(url)} was not read: the server answered {answered}.", status=status)
 
 
 async def _page(url: httpx.URL, response: httpx.Response, most: int) -> Page:
@@ -167,9 +161,9 @@ def _condition(revision: str | None) -> dict[str, str]:
 def _time(header: str | None) -> datetime | None:
     try:
         time = parsedate_to_datetime(header or "")
-    except ValueError:
+        return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+    except (ValueError, OverflowError):
         return None
-    return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
 
 
 def _seconds(header: str | None) -> float | None:

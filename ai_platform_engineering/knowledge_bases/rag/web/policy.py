@@ -15,7 +15,8 @@ _PRIVATE_VARIABLE = "FETCH_URL_ALLOW_PRIVATE"
 
 @dataclass(frozen=True, slots=True)
 class WebPolicy:
-    """`allowed_hosts` has names, addresses and `*.example.com` for all names below one; empty allows every host."""
+    """`allowed_hosts` has names, addresses and `*.example.com` for all names below one; empty allows every host.
+    `sitemap_hosts` are those that a sitemap may list pages of, beside its own and the allowed ones."""
 
     allow_private: bool = False
     allowed_hosts: tuple[str, ...] = ()
@@ -23,6 +24,7 @@ class WebPolicy:
     timeout: float = 20.0
     max_pages: int = 1000
     pages_per_second: float = 5.0
+    sitemap_hosts: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, settings: Settings) -> Self:
@@ -36,8 +38,13 @@ class WebPolicy:
         )
 
     def allowing(self, hosts: Iterable[str], named_by: str = "--allow-host") -> Self:
-        """With these hosts on the list as well; `named_by` is where they were named."""
-        return replace(self, allowed_hosts=(*self.allowed_hosts, *_hosts(hosts, named_by)))
+        """With these hosts on the lists as well; `named_by` is where they were named."""
+        more = _hosts(hosts, named_by)
+        allowed = (*self.allowed_hosts, *more) if self.allowed_hosts else ()
+        return replace(self, allowed_hosts=allowed, sitemap_hosts=(*self.sitemap_hosts, *more))
+
+    def lets_sitemaps_list(self, host: str) -> bool:
+        return any(_covers(pattern, host) for pattern in (*self.allowed_hosts, *self.sitemap_hosts))
 
     def refuses_host(self, host: str) -> str | None:
         """Why pages of a host, given as a name in ASCII or as an address, are not read."""

@@ -20,7 +20,15 @@ CONNECT_SECONDS = 5.0
 
 
 class FetchError(ReadableError):
-    """A page was not read: which one, why, and the way out."""
+    """A page was not read: which one, why, and the way out.
+
+    `status` is what the server answered, where it did, and `retry_after` the seconds it asks to wait for.
+    """
+
+    def __init__(self, sentence: str, *, status: int | None = None, retry_after: float | None = None) -> None:
+        super().__init__(sentence)
+        self.status = status
+        self.retry_after = retry_after
 
 
 class JudgedTransport(httpx.AsyncBaseTransport):

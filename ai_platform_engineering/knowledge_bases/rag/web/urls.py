@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import httpx
 
 from ai_platform_engineering.utils.addresses import host_name, literal
@@ -10,6 +12,8 @@ from ai_platform_engineering.utils.redact import redact
 
 _LONGEST = 4096
 _SHOWN = 200
+_ESCAPED = re.compile(r"%[0-9A-Fa-f]{2}")
+_UNRESERVED = re.compile(r"[A-Za-z0-9._~-]")
 
 
 class AddressError(ReadableError):
@@ -35,13 +39,24 @@ def page_url(text: str, base: str | None = None) -> httpx.URL:
         raise AddressError(f"{port} is not a port. Ports go from 1 to 65535.")
     if (host := _host(url.host)) is None:
         raise AddressError(f"{shown(url.host)!r} is not a host name. Give an address such as https://www.example.com/.")
-    return url.copy_with(host=host, port=port, fragment=None, raw_path=url.raw_path or b"/")
+    return url.copy_with(host=host, port=port, fragment=None, raw_path=_written_one_way(url.raw_path))
 
 
 def shown(url: httpx.URL | str) -> str:
     """An address in a sentence: without credentials, and not for pages."""
     text = redact(str(url))
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
+def _written_one_way(raw_path: bytes) -> bytes:
+    """`/%7Eme/a%2fb?` is the same as `/~me/a%2Fb`."""
+    path = _ESCAPED.sub(lambda escaped: _unescaped(escaped[0]), raw_path.decode("ascii"))
+    return path.removesuffix("?").encode("ascii") or b"/"
+
+
+def _unescaped(escaped: str) -> str:
+    character = chr(int(escaped[1:], 16))
+    return character if _UNRESERVED.fullmatch(character) else escaped.upper()
 
 
 def _host(host: str) -> str | None:
