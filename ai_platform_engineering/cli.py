@@ -9,9 +9,9 @@ import argparse
 import math
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 EXIT_UNUSABLE: Final = 1
 EXIT_MISCONFIGURED: Final = 2
 EXIT_INTERRUPTED: Final = 130
+RAG_PORT: Final = 8010
 
 # Read by libraries while they are imported: no tracing without a collector, one log instead of two, and no checks of
 # their own types, which one of them adds to each of its functions at every start.
@@ -125,6 +126,7 @@ def build_parser() -> argparse.ArgumentParser:
         action.add_argument("--agent", metavar="NAME", help="tasks of this agent's own server, not the supervisor's")
 
     _add_workflows(commands)
+    _add_rag(commands)
 
     sandbox = commands.add_parser("sandbox", help="the simulated company").add_subparsers(
         metavar="ACTION", required=True
@@ -197,6 +199,26 @@ def _add_workflows(commands: argparse._SubParsersAction[argparse.ArgumentParser]
     workflows_run.set_defaults(run=_workflows_run, quiet=True)
 
 
+def _add_rag(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    rag = commands.add_parser("rag", help="the knowledge base").add_subparsers(metavar="ACTION", required=True)
+    serve = rag.add_parser("serve", help="run the knowledge base as a server of its own (MCP and REST)")
+    serve.add_argument("--host", default=argparse.SUPPRESS, help="address to listen on (A2A_HOST, or 127.0.0.1)")
+    serve.add_argument("--port", type=_port, default=RAG_PORT, help=f"port to listen on, 0 for any ({RAG_PORT})")
+    serve.set_defaults(run=_rag_serve)
+    search = rag.add_parser("search", help="search the knowledge base")
+    search.add_argument("query", metavar="QUERY", help="a question, or the words a document would use")
+    search.add_argument("--datasource", metavar="NAME", help="search this one alone")
+    search.add_argument("--limit", type=_count, default=5, help="how many results (5)")
+    search.add_argument("--json", action="store_true", help="print the results as a JSON object")
+    search.set_defaults(run=_rag_search, quiet=True)
+    rag_list = rag.add_parser("list", help="list the datasources")
+    rag_list.add_argument("--json", action="store_true", help="print one JSON object per datasource")
+    rag_list.set_defaults(run=_rag_list, quiet=True)
+    remove = rag.add_parser("remove", help="remove a datasource with all its documents")
+    remove.add_argument("datasource", metavar="DATASOURCE", help="its name, as rag list gives it")
+    remove.set_defaults(run=_rag_remove, quiet=True)
+
+
 class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: object, **__: object) -> None:
         from ai_platform_engineering.version import product_version
@@ -213,7 +235,7 @@ def _port(text: str) -> int:
 
 def _count(text: str) -> int:
     if not (text.isascii() and text.isdigit() and 0 < len(text) <= 9 and int(text) > 0):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of tasks; use a whole number from 1")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number that can be used; use a whole number from 1")
     return int(text)
 
 
@@ -448,6 +470,52 @@ def _workflows_run(options: argparse.Namespace, settings: Settings) -> int:
     from ai_platform_engineering.workflows_run import RunOptions, run_workflow
 
     return run_workflow(RunOptions(name, dict(options.values), options.url, options.json), settings)
+
+
+def _rag_serve(options: argparse.Namespace, settings: Settings) -> int:
+    from ai_platform_engineering.serving import begin_start
+
+    begin_start()
+    from ai_platform_engineering.knowledge_bases.rag.web.policy import WebPolicy
+
+    # What is wrong with the list of hosts, or the port, is said before the large libraries are loaded.
+    WebPolicy.of(settings)
+    settings, listener = _listen(options, settings)
+    from ai_platform_engineering.knowledge_bases.rag.app import MCP_PATH, create_rag_app
+
+    # A2A_PUBLIC_URL is the supervisor's, or an agent's.
+    address = settings.model_copy(update={"a2a_public_url": None}).public_url
+    return _run(create_rag_app(settings), listener, f"Knowledge base is ready at {address}{MCP_PATH}")
+
+
+def _rag_search(options: argparse.Namespace, settings: Settings) -> int:
+    from ai_platform_engineering.rag_command import search
+
+    return _rag(search(settings, options.query, options.limit, options.datasource, as_json=options.json))
+
+
+def _rag_list(options: argparse.Namespace, settings: Settings) -> int:
+    from ai_platform_engineering.rag_command import list_datasources
+
+    return _rag(list_datasources(settings, as_json=options.json))
+
+
+def _rag_remove(options: argparse.Namespace, settings: Settings) -> int:
+    from ai_platform_engineering.rag_command import remove_datasource
+
+    return _rag(remove_datasource(settings, options.datasource))
+
+
+def _rag(command: Coroutine[Any, Any, int]) -> int:
+    import asyncio
+
+    from ai_platform_engineering.utils.errors import ReadableError
+
+    try:
+        return asyncio.run(command)
+    except ReadableError as error:
+        _refuse(error)
+        return EXIT_UNUSABLE
 
 
 def _sandbox_reset(_options: argparse.Namespace, settings: Settings) -> int:

@@ -4,30 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeVar
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
 
-from ai_platform_engineering.knowledge_bases.rag.documents import Datasource, Document
-from ai_platform_engineering.knowledge_bases.rag.lookup import (
-    UnknownDatasourceError,
-    UnknownDocumentError,
-    nearest_ids,
-    without_chunk,
-)
+from ai_platform_engineering.knowledge_bases.rag.documents import Datasource, Document, document_id
+from ai_platform_engineering.knowledge_bases.rag.ingest.source import Loaded
+from ai_platform_engineering.knowledge_bases.rag.ingest.upload import UploadSource
+from ai_platform_engineering.knowledge_bases.rag.jobs import IngestJob, IngestJobs, IngestOrder
+from ai_platform_engineering.knowledge_bases.rag.names import check_datasource_name
 from ai_platform_engineering.knowledge_bases.rag.results import Filters, SearchResults
-from ai_platform_engineering.knowledge_bases.rag.stores.store import Scope, Store
+from ai_platform_engineering.knowledge_bases.rag.views import KeptView, WebPageView
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.errors import ReadableError
 
 if TYPE_CHECKING:
-    from ai_platform_engineering.knowledge_bases.rag.embeddings.embedder import Embedder
+    from ai_platform_engineering.knowledge_bases.rag.opened import Opened
 
 logger = logging.getLogger(__name__)
 
+USUAL_RESULTS: Final = 5
 MOST_RESULTS: Final = 50
-NOTHING_FOUND: Final = "Nothing was found. Try other words, or say that the knowledge base does not have it."
-
-_Result = TypeVar("_Result")
 
 
 class EmptyQueryError(ReadableError):
@@ -35,124 +31,107 @@ class EmptyQueryError(ReadableError):
         super().__init__("The query is empty; say in a few words what to look for.")
 
 
-@dataclass(frozen=True, slots=True)
-class _Parts:
-    """What is opened on first use. `note` says why there are no vectors, where there are none."""
-
-    store: Store
-    embedder: Embedder | None
-    note: str | None
-
-
 class KnowledgeBase:
     """Opens nothing before it is used. A store that cannot be opened is tried again the next time."""
 
     def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+        self.settings = settings
         self._opening = asyncio.Lock()
-        self._parts: _Parts | None = None
+        self._opened: Opened | None = None
         self._product_docs: asyncio.Task[None] | None = None
+        self._jobs = IngestJobs()
 
     async def search(
-        self, query: str, limit: int = 5, filters: Filters | None = None, datasource: str | None = None
+        self, query: str, limit: int = USUAL_RESULTS, filters: Filters | None = None, datasource: str | None = None
     ) -> SearchResults:
         """The places that fit best, at most `limit` of them."""
         if not query.strip():
             raise EmptyQueryError
-        parts = await self._ready()
+        opened = await self._ready()
         scope = (filters or Filters()).scope(datasource)
-        return await asyncio.to_thread(_search, parts, query, max(1, min(limit, MOST_RESULTS)), scope, self._settings)
+        return await asyncio.to_thread(opened.search, query, max(1, min(limit, MOST_RESULTS)), scope)
 
-    async def fetch_document(self, document_id: str) -> Document:
-        """The whole document; the id of one of its chunks will do."""
-        parts = await self._ready()
-        return await asyncio.to_thread(_document, parts.store, document_id.strip())
+    async def fetch_document(self, wanted: str) -> Document:
+        """The document with this id; that of one of its chunks will do."""
+        opened = await self._ready()
+        return await asyncio.to_thread(opened.document, wanted.strip())
 
     async def datasources(self) -> list[Datasource]:
-        parts = await self._ready()
-        return await asyncio.to_thread(parts.store.datasources)
+        opened = await self._ready()
+        return await asyncio.to_thread(opened.store.datasources)
 
-    async def fetch_url(self, url: str) -> Document:
-        """A web page as a document that is kept nowhere."""
+    async def fetch_url(self, url: str) -> WebPageView:
+        """A web page, read now and kept nowhere."""
         from ai_platform_engineering.knowledge_bases.rag.web.client import WebClient  # noqa: PLC0415
         from ai_platform_engineering.knowledge_bases.rag.web.pages import read_page  # noqa: PLC0415
         from ai_platform_engineering.knowledge_bases.rag.web.policy import WebPolicy  # noqa: PLC0415
 
-        async with WebClient(WebPolicy.of(self._settings)) as client:
-            page = await read_page(client, url)
-        return Document("web", page.url, page.title, page.text, page.url)
+        async with WebClient(WebPolicy.of(self.settings)) as client:
+            page = await read_page(client, url.strip())
+        return WebPageView(title=page.title, url=page.url, updated=page.updated, text=page.text)
+
+    async def keep_document(
+        self, datasource: str, path: str, content: bytes, media_type: str, link: str | None = None
+    ) -> KeptView:
+        """Keep a file in a datasource of uploaded documents, in place of what was kept under its path."""
+        opened = await self._open()
+        loaded = Loaded(content, media_type, path, link or path, updated=datetime.now(UTC))
+        state = await opened.keep(UploadSource(check_datasource_name(datasource), path, loaded))
+        return KeptView(document_id=document_id(datasource, path), state=state)
+
+    async def remove_document(self, datasource: str, path: str) -> None:
+        opened = await self._open()
+        await asyncio.to_thread(opened.remove_document, datasource, path)
+
+    async def remove_datasource(self, name: str) -> None:
+        opened = await self._open()
+        await asyncio.to_thread(opened.remove_datasource, name)
+
+    async def start_ingest(self, order: IngestOrder) -> IngestJob:
+        """Bring in a page, a site or a sitemap; goes on after this has returned."""
+        opened = await self._open()
+        datasource, work = opened.web_ingest(order, self.settings)
+        return self._jobs.start(datasource, order.url, work)
+
+    def ingest_job(self, job: str) -> IngestJob:
+        return self._jobs.job(job)
 
     async def aclose(self) -> None:
+        await self._jobs.aclose()
         if self._product_docs is not None:
             self._product_docs.cancel()
             await asyncio.wait({self._product_docs})
+            self._product_docs = None
         async with self._opening:
-            parts, self._parts = self._parts, None
-        if parts is not None:
-            await asyncio.to_thread(parts.store.close)
+            opened, self._opened = self._opened, None
+        if opened is not None:
+            await opened.aclose()
 
-    async def _ready(self) -> _Parts:
-        """The opened parts, with the product's documentation among what is kept."""
-        parts = await self._open()
-        if self._settings.rag_product_docs:
+    async def _ready(self) -> Opened:
+        """Opened, with the product's documentation among what is kept."""
+        opened = await self._open()
+        if self.settings.rag_product_docs:
             if self._product_docs is None:
-                self._product_docs = asyncio.create_task(self._ingest_product_docs(parts))
+                self._product_docs = asyncio.create_task(_ingest_product_docs(opened))
             # A caller who goes away does not stop it for those who come after.
             await asyncio.shield(self._product_docs)
-        return parts
+        return opened
 
-    async def _open(self) -> _Parts:
+    async def _open(self) -> Opened:
         async with self._opening:
-            if self._parts is None:
-                self._parts = await asyncio.to_thread(_open_parts, self._settings)
-            return self._parts
-
-    async def _ingest_product_docs(self, parts: _Parts) -> None:
-        from ai_platform_engineering.knowledge_bases.rag.ingest.engine import ingest  # noqa: PLC0415
-        from ai_platform_engineering.knowledge_bases.rag.ingest.product_docs import ProductDocs  # noqa: PLC0415
-
-        try:
-            await ingest(ProductDocs(), parts.store, parts.embedder)
-        except Exception:
-            logger.exception("The documentation of the product could not be brought into the knowledge base")
+            if self._opened is None:
+                self._opened = await asyncio.to_thread(_open, self.settings)
+            return self._opened
 
 
-def _open_parts(settings: Settings) -> _Parts:
-    from ai_platform_engineering.knowledge_bases.rag.embeddings.embedder import (  # noqa: PLC0415
-        EmbeddingsError,
-        embedder_of,
-        why_none,
-    )
-    from ai_platform_engineering.knowledge_bases.rag.stores.opening import open_store  # noqa: PLC0415
+def _open(settings: Settings) -> Opened:
+    from ai_platform_engineering.knowledge_bases.rag.opened import Opened  # noqa: PLC0415
 
+    return Opened.of(settings)
+
+
+async def _ingest_product_docs(opened: Opened) -> None:
     try:
-        embedder, note = embedder_of(settings), why_none(settings)
-    except EmbeddingsError as error:
-        embedder, note = None, f"Search is by keywords alone: {error}"
-    return _Parts(open_store(settings), embedder, note)
-
-
-def _search(parts: _Parts, query: str, limit: int, scope: Scope, settings: Settings) -> SearchResults:
-    from ai_platform_engineering.knowledge_bases.rag.searching import search  # noqa: PLC0415
-
-    if scope.datasource is not None:
-        _require_datasource(parts.store, scope.datasource)
-    if scope.document_id is not None:
-        _document(parts.store, scope.document_id)
-    results = search(parts.store, parts.embedder, query, limit, scope)
-    notes = [parts.note, None if results else NOTHING_FOUND]
-    return SearchResults(query=query, results=results, note=" ".join(filter(None, notes)) or None)
-
-
-def _require_datasource(store: Store, name: str) -> None:
-    known = [datasource.name for datasource in store.datasources()]
-    if name not in known:
-        raise UnknownDatasourceError(name, known)
-
-
-def _document(store: Store, document_id: str) -> Document:
-    found = store.document(document_id) or store.document(without_chunk(document_id))
-    if found is None:
-        known = [known_id for datasource in store.datasources() for known_id in store.known(datasource.name)]
-        raise UnknownDocumentError(document_id, nearest_ids(document_id, known))
-    return found
+        await opened.ingest_product_docs()
+    except Exception:
+        logger.exception("The documentation of the product could not be brought into the knowledge base")

@@ -14,13 +14,12 @@ from fastmcp.tools.base import ToolResult
 from mcp.types import ToolAnnotations
 from pydantic import BaseModel, BeforeValidator, Field
 
-from ai_platform_engineering.knowledge_bases.rag.knowledge_base import MOST_RESULTS, KnowledgeBase
+from ai_platform_engineering.knowledge_bases.rag.knowledge_base import MOST_RESULTS, USUAL_RESULTS, KnowledgeBase
 from ai_platform_engineering.knowledge_bases.rag.results import Filters, SearchResults
 from ai_platform_engineering.knowledge_bases.rag.views import DatasourcesView, DocumentView, WebPageView
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.errors import ReadableError
 
-USUAL_RESULTS: Final = 5
 _NAME: Final = "knowledge_base"
 _INSTRUCTIONS: Final = (
     "A knowledge base of documents, among them the documentation of this platform. Search first, read the documents "
@@ -133,8 +132,7 @@ class KnowledgeTools:
         """Read a web page that is not in the knowledge base, as text: an address that a person or a document names."""
         with _readable():
             page = await self.knowledge_base.fetch_url(url)
-        view = WebPageView(title=page.title, url=page.link, text=page.text)
-        return ToolResult(view.page(), view.model_dump(mode="json"))
+        return ToolResult(page.page(), page.model_dump(mode="json", exclude_none=True))
 
 
 @contextmanager

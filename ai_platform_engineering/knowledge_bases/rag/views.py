@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
+from typing import Literal
 
 from pydantic import BaseModel
 
 from ai_platform_engineering.knowledge_bases.rag.documents import Datasource, Document
+
+KeptState = Literal["added", "updated", "unchanged"]
 
 
 class DocumentView(BaseModel):
@@ -34,9 +37,7 @@ class DocumentView(BaseModel):
     def page(self) -> str:
         """The text under a few lines that say what it is."""
         lines = [f"Title: {self.title}", f"Document: {self.document_id}", f"Source: {self.link}"]
-        if self.updated is not None:
-            lines.append(f"Updated: {self.updated.isoformat(timespec='seconds')}")
-        return "\n".join([*lines, "", self.text])
+        return _page(lines, self.updated, self.text)
 
 
 class WebPageView(BaseModel):
@@ -44,10 +45,18 @@ class WebPageView(BaseModel):
 
     title: str
     url: str
+    updated: datetime | None = None
     text: str
 
     def page(self) -> str:
-        return f"Title: {self.title}\nSource: {self.url}\n\n{self.text}"
+        return _page([f"Title: {self.title}", f"Source: {self.url}"], self.updated, self.text)
+
+
+class KeptView(BaseModel):
+    """What became of a document that was sent."""
+
+    document_id: str
+    state: KeptState
 
 
 class DatasourceView(BaseModel):
@@ -77,3 +86,9 @@ class DatasourcesView(BaseModel):
                 for datasource in datasources
             ]
         )
+
+
+def _page(lines: list[str], updated: datetime | None, text: str) -> str:
+    if updated is not None:
+        lines.append(f"Updated: {updated.isoformat(timespec='seconds')}")
+    return "\n".join([*lines, "", text])

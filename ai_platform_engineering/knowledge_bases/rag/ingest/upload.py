@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from typing import Final
 
 from ai_platform_engineering.knowledge_bases.rag.ingest.source import Item, Loaded
 from ai_platform_engineering.knowledge_bases.rag.stores.store import Known
 
+UPLOADED: Final = "uploaded documents"
+
 
 @dataclass(frozen=True, slots=True)
 class UploadSource:
-    """`origin` is that of the datasource, which may have come from elsewhere before."""
+    """One document of a datasource. The others are not listed, and stay."""
 
     datasource: str
-    origin: str
     path: str
     loaded: Loaded
-    complete: bool = False  # the rest of the datasource is not listed, and stays
+    origin: str = UPLOADED
+    complete: bool = False
 
     async def items(self) -> AsyncIterator[Item]:
         yield Item(self.path, self._load)

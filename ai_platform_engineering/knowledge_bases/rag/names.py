@@ -1,4 +1,4 @@
-"""Names that nobody knows: what was probably meant. Pure functions, and the errors that say so."""
+"""Names of datasources and documents: what they may be, and what was probably meant by one that nobody knows."""
 
 from __future__ import annotations
 
@@ -9,8 +9,19 @@ from typing import Final
 
 from ai_platform_engineering.utils.errors import ReadableError
 
+DATASOURCE_NAME: Final = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
+"""No colon: the id of a document begins with the name of its datasource and one."""
+
 _SHOWN: Final = 3
 _LOOKED_THROUGH: Final = 5000
+
+
+class DatasourceNameError(ReadableError):
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"{name!r} cannot be the name of a datasource: use up to 100 letters, digits, dots, dashes and "
+            "underscores, a letter or a digit first."
+        )
 
 
 class UnknownDatasourceError(ReadableError):
@@ -23,6 +34,12 @@ class UnknownDocumentError(ReadableError):
     def __init__(self, document_id: str, near: Sequence[str]) -> None:
         hint = f"the nearest are {', '.join(near)}" if near else "search gives the ids of documents"
         super().__init__(f"There is no document {document_id!r}; {hint}.")
+
+
+def check_datasource_name(name: str) -> str:
+    if not re.fullmatch(DATASOURCE_NAME, name):
+        raise DatasourceNameError(name)
+    return name
 
 
 def without_chunk(document_id: str) -> str:

@@ -1,0 +1,75 @@
+"""The knowledge base as a server of its own: MCP at /mcp, REST at /rag, health, and the rule for who may call."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Final
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Mount, Route
+
+from ai_platform_engineering.knowledge_bases.rag.body_limit import BodyLimit
+from ai_platform_engineering.knowledge_bases.rag.knowledge_base import KnowledgeBase
+from ai_platform_engineering.knowledge_bases.rag.rest.lazy import LazyRest
+from ai_platform_engineering.knowledge_bases.rag.server import make_server
+from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.utils.a2a_common.http.auth import auth_middleware
+from ai_platform_engineering.utils.a2a_common.http.origins import origin_middleware
+from ai_platform_engineering.utils.errors import ReadableError
+
+MCP_PATH: Final = "/mcp"
+REST_PATH: Final = "/rag"
+_READY_SECONDS: Final = 2.0
+
+logger = logging.getLogger(__name__)
+
+
+def create_rag_app(settings: Settings) -> Starlette:
+    knowledge_base = KnowledgeBase(settings)
+    # Without sessions any number of servers can stand behind one address; no tool says anything but its result.
+    mcp = make_server(knowledge_base).http_app(path=MCP_PATH, stateless_http=True, json_response=True)
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        async with mcp.lifespan(app):
+            # The first question should not wait for what can be done before it.
+            opening = asyncio.create_task(_open(knowledge_base))
+            try:
+                yield
+            finally:
+                opening.cancel()
+                await asyncio.wait({opening})
+                await knowledge_base.aclose()
+
+    async def healthz(_request: Request) -> Response:
+        return JSONResponse({"status": "ok"})
+
+    async def readyz(_request: Request) -> Response:
+        with suppress(ReadableError, TimeoutError):
+            async with asyncio.timeout(_READY_SECONDS):
+                await knowledge_base.datasources()
+                return JSONResponse({"status": "ready"})
+        return JSONResponse({"status": "starting"}, status_code=503)
+
+    return Starlette(
+        routes=[
+            Route("/healthz", healthz, methods=["GET"]),
+            Route("/readyz", readyz, methods=["GET"]),
+            Mount(REST_PATH, LazyRest(knowledge_base)),
+            Mount("/", BodyLimit(mcp, settings)),
+        ],
+        lifespan=lifespan,
+        middleware=[*origin_middleware(settings), *auth_middleware(settings)],
+    )
+
+
+async def _open(knowledge_base: KnowledgeBase) -> None:
+    try:
+        await knowledge_base.datasources()
+    except ReadableError as error:
+        logger.error("The knowledge base cannot be opened yet: %s", error)

@@ -1,0 +1,153 @@
+"""Ingest that runs while its caller does something else: started, looked at, and forgotten when others have come."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from typing import Final, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from ai_platform_engineering.knowledge_bases.rag.ingest.report import IngestReport
+from ai_platform_engineering.knowledge_bases.rag.names import DATASOURCE_NAME
+from ai_platform_engineering.utils.errors import ReadableError
+
+logger = logging.getLogger(__name__)
+
+RUNNING_AT_ONCE: Final = 2
+KEPT: Final = 100
+_SHOWN_FAILURES: Final = 20
+_UNEXPECTED: Final = "Something unexpected went wrong; the log of the server has more."
+
+
+class UnknownJobError(ReadableError):
+    def __init__(self, job: str) -> None:
+        super().__init__(f"There is no ingest job {job!r}; jobs are forgotten when the server stops.")
+
+
+class DatasourceBusyError(ReadableError):
+    def __init__(self, datasource: str, job: str) -> None:
+        super().__init__(f"The datasource {datasource!r} is being ingested by the job {job}; wait until it has ended.")
+
+
+class IngestOrder(BaseModel):
+    """A page, the pages below it, or a sitemap."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    url: str = Field(max_length=2000, description="An http:// or https:// address.")
+    kind: Literal["page", "sitemap"] | None = Field(None, description="Found out by looking if it is left out.")
+    datasource: str | None = Field(None, pattern=DATASOURCE_NAME, description="The host, if it is left out.")
+    depth: int = Field(0, ge=0, le=20, description="How many links away from the page others are read, below its path.")
+    max_pages: int | None = Field(None, ge=1, description="INGEST_MAX_PAGES if it is left out, and at most.")
+
+
+class IngestFailure(BaseModel):
+    path: str
+    reason: str
+
+
+class IngestResult(BaseModel):
+    """What was done. What is `unchanged` was not read again; `failures` names the first of those that failed."""
+
+    added: int
+    updated: int
+    unchanged: int
+    removed: int
+    failed: int
+    chunks: int
+    seconds: float
+    complete: bool = Field(description="False: a limit or an error cut the listing, so nothing was removed.")
+    failures: list[IngestFailure]
+
+    @classmethod
+    def of(cls, report: IngestReport) -> Self:
+        return cls(
+            added=report.added,
+            updated=report.updated,
+            unchanged=report.unchanged,
+            removed=report.removed,
+            failed=len(report.failed),
+            chunks=report.chunks,
+            seconds=round(report.seconds, 3),
+            complete=report.complete,
+            failures=[IngestFailure(path=path, reason=reason) for path, reason in report.failed[:_SHOWN_FAILURES]],
+        )
+
+
+class IngestJob(BaseModel):
+    """An ingest, as far as it is."""
+
+    job: str
+    state: Literal["waiting", "running", "succeeded", "failed"]
+    datasource: str
+    url: str
+    created: datetime
+    finished: datetime | None = None
+    documents: int = Field(0, description="Documents that were dealt with so far.")
+    result: IngestResult | None = None
+    error: str | None = None
+
+
+Advance = Callable[[int], None]
+Work = Callable[[Advance], Awaitable[IngestResult]]
+
+
+class IngestJobs:
+    """The jobs of one knowledge base: the newest are kept, a few run at a time, one for each datasource."""
+
+    def __init__(self) -> None:
+        self._jobs: dict[str, IngestJob] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._places = asyncio.Semaphore(RUNNING_AT_ONCE)
+
+    def start(self, datasource: str, url: str, work: Work) -> IngestJob:
+        for job in self._jobs.values():
+            if job.datasource == datasource and job.finished is None:
+                raise DatasourceBusyError(datasource, job.job)
+        job = IngestJob(
+            job=secrets.token_hex(8), state="waiting", datasource=datasource, url=url, created=datetime.now(UTC)
+        )
+        self._jobs[job.job] = job
+        task = asyncio.create_task(self._run(job.job, work))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        self._forget()
+        return job
+
+    def job(self, job: str) -> IngestJob:
+        try:
+            return self._jobs[job]
+        except KeyError:
+            raise UnknownJobError(job) from None
+
+    async def aclose(self) -> None:
+        tasks = set(self._tasks)
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+
+    async def _run(self, job: str, work: Work) -> None:
+        async with self._places:
+            self._change(job, state="running")
+            try:
+                result = await work(lambda documents: self._change(job, documents=documents))
+            except ReadableError as error:
+                self._change(job, state="failed", error=str(error), finished=datetime.now(UTC))
+            except Exception:
+                logger.exception("The ingest job %s failed", job)
+                self._change(job, state="failed", error=_UNEXPECTED, finished=datetime.now(UTC))
+            else:
+                self._change(job, state="succeeded", result=result, finished=datetime.now(UTC))
+
+    def _change(self, job: str, **values: object) -> None:
+        self._jobs[job] = self._jobs[job].model_copy(update=values)
+
+    def _forget(self) -> None:
+        ended = [job.job for job in self._jobs.values() if job.finished is not None]
+        for job in ended[: max(0, len(self._jobs) - KEPT)]:
+            del self._jobs[job]

@@ -1,0 +1,135 @@
+"""What a knowledge base is made of once it is opened: store, embedder, reranker, and the work that is done with them.
+
+Large libraries come with it, so it is imported when the knowledge base is first used.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass, replace
+from typing import Final, Self
+
+from ai_platform_engineering.knowledge_bases.rag.documents import Document, document_id
+from ai_platform_engineering.knowledge_bases.rag.embeddings.embedder import (
+    Embedder,
+    EmbeddingsError,
+    embedder_of,
+    why_none,
+)
+from ai_platform_engineering.knowledge_bases.rag.ingest.engine import OnProgress, ingest
+from ai_platform_engineering.knowledge_bases.rag.ingest.naming import host_name
+from ai_platform_engineering.knowledge_bases.rag.ingest.product_docs import ProductDocs
+from ai_platform_engineering.knowledge_bases.rag.ingest.report import IngestReport
+from ai_platform_engineering.knowledge_bases.rag.ingest.source import Source
+from ai_platform_engineering.knowledge_bases.rag.ingest.upload import UploadSource
+from ai_platform_engineering.knowledge_bases.rag.jobs import Advance, IngestOrder, IngestResult, Work
+from ai_platform_engineering.knowledge_bases.rag.names import (
+    UnknownDatasourceError,
+    UnknownDocumentError,
+    check_datasource_name,
+    nearest_ids,
+    without_chunk,
+)
+from ai_platform_engineering.knowledge_bases.rag.readers.reading import UnreadableError
+from ai_platform_engineering.knowledge_bases.rag.results import SearchResults
+from ai_platform_engineering.knowledge_bases.rag.searching import search
+from ai_platform_engineering.knowledge_bases.rag.stores.opening import open_store
+from ai_platform_engineering.knowledge_bases.rag.stores.store import Scope, Store
+from ai_platform_engineering.knowledge_bases.rag.views import KeptState
+from ai_platform_engineering.knowledge_bases.rag.web.choosing import web_source
+from ai_platform_engineering.knowledge_bases.rag.web.client import WebClient
+from ai_platform_engineering.knowledge_bases.rag.web.policy import WebPolicy
+from ai_platform_engineering.knowledge_bases.rag.web.urls import page_url
+from ai_platform_engineering.settings import Settings
+
+logger = logging.getLogger(__name__)
+
+NOTHING_FOUND: Final = "Nothing was found. Try other words, or say that the knowledge base does not have it."
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """Methods that are not async block: call them through a thread. `note` says why there are no vectors."""
+
+    store: Store
+    embedder: Embedder | None
+    note: str | None
+
+    @classmethod
+    def of(cls, settings: Settings) -> Self:
+        try:
+            embedder, note = embedder_of(settings), why_none(settings)
+        except EmbeddingsError as error:
+            embedder, note = None, f"Search is by keywords alone: {error}"
+        return cls(open_store(settings), embedder, note)
+
+    def search(self, query: str, limit: int, scope: Scope) -> SearchResults:
+        if scope.datasource is not None:
+            self._require_datasource(scope.datasource)
+        if scope.document_id is not None:
+            self.document(scope.document_id)
+        found = search(self.store, self.embedder, query, limit, scope)
+        notes = (found.note, self.note, None if found.results else NOTHING_FOUND)
+        return found.model_copy(update={"note": " ".join(filter(None, notes)) or None})
+
+    def document(self, wanted: str) -> Document:
+        """Also where the id of one of its chunks is given."""
+        found = self.store.document(wanted) or self.store.document(without_chunk(wanted))
+        if found is None:
+            known = [each for datasource in self.store.datasources() for each in self.store.known(datasource.name)]
+            raise UnknownDocumentError(wanted, nearest_ids(wanted, known))
+        return found
+
+    def remove_document(self, datasource: str, path: str) -> None:
+        self._require_datasource(datasource)
+        wanted = document_id(datasource, path)
+        known = self.store.known(datasource)
+        if wanted not in known:
+            raise UnknownDocumentError(wanted, nearest_ids(wanted, list(known)))
+        self.store.remove([wanted])
+
+    def remove_datasource(self, name: str) -> None:
+        if not self.store.remove_datasource(name):
+            self._require_datasource(name)
+
+    async def ingest(self, source: Source, on_progress: OnProgress | None = None) -> IngestReport:
+        return await ingest(source, self.store, self.embedder, on_progress)
+
+    async def keep(self, upload: UploadSource) -> KeptState:
+        report = await self.ingest(upload)
+        for failure in report.failed:
+            raise UnreadableError(failure.reason)
+        return "added" if report.added else "updated" if report.updated else "unchanged"
+
+    async def ingest_product_docs(self) -> None:
+        """For keyword search alone where there are no vectors now: they come with a later start."""
+        try:
+            await self.ingest(ProductDocs())
+        except EmbeddingsError as error:
+            logger.warning("The documentation of the product is found by keywords alone: %s", error)
+            await ingest(ProductDocs(), self.store, None)
+
+    def web_ingest(self, order: IngestOrder, settings: Settings) -> tuple[str, Work]:
+        """The name of the datasource, and what brings it in. Raises now what can be known of the order now."""
+        policy = WebPolicy.of(settings)
+        if order.max_pages is not None:
+            policy = replace(policy, max_pages=min(order.max_pages, policy.max_pages))
+        url = str(page_url(order.url))
+        datasource = check_datasource_name(order.datasource or host_name(url))
+
+        async def work(advance: Advance) -> IngestResult:
+            async with WebClient(policy) as client:
+                source = await web_source(client, url, order.kind, datasource, order.depth)
+                report = await self.ingest(source, lambda progress: advance(progress.documents))
+            return IngestResult.of(report)
+
+        return datasource, work
+
+    async def aclose(self) -> None:
+        await asyncio.to_thread(self.store.close)
+
+    def _require_datasource(self, name: str) -> None:
+        known = [datasource.name for datasource in self.store.datasources()]
+        if name not in known:
+            raise UnknownDatasourceError(name, known)

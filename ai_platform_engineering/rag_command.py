@@ -1,0 +1,112 @@
+"""`platform-engineer rag`: the knowledge base on the command line, in this process or at the server that is set."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Protocol
+
+from ai_platform_engineering.knowledge_bases.rag.documents import Datasource
+from ai_platform_engineering.knowledge_bases.rag.knowledge_base import KnowledgeBase
+from ai_platform_engineering.knowledge_bases.rag.results import Filters, SearchResult, SearchResults
+from ai_platform_engineering.knowledge_bases.rag.views import DatasourcesView
+from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.terminal.text import one_line
+from ai_platform_engineering.utils.errors import ReadableError
+
+
+class ElsewhereError(ReadableError):
+    def __init__(self, url: str) -> None:
+        super().__init__(
+            f"The knowledge base is at {url} (RAG_SERVER_URL): remove a datasource where that server runs, or with "
+            "DELETE /rag/v1/datasources/NAME of its REST API."
+        )
+
+
+class _Readable(Protocol):
+    """What can be looked things up in, wherever it is."""
+
+    async def search(
+        self, query: str, limit: int = ..., filters: Filters | None = ..., datasource: str | None = ...
+    ) -> SearchResults: ...
+
+    async def datasources(self) -> list[Datasource]: ...
+
+    async def aclose(self) -> None: ...
+
+
+async def search(settings: Settings, query: str, limit: int, datasource: str | None, *, as_json: bool) -> int:
+    async with _opened(settings) as knowledge_base:
+        found = await knowledge_base.search(query, limit, datasource=datasource)
+    if as_json:
+        _print(found.model_dump_json(exclude_none=True))
+        return 0
+    for number, result in enumerate(found.results, start=1):
+        for line in _shown(number, result):
+            _print(line)
+    if found.note:
+        sys.stderr.write(f"{found.note}\n")
+    return 0
+
+
+async def list_datasources(settings: Settings, *, as_json: bool) -> int:
+    async with _opened(settings) as knowledge_base:
+        found = await knowledge_base.datasources()
+    if as_json:
+        for view in DatasourcesView.of(found).datasources:
+            _print(view.model_dump_json(exclude_none=True))
+        return 0
+    for line in _table([("DATASOURCE", "DOCUMENTS", "CHUNKS", "UPDATED", "ORIGIN"), *map(_row, found)]):
+        _print(line)
+    return 0
+
+
+async def remove_datasource(settings: Settings, name: str) -> int:
+    if settings.rag_server_url is not None:
+        raise ElsewhereError(settings.rag_server_url)
+    knowledge_base = KnowledgeBase(settings)
+    try:
+        await knowledge_base.remove_datasource(name)
+    finally:
+        await knowledge_base.aclose()
+    _print(f"The datasource {name} was removed.")
+    return 0
+
+
+@asynccontextmanager
+async def _opened(settings: Settings) -> AsyncIterator[_Readable]:
+    knowledge_base: _Readable
+    if settings.rag_server_url is None:
+        knowledge_base = KnowledgeBase(settings)
+    else:
+        from ai_platform_engineering.knowledge_bases.rag.remote import RemoteKnowledgeBase  # noqa: PLC0415
+
+        knowledge_base = RemoteKnowledgeBase(settings, settings.rag_server_url)
+    try:
+        yield knowledge_base
+    finally:
+        await knowledge_base.aclose()
+
+
+def _shown(number: int, result: SearchResult) -> Iterator[str]:
+    where = one_line(result.section or result.title)
+    yield f"{number}. {one_line(result.title)}  {result.score:.2f}" + ("" if where == result.title else f"  {where}")
+    yield f"   {one_line(result.snippet)}"
+    yield f"   {one_line(result.link)}  [{one_line(result.document_id)}]"
+    yield ""
+
+
+def _row(datasource: Datasource) -> tuple[str, ...]:
+    updated = "" if datasource.updated is None else f"{datasource.updated:%Y-%m-%d %H:%M}"
+    return datasource.name, str(datasource.documents), str(datasource.chunks), updated, one_line(datasource.origin)
+
+
+def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        yield "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+
+
+def _print(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
