@@ -104,17 +104,17 @@ def _first_line(text: str) -> str:
 
 
 def greeting(agents: Sequence[Agent]) -> str:
-    return f"Hello! I plan a request and hand its parts to agents:\n\n{_capabilities(agents)}"
+    return f"Hello! I plan a request and hand its parts to agents:\n\n{capabilities(agents)}"
 
 
 def refusal(without_tools: Sequence[Agent], agents: Sequence[Agent]) -> str:
     if without_tools:
         reasons = [f"{agent.title} would serve this, but has no tools: {agent.no_tools}" for agent in without_tools]
         return "\n\n".join(dict.fromkeys(reasons))
-    return f"None of my agents can serve this request. What I can do:\n\n{_capabilities(agents)}"
+    return f"None of my agents can serve this request. What I can do:\n\n{capabilities(agents)}"
 
 
-def _capabilities(agents: Sequence[Agent]) -> str:
+def capabilities(agents: Sequence[Agent]) -> str:
     lines = [
         f"- **{agent.title}**: {agent.description}{f' (not available: {agent.no_tools})' if agent.no_tools else ''}"
         for agent in agents

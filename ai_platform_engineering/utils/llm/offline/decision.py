@@ -8,6 +8,7 @@ from langchain_core.messages import BaseMessage
 
 from ai_platform_engineering.utils.llm.offline import agent, answers, supervisor, workflow_report
 from ai_platform_engineering.utils.llm.offline.conversation import Conversation, read_conversation
+from ai_platform_engineering.utils.llm.offline.findings import was_consulted
 from ai_platform_engineering.utils.llm.offline.structured import ToolChoice, as_call, forced_tool
 from ai_platform_engineering.utils.llm.offline.tools import (
     DELEGATION_TOOL,
@@ -42,7 +43,7 @@ def _without_tools(conversation: Conversation) -> str:
     made = conversation.current.uses
     if workflow_report.is_report(conversation.instruction):
         return answers.signed(workflow_report.report(conversation.instruction, made))
-    if any(use.name in {DELEGATION_TOOL, PLAN_TOOL, WORKFLOW_TOOL} for use in made):
+    if any(use.name in {DELEGATION_TOOL, PLAN_TOOL, WORKFLOW_TOOL} for use in made) or was_consulted(made):
         return answers.signed(supervisor.summary(conversation, ()))
     if uses := [use for use in made if use.name not in STEERING_TOOLS]:
         return f"{answers.from_uses(uses, ())}\n\n{answers.STOPPED_EARLY}"

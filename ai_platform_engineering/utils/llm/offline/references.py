@@ -73,6 +73,11 @@ def refers_back(text: str) -> bool:
     )
 
 
+def asks_for_more(text: str) -> bool:
+    """Whether the text asks for the same once more, or for more of it, and says nothing else."""
+    return bool(_MORE.match(text) or _AGAIN.match(text))
+
+
 def has_pronoun(text: str) -> bool:
     plain = _undictated(text)
     return any(pattern.search(plain) for pattern in (_PLURAL, _POSSESSIVE, _SINGULAR))

@@ -6,11 +6,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ai_platform_engineering.utils.llm.offline import answers, language
+from ai_platform_engineering.utils.llm.offline import answers, consultation, language
 from ai_platform_engineering.utils.llm.offline.agent import act as act_with_tools
 from ai_platform_engineering.utils.llm.offline.answers import Part
+from ai_platform_engineering.utils.llm.offline.citations import Bibliography
 from ai_platform_engineering.utils.llm.offline.conversation import Conversation, Exchange, Use
+from ai_platform_engineering.utils.llm.offline.inquiries import Inquiry
 from ai_platform_engineering.utils.llm.offline.intents import Intent, intents
+from ai_platform_engineering.utils.llm.offline.knowledge import Division, divided, follow_up
 from ai_platform_engineering.utils.llm.offline.people import cancellation, rejection
 from ai_platform_engineering.utils.llm.offline.prefilling import prefilled
 from ai_platform_engineering.utils.llm.offline.references import CONTEXT, Before, refers_back, resolve, without_context
@@ -20,7 +23,9 @@ from ai_platform_engineering.utils.llm.offline.sentences import from_leading_ver
 from ai_platform_engineering.utils.llm.offline.tools import (
     DELEGATION_TOOL,
     FORM_TOOL,
+    KNOWLEDGE_TOOLS,
     PLAN_TOOL,
+    SEARCH_TOOL,
     STEERING_TOOLS,
     WORKFLOW_TOOL,
     Agent,
@@ -45,21 +50,53 @@ def act(conversation: Conversation, tools: tuple[Tool, ...]) -> Reply:
     question = conversation.current.question
     if reply := _without_agents(conversation, tools, agents):
         return reply
-    planned = plan(conversation, agents)
-    if not planned and any(tool.name not in STEERING_TOOLS for tool in tools):
-        return _with_own_tools(conversation, tools, agents)
+    division = _divided(conversation, tools, agents)
+    planned = plan(conversation, agents, division.rest)
+    if not planned and not division.inquiries and (own := _own_tools(tools)):
+        return _with_own_tools(conversation, own, agents)
     ready = [item for item in planned if item.agent.no_tools is None][:MAX_DELEGATIONS]
-    if not ready:
+    if not ready and not division.inquiries:
         return Reply(answers.signed(answers.refusal([item.agent for item in planned], agents)))
     uses = conversation.current.uses
     can_plan = any(tool.name == PLAN_TOOL for tool in tools)
-    if can_plan and not uses:
-        return Reply(_narration(ready, question), (_plan_call(ready, question),))
-    pending = _pending(ready, _delegated(uses))
-    if pending:
-        calls = tuple(_delegation(item, conversation, len(ready)) for item in pending)
-        return Reply("" if uses else _narration(ready, question), calls)
-    return Reply(answers.signed(summary(conversation, planned)))
+    if can_plan and ready and not uses:
+        return Reply(_narration(ready, question, division.inquiries), (_plan_call(ready, question, division),))
+    asked = consultation.next_calls(division.inquiries, uses)
+    delegated = tuple(
+        _delegation(item, conversation, len(ready) + len(division.inquiries))
+        for item in _pending(ready, _delegated(uses))
+    )
+    if asked or delegated:
+        said = consultation.narration(asked, division.inquiries, uses)
+        if delegated and not uses:
+            said = _narration(ready, question, division.inquiries)
+        return Reply(said, (*asked, *delegated))
+    return Reply(answers.signed(summary(conversation, planned, agents)))
+
+
+def _divided(conversation: Conversation, tools: Sequence[Tool], agents: tuple[Agent, ...]) -> Division:
+    """The request, divided into what the knowledge base is asked and what agents are for."""
+    question = conversation.current.question.strip()
+    if not {tool.name for tool in tools} >= KNOWLEDGE_TOOLS:
+        return Division(rest=question)
+    searched = _searched(conversation.earlier[-1]) if conversation.earlier else ""
+    alone = follow_up(question, searched, agents) if searched else _standing_alone(conversation, agents)
+    division = divided(alone, agents, lambda part: bool(plan(conversation, agents, part)))
+    return division if division.inquiries else Division(rest=question)
+
+
+def _searched(exchange: Exchange) -> str:
+    """What the knowledge base was asked in an exchange in which no agent was."""
+    if _delegated(exchange.uses):
+        return ""
+    return next((str(use.arguments.get("query", "")) for use in exchange.uses if use.name == SEARCH_TOOL), "")
+
+
+def _own_tools(tools: Sequence[Tool]) -> tuple[Tool, ...]:
+    """The tools of the supervisor itself: none when there are but those that steer and the knowledge base."""
+    names = {tool.name for tool in tools}
+    known = STEERING_TOOLS | (KNOWLEDGE_TOOLS if names >= KNOWLEDGE_TOOLS else frozenset())
+    return tuple(tool for tool in tools if tool.name not in known or tool.name == FORM_TOOL) if names - known else ()
 
 
 def _without_agents(conversation: Conversation, tools: Sequence[Tool], agents: tuple[Agent, ...]) -> Reply | None:
@@ -133,9 +170,8 @@ def _pending(ready: Sequence[Intent], made: Sequence[Use]) -> list[Intent]:
     return [item for item, original in zip(resolved, waiting, strict=True) if item.request != original.request]
 
 
-def plan(conversation: Conversation, agents: Sequence[Agent]) -> list[Intent]:
-    """The parts of the current request and who serves each, follow-ups resolved."""
-    question = conversation.current.question.strip()
+def plan(conversation: Conversation, agents: Sequence[Agent], question: str) -> list[Intent]:
+    """The parts of a request and who serves each, follow-ups resolved."""
     known = tuple(agents)
     before = _exchange_before(conversation)
     if before is None:
@@ -152,7 +188,9 @@ def plan(conversation: Conversation, agents: Sequence[Agent]) -> list[Intent]:
 
 
 def _exchange_before(conversation: Conversation) -> Exchange | None:
-    return next((exchange for exchange in reversed(conversation.earlier) if exchange.answer), None)
+    """The last exchange that was about particular things: what documents say in general is about none."""
+    answered = (exchange for exchange in reversed(conversation.earlier) if exchange.answer)
+    return next((exchange for exchange in answered if not _searched(exchange)), None)
 
 
 def _standing_alone(conversation: Conversation, agents: tuple[Agent, ...]) -> str:
@@ -199,9 +237,11 @@ def _delegation(item: Intent, conversation: Conversation, count: int) -> Call:
     return Call(DELEGATION_TOOL, {"description": description, "subagent_type": item.agent.name})
 
 
-def summary(conversation: Conversation, planned: Sequence[Intent]) -> str:
-    """The answer from what the delegations returned. Without a plan: as much as the messages tell."""
-    made = _delegated(conversation.current.uses)
+def summary(conversation: Conversation, planned: Sequence[Intent], agents: Sequence[Agent] = ()) -> str:
+    """The answer from what the knowledge base and the delegations returned. Without a plan: as much as the messages
+    tell."""
+    uses = conversation.current.uses
+    made = _delegated(uses)
     parts = [_part(use) for use in made if use.result is not None]
     notes = [f"{item.agent.title} could not be asked: {item.agent.no_tools}" for item in planned if item.agent.no_tools]
     in_order = sorted((item for item in planned if item.agent.no_tools is None), key=lambda item: item.waits)
@@ -211,7 +251,10 @@ def summary(conversation: Conversation, planned: Sequence[Intent]) -> str:
     if undone:
         notes.append(f"Not done: {'; '.join(undone)}.")
     is_comparison = leading_verb(conversation.current.question) == "compare"
-    return answers.combined(parts, notes, side_by_side=is_comparison)
+    bibliography = Bibliography()
+    found = consultation.parts(uses, agents, bibliography)
+    notes += filter(None, [bibliography.listed()])
+    return answers.combined([*found, *parts], notes, side_by_side=is_comparison and not found)
 
 
 def _part(use: Use) -> Part:
@@ -234,7 +277,11 @@ def _unfinished_steps(conversation: Conversation) -> list[str]:
     return left
 
 
-def _narration(planned: Sequence[Intent], question: str) -> str:
+def _narration(planned: Sequence[Intent], question: str, inquiries: Sequence[Inquiry]) -> str:
+    if inquiries:
+        topics = answers.enumeration([inquiry.topic for inquiry in inquiries])
+        asking = answers.enumeration([_ask(item, same_agent=False) for item in planned])
+        return f"I'll search the knowledge base for {topics}, ask {asking}, then put the results together."
     requests = {item.request for item in planned}
     if len(planned) > 1 and len(requests) == 1:
         who = answers.enumeration([item.agent.title for item in planned])
@@ -260,10 +307,15 @@ def _ask(item: Intent, same_agent: bool) -> str:
     return f"{who}about “{request}”"
 
 
-def _plan_call(planned: Sequence[Intent], question: str) -> Call:
+def _plan_call(planned: Sequence[Intent], question: str, division: Division) -> Call:
     steps: list[dict[str, str | None]] = [
         {"content": _sentence(item.request), "agent": item.agent.name, "status": "pending"} for item in planned
     ]
+    looked_up: list[dict[str, str | None]] = [
+        {"content": _sentence(f"Search the knowledge base for {item.topic}"), "agent": None, "status": "pending"}
+        for item in division.inquiries
+    ]
+    steps = [*looked_up, *steps] if division.comes_first else [*steps, *looked_up]
     if len(steps) > 1:
         closing = "Compare the results" if leading_verb(question) == "compare" else "Combine the results"
         steps.append({"content": closing, "agent": None, "status": "pending"})

@@ -16,8 +16,12 @@ DELEGATION_TOOL = "task"
 PLAN_TOOL = "write_todos"
 FORM_TOOL = "request_user_input"
 WORKFLOW_TOOL = "start_workflow"
+SEARCH_TOOL = "search"
+READ_TOOL = "fetch_document"
 STEERING_TOOLS = frozenset({DELEGATION_TOOL, PLAN_TOOL, FORM_TOOL, WORKFLOW_TOOL})
 """Tools that steer a run. Each is called for a reason of its own, never because its words go with a question."""
+KNOWLEDGE_TOOLS = frozenset({SEARCH_TOOL, READ_TOOL})
+"""The knowledge base, where both are bound: one finds places in documents, the other reads a document."""
 
 
 @dataclass(frozen=True, slots=True)

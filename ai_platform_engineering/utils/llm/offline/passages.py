@@ -1,0 +1,140 @@
+"""Passages: a Markdown document in the pieces that can be quoted, each with the headings above it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import pairwise
+from typing import Literal
+
+Kind = Literal["prose", "item", "row", "code"]
+
+_HEADING = re.compile(r"^ {0,3}(?P<marks>#{1,6})\s+(?P<title>.*?)\s*#*\s*$")
+_FENCE = re.compile(r"^\s*(?P<marks>`{3,}|~{3,})(?P<language>[^`]*)$")
+_ITEM = re.compile(r"^\s*(?:[-*+]|\d{1,4}[.)])\s+(?P<text>.*)$")
+_RULE = re.compile(r"^\s*\|?[\s:|-]*-[\s:|-]*$")
+_IMAGE = re.compile(r"!\[[^\]\n]*\]\([^)\n]*\)")
+_LINK = re.compile(r"\[(?P<text>[^\]\n]+)\]\([^)\n]*\)")
+_CODE_SPAN = re.compile(r"`[^`\n]*`")
+_SENTENCE_END = re.compile(r"(?<=[.!?])(?:[\"”’')\]]*)\s+(?=[A-Z`\"“‘'(\[*_<\d/])")
+_CELL_EDGE = re.compile(r"(?<!\\)\|")
+_LONG_CELL = 5
+"""Words from which on a cell of a table says something, rather than giving a value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A paragraph, an item of a list, a row of a table or a block of code. `text` is Markdown, on one line but for
+    code; `subject` is the first cell of a row."""
+
+    kind: Kind
+    text: str
+    trail: tuple[str, ...] = ()
+    subject: str = ""
+
+
+@lru_cache(maxsize=64)
+def passages(markdown: str) -> tuple[Passage, ...]:
+    """The passages of a document, in order."""
+    reader = _Reader()
+    for line in markdown.splitlines():
+        reader.feed(line)
+    reader.close()
+    return tuple(passage for passage in reader.found if passage.text)
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a paragraph. What stands in code style is never cut."""
+    masked = _CODE_SPAN.sub(lambda match: "`" + "x" * (len(match[0]) - 2) + "`", text)
+    edges = [0, *(match.end() for match in _SENTENCE_END.finditer(masked)), len(text)]
+    return [part for start, end in pairwise(edges) if (part := text[start:end].strip())]
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Reads a document line by line."""
+
+    found: list[Passage] = field(default_factory=list)
+    trail: list[tuple[int, str]] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
+    kind: Literal["prose", "item"] = "prose"
+    fence: str = ""
+    columns: tuple[str, ...] = ()
+
+    def feed(self, line: str) -> None:
+        if self.fence:
+            self._feed_code(line)
+        elif fence := _FENCE.match(line):
+            self._flush()
+            self.fence, self.lines = fence["marks"], [f"```{fence['language'].strip()}"]
+        elif heading := _HEADING.match(line):
+            self._flush()
+            level = len(heading["marks"])
+            self.trail = [(above, title) for above, title in self.trail if above < level]
+            self.trail.append((level, _plain(heading["title"])))
+        elif line.lstrip().startswith("|"):
+            self._feed_row(line)
+        elif not line.strip():
+            self._flush()
+        elif item := _ITEM.match(line):
+            self._flush()
+            self.kind, self.lines = "item", [item["text"]]
+        else:
+            self.columns = ()
+            self.lines.append(line.strip().removeprefix("> "))
+
+    def close(self) -> None:
+        if self.fence:
+            # A document that was cut inside a block of code: what is there of the block is still code.
+            self._add("code", "\n".join([*self.lines, "```"]))
+        else:
+            self._flush()
+
+    def _feed_code(self, line: str) -> None:
+        if line.strip().startswith(self.fence):
+            self._add("code", "\n".join([*self.lines, "```"]))
+            self.fence, self.lines = "", []
+        else:
+            self.lines.append(line)
+
+    def _feed_row(self, line: str) -> None:
+        if self.lines:
+            self._flush()
+        cells = tuple(_plain(cell) for cell in _CELL_EDGE.split(line.strip().strip("|")))
+        if _RULE.match(line):
+            return
+        if not self.columns:
+            self.columns = cells
+            return
+        self._add("row", _row(self.columns, cells), cells[0])
+
+    def _flush(self) -> None:
+        if self.lines:
+            self._add(self.kind, _plain(" ".join(self.lines)))
+        self.lines, self.kind, self.columns = [], "prose", ()
+
+    def _add(self, kind: Kind, text: str, subject: str = "") -> None:
+        self.found.append(Passage(kind, text, tuple(title for _, title in self.trail), subject))
+
+
+def _plain(text: str) -> str:
+    """The text without pictures, and links as their words: where they lead depends on the document."""
+    return " ".join(_LINK.sub(r"\g<text>", _IMAGE.sub("", text)).replace("\\|", "|").split())
+
+
+def _row(columns: Sequence[str], cells: Sequence[str]) -> str:
+    """A row as words: what it is about, what is said of it, and the values beside."""
+    rest = [(label, cell) for label, cell in zip(columns[1:], cells[1:], strict=False) if cell]
+    said = [(label, cell) for label, cell in rest if len(cell.split()) >= _LONG_CELL]
+    if len(rest) == 1:
+        return f"{cells[0]}: {rest[0][1]}"
+    if len(said) == 1:
+        values = "; ".join(_labelled(label, cell) for label, cell in rest if (label, cell) not in said)
+        return f"{cells[0]}: {said[0][1]} ({values})"
+    return " ".join([f"{cells[0]}:", "; ".join(_labelled(label, cell) for label, cell in rest)]).rstrip(" :")
+
+
+def _labelled(label: str, cell: str) -> str:
+    return f"{label}: {cell}" if label else cell

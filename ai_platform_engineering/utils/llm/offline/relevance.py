@@ -1,0 +1,117 @@
+"""Relevance: how much of what a question asks about a passage has, by words alone."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+
+from ai_platform_engineering.utils.llm.offline import language
+from ai_platform_engineering.utils.llm.offline.language import similarity, stem
+from ai_platform_engineering.utils.llm.offline.vocabulary import word_set
+
+_TOKEN = re.compile(r"[^\W_]+(?:_[^\W_]+)+|[^\W_]+")
+_PROPER = re.compile(r"^[A-Z]")
+_IDENTIFIER_WEIGHT = 2.0
+_ALIKE = 0.5
+
+_IRREGULAR = {
+    "kept": "keep", "ran": "run", "written": "write", "wrote": "write", "sent": "send", "made": "make",
+    "found": "find", "chosen": "choose", "chose": "choose", "built": "build", "shown": "show", "left": "leave",
+    "lost": "lose", "held": "hold", "told": "tell", "given": "give", "began": "begin", "begun": "begin", "died": "die",
+}  # fmt: skip
+_ALIKE_WORDS = tuple(
+    word_set(group)
+    for group in (
+        "off disable switch turn deactivate",
+        "keep store save hold remember kept",
+        "start launch serve begin run",
+        "stop end quit kill terminate",
+        "remove delete drop forget",
+        "setting variable option parameter configuration",
+        "configure set setup",
+        "permit allow",
+        "change modify edit",
+        "long time seconds hours days",
+        "outside remote distributed",
+        "key token credential",
+        "address url",
+        "add write create own",
+        "fail failure error problem wrong",
+        "password secret key",
+        "require need",
+        "answer reply respond",
+    )
+)
+"""Words that can stand for one another in an explanation, though they do not mean the same."""
+
+
+def _alike() -> dict[str, frozenset[str]]:
+    groups: dict[str, frozenset[str]] = {}
+    for group in _ALIKE_WORDS:
+        stems = frozenset(map(stem, group))
+        for word in stems:
+            groups[word] = groups.get(word, frozenset()) | stems
+    return groups
+
+
+_GROUPS = _alike()
+
+
+@lru_cache(maxsize=16384)
+def root(word: str) -> str:
+    """The stem of a word, also of an adverb and of an irregular form: "remotely" is "remote", "kept" is "keep"."""
+    lower = word.lower()
+    lower = _IRREGULAR.get(lower, lower)
+    return stem(lower[:-2]) if len(lower) > 5 and lower.endswith("ly") else stem(lower)
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A word that is asked about: its root, and what may be written instead."""
+
+    root: str
+    spellings: frozenset[str] = frozenset()
+    is_identifier: bool = False
+
+    def match(self, roots: frozenset[str]) -> float:
+        """How much the roots of a text have of the term."""
+        if self.root in roots or self.spellings & roots:
+            return 1.0
+        best = max((similarity(self.root, other) for other in roots), default=0.0)
+        return best or (_ALIKE if _GROUPS.get(self.root, frozenset()) & roots else 0.0)
+
+
+def terms_of(words: Sequence[str]) -> tuple[Term, ...]:
+    """The terms of a question's words. A proper name of two words may be written as one: "Argo CD" and "ArgoCD"."""
+    pairs: dict[str, frozenset[str]] = {}
+    for one, other in pairwise(words):
+        if _PROPER.match(one) and _PROPER.match(other):
+            whole = frozenset({stem(one + other)})
+            pairs[one], pairs[other] = pairs.get(one, frozenset()) | whole, pairs.get(other, frozenset()) | whole
+    found = {
+        term.root: term for word in words if (term := Term(root(word), pairs.get(word, frozenset()), "_" in word)).root
+    }
+    return tuple(found.values())
+
+
+@lru_cache(maxsize=8192)
+def roots_of(text: str) -> frozenset[str]:
+    """The roots of all words of a text: identifiers as wholes and in parts, neighbouring proper names also as one."""
+    tokens = _TOKEN.findall(language.joined(text))
+    found = {root(part) for token in tokens for part in (token, *token.split("_"))}
+    found |= {stem(one + other) for one, other in pairwise(tokens) if _PROPER.match(one) and _PROPER.match(other)}
+    return frozenset(found)
+
+
+def weights(terms: Iterable[Term], texts: Sequence[frozenset[str]]) -> dict[Term, float]:
+    """How telling each term is: the fewer of the texts have it, the more. One that none has is the most telling."""
+    found: dict[Term, float] = {}
+    for term in terms:
+        having = sum(1 for roots in texts if term.root in roots or term.spellings & roots)
+        rarity = math.log(1 + len(texts) / (having + 0.5))
+        found[term] = rarity * (_IDENTIFIER_WEIGHT if term.is_identifier else 1.0)
+    return found
