@@ -17,6 +17,7 @@ from ai_platform_engineering.knowledge_bases.rag.embeddings.embedder import (
     embedder_of,
     why_none,
 )
+from ai_platform_engineering.knowledge_bases.rag.ingest.addresses import address_source
 from ai_platform_engineering.knowledge_bases.rag.ingest.engine import OnProgress, ingest
 from ai_platform_engineering.knowledge_bases.rag.ingest.naming import host_name
 from ai_platform_engineering.knowledge_bases.rag.ingest.product_docs import ProductDocs
@@ -37,8 +38,6 @@ from ai_platform_engineering.knowledge_bases.rag.searching import search
 from ai_platform_engineering.knowledge_bases.rag.stores.opening import open_store
 from ai_platform_engineering.knowledge_bases.rag.stores.store import Scope, Store
 from ai_platform_engineering.knowledge_bases.rag.views import KeptState
-from ai_platform_engineering.knowledge_bases.rag.web.choosing import web_source
-from ai_platform_engineering.knowledge_bases.rag.web.client import WebClient
 from ai_platform_engineering.knowledge_bases.rag.web.policy import WebPolicy
 from ai_platform_engineering.knowledge_bases.rag.web.urls import page_url
 from ai_platform_engineering.settings import Settings
@@ -119,10 +118,8 @@ class Opened:
         datasource = check_datasource_name(order.datasource or host_name(url))
 
         async def work(advance: Advance) -> IngestResult:
-            async with WebClient(policy) as client:
-                source = await web_source(client, url, order.kind, datasource, order.depth)
-                report = await self.ingest(source, lambda progress: advance(progress.documents))
-            return IngestResult.of(report)
+            async with address_source(url, policy, datasource, order.kind, order.depth) as source:
+                return IngestResult.of(await self.ingest(source, lambda progress: advance(progress.documents)))
 
         return datasource, work
 
