@@ -126,6 +126,7 @@ def build_parser() -> argparse.ArgumentParser:
         action.add_argument("--agent", metavar="NAME", help="tasks of this agent's own server, not the supervisor's")
 
     _add_workflows(commands)
+    _add_ingest(commands)
     _add_rag(commands)
 
     sandbox = commands.add_parser("sandbox", help="the simulated company").add_subparsers(
@@ -219,6 +220,29 @@ def _add_rag(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     remove.set_defaults(run=_rag_remove, quiet=True)
 
 
+def _add_ingest(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    ingest = commands.add_parser(
+        "ingest",
+        help="bring documents into the knowledge base",
+        description="Brings Markdown, HTML, reStructuredText, plain text and PDF into the knowledge base: what is new "
+        "or has changed; what is gone is removed. Exits with 0 if all could be read, with 1 if some could not, with 2 "
+        "if something is set wrong, with 130 if it was interrupted: the same command goes on from there.",
+    )
+    ingest.add_argument("source", metavar="SOURCE", help="a folder, a file, the address of a page or of a sitemap")
+    ingest.add_argument("--datasource", metavar="NAME", help="the name it gets (that of the folder, or of the host)")
+    ingest.add_argument("--depth", metavar="N", type=_depth, help="also the pages below, so many links away (0)")
+    ingest.add_argument("--max-pages", metavar="N", type=_count, help="read at most so many pages (INGEST_MAX_PAGES)")
+    ingest.add_argument(
+        "--allow-host",
+        metavar="HOST",
+        action="append",
+        default=[],
+        help="also pages of this host, where a sitemap lists them or FETCH_URL_ALLOWED_HOSTS is set (repeatable)",
+    )
+    ingest.add_argument("--json", action="store_true", help="print what was done as a JSON object")
+    ingest.set_defaults(run=_ingest, quiet=True)
+
+
 class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: object, **__: object) -> None:
         from ai_platform_engineering.version import product_version
@@ -236,6 +260,12 @@ def _port(text: str) -> int:
 def _count(text: str) -> int:
     if not (text.isascii() and text.isdigit() and 0 < len(text) <= 9 and int(text) > 0):
         raise argparse.ArgumentTypeError(f"{text!r} is not a number that can be used; use a whole number from 1")
+    return int(text)
+
+
+def _depth(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= 2):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a depth; use a whole number from 0 to 99")
     return int(text)
 
 
@@ -516,6 +546,23 @@ def _rag(command: Coroutine[Any, Any, int]) -> int:
     except ReadableError as error:
         _refuse(error)
         return EXIT_UNUSABLE
+
+
+def _ingest(options: argparse.Namespace, settings: Settings) -> int:
+    from ai_platform_engineering.ingest_command import IngestOptions, IngestRefusedError, run_ingest
+    from ai_platform_engineering.utils.errors import ReadableError
+
+    asked = IngestOptions(
+        options.source, options.datasource, options.depth, options.max_pages, options.allow_host, options.json
+    )
+    try:
+        return run_ingest(asked, settings)
+    except ReadableError as error:
+        refused = _refuse(error)
+        return refused if isinstance(error, IngestRefusedError) else EXIT_UNUSABLE
+    except KeyboardInterrupt:
+        print("Interrupted. What was ingested stays; the same command goes on from there.", file=sys.stderr)
+        return EXIT_INTERRUPTED
 
 
 def _sandbox_reset(_options: argparse.Namespace, settings: Settings) -> int:

@@ -1,0 +1,162 @@
+"""`platform-engineer ingest`: documents of a folder, a site or a sitemap into the knowledge base."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from ai_platform_engineering.ingest_progress import showing_progress
+from ai_platform_engineering.knowledge_bases.rag.embeddings.embedder import (
+    Embedder,
+    EmbeddingsError,
+    embedder_of,
+    why_none,
+)
+from ai_platform_engineering.knowledge_bases.rag.ingest.engine import DatasourceTakenError, ingest
+from ai_platform_engineering.knowledge_bases.rag.ingest.folder import FolderSource
+from ai_platform_engineering.knowledge_bases.rag.ingest.report import IngestReport
+from ai_platform_engineering.knowledge_bases.rag.ingest.source import Source
+from ai_platform_engineering.knowledge_bases.rag.names import DatasourceNameError, check_datasource_name
+from ai_platform_engineering.knowledge_bases.rag.readers.reading import SUFFIXES
+from ai_platform_engineering.knowledge_bases.rag.stores.opening import open_store
+from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.terminal.text import one_line
+from ai_platform_engineering.utils.errors import ReadableError
+
+_SHOWN_FAILURES: Final = 20
+_CUT: Final = (
+    "Not everything could be listed, so what is no longer there was not removed. --max-pages or INGEST_MAX_PAGES "
+    "lets more pages be read."
+)
+
+
+class IngestRefusedError(ReadableError):
+    """What is asked for, or what is set, cannot be meant; nothing was done."""
+
+
+@dataclass(frozen=True, slots=True)
+class IngestOptions:
+    """`depth`, `max_pages` and `allow_hosts` are for addresses alone."""
+
+    source: str
+    datasource: str | None = None
+    depth: int | None = None
+    max_pages: int | None = None
+    allow_hosts: Sequence[str] = ()
+    as_json: bool = False
+
+
+def run_ingest(options: IngestOptions, settings: Settings) -> int:
+    """The exit code: 1 if a document could not be read. Raises another `ReadableError` where it cannot go on."""
+    source, embedder = _source(options, settings), _embedder(settings)
+
+    async def work() -> tuple[Source, IngestReport]:
+        async with source as opened:
+            with showing_progress(quiet=options.as_json) as progress:
+                return opened, await ingest(opened, store, embedder, progress)
+
+    # Closed when no thread of the loop is left that could write.
+    with closing(open_store(settings)) as store:
+        try:
+            ingested, report = asyncio.run(work())
+        except DatasourceTakenError as error:
+            raise IngestRefusedError(str(error)) from error
+    if options.as_json:
+        _print_json(ingested, report)
+    else:
+        _print_report(ingested, report)
+    return 1 if report.failed else 0
+
+
+def _embedder(settings: Settings) -> Embedder | None:
+    if note := why_none(settings):
+        _say(note)
+    try:
+        return embedder_of(settings)
+    except EmbeddingsError as error:
+        raise IngestRefusedError(str(error)) from error
+
+
+def _source(options: IngestOptions, settings: Settings) -> AbstractAsyncContextManager[Source]:
+    if settings.rag_server_url is not None:
+        raise IngestRefusedError(
+            "RAG_SERVER_URL is set, so another server keeps the knowledge base: run ingest where that server runs, "
+            "or send documents to its REST API."
+        )
+    if options.datasource is not None:
+        try:
+            check_datasource_name(options.datasource)
+        except DatasourceNameError as error:
+            raise IngestRefusedError(str(error)) from error
+    path = Path(options.source).expanduser()
+    if path.exists():
+        return _folder(options, path)
+    if urlsplit(options.source).scheme.lower() not in {"http", "https"}:
+        raise IngestRefusedError(
+            f"There is no file or folder {options.source!r}. Name one, or a page or a sitemap at http:// or https://."
+        )
+    return _address(options, settings)
+
+
+def _folder(options: IngestOptions, path: Path) -> AbstractAsyncContextManager[Source]:
+    if options.depth is not None or options.max_pages is not None or options.allow_hosts:
+        raise IngestRefusedError(f"--depth, --max-pages and --allow-host are for addresses; {path} is not one.")
+    return _as_it_is(FolderSource(path, options.datasource))
+
+
+def _address(options: IngestOptions, settings: Settings) -> AbstractAsyncContextManager[Source]:
+    # Large libraries read the web; a folder does not need them.
+    from ai_platform_engineering.knowledge_bases.rag.ingest.addresses import address_source  # noqa: PLC0415
+    from ai_platform_engineering.knowledge_bases.rag.web.policy import WebPolicy  # noqa: PLC0415
+
+    policy = WebPolicy.of(settings).allowing(options.allow_hosts)
+    if options.max_pages is not None:
+        policy = replace(policy, max_pages=options.max_pages)
+    return address_source(options.source, policy, options.datasource, depth=options.depth or 0)
+
+
+@asynccontextmanager
+async def _as_it_is(source: Source) -> AsyncIterator[Source]:
+    yield source
+
+
+def _print_report(source: Source, report: IngestReport) -> None:
+    for failure in report.failed[:_SHOWN_FAILURES]:
+        _say(f"{one_line(failure.path)}: {one_line(failure.reason)}")
+    if len(report.failed) > _SHOWN_FAILURES:
+        _say(f"and {len(report.failed) - _SHOWN_FAILURES:,} more; --json lists them all.")
+    if not report.complete:
+        _say(_CUT)
+    if not (report.added or report.updated or report.unchanged or report.failed):
+        _say(f"{one_line(source.origin)} has no documents of a kind that is read: {', '.join(SUFFIXES)}.")
+    counts = {
+        "added": report.added,
+        "updated": report.updated,
+        "unchanged": report.unchanged,
+        "removed": report.removed,
+        "failed": len(report.failed),
+    }
+    documents = ", ".join(f"{count:,} {what}" for what, count in counts.items() if count) or "nothing"
+    sys.stdout.write(f"{source.datasource}: {documents}; {report.chunks:,} chunks in {report.seconds:.1f} s.\n")
+
+
+def _print_json(source: Source, report: IngestReport) -> None:
+    facts = {
+        "datasource": source.datasource,
+        "origin": source.origin,
+        **asdict(report),
+        "failed": [failure._asdict() for failure in report.failed],
+        "seconds": round(report.seconds, 3),
+    }
+    sys.stdout.write(f"{json.dumps(facts)}\n")
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
