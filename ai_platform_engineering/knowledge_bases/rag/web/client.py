@@ -154,7 +154,7 @@ def _revision(headers: Mapping[str, str]) -> str | None:
 
 def _condition(revision: str | None) -> dict[str, str]:
     name, _, value = (revision or "").partition(" ")
-    usable = value.isascii() and value.isprintable()
+    usable = value and value.isascii() and value.isprintable()
     return {condition: value for known, _, condition in _VALIDATORS if known == name and usable}
 
 

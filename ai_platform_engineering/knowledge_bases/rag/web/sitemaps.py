@@ -12,7 +12,7 @@ from xml.etree.ElementTree import Element, ParseError
 from defusedxml.common import DefusedXmlException  # type: ignore[import-untyped] # it has no types
 from defusedxml.ElementTree import iterparse  # type: ignore[import-untyped] # it has no types
 
-from ai_platform_engineering.knowledge_bases.rag.web.bodies import PackedError, TooLargeError, unpack
+from ai_platform_engineering.knowledge_bases.rag.web.bodies import PackedError, TooLargeError, beginning, unpack
 from ai_platform_engineering.utils.errors import ReadableError
 
 MOST_BYTES: Final = 50 * 1024 * 1024
@@ -44,12 +44,11 @@ class Sitemap:
 
 def is_sitemap(content: bytes) -> bool:
     """Whether it begins like one."""
-    if content.startswith(_GZIP):
-        try:
-            content = unpack(content, MOST_BYTES)
-        except (PackedError, TooLargeError):
-            return False
-    return _ROOT.search(content[:_BEGINNING]) is not None
+    try:
+        start = beginning(content, _BEGINNING) if content.startswith(_GZIP) else content[:_BEGINNING]
+    except PackedError:
+        return False
+    return _ROOT.search(start) is not None
 
 
 def parse_sitemap(content: bytes, name: str) -> Sitemap:
