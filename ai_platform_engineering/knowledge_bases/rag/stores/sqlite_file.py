@@ -50,6 +50,7 @@ CREATE VIRTUAL TABLE words USING fts5 (
     title, section, text,
     content = 'chunk_words', content_rowid = 'number', tokenize = "porter unicode61 remove_diacritics 2"
 );
+CREATE VIRTUAL TABLE vocabulary USING fts5vocab (words, row);
 CREATE TABLE model (
     number INTEGER PRIMARY KEY, name TEXT NOT NULL, dimensions INTEGER NOT NULL, UNIQUE (name, dimensions)
 );
@@ -60,7 +61,7 @@ CREATE INDEX vector_by_model ON vector (model);
 CREATE TABLE generation (number INTEGER NOT NULL);
 INSERT INTO generation VALUES (0);
 """
-_OUR_TABLES: Final = frozenset({"datasource", "document", "chunk", "words", "vector", "generation"})
+_OUR_TABLES: Final = frozenset({"datasource", "document", "chunk", "words", "vocabulary", "vector", "generation"})
 
 
 def prepare(path: Path) -> None:

@@ -62,6 +62,9 @@ class Blocks:
     generation: int
     blocks: tuple[Block, ...] = ()
 
+    def __len__(self) -> int:
+        return sum(len(block.chunks) for block in self.blocks)
+
     @property
     def last(self) -> int:
         return int(self.blocks[-1].chunks[-1]) if self.blocks else 0
