@@ -14,7 +14,7 @@ from ai_platform_engineering.knowledge_bases.rag.jobs import IngestJob, IngestJo
 from ai_platform_engineering.knowledge_bases.rag.names import check_datasource_name
 from ai_platform_engineering.knowledge_bases.rag.results import Filters, SearchResults
 from ai_platform_engineering.knowledge_bases.rag.views import KeptView, WebPageView
-from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.settings import Settings, SettingsError
 from ai_platform_engineering.utils.errors import ReadableError
 
 if TYPE_CHECKING:
@@ -29,6 +29,10 @@ MOST_RESULTS: Final = 50
 class EmptyQueryError(ReadableError):
     def __init__(self) -> None:
         super().__init__("The query is empty; say in a few words what to look for.")
+
+
+class WrongSettingError(ReadableError):
+    """A setting that only matters to what was asked for cannot be used."""
 
 
 class KnowledgeBase:
@@ -66,7 +70,11 @@ class KnowledgeBase:
         from ai_platform_engineering.knowledge_bases.rag.web.pages import read_page  # noqa: PLC0415
         from ai_platform_engineering.knowledge_bases.rag.web.policy import WebPolicy  # noqa: PLC0415
 
-        async with WebClient(WebPolicy.of(self.settings)) as client:
+        try:
+            policy = WebPolicy.of(self.settings)
+        except SettingsError as error:
+            raise WrongSettingError(str(error)) from error
+        async with WebClient(policy) as client:
             page = await read_page(client, url.strip())
         return WebPageView(title=page.title, url=page.url, updated=page.updated, text=page.text)
 
@@ -90,7 +98,10 @@ class KnowledgeBase:
     async def start_ingest(self, order: IngestOrder) -> IngestJob:
         """Bring in a page, a site or a sitemap; goes on after this has returned."""
         opened = await self._open()
-        datasource, work = opened.web_ingest(order, self.settings)
+        try:
+            datasource, work = opened.web_ingest(order, self.settings)
+        except SettingsError as error:
+            raise WrongSettingError(str(error)) from error
         return self._jobs.start(datasource, order.url, work)
 
     def ingest_job(self, job: str) -> IngestJob:

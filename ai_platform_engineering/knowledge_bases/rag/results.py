@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -19,7 +19,10 @@ class Filters(BaseModel):
     updated_after: datetime | None = Field(None, description="Only documents changed since then.")
 
     def scope(self, datasource: str | None) -> Scope:
-        return Scope(datasource, self.document_id, self.path_prefix, self.updated_after)
+        since = self.updated_after
+        if since is not None and since.tzinfo is None:
+            since = since.replace(tzinfo=UTC)
+        return Scope(datasource, self.document_id, self.path_prefix, since)
 
 
 class SearchResult(BaseModel):
