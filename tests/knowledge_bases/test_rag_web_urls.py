@@ -76,4 +76,3 @@ def test_any_text_is_an_address_or_none(text: str) -> None:
     except AddressError:
         return
     assert page_url(str(url)) == url
-    assert page_url("#x", str(url)) == url

@@ -38,14 +38,6 @@ def unpack(content: bytes, most: int) -> bytes:
     return unpacking.whole()
 
 
-def beginning(content: bytes, size: int) -> bytes:
-    """The first bytes of what a gzip file contains."""
-    try:
-        return zlib.decompressobj(_WINDOWS["gzip"]).decompress(content, size)
-    except zlib.error as error:
-        raise PackedError(str(error)) from None
-
-
 async def _unpacked(pieces: AsyncIterator[bytes], most: int, window: int) -> bytes:
     unpacking = _Unpacking(window, most)
     async for piece in pieces:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
@@ -12,15 +11,13 @@ from xml.etree.ElementTree import Element, ParseError
 from defusedxml.common import DefusedXmlException  # type: ignore[import-untyped] # it has no types
 from defusedxml.ElementTree import iterparse  # type: ignore[import-untyped] # it has no types
 
-from ai_platform_engineering.knowledge_bases.rag.web.bodies import PackedError, TooLargeError, beginning, unpack
+from ai_platform_engineering.knowledge_bases.rag.web.bodies import PackedError, TooLargeError, unpack
 from ai_platform_engineering.utils.errors import ReadableError
 
 MOST_BYTES: Final = 50 * 1024 * 1024
 """Of one file, also when it is unpacked; no sitemap is allowed to be larger."""
 MOST_ENTRIES: Final = 50_000
 _GZIP: Final = b"\x1f\x8b"
-_ROOT: Final = re.compile(rb"<(?:[A-Za-z_][\w.-]*:)?(?:urlset|sitemapindex)[\s>/]")
-_BEGINNING: Final = 4096
 
 
 class SitemapError(ReadableError):
@@ -40,15 +37,6 @@ class Sitemap:
     pages: tuple[Entry, ...] = ()
     sitemaps: tuple[Entry, ...] = ()
     cut: bool = False
-
-
-def is_sitemap(content: bytes) -> bool:
-    """Whether it begins like one."""
-    try:
-        start = beginning(content, _BEGINNING) if content.startswith(_GZIP) else content[:_BEGINNING]
-    except PackedError:
-        return False
-    return _ROOT.search(start) is not None
 
 
 def parse_sitemap(content: bytes, name: str) -> Sitemap:
