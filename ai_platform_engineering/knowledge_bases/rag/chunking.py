@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from math import ceil
 from typing import Final
@@ -25,13 +25,15 @@ CHUNKER_VERSION: Final = "1"
 TARGET: Final = 900
 """Characters; what a small embedding model sees of a text is little more."""
 LONGEST_PROSE: Final = 1600
-LONGEST_BLOCK: Final = 4000
-"""Code and tables above this are cut between lines."""
-_LEAD: Final = 200
+LONGEST_CODE: Final = 4000
+"""Code above this is cut between lines. Tables are cut like prose: with its head, each row says what it says."""
+_SMALL: Final = 250
 """What is shorter does not stand alone if it can be avoided."""
 
+_LONGEST_FRAME: Final = 400
 _SEPARATOR: Final = " > "
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?…])[\"'”’)\]*_`]*\s+|(?<=[。！？])|\n")
+_SIGN: Final = re.compile(r"[^\w\s]+")
 _FENCE: Final = re.compile(r"[\s>]*(`{3,}|~{3,})")
 _LEADING_BLANK: Final = re.compile(r"\A(?:[^\S\n]*\n)+")
 _CONTAINERS: Final = frozenset({"bullet_list", "ordered_list", "list_item", "blockquote"})
@@ -44,75 +46,80 @@ class _Block:
     text: str
     section: str
     heading: bool = False
-    whole: bool = False
-
-
-@dataclass(slots=True)
-class _Packing:
-    """Blocks of one section that become one chunk."""
-
-    blocks: list[_Block] = field(default_factory=list)
-    size: int = 0
-
-    def takes(self, block: _Block) -> bool:
-        if not self.blocks or all(before.heading for before in self.blocks):
-            return True
-        if block.heading or block.section != self.blocks[-1].section:
-            return False
-        size = self.size + len(block.text)
-        if size <= TARGET:
-            return True
-        return self.size < _LEAD and size <= (LONGEST_BLOCK if block.whole else LONGEST_PROSE)
-
-    def add(self, block: _Block) -> None:
-        self.blocks.append(block)
-        self.size += len(block.text) + 1
-
-    def without_lead_in(self) -> tuple[list[_Block], list[_Block]]:
-        """What introduces the next block (`Run this:`) goes with it, if something is left without it."""
-        *before, last = self.blocks
-        if (
-            last.text.rstrip().endswith(":")
-            and len(last.text) < _LEAD
-            and before
-            and not all(block.heading for block in before)
-        ):
-            return before, [last]
-        return self.blocks, []
+    code: bool = False
 
 
 def chunks_of(document: Document) -> list[Chunk]:
     """All the words of the document, in their order, as chunks numbered from 0."""
-    texts = ((section, text) for section, text in _packed(_blocks(document.text)) if text)
+    groups = _without_remainders(_grouped(_blocks(document.text)))
+    texts = [(group[-1].section, text) for group in groups if (text := _joined(group))]
     return [Chunk(document.document_id, index, section, text) for index, (section, text) in enumerate(texts)]
 
 
-def _packed(blocks: Iterable[_Block]) -> Iterator[tuple[str, str]]:
-    packing = _Packing()
+def _grouped(blocks: Iterable[_Block]) -> Iterator[list[_Block]]:
+    """Blocks that become one chunk."""
+    group: list[_Block] = []
     for block in blocks:
-        if not packing.takes(block):
-            done, lead_in = (
-                packing.without_lead_in() if block.section == packing.blocks[-1].section else (packing.blocks, [])
-            )
-            yield _joined(done)
-            packing = _Packing()
-            for introduction in lead_in:
-                packing.add(introduction)
-        packing.add(block)
-    if packing.blocks:
-        yield _joined(packing.blocks)
+        if not group or _takes(group, block):
+            group.append(block)
+            continue
+        introduction = _introduction(group, block)
+        yield group[: len(group) - len(introduction)]
+        group = [*introduction, block]
+    if group:
+        yield group
 
 
-def _joined(blocks: Sequence[_Block]) -> tuple[str, str]:
+def _takes(group: Sequence[_Block], block: _Block) -> bool:
+    size = _size(group)
+    longest = (LONGEST_CODE if block.code else LONGEST_PROSE) + _SMALL
+    if size + len(block.text) > longest:
+        return False
+    if all(before.heading for before in group):
+        return True
+    if block.heading or block.section != group[-1].section:
+        return False
+    return size < _SMALL or size + len(block.text) <= TARGET
+
+
+def _introduction(group: Sequence[_Block], block: _Block) -> Sequence[_Block]:
+    """What leads to the next block (`Run this:`) goes with it, if something is left without it."""
+    *before, last = group
+    leads = last.text.rstrip().endswith(":") and len(last.text) < _SMALL and last.section == block.section
+    return [last] if leads and any(not other.heading for other in before) else []
+
+
+def _without_remainders(groups: Iterable[list[_Block]]) -> Iterator[list[_Block]]:
+    """The little that is left at the end of a section goes with what is before it."""
+    held: list[_Block] = []
+    for group in groups:
+        size = _size(group)
+        if held and group[0].section == held[-1].section and size < _SMALL and size + _size(held) <= LONGEST_PROSE:
+            held = [*held, *group]
+            continue
+        if held:
+            yield held
+        held = group
+    if held:
+        yield held
+
+
+def _size(blocks: Sequence[_Block]) -> int:
+    return sum(len(block.text) + 1 for block in blocks)
+
+
+def _joined(blocks: Sequence[_Block]) -> str:
     text = "\n".join(block.text for block in blocks)
-    return blocks[-1].section, _LEADING_BLANK.sub("", text).rstrip()
+    return _LEADING_BLANK.sub("", text).rstrip()
 
 
 @cache
 def _parser() -> MarkdownIt:
     """Blocks only: what is inside of a line does not matter here, and takes most of the time."""
-    parser = MarkdownIt("commonmark").enable("table")
+    parser = MarkdownIt("commonmark").enable("table").disable("reference")
     parser.core.ruler.enableOnly(["normalize", "block"])
+    # It puts its rules together on first use, which two threads must not do at once.
+    parser.parse("x")
     return parser
 
 
@@ -130,7 +137,7 @@ def _blocks(text: str) -> Iterator[_Block]:
 
 
 def _spans(nodes: Sequence[SyntaxTreeNode], start: int, end: int) -> Iterator[tuple[SyntaxTreeNode | None, int, int]]:
-    """The nodes with their lines. Lines between two of them (blank ones, definitions of links) go with the first."""
+    """The nodes with their lines. Blank lines between two of them go with the first."""
     placed = [(node, node.map[0]) for node in nodes if node.map is not None]
     if not placed:
         yield None, start, end
@@ -144,13 +151,11 @@ def _spans(nodes: Sequence[SyntaxTreeNode], start: int, end: int) -> Iterator[tu
 def _cut(node: SyntaxTreeNode | None, lines: Sequence[str], start: int, end: int, section: str) -> Iterator[_Block]:
     text = "\n".join(lines[start:end])
     kind = "" if node is None else node.type
-    if kind in {"fence", "code_block", "table"}:
-        if len(text) <= LONGEST_BLOCK:
-            yield _Block(text, section, whole=True)
-        else:
-            yield from (_Block(part, section, whole=True) for part in _cut_between_lines(kind, lines[start:end]))
-    elif len(text) <= LONGEST_PROSE:
-        yield _Block(text, section, heading=kind == "heading")
+    is_code = kind in {"fence", "code_block"}
+    if len(text) <= (LONGEST_CODE if is_code else LONGEST_PROSE):
+        yield _Block(text, section, heading=kind == "heading", code=is_code)
+    elif is_code or kind == "table":
+        yield from (_Block(part, section, code=is_code) for part in _cut_between_lines(kind, lines[start:end]))
     elif node is not None and kind in _CONTAINERS and node.children:
         for child, first, last in _spans(node.children, start, end):
             yield from _cut(child, lines, first, last, section)
@@ -162,10 +167,11 @@ def _cut_between_lines(kind: str, lines: Sequence[str]) -> Iterator[str]:
     """Each part is code or a table again: with the fence, or the head of the table, of the whole."""
     before, after = _frame(kind, lines)
     body = lines[len(before) : len(lines) - len(after)]
+    longest = TARGET if kind == "table" else LONGEST_PROSE
     part: list[str] = []
     size = 0
     for piece in (piece for line in body for piece in _cut_between_words(line, LONGEST_PROSE)):
-        if part and size + len(piece) > LONGEST_PROSE:
+        if part and size + len(piece) > longest:
             yield "\n".join((*before, *part, *after))
             part, size = [], 0
         part.append(piece)
@@ -174,6 +180,8 @@ def _cut_between_lines(kind: str, lines: Sequence[str]) -> Iterator[str]:
 
 
 def _frame(kind: str, lines: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+    if len(lines[0]) > _LONGEST_FRAME:
+        return (), ()
     if kind == "table":
         return lines[:2], ()
     opening = _FENCE.match(lines[0]) if kind == "fence" else None
@@ -208,8 +216,10 @@ def _sentences(text: str) -> Iterator[str]:
 
 def _cut_between_words(text: str, size: int) -> Iterator[str]:
     while len(text) > size:
-        space = text.rfind(" ", 1, size)
-        cut = space + 1 if space > 0 else size
+        cut = max(text.rfind(" ", 0, size), text.rfind("\n", 0, size)) + 1
+        if cut == 0:
+            # Neither spaces nor an end: data on one line, which has at least signs between its words.
+            cut = max((sign.end() for sign in _SIGN.finditer(text, 0, size)), default=size)
         yield text[:cut]
         text = text[cut:]
     yield text

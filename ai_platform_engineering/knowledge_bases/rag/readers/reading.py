@@ -55,7 +55,6 @@ _MODULES: Final[Mapping[MediaType, str]] = {
 }
 _KINDS: Final = "Markdown, HTML, reStructuredText, plain text and PDF"
 _EMBEDDED_DATA: Final = re.compile(r"data:[\w.+-]+/[\w.+-]+;base64,[A-Za-z0-9+/=%]{64,}")
-_BLANK_LINES: Final = re.compile(r"\n[^\S\n]*\n(?:[^\S\n]*\n)+")
 _UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
 
 

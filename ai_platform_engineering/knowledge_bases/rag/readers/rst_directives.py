@@ -23,7 +23,7 @@ _SILENT: Final = frozenset(
     {"toctree", "contents", "index", "meta", "raw", "include", "literalinclude", "highlight", "default-role", "role"}
     | {"sectnum", "section-numbering", "tabularcolumns", "replace", "unicode", "date", "currentmodule", "program"}
     | {"module", "py:module", "py:currentmodule", "title", "header", "footer", "target-notes", "bibliography"}
-    | {"automodule", "autoclass", "autofunction", "automethod", "autosummary", "autodata", "highlightlang"}
+    | {"autosummary", "highlightlang"}
 )
 _TRANSPARENT: Final = frozenset(
     {"only", "ifconfig", "container", "class", "rst-class", "cssclass", "compound", "epigraph", "highlights"}
@@ -43,7 +43,18 @@ _VERSIONS: Final[Mapping[str, str]] = {
     "deprecated": "Deprecated since version",
 }
 _OBJECTS: Final = frozenset(
-    {"function", "class", "method", "attribute", "data", "exception", "classmethod", "staticmethod", "property"}
+    {
+        "function",
+        "class",
+        "method",
+        "module",
+        "attribute",
+        "data",
+        "exception",
+        "classmethod",
+        "staticmethod",
+        "property",
+    }
     | {"decorator", "option", "cmdoption", "envvar", "confval", "setting", "command", "macro", "type", "member", "var"}
     | {
         "struct",
@@ -78,7 +89,7 @@ class Directive:
         options: dict[str, str] = {}
         rest = list(body)
         # Signatures and titles go on in the next lines; what goes on in a note is its text.
-        goes_on = argument and (name.rpartition(":")[2] in _OBJECTS or name in {"figure", "image"})
+        goes_on = argument and (_is_object(name) or name in {"figure", "image"})
         while rest and rest[0].strip():
             option = _OPTION.match(rest[0])
             if option is not None:
@@ -108,6 +119,11 @@ def markdown(directive: Directive, inline: Inline, blocks: Blocks) -> str:
     if name in {"csv-table", "list-table"}:
         return _table(directive, inline)
     return _other(directive, inline, blocks)
+
+
+def _is_object(name: str) -> bool:
+    """`py:function`, `autofunction`: what describes a thing of a program."""
+    return name.rpartition(":")[2].removeprefix("auto") in _OBJECTS
 
 
 def fenced(lines: Sequence[str], language: str = "") -> str:
@@ -206,6 +222,6 @@ def _other(directive: Directive, inline: Inline, blocks: Blocks) -> str:
             "" if directive.name in {"only", "ifconfig", "container", "class"} else inline.markdown(directive.argument)
         )
         return _joined(title, body)
-    if directive.name.rpartition(":")[2] in _OBJECTS:
+    if _is_object(directive.name):
         return _joined("\n".join(code(line) for line in directive.argument.split("\n")), body)
     return _joined(f"**{inline.markdown(directive.argument)}**", body)

@@ -11,7 +11,7 @@ _TARGET: Final = re.compile(
     r"^\s*\.\. _(?P<name>`[^`]+`|[^:`\n]+(?::\S[^:\n]*)*):[^\S\n]+(?P<address>\S+)[^\S\n]*$", re.M
 )
 _SUBSTITUTION: Final = re.compile(
-    r"^\s*\.\. \|(?P<name>[^|\n]+)\|[^\S\n]+(?:replace|unicode)::[^\S\n]*(?P<text>.*)$", re.M
+    r"^\s*\.\. \|(?P<name>[^|\n]+)\|[^\S\n]+(?:replace|unicode)::[^\S\n]*(?P<text>.*(?:\n[^\S\n]+\S.*)*)$", re.M
 )
 _MARKUP: Final = re.compile(
     r"""
@@ -25,7 +25,7 @@ _MARKUP: Final = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-_TITLED: Final = re.compile(r"(?P<title>.*?)\s*<(?P<target>[^<>]+)>$", re.DOTALL)
+_TITLED: Final = re.compile(r"(?:(?P<title>.*?)\s+)?<(?P<target>[^<>]+)>$", re.DOTALL)
 _ESCAPED_SPACE: Final = re.compile(r"\\\s")
 _TEXT_ROLES: Final = frozenset(
     {"abbr", "any", "doc", "download", "emphasis", "guilabel", "menuselection", "numref", "ref", "strong", "sub", "sup"}
@@ -42,9 +42,13 @@ class Inline:
 
     @classmethod
     def of(cls, document: str) -> Inline:
+        links = cls({_key(found["name"].strip("`")): found["address"] for found in _TARGET.finditer(document)})
         return cls(
-            {_key(found["name"].strip("`")): found["address"] for found in _TARGET.finditer(document)},
-            {found["name"]: found["text"].strip() for found in _SUBSTITUTION.finditer(document)},
+            links.targets,
+            {
+                found["name"]: links.markdown(" ".join(found["text"].split()))
+                for found in _SUBSTITUTION.finditer(document)
+            },
         )
 
     def markdown(self, text: str) -> str:
@@ -90,7 +94,7 @@ def code(text: str) -> str:
 
 def _role(role: str, text: str) -> str:
     titled = _TITLED.match(text)
-    words = titled["title"] if titled and titled["title"] else text
+    words = (titled["title"] or titled["target"]) if titled else text
     name = role.rpartition(":")[2].lower()
     if name in _TEXT_ROLES or titled:
         return " ".join(words.split())
