@@ -7,14 +7,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import closing
-from urllib.parse import urlsplit
-from uuid import uuid4
 
-import psycopg
 import pytest
 
-from tests.services.postgres import postgres_server
+from tests.services.postgres import new_database, postgres_server
 
 
 @pytest.fixture(scope="session")
@@ -30,8 +26,5 @@ def postgres_address() -> Iterator[str]:
 @pytest.fixture
 def database(postgres_address: str) -> Iterator[str]:
     """The address of a new and empty database."""
-    name = f"test_{uuid4().hex}"
-    with closing(psycopg.connect(postgres_address, autocommit=True)) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
-        yield urlsplit(postgres_address)._replace(path=f"/{name}").geturl()
-        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+    with new_database(postgres_address) as address:
+        yield address

@@ -9,9 +9,11 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Literal
+from urllib.parse import urlsplit
+from uuid import uuid4
 
 import psycopg
 
@@ -124,6 +126,18 @@ def postgres_server() -> Iterator[PostgresServer]:
             server.stop()
     finally:
         shutil.rmtree(directory)
+
+
+@contextmanager
+def new_database(address: str) -> Iterator[str]:
+    """The address of an empty database on the same server, until the block is left."""
+    name = f"test_{uuid4().hex}"
+    with closing(psycopg.connect(address, autocommit=True)) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+        try:
+            yield urlsplit(address)._replace(path=f"/{name}").geturl()
+        finally:
+            connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 def _unprivileged() -> int:

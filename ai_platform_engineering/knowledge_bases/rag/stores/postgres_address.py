@@ -27,7 +27,8 @@ _UNREADABLE: Final = (
     "RAG_DATABASE_URL is not the address of a Postgres database: it has to look like "
     "postgresql://user:password@host:5432/database, with characters such as @ / : in the password percent-encoded."
 )
-_CHECK: Final = "Check that the server is running and reachable, and that RAG_DATABASE_URL names it"
+_CHECK: Final = "Check that the server is running, and the host, user and password in RAG_DATABASE_URL"
+_TRY_AGAIN: Final = "Try again; if it stays so, the log of the server says more"
 _WAYS_OUT: Final[dict[type[psycopg.Error], str]] = {
     errors.InsufficientPrivilege: "Grant it, or name another user in RAG_DATABASE_URL",
     errors.ReadOnlySqlTransaction: "Name the primary server in RAG_DATABASE_URL",
@@ -59,7 +60,9 @@ class Address:
             raise self.unusable(error) from error
 
     def unusable(self, error: psycopg.Error) -> StoreError:
-        way_out = next((text for kind, text in _WAYS_OUT.items() if isinstance(error, kind)), _CHECK)
+        # An error without a code is libpq's own: there is no connection. 57P are the codes of a server that stops.
+        otherwise = _CHECK if error.sqlstate is None or error.sqlstate.startswith("57P") else _TRY_AGAIN
+        way_out = next((text for kind, text in _WAYS_OUT.items() if isinstance(error, kind)), otherwise)
         return self.unusable_because(_reason(error), way_out)
 
     def unusable_because(self, reason: str, way_out: str) -> StoreError:

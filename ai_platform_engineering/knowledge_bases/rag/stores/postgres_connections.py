@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final, TypeVar
+from typing import Final
 
 import psycopg
 from pgvector.psycopg import register_vector
-from psycopg import errors
 from psycopg.types.string import StrBinaryDumper, StrDumper
 from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
@@ -17,11 +16,7 @@ from ai_platform_engineering.knowledge_bases.rag.stores.postgres_schema import C
 from ai_platform_engineering.knowledge_bases.rag.stores.store import StoreError
 
 _MOST: Final = 10
-_WAIT_SECONDS: Final = 10.0
-_ATTEMPTS: Final = 5
-_CROSSED = (errors.DeadlockDetected, errors.SerializationFailure, errors.ForeignKeyViolation, errors.UniqueViolation)
-
-Written = TypeVar("Written")
+_WAIT_SECONDS: Final = 5.0
 
 
 class Connections:
@@ -57,17 +52,11 @@ class Connections:
         except psycopg.Error as error:
             raise self._address.unusable(error) from error
 
-    def written(self, write: Callable[[Connection], Written]) -> Written:
-        """What `write` does is kept whole or not at all. It is begun again when others wrote the same rows."""
-        with self.lent() as connection:
-            for _ in range(_ATTEMPTS - 1):
-                try:
-                    with connection.transaction():
-                        return write(connection)
-                except _CROSSED:
-                    continue
-            with connection.transaction():
-                return write(connection)
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """What is written in the block is kept whole or, when it raises, not at all."""
+        with self.lent() as connection, connection.transaction():
+            yield connection
 
     def close(self) -> None:
         self._pool.close()

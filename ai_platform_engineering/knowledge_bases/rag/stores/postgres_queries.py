@@ -97,8 +97,9 @@ def scope_values(scope: Scope) -> dict[str, Any]:
 def plain_words(text: str) -> str:
     """Words between spaces and without accents, so that Postgres does not see addresses, files or version numbers in
     them that could only be found whole."""
-    decomposed = unicodedata.normalize("NFKD", text)
-    return " ".join(words_of("".join(sign for sign in decomposed if not unicodedata.combining(sign))))
+    if not text.isascii():
+        text = "".join(sign for sign in unicodedata.normalize("NFKD", text) if not unicodedata.combining(sign))
+    return " ".join(words_of(text))
 
 
 def in_utc(time: datetime | None) -> datetime | None:

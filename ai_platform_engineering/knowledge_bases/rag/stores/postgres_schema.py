@@ -128,8 +128,9 @@ def indexed_kind(dimensions: int) -> sql.Composable:
 
 
 def _exists(connection: Connection) -> bool:
-    row = connection.execute("SELECT to_regclass('rag.format') IS NOT NULL").fetchone()
-    return row is not None and bool(row[0])
+    # Not with to_regclass(), which may remember from before the lock that there was none.
+    rows = connection.execute("SELECT FROM pg_catalog.pg_tables WHERE schemaname = 'rag' AND tablename = 'format'")
+    return rows.rowcount > 0
 
 
 def _create(address: Address, connection: Connection) -> None:

@@ -28,6 +28,9 @@ EXACT_UP_TO: Final = 10_000
 _MOST_CANDIDATES: Final = 1000
 """pgvector keeps no more candidates than this while it walks an index."""
 
+_LOCKS: Final = 0x726167
+"""The class of advisory locks, one for each datasource."""
+
 _DATASOURCES: Final[LiteralString] = """
 SELECT name, origin, count(document.number), coalesce(sum(chunks), 0), max(updated)
 FROM rag.datasource LEFT JOIN rag.document ON document.datasource = datasource.name
@@ -114,12 +117,11 @@ class PostgresStore(Store):
             with self._connections.lent() as connection:
                 number_of_model = note_model(connection, model, packed[0].dimensions())
 
-        def write(connection: Connection) -> None:
-            numbers = _put_chunks(connection, _put_document(connection, document, known, len(chunks)), document, chunks)
+        with self._connections.writing() as connection:
+            number = _put_document(connection, document, known, len(chunks))
+            numbers = _put_chunks(connection, number, document, chunks)
             if packed:
                 connection.execute(_PUT_VECTORS, [number_of_model, numbers, packed])
-
-        self._connections.written(write)
 
     def note_revision(self, document_id: str, known: Known) -> None:
         with self._connections.lent() as connection:
@@ -136,30 +138,21 @@ class PostgresStore(Store):
             )
 
     def remove(self, document_ids: Collection[str]) -> None:
-        wanted = list(document_ids)
-
-        def write(connection: Connection) -> None:
+        with self._connections.writing() as connection:
             # In one order, so that two who remove the same documents wait for each other and not in a circle.
             rows = connection.execute(
-                "SELECT number FROM rag.document WHERE id = ANY(%s) ORDER BY number FOR UPDATE", [wanted]
+                "SELECT number FROM rag.document WHERE id = ANY(%s) ORDER BY number FOR UPDATE", [list(document_ids)]
             ).fetchall()
             _remove_documents(connection, [number for (number,) in rows])
 
-        self._connections.written(write)
-
     def remove_datasource(self, name: str) -> bool:
-        def write(connection: Connection) -> bool:
-            # Whoever puts a document into it waits from here on, and then finds that it is gone.
-            if connection.execute("SELECT FROM rag.datasource WHERE name = %s FOR UPDATE", [name]).rowcount == 0:
-                return False
+        with self._connections.writing() as connection:
+            connection.execute("SELECT pg_advisory_xact_lock(%s, hashtext(%s))", [_LOCKS, name])
             rows = connection.execute(
                 "SELECT number FROM rag.document WHERE datasource = %s ORDER BY number FOR UPDATE", [name]
             ).fetchall()
             _remove_documents(connection, [number for (number,) in rows])
-            connection.execute("DELETE FROM rag.datasource WHERE name = %s", [name])
-            return True
-
-        return self._connections.written(write)
+            return connection.execute("DELETE FROM rag.datasource WHERE name = %s", [name]).rowcount > 0
 
     def document(self, document_id: str) -> Document | None:
         with self._connections.lent() as connection:
@@ -218,6 +211,8 @@ class PostgresStore(Store):
 
 def _put_document(connection: Connection, document: Document, known: Known, chunks: int) -> int:
     """The row of the document, without chunks."""
+    # The datasource is not removed meanwhile; others may put documents into it.
+    connection.execute("SELECT pg_advisory_xact_lock_shared(%s, hashtext(%s))", [_LOCKS, document.datasource])
     connection.execute(
         "INSERT INTO rag.datasource (name) VALUES (%s) ON CONFLICT (name) DO NOTHING", [document.datasource]
     )
