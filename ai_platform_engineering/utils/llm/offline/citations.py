@@ -41,7 +41,7 @@ def _cited(extract: Extract, number: int) -> str:
     blocks: list[str] = []
     for passage in extract.passages:
         text = _told(passage)
-        is_list = passage.kind in {"item", "row"}
+        is_list = passage.kind in {"item", "pointer", "row"}
         if is_list and blocks and blocks[-1].startswith("- "):
             blocks[-1] = f"{blocks[-1]}\n{text}"
         else:
@@ -57,4 +57,4 @@ def _cited(extract: Extract, number: int) -> str:
 
 
 def _told(passage: Passage) -> str:
-    return f"- {passage.text}" if passage.kind in {"item", "row"} else passage.text
+    return f"- {passage.text}" if passage.kind in {"item", "pointer", "row"} else passage.text

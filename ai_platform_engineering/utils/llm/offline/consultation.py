@@ -11,7 +11,7 @@ from ai_platform_engineering.utils.llm.offline.conversation import Use
 from ai_platform_engineering.utils.llm.offline.extracts import ENOUGH, extracts
 from ai_platform_engineering.utils.llm.offline.findings import Place, Search, documents, searches
 from ai_platform_engineering.utils.llm.offline.inquiries import Inquiry, content_words
-from ai_platform_engineering.utils.llm.offline.relevance import roots_of, terms_of
+from ai_platform_engineering.utils.llm.offline.relevance import question, roots_of
 from ai_platform_engineering.utils.llm.offline.routing import fitting
 from ai_platform_engineering.utils.llm.offline.tools import READ_TOOL, SEARCH_TOOL, Agent, Call
 
@@ -41,12 +41,12 @@ def _worth_reading(search: Search) -> list[Place]:
     for place in search.places:
         by_document.setdefault(place.document_id, place)
     best = max((place.score for place in search.places), default=0.0)
-    terms = terms_of(content_words(search.query))
+    texts = [roots_of(f"{place.title} {place.section} {place.snippet}") for place in by_document.values()]
+    asked = question(content_words(search.query), texts)
     return [
         place
-        for place in by_document.values()
-        if place.score >= best * _WORTH_READING
-        and any(term.match(roots_of(f"{place.title} {place.section} {place.snippet}")) for term in terms)
+        for place, roots in zip(by_document.values(), texts, strict=True)
+        if place.score >= best * _WORTH_READING and asked.share(roots)
     ]
 
 
@@ -77,10 +77,10 @@ def _answer(search: Search, uses: Sequence[Use], agents: tuple[Agent, ...], bibl
     answering = [extract for extract in found if extract.share >= ENOUGH]
     if answering:
         return quoted(answering, bibliography)
-    missing = f"I found nothing about “{search.query}” in the knowledge base."
     if found:
         nearest = quoted(found[:1], bibliography)
-        return f"{missing} The nearest that it has, by its words:\n\n{nearest}"
+        return f"No passage that I found clearly answers “{search.query}”. The nearest by its words:\n\n{nearest}"
+    missing = f"I found nothing about “{search.query}” in the knowledge base."
     return f"{missing}{_who_may_help(search.query, agents)}"
 
 

@@ -1,29 +1,34 @@
-"""Extracts: the passages of documents that answer a question best, chosen by its words."""
+"""Extracts: the passages of documents that answer a question best, with what they need to be understood."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ai_platform_engineering.utils.llm.offline.findings import Place, ReadDocument
-from ai_platform_engineering.utils.llm.offline.inquiries import Form, content_words, form_of
-from ai_platform_engineering.utils.llm.offline.passages import Passage, passages, sentences
-from ai_platform_engineering.utils.llm.offline.relevance import Term, root, roots_of, terms_of, weights
+from ai_platform_engineering.utils.llm.offline.inquiries import Form, form_of
+from ai_platform_engineering.utils.llm.offline.passages import Passage, sentences
+from ai_platform_engineering.utils.llm.offline.ranking import Ranked, question_of, ranked
+from ai_platform_engineering.utils.llm.offline.relevance import Question, roots_of
 
 ENOUGH = 0.5
 """The share of what is asked about that a passage and its headings must have to be an answer."""
-SOME = 0.25
+_SOME = 0.25
 """The share from which on a passage is worth showing as the nearest that was found."""
-_CLOSE = 0.62
-_MOST = {"how": 3, "what": 3, "open": 3}
+_CLOSE = 0.75
+"""What scores at least this share of the best is told too."""
+_MOST = 3
+_ANSWER_LENGTH = 1200
+"""Characters after which no further section is told."""
 _SECTION_LENGTH = 1100
 _PARAGRAPH_LENGTH = 420
-_HEADING, _TRAIL, _TITLE, _NEIGHBOUR = 0.7, 0.45, 0.3, 0.4
+_EXAMPLE_LENGTH = 400
+_GAP = "…"
 
 
 @dataclass(frozen=True, slots=True)
 class Extract:
-    """Neighbouring passages of one section of a document, in their order."""
+    """Passages of one section of a document, in their order."""
 
     document_id: str
     title: str
@@ -34,49 +39,44 @@ class Extract:
     """How much of what is asked about it has: between 0 and 1."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Candidate:
-    source: ReadDocument
-    rank: int
-    position: int
-    passage: Passage
-    share: float = 0.0
-    score: float = 0.0
-
-
-def extracts(question: str, places: Sequence[Place], read: Sequence[ReadDocument]) -> list[Extract]:
+def extracts(text: str, places: Sequence[Place], read: Sequence[ReadDocument]) -> list[Extract]:
     """The extracts that answer a question, the best first; none when the words do not meet."""
-    candidates = _scored(question, places, _sources(places, read))
-    candidates.sort(key=lambda item: (-item.score, item.rank, item.position))
-    if not candidates or candidates[0].score < SOME:
+    form = form_of(text)
+    question = question_of(text, sources := list(_sources(places, read)))
+    found = ranked(question, form, places, sources)
+    if not found or found[0].share < _SOME:
         return []
-    form = form_of(question)
-    best = candidates[0].score
-    chosen: list[_Candidate] = []
-    for item in candidates:
-        if len(chosen) == _MOST[form] or item.score < best * _CLOSE:
+    chosen: list[Ranked] = []
+    for item in found:
+        if len(chosen) == _MOST or item.score < found[0].score * _CLOSE:
             break
         if not any(_says_the_same(item, other) for other in chosen):
             chosen.append(item)
-    return _joined(chosen, candidates, form)
+    told: list[Extract] = []
+    for extract in _by_section(chosen, question, form):
+        if told and _length([*told, extract]) > _ANSWER_LENGTH:
+            break
+        told.append(extract)
+    return told
 
 
-def _sources(places: Sequence[Place], read: Sequence[ReadDocument]) -> list[ReadDocument]:
-    """What can be quoted, in the order in which it was found: documents, and snippets of those that were not read."""
+def _length(found: Sequence[Extract]) -> int:
+    return sum(len(passage.text) for extract in found for passage in extract.passages)
+
+
+def _sources(places: Sequence[Place], read: Sequence[ReadDocument]) -> Iterator[ReadDocument]:
+    """What can be quoted, in the order in which it was found: documents, and snippets where those were not read, or
+    not as far."""
     by_id = {document.document_id: document for document in read}
-    found: dict[str, ReadDocument] = {}
+    told: set[str] = set()
     for place in places:
         document = by_id.get(place.document_id)
-        if document is not None and (_contains(document.text, place.snippet) or not place.snippet):
-            found.setdefault(place.document_id, document)
-        else:
-            if document is not None:
-                found.setdefault(place.document_id, document)
-            key = f"{place.document_id}\0{place.section}"
-            found.setdefault(key, ReadDocument(place.document_id, place.title, place.link, _whole(place)))
-    for document in read:
-        found.setdefault(document.document_id, document)
-    return list(found.values())
+        if document is not None and place.document_id not in told:
+            told.add(place.document_id)
+            yield document
+        if document is None or not _contains(document.text, place.snippet):
+            yield ReadDocument(place.document_id, place.title, place.link, _as_document(place))
+    yield from (document for document in read if document.document_id not in told)
 
 
 def _contains(text: str, snippet: str) -> bool:
@@ -86,163 +86,108 @@ def _contains(text: str, snippet: str) -> bool:
     return " ".join(middle) in " ".join(text.split())
 
 
-def _whole(place: Place) -> str:
-    """A snippet as a document: its heading, and its whole sentences, where it has any."""
-    parts = sentences(" ".join(place.snippet.split()))
-    if parts and parts[0].startswith("…"):
-        parts = parts[1:] or parts
-    if len(parts) > 1 and parts[-1].endswith("…"):
-        parts = parts[:-1]
-    trail = [part.strip() for part in place.section.split(">") if part.strip()]
-    headings = "\n\n".join(f"{'#' * min(level, 6)} {title}" for level, title in enumerate(trail, 1))
-    return f"{headings}\n\n{' '.join(parts)}"
+def _as_document(place: Place) -> str:
+    """A snippet below its headings, without the sentences that it has only a part of."""
+    lines = [line for line in place.snippet.splitlines() if not line.lstrip("…").startswith("#")]
+    if len(lines) > 1 and lines[0].startswith("…") and not lines[0].startswith("…|"):
+        lines[0] = " ".join(sentences(lines[0])[1:])
+    if len(lines) > 1 and lines[-1].endswith("…"):
+        lines[-1] = " ".join(sentences(lines[-1])[:-1])
+    trail = [part.strip() for part in place.section.split(" > ") if part.strip()]
+    headings = [f"{'#' * min(level, 6)} {title}" for level, title in enumerate(trail, 1)]
+    return "\n\n".join([*headings, "\n".join(lines)])
 
 
-def _scored(question: str, places: Sequence[Place], sources: Sequence[ReadDocument]) -> list[_Candidate]:
-    terms = terms_of(content_words(question))
-    found = [
-        _Candidate(source, rank, position, passage)
-        for rank, source in enumerate(sources)
-        for position, passage in enumerate(passages(source.text))
-    ]
-    weight = weights(terms, [roots_of(item.passage.text) for item in found])
-    total = sum(weight.values())
-    if not total:
-        return []
-    form = form_of(question)
-    hinted = {(place.document_id, _section_key(place.section)) for place in places}
-    scored = []
-    for item in found:
-        share, own = _share(item, found, weight, total)
-        if not own:
-            continue
-        bonus = _bonus(item, form, terms, hinted)
-        scored.append(replace(item, share=share, score=share + (bonus if share >= SOME else 0.0)))
-    return scored
-
-
-def _share(
-    item: _Candidate, found: Sequence[_Candidate], weight: Mapping[Term, float], total: float
-) -> tuple[float, bool]:
-    """How much of the terms a passage has with what stands around it, and whether it has any itself."""
-    own = roots_of(item.passage.text)
-    trail = item.passage.trail
-    heading = roots_of(trail[-1]) if trail else frozenset()
-    above = roots_of(" ".join(trail[:-1]))
-    title = roots_of(f"{item.source.title} {item.source.link}")
-    near = _neighbours(item, found)
-    gained = 0.0
-    has_own = False
-    for term, value in weight.items():
-        mine = term.match(own)
-        has_own = has_own or mine > 0
-        gained += value * max(
-            mine,
-            _HEADING * term.match(heading),
-            _TRAIL * term.match(above),
-            _TITLE * term.match(title),
-            _NEIGHBOUR * term.match(near),
-        )
-    in_heading = any(term.match(heading) for term in weight)
-    return gained / total, has_own or (in_heading and item.passage.kind == "code")
-
-
-def _neighbours(item: _Candidate, found: Sequence[_Candidate]) -> frozenset[str]:
-    """The roots of the passages before and after, in the same section. Rows of a table have nothing to do with each
-    other."""
-    if item.passage.kind == "row":
-        return frozenset()
-    start = next(index for index, other in enumerate(found) if other.source is item.source)
-    whole = [start + item.position - 1, start + item.position + 1]
-    return frozenset().union(
-        *(
-            roots_of(found[index].passage.text)
-            for index in whole
-            if 0 <= index < len(found)
-            and found[index].source is item.source
-            and found[index].passage.trail == item.passage.trail
-            and found[index].passage.kind != "row"
-        )
-    )
-
-
-def _bonus(item: _Candidate, form: Form, terms: Sequence[Term], hinted: set[tuple[str, str]]) -> float:
-    passage = item.passage
-    bonus = 0.12 / (1 + item.rank)
-    if (item.source.document_id, _section_key(" > ".join(passage.trail))) in hinted:
-        bonus += 0.12
-    if form == "what":
-        opening = roots_of(" ".join((passage.subject or passage.text).split()[:6]))
-        if terms and all(term.match(opening) == 1.0 for term in terms):
-            bonus += 0.35 if passage.kind == "row" else 0.2
-        if passage.kind == "code":
-            bonus -= 0.15
-    if form == "how" and passage.kind == "code":
-        bonus += 0.1
-    if len(passage.text) < 25 and passage.kind != "code":
-        bonus -= 0.1
-    return bonus
-
-
-def _section_key(section: str) -> str:
-    return " ".join(root(word) for word in section.replace(">", " ").split())
-
-
-def _says_the_same(one: _Candidate, other: _Candidate) -> bool:
+def _says_the_same(one: Ranked, other: Ranked) -> bool:
     mine, others = roots_of(one.passage.text), roots_of(other.passage.text)
     return len(mine & others) >= 0.8 * min(len(mine), len(others))
 
 
-def _joined(chosen: Sequence[_Candidate], candidates: Sequence[_Candidate], form: Form) -> list[Extract]:
-    """The chosen passages by section, with what they need to be understood."""
-    found: dict[tuple[int, tuple[str, ...]], Extract] = {}
+def _by_section(chosen: Sequence[Ranked], question: Question, form: Form) -> Iterator[Extract]:
+    told: set[tuple[int, tuple[str, ...]]] = set()
     for item in chosen:
-        key = (item.rank, item.passage.trail)
-        if key in found:
+        if item.place in told:
             continue
-        mine = {other.position for other in chosen if (other.rank, other.passage.trail) == key}
-        around = _around(item, mine, form)
+        told.add(item.place)
+        positions = {other.position for other in chosen if other.place == item.place}
         source = item.source
-        found[key] = Extract(
-            source.document_id, source.title, source.link, " > ".join(item.passage.trail), around, item.share
+        yield Extract(
+            source.document_id,
+            source.title,
+            source.link,
+            " > ".join(item.passage.trail),
+            tuple(_completed(item, positions, question, form)),
+            item.share,
         )
-    return list(found.values())
 
 
-def _around(item: _Candidate, chosen: set[int], form: Form) -> tuple[Passage, ...]:
-    """The chosen passages of a section. How something is done is told by the whole section, where that is short; a
-    block of code comes with what introduces it, and the other way round."""
-    every = passages(item.source.text)
-    section = [position for position, passage in enumerate(every) if passage.trail == item.passage.trail]
-    if form == "how" and sum(len(every[position].text) for position in section) <= _SECTION_LENGTH:
-        return tuple(every[position] for position in section)
+def _completed(item: Ranked, chosen: set[int], question: Question, form: Form) -> Iterator[Passage]:
+    """The chosen passages of a section. How something is done is told by the whole section, where that is short and
+    about it; a block of code comes with what introduces it, and the other way round."""
+    every, section = item.every, item.section
+    if form == "how" and _is_short(item) and _is_about(item, question):
+        yield from (every[position] for position in section)
+        return
     wanted = set(chosen)
     for position in chosen:
         before, after = position - 1, position + 1
         if every[position].kind == "code" and before in section and every[before].kind in {"prose", "item"}:
             wanted.add(before)
         if every[position].text.endswith(":"):
-            wanted.update(_introduced(every, after, section))
+            wanted.update(_introduced(item, after, form))
         elif form == "how" and after in section and every[after].kind == "code":
             wanted.add(after)
-    terms = terms_of([])
-    return tuple(_shortened(every[position], terms) for position in sorted(wanted))
+    for position in sorted(wanted):
+        passage = _shortened(every[position], question) if position in chosen else every[position]
+        yield passage if position + 1 in wanted else _without_announcement(passage)
 
 
-def _introduced(every: Sequence[Passage], start: int, section: Sequence[int]) -> list[int]:
-    """What a passage that ends in a colon introduces: a block of code, or the items or rows that follow."""
-    if start not in section:
+def _is_short(item: Ranked) -> bool:
+    return sum(len(item.every[position].text) for position in item.section) <= _SECTION_LENGTH
+
+
+def _is_about(item: Ranked, question: Question) -> bool:
+    """Whether the section shows how to do something, and its heading has to do with the question."""
+    has_code = any(item.every[position].kind == "code" for position in item.section)
+    return has_code and question.share(roots_of(" ".join(item.passage.trail[-1:]))) > 0
+
+
+def _introduced(item: Ranked, start: int, form: Form) -> list[int]:
+    """What a passage that ends in a colon introduces: a block of code, or the items or rows that follow. A long example
+    is left out where nobody asks how something is done."""
+    if start not in item.section:
         return []
-    kind = every[start].kind
-    if kind in {"code", "prose"}:
-        return [start]
-    found = []
-    for position in range(start, min(start + 8, len(every))):
-        if position not in section or every[position].kind != kind:
+    passage = item.every[start]
+    if passage.kind == "code" and form != "how" and len(passage.text) > _EXAMPLE_LENGTH:
+        return []
+    found = [start]
+    while passage.kind in {"item", "row"} and found[-1] + 1 in item.section:
+        if item.every[found[-1] + 1].kind != passage.kind:
             break
-        found.append(position)
+        found.append(found[-1] + 1)
     return found
 
 
-def _shortened(passage: Passage, _terms: Sequence[Term]) -> Passage:
-    return passage
+def _without_announcement(passage: Passage) -> Passage:
+    """A paragraph without its last sentence, if that announces what is not told here."""
+    *kept, last = sentences(passage.text) if passage.kind != "code" else [""]
+    return replace(passage, text=" ".join(kept)) if kept and last.endswith(":") else passage
+
+
+def _shortened(passage: Passage, question: Question) -> Passage:
+    """A long paragraph without the sentences that have nothing of the question; `…` stands for them."""
+    if passage.kind not in {"prose", "item"} or len(passage.text) <= _PARAGRAPH_LENGTH:
+        return passage
+    every = sentences(passage.text)
+    shares = [question.share(roots_of(sentence)) for sentence in every]
+    best = max(shares)
+    kept = {position for position, share in enumerate(shares) if share >= 0.6 * best}
+    # A sentence is often explained by the next one.
+    kept |= {shares.index(best) + 1}
+    pieces: list[str] = []
+    for position, sentence in enumerate(every):
+        if position in kept:
+            pieces.append(sentence)
+        elif pieces and pieces[-1] != _GAP:
+            pieces.append(_GAP)
+    return replace(passage, text=" ".join(pieces).removesuffix(f" {_GAP}"))

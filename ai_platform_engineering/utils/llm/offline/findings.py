@@ -142,5 +142,14 @@ def _document(use: Use) -> ReadDocument | None:
         identifier,
         headers.get("Title") or identifier,
         headers.get("Source") or identifier,
-        text.strip().removesuffix(_TRUNCATED).rstrip(),
+        _whole_lines(text),
     )
+
+
+def _whole_lines(text: str) -> str:
+    """The text of a document. Where it was cut, the line in which that happened is left out."""
+    text = text.strip()
+    if not text.endswith(_TRUNCATED):
+        return text
+    lines = text.removesuffix(_TRUNCATED).rstrip().splitlines()
+    return "\n".join(lines[:-1] or lines)

@@ -75,16 +75,21 @@ HOW_TO = re.compile(
     re.I,
 )
 WHAT_IT_DOES = re.compile(
-    r"^(?:what|how)\s+(?:does|do|did|can|could|should|would|will|must)\s+.+?\s+(?:do|mean|stand\s+for|work)\W*$", re.I
+    r"^(?:what|how)\s+(?:does|do|did|can|could|should|would|will|must)\s+.+?\s"
+    r"(?:(?:do|mean|stand\s+for|work)\W*$|do\s+(?:with|when|if|about|at|on|after)\b)",
+    re.I,
 )
 WHAT_FOR = re.compile(
     r"^what(?:\s+(?:is|are)|['’]s)\s+(?:(?:the\s+)?(?:difference|purpose|meaning|definition|point|idea|role|default)s?\b"
-    r"|meant\b|.+\bfor\W*$)|^what\s+happens\b|^(?:define|the\s+meaning\s+of|the\s+definition\s+of)\b",
+    r"|meant\b|.+\bfor\W*$|the\s.+?\s(?:when|if)\s)|^what\s+happens\b|^(?:define|the\s+meaning\s+of|the\s+definition\s+of)\b",
     re.I,
 )
+_EXPLAIN = re.compile(r"^(?:explain|describe|define|about)\s+(?!how\b|why\b|when\b|what\b)(?:[\w'’-]+\W*){1,4}$", re.I)
 _DEFINITION = re.compile(r"^(?:what|who)(?:\s+(?:is|are)|['’]s)\s+(?P<subject>[^,;:?]+?)\W*$", re.I)
 _STATE_WORDS = STATES | GENERAL_NOUNS | word_set("on happening going new next oncall affected planned due late mine")
-_EMPTY = word_set("mean means work works say says happen happens explain describe define search find look know tell")
+_EMPTY = word_set("""
+    mean means work works say says happen happens explain describe define search find look know tell get see documented
+""")
 
 _TOPICS = (
     (r"how\s+(?:do|can|could|should|would)\s+(?:i|we|you|one)\s+(?P<rest>.+)", r"how to \g<rest>"),
@@ -120,7 +125,7 @@ def stripped(clause: str) -> str:
 
 def form_of(question: str) -> Form:
     text = stripped(question)
-    if WHAT_IT_DOES.match(text) or _DEFINITION.match(text) or WHAT_FOR.match(text) or IDENTIFIER.fullmatch(text):
+    if any(pattern.match(text) for pattern in (WHAT_IT_DOES, _DEFINITION, WHAT_FOR, _EXPLAIN)):
         return "what"
     return "how" if HOW_TO.match(text) or _IS_THERE.match(text) else "open"
 

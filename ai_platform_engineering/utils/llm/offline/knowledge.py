@@ -44,7 +44,8 @@ _MAX_CLAUSES = 16
 Strength = Literal["sure", "perhaps"]
 
 _SETTINGS = re.compile(
-    r"^(?:which|what)\s+(?:\w+\s+)?(?:settings?|variables?|options?|flags?|parameters?|commands?|exit\s+codes?|defaults?)\b",
+    r"^(?:which|what)\s+(?:\w+\s+)?(?:settings?|variables?|options?|flags?|parameters?|commands?|exit\s+codes?|defaults?)\b"
+    r"|^what\s+(?:is|are)\s+(?:the\s+)?(?:[\w'’-]+\s+)?(?:settings?|variables?|flags?|commands?|exit\s+codes?|defaults?)\b",
     re.I,
 )
 _ANY_ONE = re.compile(

@@ -6,10 +6,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from typing import Literal
 
-Kind = Literal["prose", "item", "row", "code"]
+Kind = Literal["prose", "item", "pointer", "row", "code"]
 
 _HEADING = re.compile(r"^ {0,3}(?P<marks>#{1,6})\s+(?P<title>.*?)\s*#*\s*$")
 _FENCE = re.compile(r"^\s*(?P<marks>`{3,}|~{3,})(?P<language>[^`]*)$")
@@ -20,14 +20,16 @@ _LINK = re.compile(r"\[(?P<text>[^\]\n]+)\]\([^)\n]*\)")
 _CODE_SPAN = re.compile(r"`[^`\n]*`")
 _SENTENCE_END = re.compile(r"(?<=[.!?])(?:[\"”’')\]]*)\s+(?=[A-Z`\"“‘'(\[*_<\d/])")
 _CELL_EDGE = re.compile(r"(?<!\\)\|")
+_DIAGRAMS = frozenset({"mermaid", "plantuml", "dot", "graphviz"})
+"""Languages of code that is drawn, and means little to who reads it."""
 _LONG_CELL = 5
 """Words from which on a cell of a table says something, rather than giving a value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A paragraph, an item of a list, a row of a table or a block of code. `text` is Markdown, on one line but for
-    code; `subject` is the first cell of a row."""
+    """A paragraph, an item of a list (a pointer: one that begins with a link), a row of a table or a block of code.
+    `text` is Markdown, on one line but for code; `subject` is the first cell of a row."""
 
     kind: Kind
     text: str
@@ -59,9 +61,9 @@ class _Reader:
     found: list[Passage] = field(default_factory=list)
     trail: list[tuple[int, str]] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
-    kind: Literal["prose", "item"] = "prose"
+    kind: Literal["prose", "item", "pointer"] = "prose"
     fence: str = ""
-    columns: tuple[str, ...] = ()
+    rows: list[str] = field(default_factory=list)
 
     def feed(self, line: str) -> None:
         if self.fence:
@@ -74,46 +76,53 @@ class _Reader:
             level = len(heading["marks"])
             self.trail = [(above, title) for above, title in self.trail if above < level]
             self.trail.append((level, _plain(heading["title"])))
-        elif line.lstrip().startswith("|"):
-            self._feed_row(line)
+        elif line.lstrip(" …").startswith("|"):
+            self._flush_lines()
+            self.rows.append(line)
         elif not line.strip():
             self._flush()
         elif item := _ITEM.match(line):
             self._flush()
-            self.kind, self.lines = "item", [item["text"]]
+            self.kind, self.lines = "pointer" if _LINK.match(item["text"]) else "item", [item["text"]]
         else:
-            self.columns = ()
+            self._flush_rows()
             self.lines.append(line.strip().removeprefix("> "))
 
     def close(self) -> None:
         if self.fence:
             # A document that was cut inside a block of code: what is there of the block is still code.
-            self._add("code", "\n".join([*self.lines, "```"]))
+            self._end_code()
         else:
             self._flush()
 
     def _feed_code(self, line: str) -> None:
         if line.strip().startswith(self.fence):
-            self._add("code", "\n".join([*self.lines, "```"]))
-            self.fence, self.lines = "", []
+            self._end_code()
         else:
             self.lines.append(line)
 
-    def _feed_row(self, line: str) -> None:
-        if self.lines:
-            self._flush()
-        cells = tuple(_plain(cell) for cell in _CELL_EDGE.split(line.strip().strip("|")))
-        if _RULE.match(line):
-            return
-        if not self.columns:
-            self.columns = cells
-            return
-        self._add("row", _row(self.columns, cells), cells[0])
+    def _end_code(self) -> None:
+        if self.lines[0].removeprefix("```") not in _DIAGRAMS:
+            self._add("code", "\n".join([*self.lines, "```"]))
+        self.fence, self.lines = "", []
 
     def _flush(self) -> None:
+        self._flush_lines()
+        self._flush_rows()
+
+    def _flush_lines(self) -> None:
         if self.lines:
             self._add(self.kind, _plain(" ".join(self.lines)))
-        self.lines, self.kind, self.columns = [], "prose", ()
+        self.lines, self.kind = [], "prose"
+
+    def _flush_rows(self) -> None:
+        """The rows of a table, or of a part of one that has lost its head."""
+        has_head = len(self.rows) > 1 and bool(_RULE.match(self.rows[1]))
+        table = [_cells(row) for row in self.rows if not _RULE.match(row)]
+        columns = table.pop(0) if has_head else ()
+        for cells in table:
+            self._add("row", _row(columns, cells), cells[0])
+        self.rows = []
 
     def _add(self, kind: Kind, text: str, subject: str = "") -> None:
         self.found.append(Passage(kind, text, tuple(title for _, title in self.trail), subject))
@@ -124,16 +133,29 @@ def _plain(text: str) -> str:
     return " ".join(_LINK.sub(r"\g<text>", _IMAGE.sub("", text)).replace("\\|", "|").split())
 
 
+def _cells(row: str) -> list[str]:
+    return [_plain(cell) for cell in _CELL_EDGE.split(row.strip(" …").strip("|"))]
+
+
 def _row(columns: Sequence[str], cells: Sequence[str]) -> str:
     """A row as words: what it is about, what is said of it, and the values beside."""
-    rest = [(label, cell) for label, cell in zip(columns[1:], cells[1:], strict=False) if cell]
-    said = [(label, cell) for label, cell in rest if len(cell.split()) >= _LONG_CELL]
+    rest = [(label, cell) for label, cell in zip_longest(columns[1:], cells[1:], fillvalue="") if cell]
+    said = [pair for pair in rest if pair[1].endswith((".", "!", "?"))]
+    if len(said) != 1:
+        said = [pair for pair in rest if len(pair[1].split()) >= _LONG_CELL]
     if len(rest) == 1:
         return f"{cells[0]}: {rest[0][1]}"
     if len(said) == 1:
-        values = "; ".join(_labelled(label, cell) for label, cell in rest if (label, cell) not in said)
-        return f"{cells[0]}: {said[0][1]} ({values})"
-    return " ".join([f"{cells[0]}:", "; ".join(_labelled(label, cell) for label, cell in rest)]).rstrip(" :")
+        return f"{cells[0]}: {said[0][1]} ({_listed([pair for pair in rest if pair not in said])})"
+    return f"{cells[0]}: {_listed(rest)}" if rest else cells[0]
+
+
+def _listed(pairs: Sequence[tuple[str, str]]) -> str:
+    """Values with their labels, one after the other: after a sentence there is no need for more to part them."""
+    text = ""
+    for label, cell in pairs:
+        text += ("" if not text else " " if text.endswith((".", "!", "?")) else "; ") + _labelled(label, cell)
+    return text
 
 
 def _labelled(label: str, cell: str) -> str:

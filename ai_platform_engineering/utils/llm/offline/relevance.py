@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -85,7 +85,7 @@ class Term:
         return best or (_ALIKE if _GROUPS.get(self.root, frozenset()) & roots else 0.0)
 
 
-def terms_of(words: Sequence[str]) -> tuple[Term, ...]:
+def _terms(words: Sequence[str]) -> tuple[Term, ...]:
     """The terms of a question's words. A proper name of two words may be written as one: "Argo CD" and "ArgoCD"."""
     pairs: dict[str, frozenset[str]] = {}
     for one, other in pairwise(words):
@@ -107,11 +107,31 @@ def roots_of(text: str) -> frozenset[str]:
     return frozenset(found)
 
 
-def weights(terms: Iterable[Term], texts: Sequence[frozenset[str]]) -> dict[Term, float]:
-    """How telling each term is: the fewer of the texts have it, the more. One that none has is the most telling."""
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked about: terms, and how telling each is."""
+
+    weights: Mapping[Term, float]
+
+    def share(self, roots: frozenset[str]) -> float:
+        """How much of what is asked about a text has: between 0 and 1."""
+        return self.share_of((roots, 1.0))
+
+    def share_of(self, *texts: tuple[frozenset[str], float]) -> float:
+        """The same for several texts, of which each counts as much as is given with it."""
+        total = sum(self.weights.values())
+        gained = sum(
+            weight * max(worth * term.match(roots) for roots, worth in texts) for term, weight in self.weights.items()
+        )
+        return gained / total if total else 0.0
+
+
+def question(words: Sequence[str], texts: Sequence[frozenset[str]]) -> Question:
+    """The question with these words. The fewer of the texts have a word, the more telling it is; one that none has is
+    the most telling."""
     found: dict[Term, float] = {}
-    for term in terms:
+    for term in _terms(words):
         having = sum(1 for roots in texts if term.root in roots or term.spellings & roots)
         rarity = math.log(1 + len(texts) / (having + 0.5))
         found[term] = rarity * (_IDENTIFIER_WEIGHT if term.is_identifier else 1.0)
-    return found
+    return Question(found)
