@@ -36,7 +36,7 @@ def _decoded(content: bytes, declared: tuple[str | None, ...]) -> str:
     for encoding in (*filter(None, known), "utf-8", _WESTERN):
         try:
             return content.decode(encoding)
-        except UnicodeError:
+        except (UnicodeError, LookupError):
             continue
     return content.decode(_WESTERN, "replace")
 

@@ -9,10 +9,9 @@ from ai_platform_engineering.knowledge_bases.rag.readers.decoding import decode
 from ai_platform_engineering.knowledge_bases.rag.readers.reading import Raw, Reading
 from ai_platform_engineering.knowledge_bases.rag.readers.titles import shortened, title_from_name, without_markup
 
-_FRONT_MATTER: Final = re.compile(r"\A(---|\+\+\+)[^\S\n]*\n(.*?)(?:^|\n)(?:\1|\.\.\.)[^\S\n]*(?:\n|\Z)", re.DOTALL)
+_FRONT_MATTER: Final = re.compile(r"\A(---|\+\+\+)[^\S\n]*\n(.*?)(?<=\n)(?:\1|\.\.\.)[^\S\n]*(?:\n|\Z)", re.DOTALL)
 _TITLE_KEY: Final = re.compile(r"^title[^\S\n]*[:=][^\S\n]*(\S.*?)[^\S\n]*$", re.MULTILINE | re.IGNORECASE)
-_QUOTED: Final = re.compile(r"""(["'])(.*)\1""")
-_COMMENTS: Final = re.compile(r"\A(?:\s*<!--.*?-->[^\S\n]*(?:\n|\Z))+", re.DOTALL)
+_COMMENTS: Final = re.compile(r"\A(?:\s*<!--(?:(?!-->).)*-->[^\S\n]*(?:\n|\Z))+", re.DOTALL)
 _FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
 _ATX: Final = re.compile(r" {0,3}#{1,6}[^\S\n]+(.*?)(?:[^\S\n]+#+)?[^\S\n]*$")
 _UNDERLINE: Final = re.compile(r" {0,3}(?:=+|-{2,})[^\S\n]*$")
@@ -33,8 +32,18 @@ def _without_front_matter(text: str) -> tuple[str | None, str]:
     if matter is None or not _is_front_matter(matter[2]):
         return None, text
     key = _TITLE_KEY.search(matter[2])
-    title = _QUOTED.sub(r"\2", key[1]) if key else None
+    title = _unquoted(key[1]) if key else None
     return title or None, _COMMENTS.sub("", text[matter.end() :])
+
+
+def _unquoted(value: str) -> str:
+    match value[:1], value[-1:]:
+        case "'", "'":
+            return value[1:-1].replace("''", "'")
+        case '"', '"':
+            return value[1:-1].replace('\\"', '"')
+        case _:
+            return value
 
 
 def _is_front_matter(matter: str) -> bool:

@@ -10,33 +10,41 @@ from urllib.parse import unquote, urlsplit
 
 LONGEST_TITLE: Final = 200
 
+_LONGEST_LINE: Final = 2000
+
 _IMAGE = re.compile(r"!\[[^\]]*\](?:\([^)]*\)|\[[^\]]*\])")
 _LINK = re.compile(r"\[([^\[\]]*)\](?:\([^()]*(?:\([^()]*\)[^()]*)*\)|\[[^\]]*\])")
 _TAG = re.compile(r"</?[a-zA-Z][^<>]*>|<!--.*?-->")
 _ANCHOR = re.compile(r"\s*\{[#.:][^{}]*\}\s*$")
 _EMPHASIS = re.compile(r"(?<!\w)(\*{1,3}|_{1,3})(?=\S)(.+?)(?<=\S)\1(?!\w)")
-_CODE = re.compile(r"(`+)\s?(.+?)\s?\1")
-_ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
+_VERBATIM = re.compile(r"(?P<ticks>`+)\s?(?P<code>.+?)\s?(?P=ticks)|\\(?P<sign>[!-/:-@\[-`{-~])")
+_KEPT = re.compile("\x00([0-9]+)\x00")
 _INDEX = frozenset({"index", "readme", "_index", "default", "home"})
 
 
 def without_markup(inline: str) -> str:
     """One line of Markdown as the words a reader sees."""
-    text = inline
+    text = inline[:_LONGEST_LINE].replace("\x00", "")
+    verbatim: list[str] = []
+
+    def keep(found: re.Match[str]) -> str:
+        verbatim.append(found["code"] or found["sign"])
+        return f"\x00{len(verbatim) - 1}\x00"
+
+    if "`" in text or "\\" in text:
+        text = _VERBATIM.sub(keep, text)
     if "[" in text:
         text = _LINK.sub(r"\1", _IMAGE.sub("", text))
     if "<" in text:
         text = _TAG.sub("", text)
     if "{" in text:
         text = _ANCHOR.sub("", text)
-    if "`" in text:
-        text = _CODE.sub(r"\2", text)
     if "*" in text or "_" in text:
         text = _EMPHASIS.sub(r"\2", text)
-    if "\\" in text:
-        text = _ESCAPE.sub(r"\1", text)
     if "&" in text:
         text = unescape(text)
+    if verbatim:
+        text = _KEPT.sub(lambda found: verbatim[int(found[1])], text)
     return " ".join(text.split())
 
 
