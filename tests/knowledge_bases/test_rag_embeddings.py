@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import math
+import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from ai_platform_engineering.knowledge_bases.rag.embeddings.embedder import Embedder, embedder_of, why_none
+from ai_platform_engineering.knowledge_bases.rag.embeddings.embedder import (
+    Embedder,
+    EmbeddingsError,
+    embedder_of,
+    why_none,
+)
 from ai_platform_engineering.knowledge_bases.rag.embeddings.offline import OfflineEmbedder
 from ai_platform_engineering.knowledge_bases.rag.stores.store import Vector
 from ai_platform_engineering.settings import Settings, load_settings
+from tests.llm.openai_server import OpenAIServer, openai_server
 
+SECRET = "sk-do-not-tell-anyone-123"
 TEXTS = [
     "Restart a pod that does not come up by deleting it.",
     "",
@@ -108,6 +117,125 @@ except EmbeddingsError as error:
             "pip install 'ai-platform-engineering[embeddings]', or set EMBEDDINGS_PROVIDER=none for keyword search "
             "alone.",
         ]
+
+
+class TestProviders:
+    @pytest.fixture
+    def server(self) -> Iterator[OpenAIServer]:
+        with openai_server() as running:
+            yield running
+
+    def test_a_server_that_speaks_the_openai_api_embeds(self, server: OpenAIServer) -> None:
+        server.vectors = {"one": [3.0, 4.0], "two": [0.0, 2.0], "": [0.0, 0.0]}
+        embedder = provided(server, EMBEDDINGS_MODEL_NAME="bge-m3")
+        assert [list(vector) for vector in embedder.embed(["one", "two", ""])] == [
+            pytest.approx([0.6, 0.8]),
+            [0.0, 1.0],
+            [0.0, 0.0],
+        ]
+        assert list(embedder.embed_query("two")) == [0.0, 1.0]
+        assert embedder.name == "openai:bge-m3"
+        assert server.paths == ["/v1/embeddings"] * 2
+        assert server.headers[0]["authorization"] == f"Bearer {SECRET}"
+        assert (server.requests[0]["model"], server.requests[0]["input"]) == ("bge-m3", ["one", "two", ""])
+
+    def test_no_texts_ask_nobody(self, server: OpenAIServer) -> None:
+        assert provided(server).embed([]) == []
+        assert server.requests == []
+
+    def test_a_passing_failure_is_tried_again(self, server: OpenAIServer) -> None:
+        server.failures = [(503, {"error": {"message": "busy"}})]
+        assert list(provided(server).embed_query("x")) == pytest.approx([0.5**0.5, 0.5**0.5])
+        assert len(server.requests) == 2
+
+    @pytest.mark.parametrize(
+        ("status", "sentence"),
+        [
+            (401, "was refused: check OPENAI_API_KEY."),
+            (404, "is not there: set EMBEDDINGS_MODEL_NAME to one that is."),
+            (429, "is asked too often, or its quota is used up. Try again later."),
+            (500, "failed (InternalServerError). The log has the details."),
+        ],
+    )
+    def test_a_failure_is_a_sentence_without_the_key(self, server: OpenAIServer, status: int, sentence: str) -> None:
+        server.failures = [(status, {"error": {"message": f"no, {SECRET}"}})]
+        with pytest.raises(EmbeddingsError) as caught:
+            provided(server, LLM_MAX_RETRIES="0").embed(["x"])
+        assert str(caught.value) == f"The embedding model text-embedding-3-small of openai {sentence}"
+
+    def test_a_server_that_is_not_there_is_said_to_be(self, server: OpenAIServer) -> None:
+        closed = f"http://127.0.0.1:{free_port()}/v1"
+        embedder = embedder_of(settings_of(EMBEDDINGS_PROVIDER="openai", OPENAI_ENDPOINT=closed, LLM_MAX_RETRIES="0"))
+        assert embedder is not None
+        with pytest.raises(EmbeddingsError, match=r"cannot be reached\. Check its address"):
+            embedder.embed_query("x")
+
+    def test_an_azure_deployment_embeds(self, server: OpenAIServer) -> None:
+        endpoint = server.address.removesuffix("/v1")
+        embedder = embedder_of(
+            settings_of(
+                EMBEDDINGS_PROVIDER="azure-openai",
+                EMBEDDINGS_MODEL_NAME="our-embeddings",
+                AZURE_OPENAI_ENDPOINT=endpoint,
+                AZURE_OPENAI_API_KEY=SECRET,
+            )
+        )
+        assert embedder is not None
+        assert len(embedder.embed(["x"])) == 1
+        assert server.paths[0].startswith("/openai/deployments/our-embeddings/embeddings?api-version=")
+        assert server.headers[0]["api-key"] == SECRET
+
+    def test_a_gemini_key_is_enough(self) -> None:
+        embedder = embedder_of(settings_of(EMBEDDINGS_PROVIDER="google-gemini", GOOGLE_API_KEY=SECRET))
+        assert embedder is not None
+        assert embedder.name == "google-gemini:gemini-embedding-001"
+        assert why_none(settings_of(EMBEDDINGS_PROVIDER="google-gemini", GOOGLE_API_KEY=SECRET)) is None
+
+    @pytest.mark.parametrize(
+        ("provider", "missing"),
+        [
+            ("openai", "OPENAI_API_KEY or OPENAI_ENDPOINT"),
+            ("azure-openai", "AZURE_OPENAI_API_KEY and AZURE_OPENAI_ENDPOINT"),
+            ("aws-bedrock", "AWS_REGION"),
+            ("google-gemini", "GOOGLE_API_KEY"),
+            ("gcp-vertexai", "GOOGLE_CLOUD_PROJECT"),
+        ],
+    )
+    def test_what_is_missing_is_named(self, provider: str, missing: str) -> None:
+        with pytest.raises(EmbeddingsError) as caught:
+            embedder_of(settings_of(EMBEDDINGS_PROVIDER=provider))
+        assert str(caught.value) == (
+            f"EMBEDDINGS_PROVIDER={provider} needs {missing}: set it, or choose another provider."
+        )
+
+    @pytest.mark.parametrize(
+        ("provider", "variables", "module", "extra"),
+        [
+            ("ollama", {}, "langchain_ollama", "ollama"),
+            ("aws-bedrock", {"AWS_REGION": "eu-west-1"}, "langchain_aws", "aws"),
+            ("openai", {"OPENAI_API_KEY": SECRET}, "langchain_openai", "openai"),
+        ],
+    )
+    def test_a_package_that_is_not_installed_is_named_with_the_command(
+        self, provider: str, variables: dict[str, str], module: str, extra: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setitem(sys.modules, module, None)
+        with pytest.raises(EmbeddingsError, match=rf"run pip install 'ai-platform-engineering\[{extra}\]'"):
+            embedder_of(settings_of(EMBEDDINGS_PROVIDER=provider, **variables))
+
+
+def provided(server: OpenAIServer, **variables: str) -> Embedder:
+    embedder = embedder_of(
+        settings_of(EMBEDDINGS_PROVIDER="openai", OPENAI_ENDPOINT=server.address, OPENAI_API_KEY=SECRET, **variables)
+    )
+    assert embedder is not None
+    return embedder
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port: int = listener.getsockname()[1]
+        return port
 
 
 def test_choosing_an_embedder_loads_nothing_large_before_it_is_needed() -> None:

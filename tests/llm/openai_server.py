@@ -1,4 +1,4 @@
-"""A stand-in for a server that speaks the OpenAI chat API, with streaming, on a loopback port."""
+"""A stand-in for a server that speaks the OpenAI API, chat with streaming and embeddings, on a loopback port."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ class OpenAIServer:
 
     address: str = ""
     deltas: Sequence[dict[str, Any]] = ({"content": "Hello"}, {"content": " there"})
+    vectors: dict[str, list[float]] = field(default_factory=dict)
+    """The embedding of each text; of one that is not here, its length and 1."""
     failures: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
     """Answers given first, one per request: status and body."""
     requests: list[dict[str, Any]] = field(default_factory=list)
@@ -37,6 +39,8 @@ def openai_server() -> Iterator[OpenAIServer]:
             if state.failures:
                 status, answer = state.failures.pop(0)
                 self._send(status, "application/json", json.dumps(answer).encode())
+            elif self.path.partition("?")[0].endswith("/embeddings"):
+                self._send(200, "application/json", json.dumps(_embeddings(state, body)).encode())
             else:
                 self._send(200, "text/event-stream", "".join(_events(state.deltas)).encode())
 
@@ -60,6 +64,15 @@ def openai_server() -> Iterator[OpenAIServer]:
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+def _embeddings(state: OpenAIServer, body: dict[str, Any]) -> dict[str, Any]:
+    texts = body["input"] if isinstance(body["input"], list) else [body["input"]]
+    data = [
+        {"object": "embedding", "index": index, "embedding": state.vectors.get(text, [float(len(text)), 1.0])}
+        for index, text in enumerate(texts)
+    ]
+    return {"object": "list", "data": data, "model": body["model"], "usage": {"prompt_tokens": 1, "total_tokens": 1}}
 
 
 def _events(deltas: Sequence[dict[str, Any]]) -> Iterator[str]:
