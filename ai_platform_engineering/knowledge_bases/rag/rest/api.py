@@ -162,7 +162,7 @@ async def remove_document(name: str, path: str, base: Base) -> None:
 async def start_ingest(body: IngestOrder, request: Request, response: Response, base: Base) -> IngestJob:
     """Goes on after the answer, whose header Location is where to ask how far it is."""
     job = await base.start_ingest(body)
-    response.headers["Location"] = request.url_for("ingest_job", job=job.job).path
+    response.headers["Location"] = f"{request.scope.get('root_path', '')}/v1/ingest/{job.job}"
     return job
 
 
