@@ -146,15 +146,22 @@ def test_the_little_at_the_end_of_a_section_stays_with_it() -> None:
     assert len(chunks) == 2
 
 
-PIECES = st.one_of(
-    st.text(max_size=40),
-    st.text("ab c.\n`#-|>*_~=: \t1\\", max_size=40),
-    st.sampled_from(
-        ["# Title\n", "\n\n## Two\n\n", "```\n", "~~~sh\n", "- item\n", "  - deep\n", "1. one\n", "> quoted\n"]
-        + ["|a|b|\n|-|-|\n|c|d|\n", "    indented\n", "<div>\n", "[x]: https://example.com\n", "\r\n", "***\n"]
-        + [SENTENCE, SENTENCE * 40, "word " * 500, "x" * 100 + " ", "line\n" * 700, "Title\n===\n", "。" * 50]
+MARKUP = (
+    *(
+        "# Title\n",
+        "\n\n## Two\n\n",
+        "```\n",
+        "~~~sh\n",
+        "- item\n",
+        "  - deep\n",
+        "1. one\n",
+        "> quoted\n",
+        "Title\n===\n",
     ),
+    *("|a|b|\n|-|-|\n|c|d|\n", "    indented\n", "<div>\n", "[x]: https://example.com\n", "\r\n", "***\n", "。" * 50),
+    *(SENTENCE, SENTENCE * 40, "word " * 500, "x" * 100 + " ", "line\n" * 700),
 )
+PIECES = st.text(max_size=40) | st.text("ab c.\n`#-|>*_~=: \t1\\", max_size=40) | st.sampled_from(MARKUP)
 
 
 @settings(max_examples=150, deadline=None)

@@ -59,27 +59,32 @@ def chunks_of(document: Document) -> list[Chunk]:
 def _grouped(blocks: Iterable[_Block]) -> Iterator[list[_Block]]:
     """Blocks that become one chunk."""
     group: list[_Block] = []
+    size = 0
+    only_headings = True
     for block in blocks:
-        if not group or _takes(group, block):
-            group.append(block)
-            continue
-        introduction = _introduction(group, block)
-        yield group[: len(group) - len(introduction)]
-        group = [*introduction, block]
+        if group and not _fits(block, group[-1], size, only_headings=only_headings):
+            introduction = _introduction(group, block)
+            yield group[: len(group) - len(introduction)]
+            group = [*introduction]
+            size = _size(group)
+            only_headings = not group
+        group.append(block)
+        size += len(block.text) + 1
+        only_headings = only_headings and block.heading
     if group:
         yield group
 
 
-def _takes(group: Sequence[_Block], block: _Block) -> bool:
-    size = _size(group)
-    longest = (LONGEST_CODE if block.code else LONGEST_PROSE) + _SMALL
-    if size + len(block.text) > longest:
+def _fits(block: _Block, last: _Block, size: int, *, only_headings: bool) -> bool:
+    """Into a group of that size that ends with the last block."""
+    together = size + len(block.text)
+    if together > (LONGEST_CODE if block.code else LONGEST_PROSE) + _SMALL:
         return False
-    if all(before.heading for before in group):
+    if only_headings:
         return True
-    if block.heading or block.section != group[-1].section:
+    if block.heading or block.section != last.section:
         return False
-    return size < _SMALL or size + len(block.text) <= TARGET
+    return size < _SMALL or together <= TARGET
 
 
 def _introduction(group: Sequence[_Block], block: _Block) -> Sequence[_Block]:
