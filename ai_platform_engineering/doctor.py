@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from ai_platform_engineering.knowledge_bases.rag.checkup import Checkup, check_up
 from ai_platform_engineering.multi_agents.agent_registry import AgentEntry, AgentRegistry
 from ai_platform_engineering.multi_agents.connectivity import Reachability, probe_all, remote_tools
 from ai_platform_engineering.multi_agents.placement import Where
@@ -60,7 +61,8 @@ class AgentReport:
 
 @dataclass(frozen=True)
 class Report:
-    """All agents, and the facts that explain them. `model` is `None` where no model can be made: `problems` say why."""
+    """All agents, and the facts that explain them. `model` is `None` where no model can be made: `problems` say why;
+    `knowledge` is `None` where the knowledge base is switched off."""
 
     version: str
     model: str | None
@@ -70,18 +72,25 @@ class Report:
     approval: str
     problems: tuple[str, ...]
     agents: tuple[AgentReport, ...]
+    knowledge: Checkup | None = None
+
+    @property
+    def unusable(self) -> tuple[str, ...]:
+        """What is there and cannot be used."""
+        agents = (agent.name for agent in self.agents if agent.enabled and not agent.usable)
+        return (*agents, *(("the knowledge base",) if self.knowledge and self.knowledge.problem else ()))
 
     @property
     def ok(self) -> bool:
-        """Whether there is a model and every enabled agent can be used."""
-        return self.model is not None and all(agent.usable for agent in self.agents if agent.enabled)
+        """Whether there is a model and every enabled agent, and the knowledge base, can be used."""
+        return self.model is not None and not self.unusable
 
 
 async def diagnose(settings: Settings) -> Report:
     """Look at every known agent; takes as long as the slowest deadline in the settings, whatever the agents do."""
     registry = AgentRegistry.load(settings)
-    local, remote = await asyncio.gather(
-        _examine_local(settings, registry.local()), _examine_remote(settings, registry.remote())
+    local, remote, knowledge = await asyncio.gather(
+        _examine_local(settings, registry.local()), _examine_remote(settings, registry.remote()), check_up(settings)
     )
     examined = {**local, **remote}
     model, problems = _model(settings)
@@ -97,6 +106,7 @@ async def diagnose(settings: Settings) -> Report:
             examined.get(entry.name) or AgentReport(entry.name, entry.enabled, entry.where, entry.why)
             for entry in registry.entries
         ),
+        knowledge=knowledge,
     )
 
 
@@ -192,19 +202,19 @@ def _model(settings: Settings) -> tuple[str | None, tuple[str, ...]]:
 
 def _facts(report: Report) -> list[str]:
     return [
-        f"Version  {report.version}",
-        f"Model    {report.model or 'none'}",
-        f"Sandbox  {'on' if report.sandbox else 'off'} ({report.data_dir})",
-        f"Approval {report.approval}",
+        f"Version   {report.version}",
+        f"Model     {report.model or 'none'}",
+        f"Sandbox   {'on' if report.sandbox else 'off'} ({report.data_dir})",
+        f"Approval  {report.approval}",
+        f"Knowledge {report.knowledge or 'off'}",
     ]
 
 
 def _verdict(report: Report) -> str:
     if report.model is None:
         return "Not usable: the model."
-    unusable = [agent.name for agent in report.agents if agent.enabled and not agent.usable]
-    if unusable:
-        return f"Not usable: {', '.join(unusable)}."
+    if report.unusable:
+        return f"Not usable: {', '.join(report.unusable)}."
     count = sum(agent.enabled for agent in report.agents)
     return f"All {count} enabled agents can be used."
 
@@ -247,4 +257,5 @@ def _remarks(report: Report) -> list[str]:
     of_agents = [
         f"{agent.name}{f' at {agent.address}' if agent.address else ''}: {agent.problem}" for agent in troubled
     ]
-    return [*of_agents, *report.problems]
+    of_knowledge = [report.knowledge.note, report.knowledge.problem] if report.knowledge else []
+    return [*of_agents, *filter(None, of_knowledge), *report.problems]

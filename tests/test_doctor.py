@@ -8,6 +8,10 @@ from pathlib import Path
 import pytest
 
 from ai_platform_engineering.doctor import AgentReport, Report, diagnose, show, to_json
+from ai_platform_engineering.knowledge_bases.rag.chunking import chunks_of
+from ai_platform_engineering.knowledge_bases.rag.documents import Document
+from ai_platform_engineering.knowledge_bases.rag.stores.opening import knowledge_file, open_store
+from ai_platform_engineering.knowledge_bases.rag.stores.store import Known
 from ai_platform_engineering.settings import Settings, load_settings
 from tests.multi_agents.loopback import Answer, Request, card, free_port, response, serving
 
@@ -190,8 +194,8 @@ class TestShowing:
         file = io.StringIO()
         show(REPORT, file)
         lines = file.getvalue().splitlines()
-        assert "Sandbox  on (/var/lib/platform-engineer)" in lines
-        assert "Approval writes" in lines
+        assert "Sandbox   on (/var/lib/platform-engineer)" in lines
+        assert "Approval  writes" in lines
         heading = next(line for line in lines if line.startswith("Agent"))
         argocd = next(line for line in lines if line.startswith("argocd"))
         weather = next(line for line in lines if line.startswith("weather"))
@@ -223,3 +227,47 @@ class TestShowing:
         assert (content["approval"], argocd["approval"], weather["approval"]) == ("writes", ["sync_application"], None)
         assert (jira["enabled"], jira["reachable"]) == (False, None)
         assert (weather["reachable"], weather["problem"]) == (False, "connection refused")
+
+
+class TestKnowledge:
+    async def test_inside_the_supervisor_before_anything_was_ingested(self, agents_dir: Path) -> None:
+        report = await diagnose(settings_of(agents_dir))
+        assert str(report.knowledge) == "in-process, nothing ingested yet"
+        assert not (agents_dir.parent / "data" / "knowledge.db").exists(), "looking changes nothing"
+
+    async def test_what_was_ingested_is_counted(self, agents_dir: Path) -> None:
+        settings = settings_of(agents_dir)
+        store = open_store(settings)
+        document = Document("handbook", "a.md", "A", "Text.", "a.md")
+        store.put(document, Known("1"), chunks_of(document), None, "")
+        store.close()
+        report = await diagnose(settings)
+        assert str(report.knowledge) == "in-process, 1 document"
+
+    async def test_a_file_that_is_no_database(self, agents_dir: Path) -> None:
+        settings = settings_of(agents_dir)
+        settings.data_dir.mkdir()
+        knowledge_file(settings).write_text("not a database, but long enough to be taken for one" * 100)
+        report = await diagnose(settings)
+        assert report.unusable == ("the knowledge base",)
+        assert report.knowledge is not None
+        assert "knowledge.db" in (report.knowledge.problem or "")
+        assert not report.ok
+
+    async def test_a_server_that_does_not_answer(self, agents_dir: Path) -> None:
+        report = await diagnose(settings_of(agents_dir, RAG_SERVER_URL=f"http://127.0.0.1:{free_port()}/mcp"))
+        assert report.knowledge is not None
+        assert "RAG_SERVER_URL" in (report.knowledge.problem or "")
+        assert not report.ok
+
+    async def test_keywords_alone_is_said_and_is_no_problem(self, agents_dir: Path) -> None:
+        report = await diagnose(settings_of(agents_dir, EMBEDDINGS_PROVIDER="none"))
+        out = io.StringIO()
+        show(report, out)
+        assert "Search is by keywords alone" in out.getvalue()
+        assert report.knowledge is not None
+        assert report.knowledge.problem is None
+
+    async def test_switched_off(self, agents_dir: Path) -> None:
+        report = await diagnose(settings_of(agents_dir, ENABLE_RAG="false"))
+        assert report.knowledge is None

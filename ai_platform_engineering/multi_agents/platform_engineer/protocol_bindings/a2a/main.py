@@ -1,4 +1,7 @@
-"""The supervisor's app: A2A routes first, then health and tools. `app` is made from the environment on first use."""
+"""The supervisor's app: A2A routes first, then health and tools, then the knowledge base's REST.
+
+`app` is made from the environment on first use.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,8 @@ from typing import Any
 from a2a.types.a2a_pb2 import AgentSkill
 from starlette.applications import Starlette
 
+from ai_platform_engineering.knowledge_bases.rag.knowledge_base import KnowledgeBase
+from ai_platform_engineering.knowledge_bases.rag.rest.lazy import LazyRest
 from ai_platform_engineering.multi_agents.connectivity import remote_tools
 from ai_platform_engineering.multi_agents.platform_engineer.deep_agent import PlatformEngineerDeepAgent
 from ai_platform_engineering.multi_agents.platform_engineer.knowledge import KNOWLEDGE_BASE
@@ -51,6 +56,7 @@ def create_app(settings: Settings, mas: PlatformEngineerDeepAgent | None = None)
     )
     binding = AIPlatformEngineerA2ABinding(supervisor)
     executor = AIPlatformEngineerA2AExecutor(binding, log, settings)
+    knowledge = KnowledgeBase(settings)
 
     @asynccontextmanager
     async def running() -> AsyncIterator[Forget | None]:
@@ -59,9 +65,10 @@ def create_app(settings: Settings, mas: PlatformEngineerDeepAgent | None = None)
             try:
                 yield checkpointer.forget if isinstance(checkpointer, ConversationSaver) else None
             finally:
+                await knowledge.aclose()
                 await supervisor.aclose()
 
-    return with_a2a(
+    app = with_a2a(
         executor,
         log,
         card,
@@ -70,6 +77,9 @@ def create_app(settings: Settings, mas: PlatformEngineerDeepAgent | None = None)
         tools=lambda: _tools(supervisor),
         release=executor.release,
     )
+    if settings.enable_rag and settings.rag_server_url is None:
+        app.mount("/rag", LazyRest(knowledge))
+    return app
 
 
 def _skills(supervisor: PlatformEngineerDeepAgent) -> list[AgentSkill]:

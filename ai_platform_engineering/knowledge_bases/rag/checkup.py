@@ -1,0 +1,76 @@
+"""Whether the knowledge base can be used, where it is, and what it has: for the doctor."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from ai_platform_engineering.knowledge_bases.rag.documents import Datasource
+from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.utils.errors import ReadableError
+from ai_platform_engineering.utils.redact import redact
+
+
+@dataclass(frozen=True, slots=True)
+class Checkup:
+    """`note` says what is not as good as it could be, `problem` what makes it useless."""
+
+    where: str
+    documents: int | None = None
+    note: str | None = None
+    problem: str | None = None
+
+    def __str__(self) -> str:
+        counted = {None: "", 0: ", nothing ingested yet", 1: ", 1 document"}
+        return self.where + counted.get(self.documents, f", {self.documents} documents")
+
+
+async def check_up(settings: Settings) -> Checkup | None:
+    """None where it is switched off."""
+    if not settings.enable_rag:
+        return None
+    if settings.rag_server_url is not None:
+        return await _remote(settings, settings.rag_server_url)
+    return await asyncio.to_thread(_local, settings)
+
+
+async def _remote(settings: Settings, url: str) -> Checkup:
+    from ai_platform_engineering.knowledge_bases.rag.remote import RemoteKnowledgeBase  # noqa: PLC0415
+
+    where = redact(url)
+    try:
+        async with asyncio.timeout(settings.mcp_start_timeout):
+            datasources = await RemoteKnowledgeBase(settings, url).datasources()
+    except TimeoutError:
+        return Checkup(where, problem=f"did not answer within {settings.mcp_start_timeout:g} seconds")
+    except ReadableError as error:
+        return Checkup(where, problem=str(error))
+    return Checkup(where, _documents(datasources))
+
+
+def _local(settings: Settings) -> Checkup:
+    from ai_platform_engineering.knowledge_bases.rag.embeddings.embedder import embedder_of, why_none  # noqa: PLC0415
+    from ai_platform_engineering.knowledge_bases.rag.stores.opening import knowledge_file, open_store  # noqa: PLC0415
+
+    where = "in-process" if settings.rag_database_url is None else "in-process, kept in Postgres"
+    try:
+        note = why_none(settings)
+        embedder_of(settings)
+    except ReadableError as error:
+        note = f"Search is by keywords alone: {error}"
+    if settings.rag_database_url is None and not knowledge_file(settings).exists():
+        return Checkup(where, 0, note)
+    try:
+        store = open_store(settings)
+    except ReadableError as error:
+        return Checkup(where, note=note, problem=str(error))
+    try:
+        return Checkup(where, _documents(store.datasources()), note)
+    except ReadableError as error:
+        return Checkup(where, note=note, problem=str(error))
+    finally:
+        store.close()
+
+
+def _documents(datasources: list[Datasource]) -> int:
+    return sum(datasource.documents for datasource in datasources)
