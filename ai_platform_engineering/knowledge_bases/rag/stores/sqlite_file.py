@@ -74,26 +74,35 @@ def prepare(path: Path) -> None:
     except (sqlite3.Error, OSError) as error:
         raise unusable(path, error) from error
     try:
-        # Two processes may come at once: the second waits here and then finds the tables.
-        connection.execute("BEGIN IMMEDIATE")
-        found = connection.execute("PRAGMA user_version").fetchone()[0]
-        tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-        if found == 0 and not tables:
-            for statement in _TABLES.split(";\n"):
-                connection.execute(statement)
-        elif found > FORMAT and tables >= {"document", "chunk"}:
-            raise StoreError(
-                f"{path} was written by a newer version of this product (format {found}; this one knows {FORMAT}). "
-                "Update this one, or choose another directory with DATA_DIR."
-            )
-        elif found != FORMAT or not tables >= _OUR_TABLES:
-            raise StoreError(f"{path} is a database of something else. {_MOVE_AWAY}.")
-        connection.execute(f"PRAGMA user_version = {FORMAT}")
-        connection.execute("COMMIT")
+        # One that is in use is not waited for: an ingest may be holding the right to write.
+        if not _is_ours(path, connection):
+            # Two processes may come at once: the second waits here and then finds the tables.
+            connection.execute("BEGIN IMMEDIATE")
+            if not _is_ours(path, connection):
+                for statement in _TABLES.split(";\n"):
+                    connection.execute(statement)
+                connection.execute(f"PRAGMA user_version = {FORMAT}")
+            connection.execute("COMMIT")
     except sqlite3.Error as error:
         raise unusable(path, error) from error
     finally:
         connection.close()
+
+
+def _is_ours(path: Path, connection: sqlite3.Connection) -> bool:
+    """False while there is nothing in it yet."""
+    found = connection.execute("PRAGMA user_version").fetchone()[0]
+    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    if found == FORMAT and tables >= _OUR_TABLES:
+        return True
+    if found > FORMAT and tables >= {"document", "chunk"}:
+        raise StoreError(
+            f"{path} was written by a newer version of this product (format {found}; this one knows {FORMAT}). "
+            "Update this one, or choose another directory with DATA_DIR."
+        )
+    if found or tables:
+        raise StoreError(f"{path} is a database of something else. {_MOVE_AWAY}.")
+    return False
 
 
 def connect(path: Path) -> sqlite3.Connection:
