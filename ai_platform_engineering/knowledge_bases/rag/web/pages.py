@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from datetime import datetime
 
-from ai_platform_engineering.knowledge_bases.rag.readers.reading import media_type_of, read
+from ai_platform_engineering.knowledge_bases.rag.readers.reading import media_type_of
+from ai_platform_engineering.knowledge_bases.rag.web.apart import read_apart
 from ai_platform_engineering.knowledge_bases.rag.web.client import Page, WebClient
 from ai_platform_engineering.knowledge_bases.rag.web.transport import FetchError
 from ai_platform_engineering.knowledge_bases.rag.web.urls import shown
@@ -28,5 +28,5 @@ async def read_page(client: WebClient, url: str) -> ReadPage:
     if not isinstance(page, Page):
         raise FetchError(f"There is no page at {shown(url)}. Check the address.")
     media_type = media_type_of(page.url, page.media_type) or page.media_type or "text/html"
-    reading = await asyncio.to_thread(read, page.content, media_type, page.url, page.url)
+    reading = await read_apart(page.content, media_type, page.url, page.url, client.policy.timeout)
     return ReadPage(page.url, reading.title, reading.text, page.updated)
