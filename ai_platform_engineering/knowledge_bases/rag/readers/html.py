@@ -53,7 +53,8 @@ def _declared(content: bytes) -> str | None:
 
 
 def _title(page: Tag) -> str | None:
-    title = page.find("title")
+    # Drawings have titles as well.
+    title = next((title for title in page.find_all("title") if title.find_parent("svg") is None), None)
     return " ".join(title.get_text().split()) or None if title is not None else None
 
 

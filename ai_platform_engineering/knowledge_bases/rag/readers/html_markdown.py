@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Final
 from urllib.parse import urljoin, urlsplit
@@ -40,6 +41,7 @@ _LANGUAGE: Final = re.compile(r"(?:language|lang|highlight-source|highlight|brus
 _NO_LANGUAGES: Final = frozenset({"", "default", "none", "plain", "plaintext", "text", "notranslate", "highlight"})
 _SCHEMES: Final = frozenset({"http", "https", "ftp", "mailto"})
 _FENCE: Final = re.compile(r"[\s>]*(?:[-\d.]+ +)*(`{3,})")
+_SPACES: Final = re.compile(r"(?<=\S)  +")
 _BACKTICKS: Final = re.compile(r"`+")
 
 
@@ -64,17 +66,13 @@ def _without_gaps(lines: Iterable[str]) -> Iterator[str]:
         if mark and (fence is None or (mark[1] == fence and line.endswith(fence))):
             fence = mark[1] if fence is None else None
         if line.strip() or fence is not None or not blank:
-            yield line if line.strip() else ""
+            yield line if fence is not None or mark else _SPACES.sub(" ", line).rstrip()
         blank = not line.strip()
 
 
 def _normalise(content: Tag) -> None:
     """Leave only what the converter knows: it takes any other tag's name for one of its methods."""
-    for table in content.find_all("table"):
-        if _is_layout(table):
-            for part in table.find_all(_TABLE_PARTS):
-                part.name = "div"
-            table.name = "div"
+    _dissolve(content)
     for block in content.find_all("pre"):
         _separate(block)
     for tag in (content, *content.find_all(True)):
@@ -95,12 +93,20 @@ def _separate(block: Tag) -> None:
         block.name = "div"
 
 
-def _is_layout(table: Tag) -> bool:
-    """Numbered code, and pages that were laid out with tables."""
-    if table.find(_NO_CELL_HAS) is not None:
-        return True
-    cells = [cell for cell in table.find_all(["td", "th"]) if cell.get_text(strip=True)]
-    return len(cells) <= 1
+def _dissolve(content: Tag) -> None:
+    """Tables that are none: numbered code, and pages that were laid out with tables."""
+    layout = {id(_table_of(tag)) for tag in content.find_all(_NO_CELL_HAS)}
+    filled = Counter(
+        id(_table_of(cell)) for cell in content.find_all(("td", "th")) if any(map(str.strip, cell.strings))
+    )
+    parts = [(part, id(part if part.name == "table" else _table_of(part))) for part in content.find_all(_TABLE_PARTS)]
+    for part, table in parts:
+        if table in layout or filled[table] <= 1:
+            part.name = "div"
+
+
+def _table_of(tag: Tag) -> Tag | None:
+    return next((parent for parent in tag.parents if parent.name == "table"), None)
 
 
 def _first_number(ordered: Tag) -> int:

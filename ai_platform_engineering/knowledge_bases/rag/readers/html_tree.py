@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from bs4 import BeautifulSoup, Tag
+from bs4.builder._htmlparser import BeautifulSoupHTMLParser, HTMLParserTreeBuilder
 
 
 def names(text: str) -> frozenset[str]:
@@ -36,12 +37,27 @@ _ENDS: Final[Mapping[str, tuple[frozenset[str], frozenset[str]]]] = {
     "option": (frozenset({"option"}), frozenset({"select", "datalist"})),
 }
 _FURTHEST: Final = 40
-_PROCESSING_INSTRUCTION: Final = re.compile(r"<\?[^>]*>")
+_PROCESSING_INSTRUCTION: Final = re.compile(r"<\?[^<>]*>")
+
+
+class _Parser(BeautifulSoupHTMLParser):
+    def close(self) -> None:
+        """Take a tag that never ends for text at once: the parser would try it again from each `<` in it."""
+        if "<" in self.rawdata:
+            rest, self.rawdata = self.rawdata, ""
+            if not rest.startswith("<!"):
+                self.handle_data(rest)
+        super().close()
+
+
+class _Builder(HTMLParserTreeBuilder):
+    def feed(self, markup: Any, _parser_class: type[BeautifulSoupHTMLParser] = _Parser) -> None:
+        super().feed(markup, _parser_class)
 
 
 class PageTree(BeautifulSoup):
     def __init__(self, markup: str) -> None:
-        super().__init__(_PROCESSING_INSTRUCTION.sub("", markup), "html.parser")
+        super().__init__(_PROCESSING_INSTRUCTION.sub("", markup), builder=_Builder)
 
     def handle_starttag(self, name: str, *positional: Any, **named: Any) -> Tag | None:
         if name in _ENDS:
