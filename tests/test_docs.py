@@ -33,7 +33,7 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").g
 ADDRESS = "http://127.0.0.1:8000"
 
 # Commands that end by themselves and quickly; the others serve until they are stopped, and are parsed.
-RUN_FOR_REAL = {"doctor", "agents", "sandbox", "workflows"}
+RUN_FOR_REAL = {"doctor", "agents", "sandbox", "workflows", "ingest", "rag"}
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,12 @@ def commands(block: Block) -> Iterator[Command]:
             yield Command(block, environ, tuple(words[assignments:]))
 
 
+def ends_by_itself(command: Command) -> bool:
+    """And needs nothing that is not here."""
+    needs_more = command.environ or "serve" in command.words or any("https://" in word for word in command.words)
+    return command.words[1] in RUN_FOR_REAL and not needs_more
+
+
 BLOCKS = [block for page in PAGES for block in fenced_blocks(page)]
 COMMANDS = [command for block in BLOCKS if block.language == "bash" for command in commands(block)]
 PROGRAM = [command for command in COMMANDS if Path(command.words[0]).name.startswith("platform-engineer")]
@@ -109,7 +115,9 @@ def test_test_files_exist(command: Command) -> None:
 
 @pytest.fixture
 def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty working directory, with the manifests of docs/agents.md where that page puts them."""
+    """A working directory with the manifests of docs/agents.md where that page puts them, and a runbook."""
+    (tmp_path / "runbooks").mkdir()
+    (tmp_path / "runbooks" / "rollback.md").write_text("# Roll back\n\nRoll back a release with its last tag.\n")
     text = (ROOT / "docs/agents.md").read_text(encoding="utf-8")
     for block in blocks_of("yaml"):
         name = re.findall(r"`my-agents/(\w+\.yaml)`", text[: text.index(block.text)])[-1]
@@ -148,10 +156,10 @@ def test_commands_are_understood(command: Command, workplace: Path) -> None:
         assert options.name in load_manifests([builtin_directory()])
 
 
-@pytest.mark.parametrize(
-    "command", [command for command in PROGRAM if command.words[1] in RUN_FOR_REAL and not command.environ], ids=str
-)
+@pytest.mark.parametrize("command", [command for command in PROGRAM if ends_by_itself(command)], ids=str)
 def test_commands_that_end_are_run(command: Command, workplace: Path) -> None:
+    if command.words[1:3] == ("rag", "remove"):
+        run_program(["ingest", "./runbooks"], workplace)
     assert run_program(command.words[1:], workplace)
 
 
