@@ -33,8 +33,9 @@ from ai_platform_engineering.knowledge_bases.rag.names import (
     without_chunk,
 )
 from ai_platform_engineering.knowledge_bases.rag.readers.reading import UnreadableError
+from ai_platform_engineering.knowledge_bases.rag.reranking import reranker_of
 from ai_platform_engineering.knowledge_bases.rag.results import SearchResults
-from ai_platform_engineering.knowledge_bases.rag.searching import search
+from ai_platform_engineering.knowledge_bases.rag.searching import Rerank, search
 from ai_platform_engineering.knowledge_bases.rag.stores.opening import open_store
 from ai_platform_engineering.knowledge_bases.rag.stores.store import Scope, Store
 from ai_platform_engineering.knowledge_bases.rag.views import KeptState
@@ -53,6 +54,7 @@ class Opened:
 
     store: Store
     embedder: Embedder | None
+    rerank: Rerank | None
     note: str | None
 
     @classmethod
@@ -61,14 +63,14 @@ class Opened:
             embedder, note = embedder_of(settings), why_none(settings)
         except EmbeddingsError as error:
             embedder, note = None, f"Search is by keywords alone: {error}"
-        return cls(open_store(settings), embedder, note)
+        return cls(open_store(settings), embedder, reranker_of(settings), note)
 
     def search(self, query: str, limit: int, scope: Scope) -> SearchResults:
         if scope.datasource is not None:
             self._require_datasource(scope.datasource)
         if scope.document_id is not None:
             self.document(scope.document_id)
-        found = search(self.store, self.embedder, query, limit, scope)
+        found = search(self.store, self.embedder, query, limit, scope, self.rerank)
         notes = (found.note, self.note, None if found.results else NOTHING_FOUND)
         return found.model_copy(update={"note": " ".join(filter(None, notes)) or None})
 

@@ -50,7 +50,7 @@ class RemoteKnowledgeBase:
             raise RemoteError(str(error)) from error
         except (httpx.HTTPError, FastMCPError, McpError, RuntimeError, OSError) as error:
             raise RemoteError(
-                f"{self._url} (RAG_SERVER_URL) did not answer as a knowledge base does: {_reason(error)}. "
+                f"The knowledge base at {self._url} (RAG_SERVER_URL) {_reason(error)}. "
                 "Check that `platform-engineer rag serve` runs there."
             ) from error
         return result.structured_content or {}
@@ -58,5 +58,5 @@ class RemoteKnowledgeBase:
 
 def _reason(error: Exception) -> str:
     if isinstance(error, httpx.HTTPStatusError):
-        return f"it answered with status {error.response.status_code}"
-    return type(error).__name__
+        return f"answered with status {error.response.status_code}"
+    return "gave an answer that is not one of MCP" if isinstance(error, McpError) else "cannot be reached"

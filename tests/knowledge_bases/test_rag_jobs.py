@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from ai_platform_engineering.knowledge_bases.rag.ingest.report import Failure, IngestReport
+from ai_platform_engineering.knowledge_bases.rag.jobs import (
+    KEPT,
+    RUNNING_AT_ONCE,
+    Advance,
+    DatasourceBusyError,
+    IngestJobs,
+    IngestResult,
+    UnknownJobError,
+)
+
+REPORT = IngestReport(1, 2, 3, 4, tuple(Failure(f"{n}.md", "It is broken.") for n in range(50)), 5, 6.0, True)
+
+
+async def quick(_advance: Advance) -> IngestResult:
+    return IngestResult.of(REPORT)
+
+
+async def until_ended(jobs: IngestJobs, job: str) -> None:
+    async with asyncio.timeout(5):
+        while jobs.job(job).finished is None:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+
+
+async def test_the_newest_are_kept_and_those_that_run() -> None:
+    jobs, release = IngestJobs(), asyncio.Event()
+
+    async def waiting(advance: Advance) -> IngestResult:
+        advance(7)
+        await release.wait()
+        return IngestResult.of(REPORT)
+
+    running = jobs.start("slow", "https://example.com/", waiting)
+    first = jobs.start("s0", "https://example.com/", quick)
+    for number in range(1, KEPT + 20):
+        job = jobs.start(f"s{number}", "https://example.com/", quick)
+        await until_ended(jobs, job.job)
+    with pytest.raises(UnknownJobError):
+        jobs.job(first.job)
+    assert (jobs.job(running.job).state, jobs.job(running.job).documents) == ("running", 7)
+    release.set()
+    await until_ended(jobs, running.job)
+    assert jobs.job(running.job).state == "succeeded"
+    await jobs.aclose()
+
+
+async def test_only_a_few_run_at_once() -> None:
+    jobs, release, running = IngestJobs(), asyncio.Event(), 0
+
+    async def counted(_advance: Advance) -> IngestResult:
+        nonlocal running
+        running += 1
+        await release.wait()
+        return IngestResult.of(REPORT)
+
+    started = [jobs.start(f"s{number}", "https://example.com/", counted) for number in range(RUNNING_AT_ONCE + 3)]
+    await asyncio.sleep(0.01)
+    assert running == RUNNING_AT_ONCE
+    assert [jobs.job(job.job).state for job in started] == ["running"] * RUNNING_AT_ONCE + ["waiting"] * 3
+    with pytest.raises(DatasourceBusyError, match="s4"):
+        jobs.start("s4", "https://example.com/", counted)
+    release.set()
+    for job in started:
+        await until_ended(jobs, job.job)
+    assert jobs.start("s4", "https://example.com/", quick).state == "waiting"
+    await jobs.aclose()
+
+
+async def test_what_goes_wrong_is_told_without_what_is_inside() -> None:
+    async def failing(_advance: Advance) -> IngestResult:
+        raise ValueError("password=hunter2")
+
+    jobs = IngestJobs()
+    job = jobs.start("s", "https://example.com/", failing)
+    await until_ended(jobs, job.job)
+    ended = jobs.job(job.job)
+    assert (ended.state, "hunter2" in (ended.error or "")) == ("failed", False)
+    await jobs.aclose()
+
+
+def test_many_failures_are_counted_and_some_named() -> None:
+    result = IngestResult.of(REPORT)
+    assert (result.failed, len(result.failures)) == (50, 20)
+    assert result.failures[0].model_dump() == {"path": "0.md", "reason": "It is broken."}
