@@ -31,10 +31,8 @@ from ai_platform_engineering.terminal.text import one_line
 from ai_platform_engineering.utils.errors import ReadableError
 
 _SHOWN_FAILURES: Final = 20
-_CUT: Final = (
-    "Not everything could be listed, so what is no longer there was not removed. --max-pages or INGEST_MAX_PAGES "
-    "lets more pages be read."
-)
+_CUT: Final = "Not everything could be listed, so what is no longer there was not removed."
+_MORE_PAGES: Final = "--max-pages or INGEST_MAX_PAGES lets more pages be read."
 
 
 class IngestRefusedError(ReadableError):
@@ -133,7 +131,7 @@ def _print_report(source: Source, report: IngestReport) -> None:
     if len(report.failed) > _SHOWN_FAILURES:
         _say(f"and {len(report.failed) - _SHOWN_FAILURES:,} more; --json lists them all.")
     if not report.complete:
-        _say(_CUT)
+        _say(_CUT if isinstance(source, FolderSource) else f"{_CUT} {_MORE_PAGES}")
     if not (report.added or report.updated or report.unchanged or report.failed):
         _say(f"{one_line(source.origin)} has no documents of a kind that is read: {', '.join(SUFFIXES)}.")
     counts = {
