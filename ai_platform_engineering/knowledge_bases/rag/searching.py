@@ -26,11 +26,11 @@ MOST_OF_A_DOCUMENT: Final = 2
 
 MOST_RERANKED: Final = 25
 
-_ENOUGH: Final = 0.33
-_WORTH_OF_WORDS: Final = 0.3
+_ENOUGH: Final = 0.32
+_WORTH_OF_WORDS: Final = 0.25
 """A result has to reach `_ENOUGH` with its cosine and this for the share of the query's words it has. Questions about
-something else reach up to 0.3 with the offline model, those that a text answers 0.4 and more. Models whose cosines are
-all higher have nothing left out by this."""
+something else reach up to 0.3 with the offline model and the product's documentation, those that it answers mostly
+more than 0.4. Models whose cosines are all higher have nothing left out by this."""
 
 _ENOUGH_WORDS: Final = 0.34
 """The share of the query's words where there are no vectors to ask."""

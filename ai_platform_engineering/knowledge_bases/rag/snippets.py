@@ -25,10 +25,11 @@ class _Match:
 
 def snippet(text: str, query: str, length: int = 300) -> str:
     """The `length` characters with most of the query's words, marked `**so**`; marks and `…` come on top."""
+    text = text.strip()
     matches = _matches(text, query)
     start, end = _window(text, _densest(matches, length), length)
     shown = _marked(text, [match for match in matches if start <= match.start and match.end <= end], start, end)
-    return f"{_CUT if text[:start].strip() else ''}{shown.strip()}{_CUT if text[end:].strip() else ''}"
+    return f"{_CUT if start else ''}{shown.strip()}{_CUT if end < len(text) else ''}"
 
 
 def _matches(text: str, query: str) -> list[_Match]:

@@ -31,7 +31,8 @@ CREATE TABLE document (
     link TEXT NOT NULL,
     updated_us INTEGER,
     fingerprint TEXT NOT NULL,
-    revision TEXT
+    revision TEXT,
+    chunks INTEGER NOT NULL
 );
 CREATE INDEX document_by_datasource ON document (datasource);
 CREATE TABLE document_text (document INTEGER PRIMARY KEY, text TEXT NOT NULL);

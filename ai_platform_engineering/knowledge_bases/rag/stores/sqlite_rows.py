@@ -10,8 +10,8 @@ from ai_platform_engineering.knowledge_bases.rag.stores.sqlite_times import micr
 from ai_platform_engineering.knowledge_bases.rag.stores.store import Known
 
 
-def put_document(connection: sqlite3.Connection, document: Document, known: Known) -> int:
-    """The row of the document, without chunks."""
+def put_document(connection: sqlite3.Connection, document: Document, known: Known, chunks: int) -> int:
+    """The row of the document, for which so many chunks are to be put."""
     connection.execute(
         "INSERT INTO datasource (name, origin) VALUES (?, '') ON CONFLICT DO NOTHING", (document.datasource,)
     )
@@ -20,9 +20,11 @@ def put_document(connection: sqlite3.Connection, document: Document, known: Know
         # Before the title changes, as the index has to be told the words that it forgets.
         remove_chunks(connection, row[0])
     number: int = connection.execute(
-        "INSERT INTO document (id, datasource, path, title, link, updated_us, fingerprint, revision) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET title = excluded.title, link = excluded.link, "
-        "updated_us = excluded.updated_us, fingerprint = excluded.fingerprint, revision = excluded.revision "
+        "INSERT INTO document (id, datasource, path, title, link, updated_us, fingerprint, revision, chunks) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) "
+        "ON CONFLICT (id) DO UPDATE SET title = excluded.title, link = excluded.link, "
+        "updated_us = excluded.updated_us, fingerprint = excluded.fingerprint, revision = excluded.revision, "
+        "chunks = excluded.chunks "
         "RETURNING number",
         (
             document.document_id,
@@ -33,6 +35,7 @@ def put_document(connection: sqlite3.Connection, document: Document, known: Know
             microseconds(document.updated),
             known.fingerprint,
             known.revision,
+            chunks,
         ),
     ).fetchone()[0]
     connection.execute("INSERT OR REPLACE INTO document_text VALUES (?, ?)", (number, document.text))

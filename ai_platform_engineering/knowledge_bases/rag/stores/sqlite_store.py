@@ -36,11 +36,8 @@ if TYPE_CHECKING:
     from ai_platform_engineering.knowledge_bases.rag.stores.sqlite_vectors import LoadedVectors
 
 _DATASOURCES: Final = """
-SELECT datasource.name, datasource.origin, count(document.number), sum(chunks.count), max(document.updated_us)
-FROM datasource
-LEFT JOIN document ON document.datasource = datasource.name
-LEFT JOIN (SELECT document, count(*) AS count FROM chunk GROUP BY document) AS chunks
-    ON chunks.document = document.number
+SELECT datasource.name, datasource.origin, count(document.number), total(document.chunks), max(document.updated_us)
+FROM datasource LEFT JOIN document ON document.datasource = datasource.name
 GROUP BY datasource.name ORDER BY datasource.name
 """
 _DOCUMENT: Final = """
@@ -63,7 +60,7 @@ class SqliteStore(Store):
         with self._connections.reading() as connection:
             rows = connection.execute(_DATASOURCES).fetchall()
         return [
-            Datasource(name, origin, documents, chunks or 0, time_of(updated))
+            Datasource(name, origin, documents, int(chunks), time_of(updated))
             for name, origin, documents, chunks, updated in rows
         ]
 
@@ -81,7 +78,7 @@ class SqliteStore(Store):
         if vectors is not None and len(bodies) != len(chunks):
             raise ValueError(f"{len(bodies)} vectors for {len(chunks)} chunks of {document.document_id}")
         with self._connections.writing() as connection:
-            number = put_document(connection, document, known)
+            number = put_document(connection, document, known, len(chunks))
             put_chunks(connection, number, chunks)
             if bodies:
                 put_vectors(connection, number, [chunk.index for chunk in chunks], bodies, model)
