@@ -25,6 +25,7 @@ from integration.quick_sanity import ENV_FILE, compose_command
 ROOT = Path(__file__).parents[1]
 FILES = ["docker-compose.yaml", "docker-compose.dev.yaml"]
 SUPERVISOR = "caipe-supervisor"
+KNOWLEDGE_BASE = "caipe-rag"
 AGENTS = sorted(load_manifests([builtin_directory()]))
 
 every_file = pytest.mark.parametrize("file", FILES)
@@ -80,9 +81,9 @@ def services(compose: list[str], project: Path, file: str, *options: str, **envi
 
 
 @every_file
-def test_there_is_a_service_for_every_agent_and_one_supervisor(file: str) -> None:
+def test_there_is_a_service_for_every_agent_one_supervisor_and_a_knowledge_base(file: str) -> None:
     listed = yaml.safe_load((ROOT / file).read_text(encoding="utf-8"))["services"]
-    assert list(listed) == [SUPERVISOR, *map(service_of, AGENTS)]
+    assert list(listed) == [SUPERVISOR, KNOWLEDGE_BASE, *map(service_of, AGENTS)]
 
 
 @every_file
@@ -93,7 +94,7 @@ def test_without_a_profile_the_supervisor_starts_alone(compose: list[str], proje
 @every_file
 def test_each_agent_has_profiles_of_its_own(compose: list[str], project: Path, file: str) -> None:
     found = services(compose, project, file)
-    assert found.keys() == {SUPERVISOR, *map(service_of, AGENTS)}
+    assert found.keys() == {SUPERVISOR, KNOWLEDGE_BASE, *map(service_of, AGENTS)}
     for agent in AGENTS:
         assert found[service_of(agent)]["profiles"] == [agent, f"{agent}-agent", "all-agents"]
     chosen = services(compose, project, file, "--profile", "github", "--profile", "netutils-agent")
@@ -116,6 +117,34 @@ def test_each_service_runs_what_it_is_named_after_and_listens_where_it_is_looked
     (port,) = found[SUPERVISOR]["ports"]
     assert (port["host_ip"], port["published"], port["target"]) == ("127.0.0.1", "8000", supervisor.a2a_port)
     assert build_parser().parse_args(found[SUPERVISOR]["command"])
+
+
+@every_file
+def test_the_knowledge_base_listens_where_the_supervisor_is_told(compose: list[str], project: Path, file: str) -> None:
+    address = f"http://{KNOWLEDGE_BASE}:8000/mcp"
+    found = services(compose, project, file, "--profile", "rag", RAG_SERVER_URL=address)
+    assert found.keys() == {SUPERVISOR, KNOWLEDGE_BASE}
+    assert load_settings(found[SUPERVISOR]["environment"], env_file=None).rag_server_url == address
+    service = found[KNOWLEDGE_BASE]
+    options = build_parser().parse_args(service["command"])
+    inside = load_settings(service["environment"], env_file=None)
+    assert (inside.a2a_host, options.port, inside.rag_server_url) == ("0.0.0.0", urlsplit(address).port, None)
+    # The health check asks at A2A_PORT.
+    assert options.port == inside.a2a_port
+    assert "ports" not in service
+    alone = services(compose, project, file)[SUPERVISOR]["environment"]
+    assert load_settings(alone, env_file=None).rag_server_url is None
+    comment = (ROOT / "docker-compose.yaml").read_text(encoding="utf-8")
+    assert f"RAG_SERVER_URL={address} docker compose --profile rag up -d" in comment
+
+
+def test_the_budget_of_a_question_can_be_set_in_the_checkout(compose: list[str], project: Path) -> None:
+    defaults = load_settings({}, env_file=None)
+    names = ("FETCH_DOCUMENT_MAX_CALLS", "SEARCH_MAX_CALLS", "RAG_MAX_OUTPUT_CHARS", "RAG_MAX_SEARCH_RESULTS")
+    shown = services(compose, project, "docker-compose.dev.yaml")[SUPERVISOR]["environment"]
+    assert {name: int(shown[name]) for name in names} == {name: getattr(defaults, name.lower()) for name in names}
+    changed = services(compose, project, "docker-compose.dev.yaml", SEARCH_MAX_CALLS="7")[SUPERVISOR]["environment"]
+    assert changed["SEARCH_MAX_CALLS"] == "7"
 
 
 @every_file
