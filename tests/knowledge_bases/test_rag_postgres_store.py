@@ -14,7 +14,7 @@ import psycopg
 import pytest
 
 from ai_platform_engineering.knowledge_bases.rag.documents import Chunk, Document
-from ai_platform_engineering.knowledge_bases.rag.stores.postgres_store import PostgresStore
+from ai_platform_engineering.knowledge_bases.rag.stores.postgres_store import EXACT_UP_TO, PostgresStore
 from ai_platform_engineering.knowledge_bases.rag.stores.store import Known, Scope, Store, StoreError
 from tests.knowledge_bases.store_contract import EAST, EVERYWHERE, MODEL, NORTH, StoreContract, document, ids, put
 from tests.services.postgres import PASSWORD, PostgresServer, new_database, postgres_server
@@ -37,7 +37,7 @@ def shared_database(postgres_address: str) -> Iterator[str]:
 def open_store() -> Iterator[OpenStore]:
     opened: list[PostgresStore] = []
 
-    def open_one(address: str, exact_up_to: int = 10_000) -> PostgresStore:
+    def open_one(address: str, exact_up_to: int = EXACT_UP_TO) -> PostgresStore:
         opened.append(PostgresStore(address, exact_up_to=exact_up_to))
         return opened[-1]
 
@@ -234,7 +234,7 @@ class TestSeveralProcesses:
 
 WRITES_FOR_EVER = """
 import sys
-from ai_platform_engineering.knowledge_bases.rag.stores.postgres_store import PostgresStore
+from ai_platform_engineering.knowledge_bases.rag.stores.postgres_store import EXACT_UP_TO, PostgresStore
 from tests.knowledge_bases.store_contract import EAST, document, put
 
 store = PostgresStore(sys.argv[1])

@@ -24,35 +24,43 @@ AND {chunk} IN (
     SELECT chunk.number FROM rag.chunk JOIN rag.document ON document.number = chunk.document WHERE {conditions}
 )
 """
-# BM25 with the usual constants. Two chunks of the same words get the same score: sums that differ only by the order of
-# their terms are rounded to the same. Ids are fetched only for those that can be among the first.
+# BM25 with the usual constants, k1 = 1.2 and b = 0.75. What is the same for all postings of a word is computed once,
+# and in float8, as Postgres takes a plain 0.5 for a numeric. Two chunks of the same words get the same score: sums that
+# differ only by the order of their terms are rounded to the same. Ids are fetched only for those that can be among the
+# first; sorting only those from the score of the last of them on is quicker than sorting all.
 _LEXICAL: Final[LiteralString] = """
-WITH total AS (
-    SELECT sum(chunks)::float8 AS chunks, sum(length)::float8 / nullif(sum(chunks), 0) AS length FROM rag.document
-), word AS MATERIALIZED (
-    SELECT lexeme AS term, (SELECT count(*) FROM rag.posting WHERE posting.term = lexeme) AS chunks
+WITH total AS MATERIALIZED (
+    SELECT sum(chunks)::float8 AS chunks, 1.2 * 0.75 * sum(chunks)::float8 / nullif(sum(length), 0) AS by_length
+    FROM rag.document
+), counted AS MATERIALIZED (
+    SELECT lexeme AS term, (SELECT count(*)::float8 FROM rag.posting WHERE posting.term = lexeme) AS chunks
     FROM unnest(to_tsvector('pg_catalog.english', %(words)s))
+), word AS MATERIALIZED (
+    SELECT term, 2.2 * ln(1 + (total.chunks - counted.chunks + 0.5) / (counted.chunks + 0.5)) AS weight
+    FROM counted CROSS JOIN total
 ), scored AS MATERIALIZED (
-    SELECT posting.chunk, round(sum(
-        ln(1 + (total.chunks - word.chunks + 0.5) / (word.chunks + 0.5))
-        * posting.frequency * 2.2 / (posting.frequency + 1.2 * (0.25 + 0.75 * posting.length / total.length))
-    ) * 1e9) / 1e9 AS score
+    SELECT posting.chunk, round(1e9::float8 * sum(
+        word.weight * posting.frequency / (posting.frequency + 0.3::float8 + total.by_length * posting.length)
+    )) / 1e9::float8 AS score
     FROM total CROSS JOIN word JOIN rag.posting ON posting.term = word.term
     WHERE true {scope}
     GROUP BY posting.chunk
+), best AS MATERIALIZED (
+    SELECT chunk, score FROM scored
+    WHERE score >= coalesce((SELECT score FROM scored ORDER BY score DESC LIMIT 1 OFFSET %(count)s - 1), 0)
     ORDER BY score DESC FETCH FIRST %(count)s ROWS WITH TIES
 )
-SELECT document.id || '#' || chunk.place AS chunk_id, scored.score
-FROM scored
-JOIN rag.chunk ON chunk.number = scored.chunk
+SELECT document.id || '#' || chunk.place AS chunk_id, best.score
+FROM best
+JOIN rag.chunk ON chunk.number = best.chunk
 JOIN rag.document ON document.number = chunk.document
-ORDER BY scored.score DESC, chunk_id LIMIT %(count)s
+ORDER BY best.score DESC, chunk_id LIMIT %(count)s
 """
 _NEAREST: Final[LiteralString] = """
 WITH near AS MATERIALIZED (
     SELECT embedding.chunk, embedding.vector FROM rag.embedding
     WHERE embedding.model = {model} {scope}
-    ORDER BY {distance} FETCH FIRST %(count)s ROWS WITH TIES
+    ORDER BY {distance} FETCH FIRST %(candidates)s ROWS WITH TIES
 ), compared AS MATERIALIZED (
     SELECT near.chunk, near.vector <=> %(vector)s AS distance FROM near
 )

@@ -22,11 +22,10 @@ from ai_platform_engineering.knowledge_bases.rag.stores.postgres_schema import (
 )
 from ai_platform_engineering.knowledge_bases.rag.stores.store import FoundChunk, Hit, Known, Scope, Store, Vector
 
-EXACT_UP_TO: Final = 10_000
+EXACT_UP_TO: Final = 5_000
 """So many vectors are compared one by one, which finds the nearest for certain; among more, an index is asked."""
 
-_MOST_CANDIDATES: Final = 1000
-"""pgvector keeps no more candidates than this while it walks an index."""
+_LARGEST_EF_SEARCH: Final = 1000
 
 _LOCKS: Final = 0x726167
 """The class of advisory locks, one for each datasource."""
@@ -183,11 +182,12 @@ class PostgresStore(Store):
             number = model_number(connection, model, dimensions)
             if number is None:
                 return []
-            compared = connection.execute(queries.chunks_in(scope), values).fetchone()
-            if dimensions > LARGEST_INDEXED or compared is None or compared[0] <= self._exact_up_to:
-                rows = connection.execute(queries.nearest_exact(number, scope), values).fetchall()
+            ((in_scope,),) = connection.execute(queries.chunks_in(scope), values).fetchall()
+            if dimensions > LARGEST_INDEXED or in_scope <= self._exact_up_to:
+                query = queries.nearest_exact(number, scope)
+                rows = connection.execute(query, {**values, "candidates": count}).fetchall()
             else:
-                rows = _walk_index(connection, number, dimensions, scope, values)
+                rows = _walk_index(connection, number, dimensions, scope, count, values)
         return [Hit(chunk_id, similarity) for chunk_id, similarity in rows]
 
     def found(self, chunk_ids: Sequence[str]) -> list[FoundChunk]:
@@ -267,17 +267,18 @@ def _remove_chunks(connection: Connection, documents: list[int]) -> None:
 
 
 def _walk_index(
-    connection: Connection, model: int, dimensions: int, scope: Scope, values: Mapping[str, object]
+    connection: Connection, model: int, dimensions: int, scope: Scope, count: int, values: Mapping[str, object]
 ) -> list[tuple[str, float]]:
-    candidates = min(2 * int(str(values["count"])) + 50, _MOST_CANDIDATES)
     with connection.transaction():
-        # The walk goes on until there are enough in the scope, however many outside it are nearer.
+        # The walk goes on until there are enough in the scope, however many outside it are nearer. It meets them almost
+        # in order: more are taken than asked for, and put in order when all are there.
         connection.execute(
-            "SELECT set_config('hnsw.ef_search', %s, true), set_config('hnsw.iterative_scan', 'strict_order', true), "
-            "set_config('hnsw.max_scan_tuples', '200000', true)",
-            [str(candidates)],
+            "SELECT set_config('hnsw.ef_search', %s, true), set_config('hnsw.iterative_scan', 'relaxed_order', true), "
+            "set_config('hnsw.max_scan_tuples', '200000', true), set_config('hnsw.scan_mem_multiplier', '16', true)",
+            [str(min(2 * count + 50, _LARGEST_EF_SEARCH))],
         )
-        return connection.execute(queries.nearest_indexed(model, dimensions, scope), values).fetchall()
+        query = queries.nearest_indexed(model, dimensions, scope)
+        return connection.execute(query, {**values, "candidates": 2 * count}).fetchall()
 
 
 def _packed(vector: Vector) -> PostgresVector:
