@@ -16,12 +16,12 @@ _SUBSTITUTION: Final = re.compile(
 _MARKUP: Final = re.compile(
     r"""
     ``(?P<literal>.+?)``(?!`)
-    | :(?P<role>[\w.+:-]+):`(?P<interpreted>[^`]+)`
-    | `(?P<suffixed>[^`]+)`:(?P<suffix_role>[\w.+:-]+):
+    | :(?P<role>[\w.+:-]{1,60}):`(?P<interpreted>[^`]+)`
+    | `(?P<suffixed>[^`]+)`:(?P<suffix_role>[\w.+:-]{1,60}):
     | (?<![\w`])`(?P<phrase>[^`]+)`(?P<link>__?)?
     | \|(?P<substitution>[^|\s](?:[^|\n]*[^|\s])?)\|_{0,2}
     | (?<![\w\[])\[(?P<footnote>\#?[\w.-]*|\*)\]_\b
-    | (?<![\w`])(?P<word>[A-Za-z0-9]+(?:[-.+:][A-Za-z0-9]+)*)__?(?![\w`])
+    | (?<![\w`.+:-])(?P<word>[A-Za-z0-9]{1,40}(?:[-.+:][A-Za-z0-9]{1,40}){0,8})__?(?![\w`])
     """,
     re.VERBOSE | re.DOTALL,
 )
