@@ -7,11 +7,13 @@ import pytest
 from ai_platform_engineering.knowledge_bases.rag.ingest.report import Failure, IngestReport
 from ai_platform_engineering.knowledge_bases.rag.jobs import (
     KEPT,
+    MOST_UNDER_WAY,
     RUNNING_AT_ONCE,
     Advance,
     DatasourceBusyError,
     IngestJobs,
     IngestResult,
+    TooManyJobsError,
     UnknownJobError,
 )
 
@@ -69,6 +71,19 @@ async def test_only_a_few_run_at_once() -> None:
     for job in started:
         await until_ended(jobs, job.job)
     assert jobs.start("s4", "https://example.com/", quick).state == "waiting"
+    await jobs.aclose()
+
+
+async def test_no_more_wait_than_can_be_looked_after() -> None:
+    async def endless(_advance: Advance) -> IngestResult:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    jobs = IngestJobs()
+    for number in range(MOST_UNDER_WAY):
+        jobs.start(f"s{number}", "https://example.com/", endless)
+    with pytest.raises(TooManyJobsError):
+        jobs.start("one more", "https://example.com/", endless)
     await jobs.aclose()
 
 

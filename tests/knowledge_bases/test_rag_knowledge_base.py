@@ -81,6 +81,32 @@ async def test_a_caller_who_goes_away_does_not_stop_what_others_wait_for(tmp_pat
         assert first.cancelled()
 
 
+async def test_two_servers_that_start_at_once_on_one_file(tmp_path: Path) -> None:
+    async with (
+        knowledge_base(tmp_path, RAG_PRODUCT_DOCS="true") as one,
+        knowledge_base(tmp_path, RAG_PRODUCT_DOCS="true") as other,
+    ):
+        first, second = await asyncio.gather(found(one, "run ArgoCD remotely"), found(other, "run ArgoCD remotely"))
+        assert first == second != []
+        await one.keep_document("notes", "a.md", b"A wombat.", "text/markdown")
+        assert await found(other, "wombat") == ["notes:a.md"]
+
+
+async def test_a_search_that_is_stopped_while_it_opens(tmp_path: Path) -> None:
+    async with knowledge_base(tmp_path) as base:
+        first = asyncio.create_task(base.search("minute"))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        first.cancel()
+        await keep_handbook(base)
+        assert await found(base, "minute")
+    async with knowledge_base(tmp_path) as base:
+        search = asyncio.create_task(base.search("minute"))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        search.cancel()
+
+
 async def test_closing_while_the_documentation_is_read(tmp_path: Path) -> None:
     async with knowledge_base(tmp_path, RAG_PRODUCT_DOCS="true") as base:
         search = asyncio.create_task(base.search("supervisor"))
@@ -144,6 +170,13 @@ async def test_a_reranker_orders_results_and_may_be_away(tmp_path: Path) -> None
         answer = await base.search("minute")
         assert len(answer.results) >= 3
         assert "cannot be reached" in (answer.note or "")
+
+
+async def test_one_document_is_searched_also_by_the_id_of_a_chunk(tmp_path: Path) -> None:
+    async with knowledge_base(tmp_path) as base:
+        await keep_handbook(base)
+        filters = Filters(document_id="handbook:on-call.md#1")
+        assert set(await found(base, "minutes", filters=filters)) == {"handbook:on-call.md"}
 
 
 async def test_names_that_nobody_knows(tmp_path: Path) -> None:

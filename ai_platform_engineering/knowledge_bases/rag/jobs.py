@@ -18,6 +18,7 @@ from ai_platform_engineering.utils.errors import ReadableError
 logger = logging.getLogger(__name__)
 
 RUNNING_AT_ONCE: Final = 2
+MOST_UNDER_WAY: Final = 20
 KEPT: Final = 100
 _SHOWN_FAILURES: Final = 20
 _UNEXPECTED: Final = "Something unexpected went wrong; the log of the server has more."
@@ -31,6 +32,11 @@ class UnknownJobError(ReadableError):
 class DatasourceBusyError(ReadableError):
     def __init__(self, datasource: str, job: str) -> None:
         super().__init__(f"The datasource {datasource!r} is being ingested by the job {job}; wait until it has ended.")
+
+
+class TooManyJobsError(ReadableError):
+    def __init__(self) -> None:
+        super().__init__(f"{MOST_UNDER_WAY} ingest jobs are under way or waiting; try again when one has ended.")
 
 
 class IngestOrder(BaseModel):
@@ -105,9 +111,12 @@ class IngestJobs:
         self._places = asyncio.Semaphore(RUNNING_AT_ONCE)
 
     def start(self, datasource: str, url: str, work: Work) -> IngestJob:
-        for job in self._jobs.values():
-            if job.datasource == datasource and job.finished is None:
+        under_way = [job for job in self._jobs.values() if job.finished is None]
+        for job in under_way:
+            if job.datasource == datasource:
                 raise DatasourceBusyError(datasource, job.job)
+        if len(under_way) == MOST_UNDER_WAY:
+            raise TooManyJobsError
         job = IngestJob(
             job=secrets.token_hex(8), state="waiting", datasource=datasource, url=url, created=datetime.now(UTC)
         )

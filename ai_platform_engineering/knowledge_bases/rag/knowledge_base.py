@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
@@ -40,8 +41,7 @@ class KnowledgeBase:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self._opening = asyncio.Lock()
-        self._opened: Opened | None = None
+        self._opening: asyncio.Task[Opened] | None = None
         self._product_docs: asyncio.Task[None] | None = None
         self._jobs = IngestJobs()
 
@@ -113,10 +113,10 @@ class KnowledgeBase:
             self._product_docs.cancel()
             await asyncio.wait({self._product_docs})
             self._product_docs = None
-        async with self._opening:
-            opened, self._opened = self._opened, None
-        if opened is not None:
-            await opened.aclose()
+        opening, self._opening = self._opening, None
+        if opening is not None:
+            with suppress(ReadableError):
+                await (await opening).aclose()
 
     async def _ready(self) -> Opened:
         """Opened, with the product's documentation among what is kept."""
@@ -129,10 +129,15 @@ class KnowledgeBase:
         return opened
 
     async def _open(self) -> Opened:
-        async with self._opening:
-            if self._opened is None:
-                self._opened = await asyncio.to_thread(_open, self.settings)
-            return self._opened
+        opening = self._opening
+        if opening is None:
+            opening = self._opening = asyncio.create_task(asyncio.to_thread(_open, self.settings))
+        # Opened once for all who wait, also when the one who came first goes away.
+        try:
+            return await asyncio.shield(opening)
+        finally:
+            if self._opening is opening and opening.done() and opening.exception() is not None:
+                self._opening = None
 
 
 def _open(settings: Settings) -> Opened:

@@ -69,7 +69,7 @@ class Opened:
         if scope.datasource is not None:
             self._require_datasource(scope.datasource)
         if scope.document_id is not None:
-            self.document(scope.document_id)
+            scope = replace(scope, document_id=self.document(scope.document_id).document_id)
         found = search(self.store, self.embedder, query, limit, scope, self.rerank)
         notes = (found.note, self.note, None if found.results else NOTHING_FOUND)
         return found.model_copy(update={"note": " ".join(filter(None, notes)) or None})

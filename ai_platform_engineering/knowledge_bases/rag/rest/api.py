@@ -157,7 +157,7 @@ async def remove_document(name: str, path: str, base: Base) -> None:
     "/ingest",
     summary="Ingest a page, a site or a sitemap",
     status_code=HTTPStatus.ACCEPTED,
-    responses=responses(HTTPStatus.CONFLICT, HTTPStatus.SERVICE_UNAVAILABLE),
+    responses=responses(HTTPStatus.CONFLICT, HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE),
 )
 async def start_ingest(body: IngestOrder, request: Request, response: Response, base: Base) -> IngestJob:
     """Goes on after the answer, whose header Location is where to ask how far it is."""

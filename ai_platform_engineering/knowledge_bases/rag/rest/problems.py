@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 
 from ai_platform_engineering.knowledge_bases.rag.embeddings.embedder import EmbeddingsError
 from ai_platform_engineering.knowledge_bases.rag.ingest.engine import DatasourceTakenError
-from ai_platform_engineering.knowledge_bases.rag.jobs import DatasourceBusyError, UnknownJobError
+from ai_platform_engineering.knowledge_bases.rag.jobs import DatasourceBusyError, TooManyJobsError, UnknownJobError
 from ai_platform_engineering.knowledge_bases.rag.knowledge_base import WrongSettingError
 from ai_platform_engineering.knowledge_bases.rag.names import UnknownDatasourceError, UnknownDocumentError
 from ai_platform_engineering.knowledge_bases.rag.stores.store import StoreError
@@ -47,6 +47,7 @@ _STATUS: Final[dict[type[ReadableError], HTTPStatus]] = {
     UnknownJobError: HTTPStatus.NOT_FOUND,
     DatasourceBusyError: HTTPStatus.CONFLICT,
     UnsupportedKindError: HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+    TooManyJobsError: HTTPStatus.TOO_MANY_REQUESTS,
     DatasourceTakenError: HTTPStatus.CONFLICT,
     WrongSettingError: HTTPStatus.SERVICE_UNAVAILABLE,
     StoreError: HTTPStatus.SERVICE_UNAVAILABLE,
