@@ -17,6 +17,7 @@ from ai_platform_engineering.knowledge_bases.rag.documents import Chunk, Documen
 from ai_platform_engineering.knowledge_bases.rag.stores.postgres_store import EXACT_UP_TO, PostgresStore
 from ai_platform_engineering.knowledge_bases.rag.stores.store import Known, Scope, Store, StoreError
 from tests.knowledge_bases.store_contract import EAST, EVERYWHERE, MODEL, NORTH, StoreContract, document, ids, put
+from tests.services.environment import ROOT
 from tests.services.postgres import PASSWORD, PostgresServer, new_database, postgres_server
 
 pytest_plugins = ("tests.services.fixtures",)
@@ -222,7 +223,7 @@ class TestSeveralProcesses:
 
     def test_one_that_is_killed_leaves_whole_documents(self, emptied_database: str, open_store: OpenStore) -> None:
         store = open_store(emptied_database)
-        with subprocess.Popen([sys.executable, "-c", WRITES_FOR_EVER, emptied_database]) as writer:
+        with subprocess.Popen([sys.executable, "-c", WRITES_FOR_EVER, emptied_database], cwd=ROOT) as writer:
             while len(store.known("docs")) < 3:
                 assert writer.poll() is None
                 time.sleep(0.01)
