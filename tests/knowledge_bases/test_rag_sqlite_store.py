@@ -212,21 +212,28 @@ def test_text_that_is_no_text_is_refused(store: Store) -> None:
     assert store.datasources() == []
 
 
-def test_words_alone_load_nothing_large(file: Path) -> None:
-    loaded = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            f"{_WRITER}\nprint(store.lexical.__name__, 'numpy' in sys.modules)",
-            str(file),
-            "0",
-            "1",
-        ],
-        capture_output=True,
-        text=True,
-        check=True,
+_WITHOUT_NUMPY = f"""
+{_WRITER}
+from ai_platform_engineering.knowledge_bases.rag.stores.store import Scope, StoreError
+
+print(len(store.lexical("pods", 9, Scope())), "numpy" in sys.modules)
+sys.modules["numpy"] = None
+for use in (lambda: store.nearest([1.0], "model", 5, Scope()), lambda: put(store, document("a.md"), "x", vectors=[[1.0]])):
+    try:
+        use()
+    except StoreError as error:
+        print(error)
+"""
+
+
+def test_words_alone_need_nothing_large_and_vectors_say_what_they_need(file: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _WITHOUT_NUMPY, str(file), "0", "1"], capture_output=True, text=True, check=True
     )
-    assert loaded.stdout.splitlines()[-1] == "lexical False"
+    _, words, *sentences = done.stdout.splitlines()
+    assert words == "5 False"
+    assert len(sentences) == 2
+    assert all("Vectors need numpy" in sentence and "[embeddings]" in sentence for sentence in sentences)
 
 
 def test_a_file_that_is_no_database_is_left_alone(file: Path) -> None:

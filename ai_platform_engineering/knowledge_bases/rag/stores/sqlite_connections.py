@@ -7,13 +7,17 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 from ai_platform_engineering.knowledge_bases.rag.stores.sqlite_file import connect, prepare, unusable
 from ai_platform_engineering.knowledge_bases.rag.stores.store import StoreError
 
+_MOST_IDLE: Final = 4
+"""Each holds some megabytes of the file in memory."""
+
 
 class Connections:
-    """Lent for one operation and kept for the next. Every failure leaves here as a `StoreError`."""
+    """Lent for one operation, and some kept for the next. Every failure leaves here as a `StoreError`."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -66,7 +70,7 @@ class Connections:
 
     def _give_back(self, connection: sqlite3.Connection) -> None:
         with self._lending:
-            if not self._closed:
+            if not self._closed and len(self._idle) < _MOST_IDLE:
                 self._idle.append(connection)
                 return
         connection.close()
