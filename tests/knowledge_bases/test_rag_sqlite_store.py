@@ -218,7 +218,10 @@ from ai_platform_engineering.knowledge_bases.rag.stores.store import Scope, Stor
 
 print(len(store.lexical("pods", 9, Scope())), "numpy" in sys.modules)
 sys.modules["numpy"] = None
-for use in (lambda: store.nearest([1.0], "model", 5, Scope()), lambda: put(store, document("a.md"), "x", vectors=[[1.0]])):
+vector = [1.0]
+searched = lambda: store.nearest(vector, "model", 5, Scope())
+kept = lambda: put(store, document("a.md"), "x", vectors=[vector])
+for use in (searched, kept):
     try:
         use()
     except StoreError as error:

@@ -58,11 +58,6 @@ def search(
     return SearchResults(query=query, results=results, note=" ".join(notes) or None)
 
 
-def searchable(chunk: FoundChunk) -> str:
-    """All words by which a chunk is found."""
-    return f"{chunk.title}\n{chunk.chunk.section}\n{chunk.chunk.text}"
-
-
 def _nearest(store: Store, embedder: Embedder | None, query: str, scope: Scope, notes: list[str]) -> list[Hit]:
     if embedder is None:
         return []
@@ -80,10 +75,15 @@ def _relevant(chunks: Iterable[FoundChunk], query: str, nearest: Sequence[Hit]) 
     # What is not among the nearest is at most as near as the last of them.
     farthest = nearest[-1].score if nearest else None
     for chunk in chunks:
-        share = len(wanted & {stem(word) for word in words_of(searchable(chunk))}) / len(wanted) if wanted else 0.0
+        share = len(wanted & {stem(word) for word in words_of(_searchable(chunk))}) / len(wanted) if wanted else 0.0
         cosine = cosines.get(chunk.chunk.chunk_id, farthest)
         if _is_enough(share, cosine):
             yield chunk
+
+
+def _searchable(chunk: FoundChunk) -> str:
+    """All words by which a chunk is found."""
+    return f"{chunk.title}\n{chunk.chunk.section}\n{chunk.chunk.text}"
 
 
 def _is_enough(share: float, cosine: float | None) -> bool:
@@ -97,7 +97,7 @@ def _reranked(
 ) -> Sequence[tuple[FoundChunk, float]]:
     best = [chunk for chunk, _ in found[:MOST_RERANKED]]
     try:
-        scores = rerank(query, [searchable(chunk) for chunk in best])
+        scores = rerank(query, [_searchable(chunk) for chunk in best])
     except ReadableError as error:
         notes.append(f"Results are in the order of the search itself: {error}")
         return found
