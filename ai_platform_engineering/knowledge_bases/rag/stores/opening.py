@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ai_platform_engineering.knowledge_bases.rag.stores.store import Store
+from ai_platform_engineering.knowledge_bases.rag.stores.store import Store, StoreError
 from ai_platform_engineering.settings import Settings
 
 
@@ -15,8 +15,13 @@ def knowledge_file(settings: Settings) -> Path:
 def open_store(settings: Settings) -> Store:
     """Opened and ready, or a `StoreError`. Blocks: call it through a thread."""
     if settings.rag_database_url is not None:
-        from ai_platform_engineering.knowledge_bases.rag.stores.postgres_store import PostgresStore  # noqa: PLC0415
-
+        try:
+            from ai_platform_engineering.knowledge_bases.rag.stores.postgres_store import PostgresStore  # noqa: PLC0415
+        except ModuleNotFoundError as error:
+            raise StoreError(
+                f"RAG_DATABASE_URL needs {error.name}, which is not installed: run pip install "
+                "'ai-platform-engineering[postgres]', or leave it out to keep the knowledge base in a file."
+            ) from error
         return PostgresStore(settings.rag_database_url.get_secret_value())
     from ai_platform_engineering.knowledge_bases.rag.stores.sqlite_store import SqliteStore  # noqa: PLC0415
 
