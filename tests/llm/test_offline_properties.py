@@ -15,6 +15,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from ai_platform_engineering.utils.forms.filling import Filled, fill
 from ai_platform_engineering.utils.forms.response import CAIPEAgentResponse
 from ai_platform_engineering.utils.llm.offline import OfflineChatModel
+from tests.llm.offline_library import Library
 from tests.llm.offline_world import AGENTS, PROMPT, form_tool, supervisor_tools, workflow_tool
 
 MODEL = OfflineChatModel()
@@ -44,7 +45,9 @@ RESULTS = st.one_of(
 BUDGET = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
-def drive(tools: list[Any], messages: list[BaseMessage], results: Any, turns: int) -> list[BaseMessage]:
+def drive(
+    tools: list[Any], messages: list[BaseMessage], results: Any, turns: int, found: Any = RESULTS
+) -> list[BaseMessage]:
     schemas = {item.name: item.args_schema for item in tools}
     model = MODEL.bind_tools(tools)
     for _ in range(turns):
@@ -56,7 +59,7 @@ def drive(tools: list[Any], messages: list[BaseMessage], results: Any, turns: in
         for call in reply.tool_calls:
             jsonschema.validate(call["args"], schemas[call["name"]])
             status = results.draw(st.sampled_from(["success", "success", "error"]))
-            content = results.draw(RESULTS)
+            content = results.draw(found)
             messages.append(ToolMessage(content, name=call["name"], tool_call_id=call["id"], status=status))
     raise AssertionError(f"no end after {turns} turns")
 
@@ -211,6 +214,51 @@ def test_a_supervisor_with_workflows_ends_and_starts_one_at_most(questions: list
         started = [calls for calls in turns if any(call["name"] == "start_workflow" for call in calls)]
         assert all(len(calls) == 1 for calls in started)
         assert len(started) <= 1
+
+
+LEARNED_TOOLS = Library().tools()
+ASKED = """
+    how do I what is a does DISTRIBUTED_AGENTS do why where explain according to the docs knowledge base runbook say
+    about which settings , and ? . sync show list guestbook app documented it mean search for
+"""
+INQUIRIES = st.one_of(st.lists(st.sampled_from(ASKED.split()), max_size=14).map(" ".join), QUESTIONS)
+PLACES = st.fixed_dictionaries(
+    {},
+    optional={
+        **{name: st.text(max_size=40) for name in ("document_id", "title", "section", "link", "snippet")},
+        "score": st.floats(-1, 2) | st.none() | st.text(max_size=3),
+    },
+)
+PAGES = st.lists(
+    st.sampled_from(["# a app", "| sync | b |", "|---|", "```", "- it", "", "how to sync.", "[a](b)", "`"])
+)
+FOUND = st.one_of(
+    RESULTS,
+    st.lists(PLACES, max_size=4).map(lambda places: json.dumps({"query": "", "results": places})),
+    st.lists(st.sampled_from(LINES)).map(lambda lines: "\n".join(["Title: a", "Document: b", "Source: c", "", *lines])),
+    st.just("[Search already done] Do NOT call search again."),
+    st.just("[Document already retrieved] Do NOT call fetch_document again."),
+).flatmap(
+    lambda text: st.integers(0, len(text)).map(lambda end: text if end % 3 else text[:end] + "[Output truncated]")
+)
+
+
+@BUDGET
+@given(questions=st.lists(INQUIRIES, min_size=1, max_size=3), results=st.data())
+def test_a_supervisor_with_a_knowledge_base_ends_in_an_answer_whatever_it_finds(
+    questions: list[str], results: Any
+) -> None:
+    messages: list[BaseMessage] = []
+    for question in questions:
+        before = len(messages)
+        messages = drive(LEARNED_TOOLS, [*messages, HumanMessage(question)], results, turns=7, found=FOUND)
+        assert "offline model" in str(messages[-1].text)
+        made = [call for message in messages[before:] if isinstance(message, AIMessage) for call in message.tool_calls]
+        assert sum(call["name"] == "search" for call in made) <= 3
+        assert sum(call["name"] == "fetch_document" for call in made) <= 3
+        cut = MODEL.invoke([*messages[:-1], HumanMessage("Write the answer now from what you have gathered above.")])
+        assert str(cut.text).strip()
+        assert not cut.tool_calls
 
 
 @BUDGET

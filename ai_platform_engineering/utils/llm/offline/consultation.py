@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ai_platform_engineering.utils.llm.offline import answers
 from ai_platform_engineering.utils.llm.offline.answers import Part
 from ai_platform_engineering.utils.llm.offline.citations import Bibliography, quoted
-from ai_platform_engineering.utils.llm.offline.conversation import Use
+from ai_platform_engineering.utils.llm.offline.conversation import Exchange, Use
 from ai_platform_engineering.utils.llm.offline.extracts import ENOUGH, extracts
-from ai_platform_engineering.utils.llm.offline.findings import Place, Search, documents, searches
-from ai_platform_engineering.utils.llm.offline.inquiries import Inquiry, content_words
-from ai_platform_engineering.utils.llm.offline.relevance import question, roots_of
+from ai_platform_engineering.utils.llm.offline.findings import Place, Search, documents, searches, unread
+from ai_platform_engineering.utils.llm.offline.inquiries import (
+    Inquiry,
+    defined_subject,
+    inquiry,
+    stripped,
+)
+from ai_platform_engineering.utils.llm.offline.knowledge import MAX_INQUIRIES
 from ai_platform_engineering.utils.llm.offline.routing import fitting
 from ai_platform_engineering.utils.llm.offline.tools import READ_TOOL, SEARCH_TOOL, Agent, Call
 
@@ -36,18 +41,12 @@ def next_calls(inquiries: Sequence[Inquiry], uses: Sequence[Use]) -> tuple[Call,
 
 
 def _worth_reading(search: Search) -> list[Place]:
-    """The best place of each document that may have the answer."""
+    """The best place of each document that was found nearly as well as the first."""
     by_document: dict[str, Place] = {}
     for place in search.places:
         by_document.setdefault(place.document_id, place)
     best = max((place.score for place in search.places), default=0.0)
-    texts = [roots_of(f"{place.title} {place.section} {place.snippet}") for place in by_document.values()]
-    asked = question(content_words(search.query), texts)
-    return [
-        place
-        for place, roots in zip(by_document.values(), texts, strict=True)
-        if place.score >= best * _WORTH_READING and asked.share(roots)
-    ]
+    return [place for place in by_document.values() if place.score >= best * _WORTH_READING]
 
 
 def narration(calls: Sequence[Call], inquiries: Sequence[Inquiry], uses: Sequence[Use]) -> str:
@@ -57,39 +56,61 @@ def narration(calls: Sequence[Call], inquiries: Sequence[Inquiry], uses: Sequenc
         topics = [inquiry.topic for inquiry in inquiries if inquiry.query in queries]
         return f"I'll search the knowledge base for {answers.enumeration(list(dict.fromkeys(topics)))}."
     wanted = [str(call.arguments["document_id"]) for call in calls if call.name == READ_TOOL]
-    titles = {place.document_id: place.title for search in searches(uses) for place in search.places}
+    titles = _titles(uses)
     named = list(dict.fromkeys(f"“{titles.get(document, document)}”" for document in wanted))
     return f"I'll read {answers.enumeration(named)}." if named else ""
 
 
-def parts(uses: Sequence[Use], agents: Sequence[Agent], bibliography: Bibliography) -> list[Part]:
+def parts(
+    exchange: Exchange, inquiries: Sequence[Inquiry], agents: Sequence[Agent], bibliography: Bibliography
+) -> list[Part]:
     """What came of every search, as parts of the answer; what they cite goes into the bibliography."""
+    asked = {item.query: item.question for item in inquiries}
     return [
-        Part(KNOWLEDGE_BASE, search.query, _answer(search, uses, tuple(agents), bibliography))
-        for search in searches(uses)
+        Part(KNOWLEDGE_BASE, asked.get(search.query, search.query).rstrip(" ?.!"), text)
+        for search in _searches(exchange)
+        if (text := _answer(search, asked, exchange.uses, tuple(agents), bibliography))
     ]
 
 
-def _answer(search: Search, uses: Sequence[Use], agents: tuple[Agent, ...], bibliography: Bibliography) -> str:
+def _searches(exchange: Exchange) -> list[Search]:
+    """What was searched for. Where that was much, or documents were read without a search, the question stands for it
+    all: other models search in their own ways."""
+    made = searches(exchange.uses)
+    if len(made) > MAX_INQUIRIES or (not made and documents(exchange.uses)):
+        return [Search(exchange.question, tuple(place for search in made for place in search.places))]
+    return made
+
+
+def unread_notes(uses: Sequence[Use]) -> list[str]:
+    titles = _titles(uses)
+    return [f"“{titles.get(document, document)}” could not be read: {reason}" for document, reason in unread(uses)]
+
+
+def _titles(uses: Sequence[Use]) -> dict[str, str]:
+    return {place.document_id: place.title for search in searches(uses) for place in search.places}
+
+
+def _answer(
+    search: Search, asked: Mapping[str, str], uses: Sequence[Use], agents: tuple[Agent, ...], bibliography: Bibliography
+) -> str:
     if search.problem is not None:
         return f"The knowledge base could not be searched: {search.problem}"
+    question = asked.get(search.query, search.query).rstrip(" ?.!")
     found = extracts(search.query, search.places, documents(uses))
     answering = [extract for extract in found if extract.share >= ENOUGH]
     if answering:
-        return quoted(answering, bibliography)
+        told = quoted(answering, bibliography)
+        if defined_subject(stripped(search.query)) and not any(extract.is_about for extract in answering):
+            return f"No passage that I found says {inquiry(search.query).topic}. These speak of it:\n\n{told}"
+        return told
     if found:
         nearest = quoted(found[:1], bibliography)
-        return f"No passage that I found clearly answers “{search.query}”. The nearest by its words:\n\n{nearest}"
-    missing = f"I found nothing about “{search.query}” in the knowledge base."
-    return f"{missing}{_who_may_help(search.query, agents)}"
+        return f"No passage that I found clearly answers “{question}”. The nearest by its words:\n\n{nearest}"
+    return f"I found nothing in the knowledge base about “{question}”.{_who_may_help(search.query, agents)}"
 
 
 def _who_may_help(query: str, agents: tuple[Agent, ...]) -> str:
-    able = [agent for agent in fitting(query, agents) if agent.no_tools is None]
-    if not agents:
-        return ""
-    if able:
-        return (
-            f" {answers.enumeration([agent.title for agent in able])} may know more: ask what is there, not how or why."
-        )
-    return f" What I can do beside:\n\n{answers.capabilities(agents)}"
+    """What can be done instead: ask the agents that have to do with it, or any."""
+    able = [agent for agent in fitting(query, agents) if agent.no_tools is None] or list(agents)
+    return f" What my agents can do:\n\n{answers.capabilities(able)}" if able else ""

@@ -23,6 +23,8 @@ _ANSWER_LENGTH = 1200
 _SECTION_LENGTH = 1100
 _PARAGRAPH_LENGTH = 420
 _EXAMPLE_LENGTH = 400
+_OPENING = 6
+"""Words with which a definition begins."""
 _GAP = "…"
 
 
@@ -37,6 +39,8 @@ class Extract:
     passages: tuple[Passage, ...]
     share: float
     """How much of what is asked about it has: between 0 and 1."""
+    is_about: bool = False
+    """Whether it begins with what is asked about, or its heading is just that."""
 
 
 def extracts(text: str, places: Sequence[Place], read: Sequence[ReadDocument]) -> list[Extract]:
@@ -87,11 +91,12 @@ def _contains(text: str, snippet: str) -> bool:
 
 
 def _as_document(place: Place) -> str:
-    """A snippet below its headings, without the sentences that it has only a part of."""
+    """A snippet below its headings, without the sentences that it has only a part of; a row is kept as far as it is
+    there."""
     lines = [line for line in place.snippet.splitlines() if not line.lstrip("…").startswith("#")]
     if len(lines) > 1 and lines[0].startswith("…") and not lines[0].startswith("…|"):
         lines[0] = " ".join(sentences(lines[0])[1:])
-    if len(lines) > 1 and lines[-1].endswith("…"):
+    if len(lines) > 1 and lines[-1].endswith("…") and not lines[-1].startswith("|"):
         lines[-1] = " ".join(sentences(lines[-1])[:-1])
     trail = [part.strip() for part in place.section.split(" > ") if part.strip()]
     headings = [f"{'#' * min(level, 6)} {title}" for level, title in enumerate(trail, 1)]
@@ -118,7 +123,13 @@ def _by_section(chosen: Sequence[Ranked], question: Question, form: Form) -> Ite
             " > ".join(item.passage.trail),
             tuple(_completed(item, positions, question, form)),
             item.share,
+            any(_begins_with(other, question) for other in chosen if other.place == item.place),
         )
+
+
+def _begins_with(item: Ranked, question: Question) -> bool:
+    opening = item.passage.subject or " ".join(item.passage.text.split()[:_OPENING])
+    return question.share(roots_of(opening)) == 1.0 or (item.opens and item.heading_fit(question) == 1.0)
 
 
 def _completed(item: Ranked, chosen: set[int], question: Question, form: Form) -> Iterator[Passage]:

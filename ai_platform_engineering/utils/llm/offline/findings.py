@@ -51,14 +51,30 @@ class ReadDocument:
 
 
 def searches(uses: Sequence[Use]) -> list[Search]:
-    """All searches of the knowledge base, in order. One that was refused because enough was searched is none."""
-    return [search for use in uses if use.name == SEARCH_TOOL and (search := _search(use)) is not None]
+    """All searches of the knowledge base, in order, each query once. One that was refused because enough was searched
+    is none."""
+    made: dict[str, Search] = {}
+    for use in uses:
+        if use.name == SEARCH_TOOL and (search := _search(use)) is not None:
+            known = made.setdefault(search.query, search)
+            if search.places and not known.places:
+                made[search.query] = search
+    return list(made.values())
 
 
 def documents(uses: Sequence[Use]) -> list[ReadDocument]:
     """All documents that were read, each once."""
     found = [_document(use) for use in uses if use.name == READ_TOOL and use.result and not use.failed]
     return list({document.document_id: document for document in found if document is not None}.values())
+
+
+def unread(uses: Sequence[Use]) -> list[tuple[str, str]]:
+    """Documents that could not be read, with the reason."""
+    return [
+        (str(use.arguments.get("document_id", "")), " ".join((use.result or "").split()))
+        for use in uses
+        if use.name == READ_TOOL and use.failed
+    ]
 
 
 def was_consulted(uses: Sequence[Use]) -> bool:

@@ -33,7 +33,9 @@ _LEAD = re.compile(
     r"|do\s+you\s+know\s+|i\s+(?:wonder|was\s+wondering|am\s+wondering)\s+)?(?:please\s+)?",
     re.I,
 )
-_TOLD = re.compile(r"^(?:tell|show|teach|remind|help)\s+(?:me|us)\s+(?:(?:to\s+)?(?:understand|know|learn)\s+)?", re.I)
+_TOLD = re.compile(
+    r"^(?:(?:tell|show|teach|remind)\s+(?:me|us)|help\s+(?:me|us)\s+(?:to\s+)?(?:understand|learn))\s+", re.I
+)
 
 _KIND_OF_DOCUMENT = (
     r"runbooks?|playbooks?|guides?|manuals?|handbooks?|tutorials?|readme|faq|release\s+notes|polic(?:y|ies)"
@@ -132,15 +134,19 @@ def form_of(question: str) -> Form:
 
 def content_words(question: str) -> list[str]:
     """The words of a question that its answer should have, as they are spelled."""
-    spoken = re.findall(r"[^\W_]\w*(?:['’]\w+)?", stripped(question))
-    kept = [word for word in spoken if not language.is_stop_word(word)]
-    return [word for word in kept if word.lower() not in _EMPTY] or kept
+    spoken = re.findall(r"[^\W_]\w*(?:['’]\w+)?", language.joined(stripped(question)))
+    return [word for word in spoken if not language.is_stop_word(word) and word.lower() not in _EMPTY]
 
 
 def mentions_documents(text: str) -> bool:
     """Whether a text, stripped, asks for what is written somewhere."""
     patterns = (_SEARCHES_DOCUMENTS, _DOCUMENTS_SAY, _IS_THERE)
     return any(pattern.match(text) for pattern in patterns) or bool(_ACCORDING.search(text) or _DOCUMENTED.search(text))
+
+
+def only_mentions_documents(text: str) -> bool:
+    """Whether a text says where something is to be looked up, and nothing else: "according to the docs"."""
+    return bool(_ACCORDING.search(text)) and not content_words(_ACCORDING.sub("", text))
 
 
 def documents_mentioned(text: str) -> frozenset[str]:
@@ -166,7 +172,7 @@ def _query(text: str) -> str:
         if (match := pattern.match(text)) and (about := _sought(match)):
             named = match["document"] if re.fullmatch(_KIND_OF_DOCUMENT, match["document"], re.I) else ""
             return f"{named} {about}".strip()
-    return _without_documents(text) or text
+    return _without_documents(text)
 
 
 def _sought(match: re.Match[str]) -> str:
@@ -179,16 +185,18 @@ def _sought(match: re.Match[str]) -> str:
 
 
 def _without_documents(text: str) -> str:
-    return _ACCORDING.sub("", text).strip(" ,:")
+    """The text without saying that it asks for what is written, unless it asks for no more."""
+    rest = _ACCORDING.sub("", text).strip(" ,:")
+    return rest if content_words(rest) else text
 
 
 def _topic(text: str) -> str:
-    if (match := _SEARCHES_DOCUMENTS.match(text)) and (sought := _sought(match)):
-        return sought
+    if _SEARCHES_DOCUMENTS.match(text):
+        return _query(text)
     plain = _without_documents(text)
     for pattern, replacement in _TOPICS:
         if match := re.fullmatch(pattern, plain, re.I):
             return match.expand(replacement)
     if (subject := defined_subject(plain)) and (match := re.match(r"what\s+(is|are)\s", plain, re.I)):
         return f"what {subject} {match[1].lower()}"
-    return f"an answer to “{plain or text}”"
+    return f"an answer to “{plain}”"

@@ -7,7 +7,7 @@ if nobody else serves it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
@@ -19,10 +19,12 @@ from ai_platform_engineering.utils.llm.offline.inquiries import (
     WHAT_FOR,
     WHAT_IT_DOES,
     Inquiry,
+    content_words,
     defined_subject,
     documents_mentioned,
     inquiry,
     mentions_documents,
+    only_mentions_documents,
     stripped,
 )
 from ai_platform_engineering.utils.llm.offline.references import (
@@ -35,7 +37,7 @@ from ai_platform_engineering.utils.llm.offline.references import (
 from ai_platform_engineering.utils.llm.offline.requests import Request, is_common, name_tokens, request_names
 from ai_platform_engineering.utils.llm.offline.routing import named_agents, vocabulary
 from ai_platform_engineering.utils.llm.offline.sentences import clauses, requested_changes
-from ai_platform_engineering.utils.llm.offline.tools import Agent
+from ai_platform_engineering.utils.llm.offline.tools import KNOWLEDGE_TOOLS, Agent, Tool
 from ai_platform_engineering.utils.llm.offline.vocabulary import QUESTION_WORDS, word_set
 
 MAX_INQUIRIES = 3
@@ -56,11 +58,14 @@ _PROCESS = re.compile(
     r"[\w\s-]+?\s(?:\w+ed|kept|written|made|run|found|sent|set|built|shown|chosen|told|held|lost|read|drawn|given)\W*$",
     re.I,
 )
+_DATASOURCES = re.compile(r"\b(?:list|show|which|what\s+are)\b[^.?!\n]{0,60}\bdata\s*sources\b", re.I)
 _ASKS = re.compile(
-    r"^(?:what['’]s|who['’]s|where['’]s|explain|describe|define|summari[sz]e|about|search(?:\s+for)?|find"
-    r"|look\s+up|lookup)\b",
+    r"^(?:what['’]s|who['’]s|where['’]s|explain|describe|define|summari[sz]e|about|search\s+for|find|look\s+up|lookup)\b"
+    r"|^(?:on|in|at|for|from|with|to|by|under)\s+(?:which|what|whom)\b",
     re.I,
 )
+_REQUEST = re.compile(r"^\W*(?:\w+\W+){0,2}(?:can|could|would|will)\s+(?:you|we|i)\b", re.I)
+"""What is put as a question, but asks for something to be done."""
 _ADDRESSED = re.compile(r"^\w+\s+(?:me|us)\b|^please\b", re.I)
 _OPEN_QUESTIONS = word_set("what how why where which when")
 
@@ -73,6 +78,14 @@ class Division:
     rest: str = ""
     comes_first: bool = True
     """Whether the request begins with a question for the knowledge base."""
+
+
+def has_knowledge_base(tools: Iterable[Tool]) -> bool:
+    return {tool.name for tool in tools} >= KNOWLEDGE_TOOLS
+
+
+def asks_for_datasources(text: str) -> bool:
+    return bool(_DATASOURCES.search(text))
 
 
 def divided(text: str, agents: tuple[Agent, ...], is_served: Callable[[str], bool]) -> Division:
@@ -104,7 +117,8 @@ def _parts(text: str) -> list[str]:
     for clause in clauses(text)[:_MAX_CLAUSES]:
         start = text.find(clause, end)
         between = text[end:start]
-        if parts and not re.search(r"[.?!;\n]", f"{text[end - 1 : end]}{between}") and _belongs(clause, parts[-1]):
+        is_same_sentence = not re.search(r"[.?!;\n]", f"{text[max(0, end - 1) : end]}{between}")
+        if parts and is_same_sentence and (_belongs(clause, parts[-1]) or only_mentions_documents(parts[-1])):
             parts[-1] = f"{parts[-1]}{between}{clause}"
         else:
             parts.append(clause)
@@ -138,11 +152,12 @@ def _names(question: str, agents: tuple[Agent, ...]) -> tuple[str, ...]:
 @lru_cache(maxsize=512)
 def _strength(clause: str, agents: tuple[Agent, ...]) -> Strength | None:
     text = stripped(clause)
-    if requested_changes(clause) or not language.terms(text):
+    asks_to_change = requested_changes(clause) and not _OPEN_QUESTIONS.intersection(language.words(text)[:1])
+    if asks_to_change or not content_words(text):
         return None
     if mentions_documents(text):
         return None if _keeps_documents(text, agents) else "sure"
-    is_question = _is_question(text)
+    is_question = _is_question(clause)
     if is_question and IDENTIFIER.search(text):
         return "sure"
     if any(pattern.match(text) for pattern in (HOW_TO, _SETTINGS, WHAT_FOR, _PROCESS, _ANY_ONE)):
@@ -161,9 +176,11 @@ def _keeps_documents(text: str, agents: Sequence[Agent]) -> bool:
     )
 
 
-def _is_question(text: str) -> bool:
-    spoken = language.words(text)
-    return bool(spoken) and (spoken[0] in QUESTION_WORDS or bool(_ASKS.match(text)) or text.rstrip().endswith("?"))
+def _is_question(clause: str) -> bool:
+    text = stripped(clause)
+    if QUESTION_WORDS.intersection(language.words(text)[:1]) or _ASKS.match(text):
+        return True
+    return clause.rstrip().endswith("?") and not _REQUEST.match(clause)
 
 
 def _is_open_question(clause: str) -> bool:

@@ -39,10 +39,21 @@ class Ranked:
     def place(self) -> tuple[int, tuple[str, ...]]:
         return self.rank, self.passage.trail
 
+    @property
+    def opens(self) -> bool:
+        """Whether the passage is what its section begins with, apart from a block of code."""
+        first = self.section[0]
+        return self.position == first or (self.position == first + 1 and self.every[first].kind == "code")
+
+    def heading_fit(self, asked: Question) -> float:
+        """How much of the question the heading has, and how little else."""
+        heading = " ".join(self.passage.trail[-1:])
+        return asked.share(roots_of(heading)) / max(1, len(language.terms(heading)))
+
 
 def question_of(text: str, sources: Sequence[ReadDocument]) -> Question:
-    texts = [roots_of(passage.text) for source in sources for passage in passages(source.text)]
-    return question(content_words(text), texts)
+    texts = [passage.text for source in sources for passage in passages(source.text)]
+    return question(text, content_words(text), texts)
 
 
 def ranked(asked: Question, form: Form, places: Sequence[Place], sources: Sequence[ReadDocument]) -> list[Ranked]:
@@ -57,7 +68,7 @@ def ranked(asked: Question, form: Form, places: Sequence[Place], sources: Sequen
         for position, passage in enumerate(every):
             item = Ranked(source, rank, position, every, tuple(sections[passage.trail]))
             heading = roots_of(" ".join(passage.trail[-1:]))
-            if not asked.share(roots_of(passage.text)) and not (asked.share(heading) and _opens(item)):
+            if not asked.share(asked.roots(passage.text)) and not (asked.share(heading) and item.opens):
                 continue
             share = _share(item, asked)
             is_hinted = (source.document_id, _section_key(passage.trail)) in hinted
@@ -71,28 +82,21 @@ def _share(item: Ranked, asked: Question) -> float:
     """How much of what is asked about a passage has, together with what stands around it."""
     trail = item.passage.trail
     return asked.share_of(
-        (roots_of(item.passage.text), 1.0),
+        (asked.roots(item.passage.text), 1.0),
         (roots_of(" ".join(trail[-1:])), _HEADING),
         (roots_of(" ".join(trail[:-1])), _TRAIL),
         (roots_of(f"{item.source.title} {item.source.link}"), _TITLE),
-        (_neighbours(item), _NEIGHBOUR),
+        (_neighbours(item, asked), _NEIGHBOUR),
     )
 
 
-def _neighbours(item: Ranked) -> frozenset[str]:
+def _neighbours(item: Ranked, asked: Question) -> frozenset[str]:
     """The roots of the passages before and after. Rows of a table have nothing to do with each other."""
     if item.passage.kind == "row":
         return frozenset()
     near = [position for position in (item.position - 1, item.position + 1) if position in item.section]
     return frozenset().union(
-        *(roots_of(item.every[position].text) for position in near if item.every[position].kind != "row")
-    )
-
-
-def _opens(item: Ranked) -> bool:
-    """Whether a passage is what its section begins with."""
-    return item.position == item.section[0] or (
-        item.position == item.section[1] and item.every[item.section[0]].kind == "code"
+        *(asked.roots(item.every[position].text) for position in near if item.every[position].kind != "row")
     )
 
 
@@ -102,8 +106,8 @@ def _bonus(item: Ranked, asked: Question, form: Form, is_hinted: bool) -> float:
     bonus = 0.12 / (1 + item.rank) + (0.15 if is_hinted else 0.0)
     if passage.subject:
         bonus += (0.3 if form == "what" else 0.15) * asked.share(roots_of(passage.subject))
-    if _opens(item):
-        bonus += (0.4 if form == "what" else 0.25) * _heading_fit(item, asked)
+    if item.opens:
+        bonus += (0.4 if form == "what" else 0.25) * item.heading_fit(asked)
     match form:
         case "what":
             bonus += 0.0 if passage.subject else 0.2 * asked.share(roots_of(" ".join(passage.text.split()[:5])))
@@ -115,16 +119,10 @@ def _bonus(item: Ranked, asked: Question, form: Form, is_hinted: bool) -> float:
             bonus -= 0.1 if passage.kind == "code" else 0.0
     if passage.kind == "pointer":
         bonus -= 0.3
+    bonus += 0.3 * asked.wording(passage.text)
     if len(passage.text) < _SHORT and passage.kind != "code":
         bonus -= 0.1
     return bonus
-
-
-def _heading_fit(item: Ranked, asked: Question) -> float:
-    """How much of the question the heading has, and how little else."""
-    heading = " ".join(item.passage.trail[-1:])
-    content = max(1, len(language.terms(heading)))
-    return asked.share(roots_of(heading)) / content
 
 
 def _section_key(trail: Sequence[str]) -> tuple[str, ...]:

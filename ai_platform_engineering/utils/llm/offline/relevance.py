@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 
 from ai_platform_engineering.utils.llm.offline import language
 from ai_platform_engineering.utils.llm.offline.language import similarity, stem
-from ai_platform_engineering.utils.llm.offline.vocabulary import word_set
+from ai_platform_engineering.utils.llm.offline.vocabulary import QUESTION_WORDS, word_set
 
 _TOKEN = re.compile(r"[^\W_]+(?:_[^\W_]+)+|[^\W_]+")
 _PROPER = re.compile(r"^[A-Z]")
@@ -29,7 +29,7 @@ _ALIKE_WORDS = tuple(
         "off disable switch turn deactivate",
         "keep store save hold remember kept",
         "start launch serve begin run",
-        "stop end quit kill terminate",
+        "stop end quit kill terminate finish complete",
         "remove delete drop forget",
         "setting variable option parameter configuration",
         "configure set setup",
@@ -107,11 +107,34 @@ def roots_of(text: str) -> frozenset[str]:
     return frozenset(found)
 
 
+@lru_cache(maxsize=8192)
+def pairs_of(text: str) -> frozenset[tuple[str, str]]:
+    """The roots of words that follow one another, of which at least one says something by itself."""
+    tokens = _TOKEN.findall(language.joined(text))
+    return frozenset(
+        (root(one), root(other))
+        for one, other in pairwise(tokens)
+        if not (language.is_stop_word(one) and language.is_stop_word(other))
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """What is asked about: terms, and how telling each is."""
 
     weights: Mapping[Term, float]
+    pairs: frozenset[tuple[str, str]] = frozenset()
+    """Words that follow one another in it."""
+    echo: re.Pattern[str] | None = None
+    """The question itself, which answers nothing where a text quotes it."""
+
+    def roots(self, text: str) -> frozenset[str]:
+        return roots_of(self.echo.sub(" ", text) if self.echo else text)
+
+    def wording(self, text: str) -> float:
+        """How much of the question a text has word for word: between 0 and 1."""
+        text = self.echo.sub(" ", text) if self.echo else text
+        return len(self.pairs & pairs_of(text)) / len(self.pairs) if self.pairs else 0.0
 
     def share(self, roots: frozenset[str]) -> float:
         """How much of what is asked about a text has: between 0 and 1."""
@@ -126,12 +149,22 @@ class Question:
         return gained / total if total else 0.0
 
 
-def question(words: Sequence[str], texts: Sequence[frozenset[str]]) -> Question:
-    """The question with these words. The fewer of the texts have a word, the more telling it is; one that none has is
-    the most telling."""
+def question(text: str, words: Sequence[str], passages: Sequence[str]) -> Question:
+    """The question in a text, with the words that its answer should have. The fewer of the passages have a word, the
+    more telling it is; one that none has is the most telling."""
+    asked = Question({}, pairs_of(text), _echo(text))
+    texts = [asked.roots(passage) for passage in passages]
     found: dict[Term, float] = {}
     for term in _terms(words):
         having = sum(1 for roots in texts if term.root in roots or term.spellings & roots)
         rarity = math.log(1 + len(texts) / (having + 0.5))
         found[term] = rarity * (_IDENTIFIER_WEIGHT if term.is_identifier else 1.0)
-    return Question(found)
+    return replace(asked, weights=found)
+
+
+def _echo(text: str) -> re.Pattern[str] | None:
+    """A pattern for a whole question. A few words that are looked for are none."""
+    spoken = _TOKEN.findall(text)
+    if len(spoken) < 3 or spoken[0].lower() not in QUESTION_WORDS:
+        return None
+    return re.compile(r"\W+".join(map(re.escape, spoken)), re.I)

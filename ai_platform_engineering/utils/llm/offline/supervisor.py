@@ -11,16 +11,23 @@ from ai_platform_engineering.utils.llm.offline.agent import act as act_with_tool
 from ai_platform_engineering.utils.llm.offline.answers import Part
 from ai_platform_engineering.utils.llm.offline.citations import Bibliography
 from ai_platform_engineering.utils.llm.offline.conversation import Conversation, Exchange, Use
-from ai_platform_engineering.utils.llm.offline.inquiries import Inquiry
 from ai_platform_engineering.utils.llm.offline.intents import Intent, intents
-from ai_platform_engineering.utils.llm.offline.knowledge import Division, divided, follow_up
+from ai_platform_engineering.utils.llm.offline.knowledge import (
+    Division,
+    asks_for_datasources,
+    divided,
+    follow_up,
+    has_knowledge_base,
+)
 from ai_platform_engineering.utils.llm.offline.people import cancellation, rejection
+from ai_platform_engineering.utils.llm.offline.planning import LOOK_UP, announcement, plan_call
 from ai_platform_engineering.utils.llm.offline.prefilling import prefilled
 from ai_platform_engineering.utils.llm.offline.references import CONTEXT, Before, refers_back, resolve, without_context
 from ai_platform_engineering.utils.llm.offline.requests import Request, request_names
 from ai_platform_engineering.utils.llm.offline.routing import vocabulary
-from ai_platform_engineering.utils.llm.offline.sentences import from_leading_verb, is_question, leading_verb
+from ai_platform_engineering.utils.llm.offline.sentences import leading_verb
 from ai_platform_engineering.utils.llm.offline.tools import (
+    BESIDE_KNOWLEDGE,
     DELEGATION_TOOL,
     FORM_TOOL,
     KNOWLEDGE_TOOLS,
@@ -37,6 +44,7 @@ from ai_platform_engineering.utils.llm.offline.tools import (
 from ai_platform_engineering.utils.llm.offline.workflows import Wanted, described_workflows, wanted_workflow
 
 MAX_DELEGATIONS = 8
+_UNDIVIDED = Division()
 _SMALL_TALK = re.compile(
     r"^\W*(?:hi|hello|hey|good\s+(?:morning|afternoon|evening)|thanks?(?:\s+you)?|help|ping|test|yo|howdy|bye"
     r"|(?:so\s+)?what\s+(?:can|do|could)\s+you\s+do|who\s+are\s+you|how\s+can\s+you\s+help|what\s+are\s+your\s+\w+)\b"
@@ -52,7 +60,7 @@ def act(conversation: Conversation, tools: tuple[Tool, ...]) -> Reply:
         return reply
     division = _divided(conversation, tools, agents)
     planned = plan(conversation, agents, division.rest)
-    if not planned and not division.inquiries and (own := _own_tools(tools)):
+    if not planned and not division.inquiries and (own := _own_tools(tools, question)):
         return _with_own_tools(conversation, own, agents)
     ready = [item for item in planned if item.agent.no_tools is None][:MAX_DELEGATIONS]
     if not ready and not division.inquiries:
@@ -60,7 +68,7 @@ def act(conversation: Conversation, tools: tuple[Tool, ...]) -> Reply:
     uses = conversation.current.uses
     can_plan = any(tool.name == PLAN_TOOL for tool in tools)
     if can_plan and ready and not uses:
-        return Reply(_narration(ready, question, division.inquiries), (_plan_call(ready, question, division),))
+        return Reply(announcement(ready, question, division.inquiries), (plan_call(ready, question, division),))
     asked = consultation.next_calls(division.inquiries, uses)
     delegated = tuple(
         _delegation(item, conversation, len(ready) + len(division.inquiries))
@@ -69,15 +77,15 @@ def act(conversation: Conversation, tools: tuple[Tool, ...]) -> Reply:
     if asked or delegated:
         said = consultation.narration(asked, division.inquiries, uses)
         if delegated and not uses:
-            said = _narration(ready, question, division.inquiries)
+            said = announcement(ready, question, division.inquiries)
         return Reply(said, (*asked, *delegated))
-    return Reply(answers.signed(summary(conversation, planned, agents)))
+    return Reply(answers.signed(summary(conversation, planned, division, agents)))
 
 
 def _divided(conversation: Conversation, tools: Sequence[Tool], agents: tuple[Agent, ...]) -> Division:
     """The request, divided into what the knowledge base is asked and what agents are for."""
     question = conversation.current.question.strip()
-    if not {tool.name for tool in tools} >= KNOWLEDGE_TOOLS:
+    if not has_knowledge_base(tools) or asks_for_datasources(question):
         return Division(rest=question)
     searched = _searched(conversation.earlier[-1]) if conversation.earlier else ""
     alone = follow_up(question, searched, agents) if searched else _standing_alone(conversation, agents)
@@ -92,11 +100,14 @@ def _searched(exchange: Exchange) -> str:
     return next((str(use.arguments.get("query", "")) for use in exchange.uses if use.name == SEARCH_TOOL), "")
 
 
-def _own_tools(tools: Sequence[Tool]) -> tuple[Tool, ...]:
-    """The tools of the supervisor itself: none when there are but those that steer and the knowledge base."""
-    names = {tool.name for tool in tools}
-    known = STEERING_TOOLS | (KNOWLEDGE_TOOLS if names >= KNOWLEDGE_TOOLS else frozenset())
-    return tuple(tool for tool in tools if tool.name not in known or tool.name == FORM_TOOL) if names - known else ()
+def _own_tools(tools: Sequence[Tool], question: str) -> tuple[Tool, ...]:
+    """The tools of the supervisor itself that may serve a request. Those of the knowledge base have reasons of their
+    own to be called, but for its listing, which is asked for by its name."""
+    known = KNOWLEDGE_TOOLS if has_knowledge_base(tools) else frozenset()
+    if known and not asks_for_datasources(question):
+        known |= BESIDE_KNOWLEDGE
+    own = [tool for tool in tools if tool.name not in STEERING_TOOLS | known]
+    return tuple(own + [tool for tool in tools if tool.name == FORM_TOOL]) if own else ()
 
 
 def _without_agents(conversation: Conversation, tools: Sequence[Tool], agents: tuple[Agent, ...]) -> Reply | None:
@@ -237,7 +248,12 @@ def _delegation(item: Intent, conversation: Conversation, count: int) -> Call:
     return Call(DELEGATION_TOOL, {"description": description, "subagent_type": item.agent.name})
 
 
-def summary(conversation: Conversation, planned: Sequence[Intent], agents: Sequence[Agent] = ()) -> str:
+def summary(
+    conversation: Conversation,
+    planned: Sequence[Intent],
+    division: Division = _UNDIVIDED,
+    agents: Sequence[Agent] = (),
+) -> str:
     """The answer from what the knowledge base and the delegations returned. Without a plan: as much as the messages
     tell."""
     uses = conversation.current.uses
@@ -252,9 +268,10 @@ def summary(conversation: Conversation, planned: Sequence[Intent], agents: Seque
         notes.append(f"Not done: {'; '.join(undone)}.")
     is_comparison = leading_verb(conversation.current.question) == "compare"
     bibliography = Bibliography()
-    found = consultation.parts(uses, agents, bibliography)
-    notes += filter(None, [bibliography.listed()])
-    return answers.combined([*found, *parts], notes, side_by_side=is_comparison and not found)
+    found = consultation.parts(conversation.current, division.inquiries, agents, bibliography)
+    notes += [*consultation.unread_notes(uses), *filter(None, [bibliography.listed()])]
+    parts = [*found, *parts] if division.comes_first else [*parts, *found]
+    return answers.combined(parts, notes, side_by_side=is_comparison and not found)
 
 
 def _part(use: Use) -> Part:
@@ -264,9 +281,10 @@ def _part(use: Use) -> Part:
 
 
 def _unfinished_steps(conversation: Conversation) -> list[str]:
-    """Steps of the plan that no delegation has answered."""
+    """Steps of the plan that no delegation and no search has answered."""
     uses = conversation.current.uses
     served = [str(use.arguments.get("subagent_type")) for use in _delegated(uses) if use.result is not None]
+    searched = sum(1 for use in uses if use.name == SEARCH_TOOL and use.result is not None)
     latest = next((use for use in reversed(uses) if use.name == PLAN_TOOL), None)
     left: list[str] = []
     for step in latest.arguments.get("steps", ()) if latest else ():
@@ -274,56 +292,7 @@ def _unfinished_steps(conversation: Conversation) -> list[str]:
             served.remove(step["agent"])
         elif step.get("agent"):
             left.append(str(step["content"]))
+        elif str(step.get("content", "")).startswith(LOOK_UP):
+            searched -= 1
+            left += [str(step["content"])] if searched < 0 else []
     return left
-
-
-def _narration(planned: Sequence[Intent], question: str, inquiries: Sequence[Inquiry]) -> str:
-    if inquiries:
-        topics = answers.enumeration([inquiry.topic for inquiry in inquiries])
-        asking = answers.enumeration([_ask(item, same_agent=False) for item in planned])
-        return f"I'll search the knowledge base for {topics}, ask {asking}, then put the results together."
-    requests = {item.request for item in planned}
-    if len(planned) > 1 and len(requests) == 1:
-        who = answers.enumeration([item.agent.title for item in planned])
-        return f"I'll ask {who} {_ask(planned[0], same_agent=True)}, then put the results together."
-    asks = [
-        _ask(item, position > 0 and planned[position - 1].agent == item.agent) for position, item in enumerate(planned)
-    ]
-    if len(asks) == 1:
-        return f"I'll ask {asks[0]}."
-    closing = "compare the results" if leading_verb(question) == "compare" else "put the results together"
-    if any(item.waits for item in planned):
-        return f"I'll ask {', '.join(asks[:-1])}, then {asks[-1]}."
-    return f"I'll ask {', '.join(asks[:-1])} and, at the same time, {asks[-1]}, then {closing}."
-
-
-def _ask(item: Intent, same_agent: bool) -> str:
-    request = from_leading_verb(item.request).rstrip(" .!?;:")
-    who = "" if same_agent else f"{item.agent.title} "
-    if leading_verb(request) is not None:
-        return f"{who}to {request[:1].lower()}{request[1:]}"
-    if is_question(request) and language.words(request)[0].startswith(("wh", "how")):
-        return f"{who}{request[:1].lower()}{request[1:]}"
-    return f"{who}about “{request}”"
-
-
-def _plan_call(planned: Sequence[Intent], question: str, division: Division) -> Call:
-    steps: list[dict[str, str | None]] = [
-        {"content": _sentence(item.request), "agent": item.agent.name, "status": "pending"} for item in planned
-    ]
-    looked_up: list[dict[str, str | None]] = [
-        {"content": _sentence(f"Search the knowledge base for {item.topic}"), "agent": None, "status": "pending"}
-        for item in division.inquiries
-    ]
-    steps = [*looked_up, *steps] if division.comes_first else [*steps, *looked_up]
-    if len(steps) > 1:
-        closing = "Compare the results" if leading_verb(question) == "compare" else "Combine the results"
-        steps.append({"content": closing, "agent": None, "status": "pending"})
-    return Call(PLAN_TOOL, {"title": _sentence(question), "steps": steps})
-
-
-def _sentence(text: str, limit: int = 100) -> str:
-    text = " ".join(text.split()).rstrip(" .!?;:")
-    if len(text) > limit:
-        text = f"{text[:limit].rsplit(' ', 1)[0]} ..."
-    return text[:1].upper() + text[1:]

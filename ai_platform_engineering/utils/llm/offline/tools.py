@@ -22,6 +22,8 @@ STEERING_TOOLS = frozenset({DELEGATION_TOOL, PLAN_TOOL, FORM_TOOL, WORKFLOW_TOOL
 """Tools that steer a run. Each is called for a reason of its own, never because its words go with a question."""
 KNOWLEDGE_TOOLS = frozenset({SEARCH_TOOL, READ_TOOL})
 """The knowledge base, where both are bound: one finds places in documents, the other reads a document."""
+BESIDE_KNOWLEDGE = frozenset({"list_datasources", "fetch_url"})
+"""What else a knowledge base offers."""
 
 
 @dataclass(frozen=True, slots=True)
