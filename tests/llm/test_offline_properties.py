@@ -229,9 +229,7 @@ PLACES = st.fixed_dictionaries(
         "score": st.floats(-1, 2) | st.none() | st.text(max_size=3),
     },
 )
-PAGES = st.lists(
-    st.sampled_from(["# a app", "| sync | b |", "|---|", "```", "- it", "", "how to sync.", "[a](b)", "`"])
-)
+LINES = ["# a app", "| sync | b |", "|---|", "```", "- it", "", "how to sync.", "[a](b)", "`"]
 FOUND = st.one_of(
     RESULTS,
     st.lists(PLACES, max_size=4).map(lambda places: json.dumps({"query": "", "results": places})),
