@@ -134,6 +134,7 @@ async def test_arguments_are_taken_as_models_send_them(tmp_path: Path) -> None:
 
 REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("search", {"query": "x", "datasource": "handbok"}, "There is no datasource 'handbok'; known are handbook."),
+    ("search", {"query": "x " * 10_000}, "The query is longer than 10000 characters"),
     ("search", {"query": " \n"}, "The query is empty; say in a few words what to look for."),
     ("search", {"query": "x", "filters": {"document_id": "handbook:rollback"}}, "nearest are handbook:rollback.md"),
     ("search", {"query": "x", "filters": {"team": "a"}}, "team"),

@@ -25,11 +25,12 @@ logger = logging.getLogger(__name__)
 
 USUAL_RESULTS: Final = 5
 MOST_RESULTS: Final = 50
+LONGEST_QUERY: Final = 10_000
 
 
-class EmptyQueryError(ReadableError):
-    def __init__(self) -> None:
-        super().__init__("The query is empty; say in a few words what to look for.")
+class QueryError(ReadableError):
+    def __init__(self, problem: str) -> None:
+        super().__init__(f"The query {problem}; say in a few words what to look for.")
 
 
 class WrongSettingError(ReadableError):
@@ -50,7 +51,9 @@ class KnowledgeBase:
     ) -> SearchResults:
         """The places that fit best, at most `limit` of them."""
         if not query.strip():
-            raise EmptyQueryError
+            raise QueryError("is empty")
+        if len(query) > LONGEST_QUERY:
+            raise QueryError(f"is longer than {LONGEST_QUERY} characters")
         opened = await self._ready()
         scope = (filters or Filters()).scope(datasource)
         return await asyncio.to_thread(opened.search, query, max(1, min(limit, MOST_RESULTS)), scope)

@@ -67,7 +67,7 @@ class SearchRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    query: str = Field(min_length=1, max_length=10_000, description="A question, or the words a document would use.")
+    query: str = Field(description="A question, or the words a document would use.")
     limit: int = Field(USUAL_RESULTS, ge=1, le=MOST_RESULTS)
     filters: Filters | None = None
     datasource: str | None = Field(None, description="Its name; all are searched if it is left out.")
