@@ -180,7 +180,7 @@ def test_documents_without_vectors_are_found_by_words_and_it_is_said(store: Stor
     put(store, document("a.md"), "pods", vectors=[EAST], model="another model")
     found = search(store, Compass(), "pods", 5, EVERYWHERE)
     assert paths(found) == ["a.md"]
-    assert found.note == "Search was by keywords alone: no vectors of compass are kept here; ingest again."
+    assert found.note == "Search was by keywords alone: no vectors of compass are kept; the next ingest makes them."
 
 
 def test_a_reranker_has_the_last_word(store: Store) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
@@ -44,6 +45,7 @@ class KnowledgeBase:
         self.settings = settings
         self._opening: asyncio.Task[Opened] | None = None
         self._product_docs: asyncio.Task[None] | None = None
+        self._findable = asyncio.Event()
         self._jobs = IngestJobs()
 
     async def search(
@@ -122,13 +124,12 @@ class KnowledgeBase:
                 await (await opening).aclose()
 
     async def _ready(self) -> Opened:
-        """Opened, with the product's documentation among what is kept."""
+        """Opened, with the product's documentation among what can be found."""
         opened = await self._open()
         if self.settings.rag_product_docs:
             if self._product_docs is None:
-                self._product_docs = asyncio.create_task(_ingest_product_docs(opened))
-            # A caller who goes away does not stop it for those who come after.
-            await asyncio.shield(self._product_docs)
+                self._product_docs = asyncio.create_task(_ingest_product_docs(opened, self._findable.set))
+            await self._findable.wait()
         return opened
 
     async def _open(self) -> Opened:
@@ -149,8 +150,10 @@ def _open(settings: Settings) -> Opened:
     return Opened.of(settings)
 
 
-async def _ingest_product_docs(opened: Opened) -> None:
+async def _ingest_product_docs(opened: Opened, findable: Callable[[], None]) -> None:
     try:
-        await opened.ingest_product_docs()
+        await opened.ingest_product_docs(findable)
     except Exception:
         logger.exception("The documentation of the product could not be brought into the knowledge base")
+    finally:
+        findable()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final, Self
 
@@ -20,7 +21,7 @@ from ai_platform_engineering.knowledge_bases.rag.embeddings.embedder import (
 from ai_platform_engineering.knowledge_bases.rag.ingest.addresses import address_source
 from ai_platform_engineering.knowledge_bases.rag.ingest.engine import OnProgress, ingest
 from ai_platform_engineering.knowledge_bases.rag.ingest.naming import host_name
-from ai_platform_engineering.knowledge_bases.rag.ingest.product_docs import ProductDocs
+from ai_platform_engineering.knowledge_bases.rag.ingest.product_docs import DATASOURCE, ProductDocs
 from ai_platform_engineering.knowledge_bases.rag.ingest.report import IngestReport
 from ai_platform_engineering.knowledge_bases.rag.ingest.source import Source
 from ai_platform_engineering.knowledge_bases.rag.ingest.upload import UploadSource
@@ -103,13 +104,19 @@ class Opened:
             raise UnreadableError(failure.reason)
         return "added" if report.added else "updated" if report.updated else "unchanged"
 
-    async def ingest_product_docs(self) -> None:
-        """For keyword search alone where there are no vectors now: they come with a later start."""
+    async def ingest_product_docs(self, findable: Callable[[], None]) -> None:
+        """`findable` is called as soon as they can be found by words, which takes no time; their vectors take some."""
+        if not await asyncio.to_thread(self.store.known, DATASOURCE):
+            await self._ingest_product_words()
+        findable()
         try:
             await self.ingest(ProductDocs())
         except EmbeddingsError as error:
             logger.warning("The documentation of the product is found by keywords alone: %s", error)
-            await ingest(ProductDocs(), self.store, None)
+            await self._ingest_product_words()
+
+    async def _ingest_product_words(self) -> None:
+        await ingest(ProductDocs(), self.store, None)
 
     def web_ingest(self, order: IngestOrder, settings: Settings) -> tuple[str, Work]:
         """The name of the datasource, and what brings it in. Raises now what can be known of the order now."""

@@ -47,7 +47,9 @@ def search(
     lexical = store.lexical(query, CANDIDATES, scope)
     nearest = _nearest(store, embedder, query, scope, notes)
     if embedder is not None and lexical and not nearest and not notes:
-        notes.append(f"Search was by keywords alone: no vectors of {embedder.name} are kept here; ingest again.")
+        notes.append(
+            f"Search was by keywords alone: no vectors of {embedder.name} are kept; the next ingest makes them."
+        )
     fused = fuse(*(ranking for ranking in (lexical, nearest) if ranking))
     scores = {hit.chunk_id: hit.score for hit in fused}
     relevant = _relevant(store.found(list(scores)), query, nearest)
