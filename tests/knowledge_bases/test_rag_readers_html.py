@@ -231,6 +231,12 @@ def test_the_charset_is_the_headers_else_the_pages(content: bytes, media_type: s
     assert page(content, media_type=media_type).text == "Привет\n"
 
 
+def test_nothing_is_lost_of_what_is_nested_too_deeply() -> None:
+    words = text("".join(f"<div><b>word{number} " for number in range(600))).split()
+
+    assert [word.strip("*") for word in words if word.strip("*")] == [f"word{number}" for number in range(600)]
+
+
 def test_tags_with_the_names_of_methods_are_only_tags() -> None:
     assert text("<soup>a</soup><fn_cache>b</fn_cache><h1234567>c</h1234567><list>d</list>") == "abcd\n"
 
@@ -239,6 +245,7 @@ def test_tags_with_the_names_of_methods_are_only_tags() -> None:
     "markup",
     [
         "<div>" * 5000 + "deep" + "</div>" * 5000,
+        "<?xml <main><p>deep <?xml",
         "<b>deep " * 5000,
         "<ul><li>deep " * 2000,
         "<blockquote>deep " * 2000,

@@ -10,7 +10,7 @@ from bs4 import ParserRejectedMarkup, Tag
 
 from ai_platform_engineering.knowledge_bases.rag.readers.decoding import decode
 from ai_platform_engineering.knowledge_bases.rag.readers.html_content import clear_invisible, content_of, has_text
-from ai_platform_engineering.knowledge_bases.rag.readers.html_markdown import heading_of, markdown_of, text_of
+from ai_platform_engineering.knowledge_bases.rag.readers.html_markdown import heading_of, markdown_of
 from ai_platform_engineering.knowledge_bases.rag.readers.html_tree import PageTree
 from ai_platform_engineering.knowledge_bases.rag.readers.reading import Raw, Reading, UnreadableError
 from ai_platform_engineering.knowledge_bases.rag.readers.titles import shortened, title_from_name
@@ -32,11 +32,7 @@ def read(raw: Raw) -> Reading:
     if not has_text(content):
         raise UnreadableError(f"{raw.name} has no text in it; a page that scripts build in the browser cannot be read.")
     title = heading_of(content) or named or title_from_name(raw.name)
-    try:
-        text = markdown_of(content, base_url)
-    except RecursionError:
-        text = text_of(content)
-    return Reading(shortened(title), text)
+    return Reading(shortened(title), markdown_of(content, base_url))
 
 
 def _tree(markup: str, name: str) -> PageTree:

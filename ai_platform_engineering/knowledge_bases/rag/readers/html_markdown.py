@@ -46,15 +46,10 @@ _BACKTICKS: Final = re.compile(r"`+")
 
 
 def markdown_of(content: Tag, base_url: str | None) -> str:
-    """Changes the content. Raises RecursionError for one that is nested hundreds deep."""
+    """Changes the content."""
     _normalise(content)
     markdown = _Converter(base_url).convert_soup(content)
     return "\n".join(_without_gaps(markdown.strip().split("\n")))
-
-
-def text_of(content: Tag) -> str:
-    """The words alone, for what cannot be made Markdown."""
-    return "\n\n".join(" ".join(text.split()) for text in content.strings if text.strip())
 
 
 def _without_gaps(lines: Iterable[str]) -> Iterator[str]:

@@ -37,6 +37,8 @@ _ENDS: Final[Mapping[str, tuple[frozenset[str], frozenset[str]]]] = {
     "option": (frozenset({"option"}), frozenset({"select", "datalist"})),
 }
 _FURTHEST: Final = 40
+# Browsers nest no deeper than some hundreds either; what goes on from there on becomes a neighbour.
+_DEEPEST: Final = 200
 _PROCESSING_INSTRUCTION: Final = re.compile(r"<\?[^<>]*>")
 
 
@@ -57,11 +59,16 @@ class _Builder(HTMLParserTreeBuilder):
 
 class PageTree(BeautifulSoup):
     def __init__(self, markup: str) -> None:
-        super().__init__(_PROCESSING_INSTRUCTION.sub("", markup), builder=_Builder)
+        # They have no place in HTML; one that stays open would make the parser warn of XML.
+        markup = _PROCESSING_INSTRUCTION.sub("", markup).replace("<?", "< ?")
+        super().__init__(markup, builder=_Builder)
 
     def handle_starttag(self, name: str, *positional: Any, **named: Any) -> Tag | None:
         if name in _ENDS:
             self._end(*_ENDS[name])
+        if len(self.tagStack) > _DEEPEST:
+            self.endData()
+            self.popTag()
         return super().handle_starttag(name, *positional, **named)
 
     def _end(self, kinds: frozenset[str], inside: frozenset[str]) -> None:
