@@ -101,7 +101,7 @@ def _answer(
     answering = [extract for extract in found if extract.share >= ENOUGH]
     if answering:
         told = quoted(answering, bibliography)
-        if defined_subject(stripped(search.query)) and not any(extract.is_about for extract in answering):
+        if defined_subject(stripped(search.query)) and not any(extract.defines for extract in answering):
             return f"No passage that I found says {inquiry(search.query).topic}. These speak of it:\n\n{told}"
         return told
     if found:

@@ -10,21 +10,24 @@ from ai_platform_engineering.utils.llm.offline.inquiries import Form, form_of
 from ai_platform_engineering.utils.llm.offline.passages import Passage, sentences
 from ai_platform_engineering.utils.llm.offline.ranking import Ranked, question_of, ranked
 from ai_platform_engineering.utils.llm.offline.relevance import Question, roots_of
+from ai_platform_engineering.utils.llm.offline.vocabulary import word_set
 
 ENOUGH = 0.5
 """The share of what is asked about that a passage and its headings must have to be an answer."""
 _SOME = 0.25
 """The share from which on a passage is worth showing as the nearest that was found."""
 _CLOSE = 0.75
-"""What scores at least this share of the best is told too."""
+"""What scores at least this share of the best is told too, where it has a similar share of what is asked about."""
+_SIMILAR = 0.65
 _MOST = 3
 _ANSWER_LENGTH = 1200
 """Characters after which no further section is told."""
 _SECTION_LENGTH = 1100
 _PARAGRAPH_LENGTH = 420
 _EXAMPLE_LENGTH = 400
-_OPENING = 6
-"""Words with which a definition begins."""
+_OPENING = 8
+_SAYING = word_set("is are means mean was were stands refers names lists says")
+"""Verbs of definitions, which come soon after their subject."""
 _GAP = "…"
 
 
@@ -39,8 +42,8 @@ class Extract:
     passages: tuple[Passage, ...]
     share: float
     """How much of what is asked about it has: between 0 and 1."""
-    is_about: bool = False
-    """Whether it begins with what is asked about, or its heading is just that."""
+    defines: bool = False
+    """Whether it says what the thing is that is asked about."""
 
 
 def extracts(text: str, places: Sequence[Place], read: Sequence[ReadDocument]) -> list[Extract]:
@@ -54,7 +57,7 @@ def extracts(text: str, places: Sequence[Place], read: Sequence[ReadDocument]) -
     for item in found:
         if len(chosen) == _MOST or item.score < found[0].score * _CLOSE:
             break
-        if not any(_says_the_same(item, other) for other in chosen):
+        if item.share >= found[0].share * _SIMILAR and not any(_says_the_same(item, other) for other in chosen):
             chosen.append(item)
     told: list[Extract] = []
     for extract in _by_section(chosen, question, form):
@@ -123,13 +126,20 @@ def _by_section(chosen: Sequence[Ranked], question: Question, form: Form) -> Ite
             " > ".join(item.passage.trail),
             tuple(_completed(item, positions, question, form)),
             item.share,
-            any(_begins_with(other, question) for other in chosen if other.place == item.place),
+            any(_defines(other, question) for other in chosen if other.place == item.place),
         )
 
 
-def _begins_with(item: Ranked, question: Question) -> bool:
-    opening = item.passage.subject or " ".join(item.passage.text.split()[:_OPENING])
-    return question.share(roots_of(opening)) == 1.0 or (item.opens and item.heading_fit(question) == 1.0)
+def _defines(item: Ranked, question: Question) -> bool:
+    """Whether a passage says what something is: it begins so, it is the row or the section about just that."""
+    passage = item.passage
+    if passage.subject:
+        return question.is_just(passage.subject)
+    spoken = [word.strip("`*_“”\"'.,:") for word in passage.text.split()[:_OPENING]]
+    said = [position for position, word in enumerate(spoken) if word.lower() in _SAYING]
+    return any(question.is_just(" ".join(spoken[:position])) for position in said) or (
+        item.opens and item.heading_fit(question) == 1.0
+    )
 
 
 def _completed(item: Ranked, chosen: set[int], question: Question, form: Form) -> Iterator[Passage]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import Literal
 
 from ai_platform_engineering.utils.llm.offline import language
@@ -89,9 +90,11 @@ WHAT_FOR = re.compile(
 _EXPLAIN = re.compile(r"^(?:explain|describe|define|about)\s+(?!how\b|why\b|when\b|what\b)(?:[\w'’-]+\W*){1,4}$", re.I)
 _DEFINITION = re.compile(r"^(?:what|who)(?:\s+(?:is|are)|['’]s)\s+(?P<subject>[^,;:?]+?)\W*$", re.I)
 _STATE_WORDS = STATES | GENERAL_NOUNS | word_set("on happening going new next oncall affected planned due late mine")
+_ARTICLES = word_set("a an the")
 _EMPTY = word_set("""
     mean means work works say says happen happens explain describe define search find look know tell get see documented
 """)
+"""Verbs of questions. After an article they are nouns: "the search" is something."""
 
 _TOPICS = (
     (r"how\s+(?:do|can|could|should|would)\s+(?:i|we|you|one)\s+(?P<rest>.+)", r"how to \g<rest>"),
@@ -135,7 +138,11 @@ def form_of(question: str) -> Form:
 def content_words(question: str) -> list[str]:
     """The words of a question that its answer should have, as they are spelled."""
     spoken = re.findall(r"[^\W_]\w*(?:['’]\w+)?", language.joined(stripped(question)))
-    return [word for word in spoken if not language.is_stop_word(word) and word.lower() not in _EMPTY]
+    return [
+        word
+        for before, word in pairwise(["", *spoken])
+        if not language.is_stop_word(word) and (word.lower() not in _EMPTY or before.lower() in _ARTICLES)
+    ]
 
 
 def mentions_documents(text: str) -> bool:

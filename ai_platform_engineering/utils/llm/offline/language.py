@@ -121,7 +121,9 @@ def similarity(one: str, other: str) -> float:
     if one in _GROUPS.get(other, ()):
         return SYNONYM
     shorter, longer = sorted((one, other), key=len)
-    if len(shorter) >= 4 and longer.startswith(shorter) and longer[len(shorter) :] in _DERIVATIONS:
+    ending = longer[len(shorter) :]
+    # A short word with a "y" is mostly another word: a story has nothing to do with a store.
+    if len(shorter) >= (5 if ending == "y" else 4) and longer.startswith(shorter) and ending in _DERIVATIONS:
         return _DERIVED
     return 0.0
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ai_platform_engineering.utils.llm.offline import language
 from ai_platform_engineering.utils.llm.offline.findings import Place, ReadDocument
-from ai_platform_engineering.utils.llm.offline.inquiries import Form, content_words
+from ai_platform_engineering.utils.llm.offline.inquiries import Form, content_words, form_of
 from ai_platform_engineering.utils.llm.offline.passages import Passage, passages
 from ai_platform_engineering.utils.llm.offline.relevance import Question, question, roots_of
 
@@ -53,7 +53,8 @@ class Ranked:
 
 def question_of(text: str, sources: Sequence[ReadDocument]) -> Question:
     texts = [passage.text for source in sources for passage in passages(source.text)]
-    return question(text, content_words(text), texts)
+    words = content_words(text)
+    return question(text, words, texts, words[0] if words and form_of(text) == "how" else "")
 
 
 def ranked(asked: Question, form: Form, places: Sequence[Place], sources: Sequence[ReadDocument]) -> list[Ranked]:

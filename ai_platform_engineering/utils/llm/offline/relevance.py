@@ -16,6 +16,7 @@ from ai_platform_engineering.utils.llm.offline.vocabulary import QUESTION_WORDS,
 _TOKEN = re.compile(r"[^\W_]+(?:_[^\W_]+)+|[^\W_]+")
 _PROPER = re.compile(r"^[A-Z]")
 _IDENTIFIER_WEIGHT = 2.0
+_VERB_WEIGHT = 0.6
 _ALIKE = 0.5
 
 _IRREGULAR = {
@@ -136,6 +137,12 @@ class Question:
         text = self.echo.sub(" ", text) if self.echo else text
         return len(self.pairs & pairs_of(text)) / len(self.pairs) if self.pairs else 0.0
 
+    def is_just(self, text: str) -> bool:
+        """Whether a text names all that is asked about and nothing else."""
+        tokens = [token for token in _TOKEN.findall(language.joined(text)) if not language.is_stop_word(token)]
+        named = [frozenset({root(token)}) for token in tokens]
+        return self.share(frozenset().union(*named)) == 1.0 and all(map(self.share, named))
+
     def share(self, roots: frozenset[str]) -> float:
         """How much of what is asked about a text has: between 0 and 1."""
         return self.share_of((roots, 1.0))
@@ -149,16 +156,19 @@ class Question:
         return gained / total if total else 0.0
 
 
-def question(text: str, words: Sequence[str], passages: Sequence[str]) -> Question:
+def question(text: str, words: Sequence[str], passages: Sequence[str], verb: str = "") -> Question:
     """The question in a text, with the words that its answer should have. The fewer of the passages have a word, the
-    more telling it is; one that none has is the most telling."""
+    more telling it is; one that none has is the most telling. The verb of what is to be done tells less."""
     asked = Question({}, pairs_of(text), _echo(text))
     texts = [asked.roots(passage) for passage in passages]
+    done = root(verb) if len(words) > 1 else ""
     found: dict[Term, float] = {}
     for term in _terms(words):
         having = sum(1 for roots in texts if term.root in roots or term.spellings & roots)
         rarity = math.log(1 + len(texts) / (having + 0.5))
-        found[term] = rarity * (_IDENTIFIER_WEIGHT if term.is_identifier else 1.0)
+        found[term] = rarity * (
+            _IDENTIFIER_WEIGHT if term.is_identifier else _VERB_WEIGHT if term.root == done else 1.0
+        )
     return replace(asked, weights=found)
 
 

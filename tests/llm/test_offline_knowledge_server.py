@@ -1,0 +1,68 @@
+"""The offline model with the real knowledge base: its MCP server in this process, the documentation that ships."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from fastmcp import Client
+from fastmcp.exceptions import ToolError
+from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
+
+from ai_platform_engineering.knowledge_bases.rag.server import server
+from ai_platform_engineering.settings import load_settings
+from ai_platform_engineering.utils.llm.offline import OfflineChatModel
+from tests.llm.offline_library import Library, cut
+
+MODEL = OfflineChatModel()
+
+ANSWERED = [
+    ("how do I run ArgoCD remotely?", "README.md", "platform-engineer agent argocd --port 8001"),
+    ("what does DISTRIBUTED_AGENTS do?", "docs/", "agents that run remotely"),
+    ("what does MCP_START_TIMEOUT mean?", "docs/configuration.md", "Seconds the MCP servers have to start"),
+    ("what is a workflow?", "docs/workflows.md", "A workflow is a declared piece of self-service"),
+    ("how do I reset the sandbox?", "docs/operate.md", "platform-engineer sandbox reset"),
+    ("how do I replay a recording?", "docs/terminal.md", "platform-engineer replay run.jsonl"),
+    ("where are tasks kept?", "docs/operate.md", "Every event of a task is written to `tasks.db`"),
+]
+UNANSWERED = ["what is agntcy slim?", "what's the weather in Paris?", "how do zebras migrate in Kenya?"]
+
+
+async def ask(client: Client, question: str) -> str:  # type: ignore[type-arg]  # as the tests of the server do
+    messages: list[BaseMessage] = [HumanMessage(question)]
+    model = MODEL.bind_tools(Library().tools())
+    for _ in range(4):
+        reply = model.invoke(messages)
+        messages.append(reply)
+        if not reply.tool_calls:
+            return str(reply.text)
+        for call in reply.tool_calls:
+            limited = {**call["args"], "limit": 3} if call["name"] == "search" else call["args"]
+            try:
+                content, status = (await client.call_tool(call["name"], limited)).content[0].text, "success"
+            except ToolError as error:
+                content, status = str(error), "error"
+            messages.append(ToolMessage(cut(content), name=call["name"], tool_call_id=call["id"], status=status))
+    raise AssertionError(f"no answer to {question!r}")
+
+
+@pytest.mark.parametrize("provider", ["offline", "none"])
+async def test_the_documentation_answers_on_the_first_run(provider: str, tmp_path: Path) -> None:
+    settings = load_settings({"DATA_DIR": str(tmp_path), "EMBEDDINGS_PROVIDER": provider}, None)
+    async with Client(server(settings)) as client:
+        for question, path, told in ANSWERED:
+            answer = await ask(client, question)
+            assert told in answer, f"{question}\n\n{answer}"
+            assert f"(`{path}" in answer.partition("Sources:")[2], question
+        for question in UNANSWERED:
+            answer = await ask(client, question)
+            assert answer.startswith(f"I found nothing in the knowledge base about “{question.rstrip('?')}”."), answer
+
+
+async def test_a_store_that_fails_is_named(tmp_path: Path) -> None:
+    (tmp_path / "knowledge.db").write_text("This is no database, and long enough to be looked at as one. " * 40)
+    settings = load_settings({"DATA_DIR": str(tmp_path), "EMBEDDINGS_PROVIDER": "none"}, None)
+    async with Client(server(settings)) as client:
+        answer = await ask(client, "what is a workflow?")
+    assert answer.startswith("The knowledge base could not be searched: ")
+    assert "knowledge.db" in answer
