@@ -36,7 +36,7 @@ AROUND = """<!doctype html><html><head><title>Remote agents | Docs</title><style
         '<div role="main"><h1>Remote agents</h1><p>How they run.</p></div>',
         "<div><h1>Remote agents</h1><p>How they run.</p></div>",
         "<main><nav>Contents</nav><div><h1>Remote agents<a class=headerlink href='#r'>¶</a></h1>"
-        "<p>How they run.</p></div><button>Copy</button><p hidden>Secret</p></main>",
+        "<ul id=table_of_contents><li>Parts</ul><p>How they run.</p></div><button>Copy</button><p hidden>Secret</p></main>",
     ],
 )
 def test_only_the_content_is_read(content: str) -> None:
@@ -79,6 +79,7 @@ def test_a_page_without_text_says_so(markup: str) -> None:
         ("<svg><title>icon</title></svg><p>x</p>", "Page"),
         ("<p>x</p>", "Page"),
         ("<main><h1> </h1><h2>Second</h2></main>", "Second"),
+        ("<title>Docs</title><main><h2>Synopsis</h2></main>", "Docs"),
     ],
 )
 def test_titles(markup: str, title: str) -> None:

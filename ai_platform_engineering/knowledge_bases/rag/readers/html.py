@@ -31,7 +31,7 @@ def read(raw: Raw) -> Reading:
         content = clear_invisible(_tree(markup, raw.name))
     if not has_text(content):
         raise UnreadableError(f"{raw.name} has no text in it; a page that scripts build in the browser cannot be read.")
-    title = heading_of(content) or named or title_from_name(raw.name)
+    title = heading_of(content, "h1") or named or heading_of(content, "h2") or title_from_name(raw.name)
     return Reading(shortened(title), markdown_of(content, base_url))
 
 

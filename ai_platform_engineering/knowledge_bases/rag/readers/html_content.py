@@ -14,7 +14,7 @@ _INVISIBLE: Final = names(
 )
 _AROUND: Final = names("nav button input select textarea datalist progress meter dialog")
 _AROUND_ROLES: Final = names("navigation banner contentinfo search menu menubar toolbar dialog alertdialog tablist")
-_AROUND_CLASSES: Final = names(
+_AROUND_NAMES: Final = names(
     "anchor-link anchorjs-link breadcrumb breadcrumbs gutter hash-link header-anchor headerlink heading-anchor "
     "line-numbers-rows lineno linenodiv linenos pagination prev-next rouge-gutter skip-link sphinxsidebar sr-only "
     "table-of-contents toc visually-hidden"
@@ -90,7 +90,7 @@ def _is_marked(tag: Tag) -> bool:
         or role in _AROUND_ROLES
         or attributes.get("aria-hidden") == "true"
         or ("hidden" in attributes and role != "tabpanel")
-        or not _AROUND_CLASSES.isdisjoint(_classes(tag))
+        or not _AROUND_NAMES.isdisjoint(_called(tag))
     )
 
 
@@ -101,10 +101,12 @@ def _is_permalink(tag: Tag) -> bool:
 
 
 def _is_note(aside: Tag) -> bool:
-    return aside.get("role") == "note" or any(note in name for name in _classes(aside) for note in _NOTES)
+    return aside.get("role") == "note" or any(note in name for name in _called(aside) for note in _NOTES)
 
 
-def _classes(tag: Tag) -> Iterator[str]:
-    value = tag.get("class")
-    for name in value if isinstance(value, list) else (value or "").split():
-        yield name.lower()
+def _called(tag: Tag) -> Iterator[str]:
+    """What it is called: its classes, and its id."""
+    for attribute in ("class", "id"):
+        value = tag.get(attribute)
+        for name in value if isinstance(value, list) else (value or "").split():
+            yield name.lower().replace("_", "-")

@@ -208,11 +208,7 @@ def _word(language: str) -> str:
     return re.sub(r"[^\w+#.-]", "", language)[:30]
 
 
-def heading_of(content: Tag) -> str | None:
-    """The words of its first heading of the highest kind."""
-    for name in ("h1", "h2"):
-        for heading in content.find_all(name):
-            words = " ".join("".join(heading.strings).split())
-            if words:
-                return words
-    return None
+def heading_of(content: Tag, kind: str) -> str | None:
+    """The words of its first heading of this kind that has any."""
+    headings = (" ".join("".join(heading.strings).split()) for heading in content.find_all(kind))
+    return next(filter(None, headings), None)
