@@ -36,7 +36,8 @@ AROUND = """<!doctype html><html><head><title>Remote agents | Docs</title><style
         '<div role="main"><h1>Remote agents</h1><p>How they run.</p></div>',
         "<div><h1>Remote agents</h1><p>How they run.</p></div>",
         "<main><nav>Contents</nav><div><h1>Remote agents<a class=headerlink href='#r'>¶</a></h1>"
-        "<ul id=table_of_contents><li>Parts</ul><p>How they run.</p></div><button>Copy</button><p hidden>Secret</p></main>",
+        "<ul id=table_of_contents><li>Parts</ul><p>How they run.</p></div>"
+        "<button>Copy</button><p hidden>Secret</p></main>",
     ],
 )
 def test_only_the_content_is_read(content: str) -> None:
