@@ -36,3 +36,13 @@ async def test_health_is_about_the_process_and_readiness_about_its_work() -> Non
         now = await client.get("/readyz")
         assert (now.status_code, now.json()) == (200, {"status": "ready"})
         assert (await client.get("/tools")).json() == {"tools": [{"agent": "argocd", "name": "version"}]}
+
+
+async def test_who_has_the_card_is_not_sent_it_again() -> None:
+    async with serving() as served:
+        address = f"{served.url}/.well-known/agent-card.json"
+        tag = (await served.http.get(address)).headers["etag"]
+        for known in (tag, tag.removeprefix("W/"), f'"other", {tag}', "*"):
+            again = await served.http.get(address, headers={"If-None-Match": known})
+            assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", tag)
+        assert (await served.http.get(address, headers={"If-None-Match": '"other"'})).status_code == 200

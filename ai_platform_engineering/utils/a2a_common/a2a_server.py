@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any
 
 from a2a.server.agent_execution import AgentExecutor
-from a2a.server.routes import create_agent_card_routes
 from a2a.types.a2a_pb2 import (
     AgentCapabilities,
     AgentCard,
@@ -28,6 +27,7 @@ from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.a2a_common.execution.request_handler import LogRequestHandler
 from ai_platform_engineering.utils.a2a_common.http.auth import CARD_PATHS
+from ai_platform_engineering.utils.a2a_common.http.card import card_routes
 from ai_platform_engineering.utils.a2a_common.http.jsonrpc import JsonRpc
 from ai_platform_engineering.utils.a2a_common.http.push import BackgroundSender, PushConfigs
 from ai_platform_engineering.utils.a2a_common.http.rest import rest_routes
@@ -91,7 +91,6 @@ def request_handler(
         log,
         card,
         agent=agent,
-        interrupted_task_timeout=settings.interrupted_task_timeout,
         push_config_store=configs,
         push_sender=BackgroundSender(configs, validator),
         push_url_validator=validator,
@@ -103,7 +102,7 @@ def a2a_routes(handler: LogRequestHandler, card: AgentCard, settings: Settings) 
     return [
         Route("/", JsonRpc(handler, settings.max_request_bytes).handle, methods=["POST"]),
         *rest_routes(handler, settings.max_request_bytes),
-        *(route for path in CARD_PATHS for route in create_agent_card_routes(card, card_url=path)),
+        *card_routes(card, *CARD_PATHS),
     ]
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from a2a.compat.v0_3.context_builders import V03ServerCallContextBuilder
+from a2a.compat.v0_3.extension_headers import LEGACY_HTTP_EXTENSION_HEADER
+from a2a.extensions.common import HTTP_EXTENSION_HEADER, get_requested_extensions
 from a2a.server.context import ServerCallContext
-from a2a.server.routes.common import DefaultServerCallContextBuilder
 from a2a.utils.constants import VERSION_HEADER
 from a2a.utils.errors import VersionNotSupportedError
 from starlette.requests import Request
@@ -14,15 +14,15 @@ from starlette.requests import Request
 from ai_platform_engineering.utils.a2a_common.execution.request_handler import AFTER_SEQ, PROTOCOL
 from ai_platform_engineering.utils.a2a_common.http.event_json import ProtocolVersion
 
-_contexts = V03ServerCallContextBuilder(DefaultServerCallContextBuilder())
-
 
 def call_context(request: Request, version: ProtocolVersion, seen: Any = None) -> ServerCallContext:
     """The context of a call. `seen` is the number of the last event the caller has, if the header does not say it."""
-    context = _contexts.build(request)
-    context.state[PROTOCOL] = version
-    context.state[AFTER_SEQ] = request.headers.get("last-event-id", seen)
-    return context
+    headers = request.headers
+    extensions = [*headers.getlist(HTTP_EXTENSION_HEADER), *headers.getlist(LEGACY_HTTP_EXTENSION_HEADER)]
+    return ServerCallContext(
+        state={"headers": dict(headers), PROTOCOL: version, AFTER_SEQ: headers.get("last-event-id", seen)},
+        requested_extensions=get_requested_extensions(extensions),
+    )
 
 
 def check_version(request: Request, version: ProtocolVersion) -> None:

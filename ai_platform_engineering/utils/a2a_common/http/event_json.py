@@ -12,6 +12,7 @@ from typing import Any, Final, Literal
 
 from a2a.types.a2a_pb2 import (
     Artifact,
+    ListTasksResponse,
     Message,
     Part,
     Role,
@@ -21,6 +22,7 @@ from a2a.types.a2a_pb2 import (
     TaskStatus,
     TaskStatusUpdateEvent,
 )
+from google.protobuf.json_format import MessageToDict
 from pydantic_core import to_json
 
 from ai_platform_engineering.utils.a2a_common.codec.values import get_fields, get_value
@@ -73,6 +75,15 @@ def task_1_0(task: Task) -> Json:
     if task.history:
         body["history"] = [message_1_0(message) for message in task.history]
     return _with_metadata(body, task)
+
+
+def task_page_1_0(page: ListTasksResponse, *, with_artifacts: bool) -> Json:
+    """A page of tasks; the protocol wants to see what is empty in it."""
+    body: Json = MessageToDict(page, always_print_fields_with_no_presence=True)
+    if not with_artifacts:
+        for task in body["tasks"]:
+            task.pop("artifacts", None)
+    return body
 
 
 def status_1_0(status: TaskStatus) -> Json:

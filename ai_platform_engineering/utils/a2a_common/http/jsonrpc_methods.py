@@ -9,13 +9,18 @@ from typing import Any, Final
 
 from a2a.compat.v0_3 import conversions
 from a2a.compat.v0_3 import types as types_v03
-from a2a.server.routes.common import serialize_list_tasks_response
 from a2a.types import a2a_pb2
 from google.protobuf.json_format import MessageToDict, ParseDict
 from google.protobuf.message import Message as ProtoMessage
 from pydantic import BaseModel
 
-from ai_platform_engineering.utils.a2a_common.http.event_json import Json, ProtocolVersion, stream_json, task_1_0
+from ai_platform_engineering.utils.a2a_common.http.event_json import (
+    Json,
+    ProtocolVersion,
+    stream_json,
+    task_1_0,
+    task_page_1_0,
+)
 
 Writer = Callable[[Any, Any], Any]
 
@@ -56,7 +61,7 @@ def _as_item(version: ProtocolVersion, result: a2a_pb2.Task | a2a_pb2.Message, p
 
 
 def _as_tasks(result: a2a_pb2.ListTasksResponse, params: a2a_pb2.ListTasksRequest) -> Any:
-    return serialize_list_tasks_response(result, params.include_artifacts)
+    return task_page_1_0(result, with_artifacts=params.include_artifacts)
 
 
 def _as_nothing(result: None, params: ProtoMessage) -> Any:

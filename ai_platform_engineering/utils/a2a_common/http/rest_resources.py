@@ -10,14 +10,19 @@ from a2a.compat.v0_3 import a2a_v0_3_pb2 as pb2_v03
 from a2a.compat.v0_3 import conversions
 from a2a.compat.v0_3 import proto_utils as proto_utils_v03
 from a2a.compat.v0_3 import types as types_v03
-from a2a.server.routes.common import serialize_list_tasks_response
 from a2a.types import a2a_pb2
 from a2a.utils.proto_utils import parse_params, to_stream_response
 from google.protobuf.json_format import MessageToDict, ParseDict
 from google.protobuf.message import Message as ProtoMessage
 from starlette.datastructures import QueryParams
 
-from ai_platform_engineering.utils.a2a_common.http.event_json import Json, ProtocolVersion, stream_json, task_1_0
+from ai_platform_engineering.utils.a2a_common.http.event_json import (
+    Json,
+    ProtocolVersion,
+    stream_json,
+    task_1_0,
+    task_page_1_0,
+)
 from ai_platform_engineering.utils.a2a_common.log.event_log import Entry, Snapshot
 
 Reader = Callable[[Json, Mapping[str, str], QueryParams], ProtoMessage]
@@ -148,7 +153,7 @@ def _as_task_0_3(result: a2a_pb2.Task, params: ProtoMessage) -> Json:
 
 
 def _as_tasks(result: a2a_pb2.ListTasksResponse, params: a2a_pb2.ListTasksRequest) -> Json:
-    return serialize_list_tasks_response(result, params.include_artifacts)
+    return task_page_1_0(result, with_artifacts=params.include_artifacts)
 
 
 def _as_dict(result: ProtoMessage, params: ProtoMessage) -> Json:
