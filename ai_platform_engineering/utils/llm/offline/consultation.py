@@ -21,6 +21,7 @@ from ai_platform_engineering.utils.llm.offline.routing import fitting
 from ai_platform_engineering.utils.llm.offline.tools import READ_TOOL, SEARCH_TOOL, Agent, Call
 
 KNOWLEDGE_BASE = "Knowledge base"
+_USED_UP = "The searches of the knowledge base for one question were used up before anything was found."
 _MOST_DOCUMENTS = 3
 _WORTH_READING = 0.35
 """The share of the best score that a further document needs to be read too."""
@@ -66,9 +67,12 @@ def parts(
 ) -> list[Part]:
     """What came of every search, as parts of the answer; what they cite goes into the bibliography."""
     asked = {item.query: item.question for item in inquiries}
+    made = _searches(exchange)
+    if not made and any(use.name == SEARCH_TOOL and use.result is not None for use in exchange.uses):
+        return [Part(KNOWLEDGE_BASE, exchange.question, _USED_UP)]
     return [
         Part(KNOWLEDGE_BASE, asked.get(search.query, search.query).rstrip(" ?.!"), text)
-        for search in _searches(exchange)
+        for search in made
         if (text := _answer(search, asked, exchange.uses, tuple(agents), bibliography))
     ]
 

@@ -204,6 +204,6 @@ def _topic(text: str) -> str:
     for pattern, replacement in _TOPICS:
         if match := re.fullmatch(pattern, plain, re.I):
             return match.expand(replacement)
-    if (subject := defined_subject(plain)) and (match := re.match(r"what\s+(is|are)\s", plain, re.I)):
-        return f"what {subject} {match[1].lower()}"
+    if subject := defined_subject(plain):
+        return f"what {subject} {'are' if 'are' in language.words(plain)[:2] else 'is'}"
     return f"an answer to “{plain}”"
