@@ -1,8 +1,7 @@
 """The executor: one A2A request is one run, and every event of it goes through the log.
 
-The SDK hears only of the life of the task (working, the closing artifact, the end): subscriptions are served from the
-log, so the SDK's price per event is paid a few times and not for every token. `execute` writes every ending itself
-and raises only when it is cancelled.
+The queue hears only of the life of the task (working, the closing artifact, the end), for push notifications:
+subscriptions are served from the log. `execute` writes every ending itself and raises only when it is cancelled.
 """
 
 from __future__ import annotations
@@ -54,7 +53,8 @@ class RunExecutor(AgentExecutor):
         self._log = log
         self._interval = settings.text_coalesce_ms / 1000
         self._conversations = Conversations()
-        self._canceling: set[str] = set()
+        # The tasks that are worked on, and whether a person has stopped them.
+        self._working: dict[str, bool] = {}
 
     async def execute(self, context: A2ARequest, event_queue: EventQueue) -> None:
         kept = [entry.event for entry in await self._log.read(context.task_id or "")]
@@ -73,6 +73,7 @@ class RunExecutor(AgentExecutor):
         await self._work(run, request, recorder, event_queue)
 
     async def _work(self, run: Run, request: RequestContext, recorder: Recorder, event_queue: EventQueue) -> None:
+        self._working[request.task_id] = False
         try:
             async with self._conversations.turn(request.context_id, request.task_id) as turn, recorder:
                 await recorder.begin()
@@ -90,17 +91,18 @@ class RunExecutor(AgentExecutor):
                 async with recorder:
                     recorder.put(*self._broken_off(run, request.task_id))
             raise
-        except Exception as error:  # the SDK would show the exception's text to the caller
+        except Exception as error:  # whatever it was, it becomes a sentence
             logger.exception("%s: the run broke off", request.trace_id)
             await self._end(request, error, event_queue)
         finally:
-            self._canceling.discard(request.task_id)
+            del self._working[request.task_id]
 
     async def cancel(self, context: A2ARequest, event_queue: EventQueue) -> None:
         """A running task is cancelled through `execute`; one that waits for a person has nobody else to end it."""
         task = await self._log.task(context.task_id or "")
         if task is None or task.status.state not in PARKED_STATES:
-            self._canceling.add(context.task_id or "")
+            if context.task_id in self._working:
+                self._working[context.task_id] = True
             return
         request = request_context(context, task)
         kept = [entry.event for entry in await self._log.read(request.task_id)]
@@ -123,7 +125,7 @@ class RunExecutor(AgentExecutor):
 
     def _broken_off(self, run: Run, task_id: str) -> Iterator[Event]:
         """A person cancels through `cancel`; nobody else stops a run but a server that shuts down."""
-        return run.canceled() if task_id in self._canceling else run.failed(StoppedError())
+        return run.canceled() if self._working[task_id] else run.failed(StoppedError())
 
     def _recorder(self, state: StreamState, queue: EventQueue) -> Recorder:
         return Recorder(self._log, state, self._interval, lambda entries: self._tell(entries, queue))
@@ -136,11 +138,11 @@ class RunExecutor(AgentExecutor):
     @staticmethod
     async def _tell(entries: Iterable[Entry], queue: EventQueue) -> None:
         for entry in entries:
-            if _concerns_sdk(entry):
+            if _is_of_its_life(entry):
                 await queue.enqueue_event(entry.event)
 
 
-def _concerns_sdk(entry: Entry) -> bool:
+def _is_of_its_life(entry: Entry) -> bool:
     return isinstance(entry.event, TaskStatusUpdateEvent) or entry.event.artifact.name in _CLOSING_ARTIFACTS
 
 

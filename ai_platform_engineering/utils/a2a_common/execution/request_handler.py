@@ -1,21 +1,18 @@
 """What an A2A request does: messages start runs, and everything a client sees of a run comes from the event log.
 
-The SDK runs the executor, one request of a task at a time, and sends push notifications. Nobody subscribes to its
-queues, so a client that goes away, or is slow, has no effect on the run.
+A client that goes away, or is slow, has no effect on the run. The SDK's handler answers what has nothing to do with
+runs: reading and listing tasks, and where push notifications go.
 """
 
 from __future__ import annotations
 
-import asyncio
-import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
 from a2a.server.agent_execution import AgentExecutor, RequestContext
 from a2a.server.context import ServerCallContext
-from a2a.server.events import Event, EventQueue
-from a2a.server.events.event_queue import QueueShutDown  # type: ignore[attr-defined]  # raised, but not exported
+from a2a.server.events import Event
 from a2a.server.request_handlers import DefaultRequestHandlerV2
 from a2a.server.request_handlers.request_handler import validate_request_params
 from a2a.server.tasks import PushNotificationConfigStore
@@ -39,13 +36,12 @@ from a2a.utils.proto_utils import validate_proto_required_fields
 from a2a.utils.task import apply_history_length, validate_history_length
 
 from ai_platform_engineering.events import SUPERVISOR
-from ai_platform_engineering.utils.a2a_common.execution.task_store import BROKEN_OFF, LogTaskStore
+from ai_platform_engineering.utils.a2a_common.execution.assignments import Assignments
+from ai_platform_engineering.utils.a2a_common.execution.task_store import LogTaskStore
 from ai_platform_engineering.utils.a2a_common.http.push import BackgroundSender
 from ai_platform_engineering.utils.a2a_common.log.event_log import Entry, EventLog, Snapshot, TaskEndedError
-from ai_platform_engineering.utils.a2a_common.log.task_fold import PARKED_STATES, TERMINAL_STATES, ends_task, parks_task
-from ai_platform_engineering.utils.a2a_common.wire import FORM_ARTIFACT, StreamState, encode
-
-logger = logging.getLogger(__name__)
+from ai_platform_engineering.utils.a2a_common.log.task_fold import PARKED_STATES, TERMINAL_STATES
+from ai_platform_engineering.utils.a2a_common.wire import FORM_ARTIFACT
 
 AFTER_SEQ = "after_seq"
 """Key in the call context's state: the number of the last event the caller has seen, as the caller sent it."""
@@ -77,24 +73,24 @@ class LogRequestHandler(DefaultRequestHandlerV2):
         card: AgentCard,
         *,
         agent: str = SUPERVISOR,
-        interrupted_task_timeout: float | None = None,
         push_config_store: PushNotificationConfigStore | None = None,
         push_sender: BackgroundSender | None = None,
         push_url_validator: Callable[[str], Awaitable[bool]] | None = None,
     ) -> None:
         super().__init__(
-            agent_executor=_EndingExecutor(executor, log, agent),
-            task_store=LogTaskStore(log, agent),
+            agent_executor=executor,
+            task_store=LogTaskStore(log),
             agent_card=card,
             push_config_store=push_config_store,
             push_sender=push_sender,
             push_url_validator=push_url_validator,
-            interrupted_task_timeout=interrupted_task_timeout,
         )
         self.log = log
+        self.assignments = Assignments(executor, log, agent, push_sender)
         self._pushes = push_sender
 
     async def aclose(self) -> None:
+        await self.assignments.aclose()
         await super().aclose()
         if self._pushes is not None:
             await self._pushes.aclose()
@@ -151,21 +147,12 @@ class LogRequestHandler(DefaultRequestHandlerV2):
 
     @validate_request_params
     async def on_cancel_task(self, params: CancelTaskRequest, context: ServerCallContext) -> Task | None:
-        state = await self.log.state(params.id)
-        if state is None:
+        task = await self.log.task(params.id)
+        if task is None:
             raise TaskNotFoundError
-        if state in TERMINAL_STATES:
+        if task.status.state in TERMINAL_STATES:
             raise TaskNotCancelableError
-        try:
-            active = await self._active_task_registry.get_or_create(params.id, call_context=context)
-        except UnsupportedOperationError as error:
-            raise TaskNotCancelableError from error
-        # The SDK would wait for ever for a run that was cancelled before its first step: let it take that.
-        await asyncio.sleep(0)
-        try:
-            await active.cancel(context)
-        finally:
-            active.schedule_idle_release()
+        await self.assignments.cancel(RequestContext(context, task_id=params.id, context_id=task.context_id, task=task))
         task = await self.log.task(params.id)
         if task is None or task.status.state != TaskState.TASK_STATE_CANCELED:
             raise TaskNotCancelableError
@@ -192,30 +179,17 @@ class LogRequestHandler(DefaultRequestHandlerV2):
             await self.log.create(_submitted(message))
         if push is not None and self._push_config_store is not None:
             await self._push_config_store.set_info(message.task_id, push, context)
-        try:
-            snapshot = await self._begin_work(message, request, context, begins_task=known is None)
-        except (QueueShutDown, TaskEndedError, UnsupportedOperationError) as error:
-            # It ended between the first look at it and now.
-            raise UnsupportedOperationError(message=_ENDED) from error
-        return Accepted(snapshot, begins_task=known is None)
-
-    async def _begin_work(
-        self, message: Message, request: RequestContext, context: ServerCallContext, *, begins_task: bool
-    ) -> Snapshot:
-        active = await self._active_task_registry.get_or_create(
-            message.task_id,
-            call_context=context,
-            context_id=message.context_id,
-            create_task_if_missing=True,
-            initial_message=message,
-        )
-        if not begins_task:
-            await self.log.add_message(message.task_id, message)
+        if known is not None:
+            try:
+                await self.log.add_message(message.task_id, message)
+            except TaskEndedError as error:
+                # It ended between the first look at it and now.
+                raise UnsupportedOperationError(message=_ENDED) from error
         snapshot = await self.log.snapshot(message.task_id)
         if snapshot is None:
             raise TaskNotFoundError
-        await active.enqueue_request(request)
-        return snapshot
+        self.assignments.give(request)
+        return Accepted(snapshot, begins_task=known is None)
 
     async def _named_task(self, message: Message) -> Snapshot | None:
         if not message.task_id:
@@ -270,32 +244,3 @@ def _seen(value: Any, last: int) -> int:
             message=f"Last-Event-ID (or metadata.after_seq): must be a whole number from 0 to {last}, the last event."
         )
     return seq
-
-
-class _EndingExecutor(AgentExecutor):
-    """Every run leaves an end in the log, also when the executor raises or forgets: followers wait for it."""
-
-    def __init__(self, executor: AgentExecutor, log: EventLog, agent: str) -> None:
-        self._executor = executor
-        self._log = log
-        self._agent = agent
-
-    async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
-        task_id = context.task_id or ""
-        begun = await self._log.snapshot(task_id)
-        seen = begun.seq if begun else 0
-        del begun  # a run may take long, and the task is large
-        try:
-            await self._executor.execute(context, event_queue)
-        except Exception:
-            logger.exception("task %s: the run broke off", task_id)
-        entries = await self._log.read(task_id, seen)
-        if any(ends_task(entry.event) or parks_task(entry.event) for entry in entries):
-            return
-        logger.error("task %s: the run left no end, so it is failed", task_id)
-        state = StreamState(task_id, context.context_id or "", trace_id="", agent=self._agent)
-        for entry in await self._log.append(task_id, encode(state, BROKEN_OFF)):
-            await event_queue.enqueue_event(entry.event)
-
-    async def cancel(self, context: RequestContext, event_queue: EventQueue) -> None:
-        await self._executor.cancel(context, event_queue)
