@@ -24,6 +24,7 @@ from ai_platform_engineering.multi_agents.placement import Where
 from ai_platform_engineering.settings import Settings, SettingsError
 from ai_platform_engineering.utils.approvals.overrides import parse_overrides, unknown_tools
 from ai_platform_engineering.utils.approvals.policy import ApprovalPolicy
+from ai_platform_engineering.utils.columns import aligned
 from ai_platform_engineering.utils.llm import is_offline
 from ai_platform_engineering.utils.mcp import McpServers
 from ai_platform_engineering.utils.model_label import model_label
@@ -246,9 +247,7 @@ def _table(report: Report) -> Table:
 
 
 def _plain_rows(report: Report) -> list[str]:
-    rows = [_HEADINGS, *(_cells(agent) for agent in report.agents)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADINGS))]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    return list(aligned([_HEADINGS, *(_cells(agent) for agent in report.agents)]))
 
 
 def _remarks(report: Report) -> list[str]:

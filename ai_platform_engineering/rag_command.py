@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import Protocol
 
@@ -13,6 +13,7 @@ from ai_platform_engineering.knowledge_bases.rag.results import Filters, SearchR
 from ai_platform_engineering.knowledge_bases.rag.views import DatasourcesView
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.terminal.text import one_line
+from ai_platform_engineering.utils.columns import aligned
 from ai_platform_engineering.utils.errors import ReadableError
 
 
@@ -57,7 +58,7 @@ async def list_datasources(settings: Settings, *, as_json: bool) -> int:
         for view in DatasourcesView.of(found).datasources:
             _print(view.model_dump_json(exclude_none=True))
         return 0
-    for line in _table([("DATASOURCE", "DOCUMENTS", "CHUNKS", "UPDATED", "ORIGIN"), *map(_row, found)]):
+    for line in aligned([("DATASOURCE", "DOCUMENTS", "CHUNKS", "UPDATED", "ORIGIN"), *map(_row, found)]):
         _print(line)
     return 0
 
@@ -100,12 +101,6 @@ def _shown(number: int, result: SearchResult) -> Iterator[str]:
 def _row(datasource: Datasource) -> tuple[str, ...]:
     updated = "" if datasource.updated is None else f"{datasource.updated:%Y-%m-%d %H:%M}"
     return datasource.name, str(datasource.documents), str(datasource.chunks), updated, one_line(datasource.origin)
-
-
-def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        yield "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
 
 
 def _print(text: str) -> None:

@@ -17,6 +17,7 @@ from ai_platform_engineering.multi_agents.platform_engineer.workflows.definition
 from ai_platform_engineering.multi_agents.platform_engineer.workflows.loader import Offer, known_workflows, offers
 from ai_platform_engineering.multi_agents.platform_engineer.workflows.names import named_workflow
 from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.utils.columns import aligned
 
 
 class WorkflowLookupError(Exception):
@@ -40,7 +41,7 @@ def list_workflows(found: Sequence[Offer], *, as_json: bool) -> int:
         )
         for offer in found
     ]
-    for line in _table(rows):
+    for line in aligned(rows):
         _print(line)
     return 0
 
@@ -94,11 +95,11 @@ def _described(offer: Offer) -> Iterator[str]:
     if workflow.inputs:
         yield ""
         yield "Inputs"
-        yield from (f"  {line}" for line in _table([_input_row(declared) for declared in workflow.inputs]))
+        yield from (f"  {line}" for line in aligned([_input_row(declared) for declared in workflow.inputs]))
     yield ""
     yield "Steps"
     rows = [_step_row(number, step) for number, step in enumerate(workflow.steps, start=1)]
-    yield from (f"  {line}" for line in _table(rows))
+    yield from (f"  {line}" for line in aligned(rows))
 
 
 def _input_row(declared: Input) -> tuple[str, ...]:
@@ -128,12 +129,6 @@ def _in_words(condition: Condition) -> str:
 
 def _written(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-
-
-def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        yield "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
 
 
 def _print(text: str) -> None:

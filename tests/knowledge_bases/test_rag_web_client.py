@@ -249,7 +249,7 @@ class TestAddresses:
             assert isinstance(await client.fetch(site.url(host="site.test")), Page)
 
     async def test_nobody_there(self) -> None:
-        with refused("could not be read: nobody answers there"):
+        with refused("could not be read: connection refused"):
             await fetch(f"http://127.0.0.1:{unused_port()}/")
         async with WebClient(ANYWHERE, transport=JudgedTransport(ANYWHERE, Names())) as client:
             with refused("nothing.test has no address"):
@@ -269,14 +269,14 @@ class TestAddresses:
         ) as site:
             url = f"https://site.test:{site.port}/"
             async with WebClient(ANYWHERE, transport=JudgedTransport(ANYWHERE, names)) as client:
-                with refused("its certificate is not trusted"):
+                with refused("its TLS certificate is not trusted"):
                     await client.fetch(url)
             monkeypatch.setenv("SSL_CERT_FILE", str(trusted))
             async with WebClient(ANYWHERE, transport=JudgedTransport(ANYWHERE, names)) as client:
                 assert isinstance(await client.fetch(url), Page)
                 # A connection that was opened for one name is open at the address of the other.
                 assert isinstance(await client.fetch(f"{url}kept"), Page)
-                with refused("its certificate is not trusted"):
+                with refused("its TLS certificate is not trusted"):
                     await client.fetch(f"https://other.test:{site.port}/kept")
 
 
@@ -364,7 +364,7 @@ class TestLimits:
             writer.write(said)
 
         async with talking(speak) as port:
-            with refused("the server broke off, or its answer is not HTTP"):
+            with refused("the connection was closed without an answer"):
                 await fetch(f"http://127.0.0.1:{port}/")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -22,6 +21,7 @@ from ai_platform_engineering.knowledge_bases.rag.web.bodies import (
 from ai_platform_engineering.knowledge_bases.rag.web.policy import WebPolicy
 from ai_platform_engineering.knowledge_bases.rag.web.transport import FetchError, JudgedTransport
 from ai_platform_engineering.knowledge_bases.rag.web.urls import AddressError, page_url, shown
+from ai_platform_engineering.utils.connections import reason_of
 from ai_platform_engineering.version import product_version
 
 PRODUCT: Final = "platform-engineer"
@@ -91,7 +91,7 @@ class WebClient:
                 "which is FETCH_URL_TIMEOUT."
             ) from None
         except httpx.HTTPError as error:
-            raise FetchError(f"{shown(asked)} could not be read: {_why(error)}.") from error
+            raise FetchError(f"{shown(asked)} could not be read: {reason_of(error)}.") from error
 
     async def _follow(self, asked: httpx.URL, revision: str | None, most: int) -> Page | NotModified | Gone:
         url = asked
@@ -172,18 +172,3 @@ def _seconds(header: str | None) -> float | None:
         return float(header)
     time = _time(header)
     return None if time is None else max(0.0, (time - datetime.now(UTC)).total_seconds())
-
-
-def _why(error: httpx.HTTPError) -> str:
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, ssl.SSLCertVerificationError):
-            return f"its certificate is not trusted ({cause.verify_message})"
-        cause = cause.__cause__ or cause.__context__
-    match error:
-        case httpx.ConnectError():
-            return "nobody answers there"
-        case httpx.RemoteProtocolError():
-            return "the server broke off, or its answer is not HTTP"
-        case _:
-            return str(error) or type(error).__name__
