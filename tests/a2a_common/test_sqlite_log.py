@@ -102,6 +102,18 @@ async def test_tasks_at_once_share_their_commits(log: SqliteEventLog) -> None:
     assert commits < 10
 
 
+async def test_what_became_of_a_task_is_kept_without_a_commit_of_its_own(path: Path) -> None:
+    folded = "SELECT id FROM task WHERE folded IS NOT NULL ORDER BY id"
+    with closing(sqlite3.connect(path)) as reader:
+        async with SqliteEventLog(path).opened() as log:
+            for name in ("t1", "t2"):
+                writer = await Writer(log, name).begin()
+                await writer.write(ANSWER)
+            await asyncio.sleep(0.05)
+            assert reader.execute(folded).fetchall() == [("t1",)]
+        assert reader.execute(folded).fetchall() == [("t1",), ("t2",)]
+
+
 async def test_a_running_task_is_followed_without_reading_the_file(log: SqliteEventLog) -> None:
     writer = await Writer(log).begin()
     log._readers.close()

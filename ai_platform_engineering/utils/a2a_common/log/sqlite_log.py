@@ -390,7 +390,7 @@ class SqliteEventLog:
             self._hold(held.record.submitted.id, held)
 
         # Without it the task is folded from its events.
-        self._writer.submit(Write(held.number, update, settle, settle))
+        self._writer.submit_along(Write(held.number, update, settle, settle))
 
     async def _open(self, task_id: str) -> _Held:
         held = self._held.get(task_id) or await self._known(task_id)

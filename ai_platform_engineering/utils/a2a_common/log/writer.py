@@ -47,6 +47,7 @@ class LogWriter:
         self._connection = connection
         self._loop = asyncio.get_running_loop()
         self._waiting: list[Write] = []
+        self._along: list[Write] = []
         self._batches: SimpleQueue[Sequence[Write] | None] = SimpleQueue()
         self._under_way = False
         self._scheduled: asyncio.Handle | None = None
@@ -61,9 +62,16 @@ class LogWriter:
         self._idle.clear()
         self._schedule()
 
+    def submit_along(self, write: Write) -> None:
+        """Nobody waits for it: it is committed with the next write that comes, or at the end."""
+        self._along.append(write)
+
     async def aclose(self) -> None:
         """Commit what is waiting, then end the thread."""
         await self._idle.wait()
+        if self._along:
+            self.submit(self._along.pop())
+            await self._idle.wait()
         self._batches.put(None)
         await asyncio.to_thread(self._thread.join)
 
@@ -78,7 +86,8 @@ class LogWriter:
 
     def _hand_over(self) -> None:
         self._scheduled = None
-        batch, self._waiting = self._waiting, []
+        batch = [*self._waiting, *self._along]
+        self._waiting, self._along = [], []
         self._under_way = True
         self._not_before = self._loop.time() + _GATHER_SECONDS
         self._batches.put(batch)
