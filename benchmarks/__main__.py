@@ -1,4 +1,4 @@
-"""Runs the measurements, prints them as a table, and writes them down where asked to."""
+"""Runs the measurements, prints them as tables, and writes them down where asked to."""
 
 from __future__ import annotations
 
@@ -15,15 +15,17 @@ from benchmarks.machine import load, this_machine
 from benchmarks.measurements import EVERYTHING
 from benchmarks.page import write_docs
 from benchmarks.rows import Row
-from benchmarks.table import table
+from benchmarks.table import tables
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure what a request costs.")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks", description="Measure what a request costs, and the knowledge base."
+    )
     parser.add_argument("--quick", action="store_true", help="a short run, to see that it works; the numbers are noise")
     parser.add_argument("--only", choices=list(EVERYTHING), action="append", metavar="NAME", help="measure only this")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers to a file as well")
-    parser.add_argument("--write-docs", action="store_true", help="write docs/performance.md and its plot")
+    parser.add_argument("--write-docs", action="store_true", help="write docs/performance.md and its plots")
     options = parser.parse_args()
     if options.write_docs and options.only:
         parser.error("--write-docs needs all measurements: leave out --only")
@@ -36,7 +38,7 @@ def main() -> None:
         rows += EVERYTHING[name](QUICK if options.quick else FULL)
         progress.print(f"{name}: {perf_counter() - began:.0f} s", highlight=False)
     machine = replace(machine, load_after=load())
-    console.print(table(rows))
+    console.print(*tables(rows))
     if options.json:
         options.json.write_text(
             json.dumps({"machine": asdict(machine), "rows": [asdict(row) for row in rows]}, indent=1)

@@ -14,7 +14,11 @@ Key = TypeVar("Key")
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """`rounds` of `requests` each; `calls` of a tool each; `starts` of a process; `conversations` of full length."""
+    """`rounds` of `requests` each; `calls` of a tool each; `starts` of a process; `conversations` of full length.
+
+    For the knowledge base: so many `pages` of documentation and `readmes` of packages (None for all), so many chunks
+    `embedded`, and `queries` of a store that has been given so many `chunks`.
+    """
 
     rounds: int
     requests: int
@@ -25,6 +29,12 @@ class Effort:
     idle_streams: int
     agents: tuple[int, ...]
     turns: tuple[int, ...]
+    pages: int | None
+    readmes: int | None
+    embedded: int
+    queries: int
+    chunks: tuple[int, ...]
+    chunks_in_postgres: tuple[int, ...]
 
 
 FULL: Final = Effort(
@@ -37,9 +47,29 @@ FULL: Final = Effort(
     idle_streams=1000,
     agents=(4, 16, 64),
     turns=(1, 10, 50),
+    pages=None,
+    readmes=None,
+    embedded=400,
+    queries=175,
+    chunks=(1_000, 10_000, 100_000),
+    chunks_in_postgres=(1_000, 10_000),
 )
 QUICK: Final = Effort(
-    rounds=1, requests=2, calls=5, starts=1, conversations=1, words=40, idle_streams=20, agents=(2, 4), turns=(1, 2)
+    rounds=1,
+    requests=2,
+    calls=5,
+    starts=1,
+    conversations=1,
+    words=40,
+    idle_streams=20,
+    agents=(2, 4),
+    turns=(1, 2),
+    pages=2,
+    readmes=1,
+    embedded=4,
+    queries=5,
+    chunks=(20, 50),
+    chunks_in_postgres=(20, 50),
 )
 
 

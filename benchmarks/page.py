@@ -1,14 +1,16 @@
-"""docs/performance.md and its plot, from the rows of a run."""
+"""docs/performance.md and its plots, from the rows of a run."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Final
 
+from benchmarks.knowledge.plot import svg as knowledge_svg
+from benchmarks.knowledge.section import section
 from benchmarks.machine import Machine
 from benchmarks.plot import svg
 from benchmarks.processes import ROOT
-from benchmarks.rows import Row
+from benchmarks.rows import Row, by_subject
 
 _PAGE: Final = """\
 # Performance
@@ -45,6 +47,7 @@ make bench
 - One event costs what the same answer costs more when every word is an event of its own.
 - An idle stream is a request that waits for its model, or a further subscription to one.
 
+{knowledge}
 ## The machine
 
 {processor}, {cores} cores, {memory:.0f} GB, {system}, Python {python}.
@@ -55,12 +58,14 @@ _VERDICTS: Final = {True: "met", False: "**not met**", None: ""}
 
 
 def page(rows: Sequence[Row], machine: Machine) -> str:
+    requests, knowledge = by_subject(rows)
     table = "\n".join(
         f"| {row.label} | {row.shown_value} | {row.shown_ratio} | {row.shown_aim} | {_VERDICTS[row.met]} |"
-        for row in rows
+        for row in requests
     )
     return _PAGE.format(
         table=table,
+        knowledge=section(knowledge),
         processor=machine.processor,
         cores=machine.cores,
         memory=machine.memory_gb,
@@ -81,3 +86,4 @@ def write_docs(rows: Sequence[Row], machine: Machine) -> None:
     docs = ROOT / "docs"
     (docs / "performance.md").write_text(page(rows, machine), encoding="utf-8")
     (docs / "performance.svg").write_text(svg(rows), encoding="utf-8")
+    (docs / "performance-knowledge.svg").write_text(knowledge_svg(rows), encoding="utf-8")

@@ -27,10 +27,12 @@ AIMS: Final[Mapping[str, Aim]] = MappingProxyType(
         "unreachable": Aim(5),
         "idle.tasks": Aim(150),
         "idle.watchers": Aim(150),
+        "retrieval.alone.ndcg": Aim(1.0),
+        "retrieval.alone.recall": Aim(1.0),
     }
 )
 
-_DIGITS: Final = {"ms": 2, "s": 2, "x": 2, "MB": 0, "KB": 1, "/s": 1}
+_DIGITS: Final = {"ms": 2, "s": 2, "x": 2, "MB": 0, "KB": 1, "/s": 1, "chunks/s": 0, "questions": 0, "": 3}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,5 +76,14 @@ def by_name(rows: Iterable[Row]) -> dict[str, Row]:
     return {row.name: row for row in rows}
 
 
+def by_subject(rows: Iterable[Row]) -> tuple[list[Row], list[Row]]:
+    """Those about requests, and those about the knowledge base."""
+    requests: list[Row] = []
+    knowledge: list[Row] = []
+    for row in rows:
+        (knowledge if row.name.startswith(("retrieval.", "knowledge.")) else requests).append(row)
+    return requests, knowledge
+
+
 def _shown(value: float, unit: str) -> str:
-    return f"{value:.{_DIGITS[unit]}f}{'' if unit == 'x' else ' '}{unit}"
+    return f"{value:.{_DIGITS[unit]}f}{'' if unit in ('', 'x') else ' '}{unit}"

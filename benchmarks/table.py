@@ -1,4 +1,4 @@
-"""The rows as a table for a terminal."""
+"""The rows as tables for a terminal."""
 
 from __future__ import annotations
 
@@ -7,15 +7,28 @@ from typing import Final
 
 from rich.table import Table
 
-from benchmarks.rows import Row
+from benchmarks.rows import Row, by_subject
 
 _VERDICTS: Final = {True: "[green]met[/]", False: "[red]not met[/]", None: ""}
 
 
-def table(rows: Sequence[Row]) -> Table:
-    drawn = Table(title="Costs, beside the bare deepagents graph with the same scripted model")
-    for column in ("", "value", "against bare", "aim", ""):
-        drawn.add_column(column, justify="right" if column in ("value", "against bare") else "left")
+def tables(rows: Sequence[Row]) -> list[Table]:
+    requests, knowledge = by_subject(rows)
+    found = []
+    if requests:
+        title = "Costs, beside the bare deepagents graph with the same scripted model"
+        found.append(_table(title, requests, "against bare"))
+    if knowledge:
+        found.append(_table("The knowledge base", knowledge))
+    return found
+
+
+def _table(title: str, rows: Sequence[Row], ratio: str | None = None) -> Table:
+    drawn = Table(title=title)
+    for column in ("", "value", ratio, "aim", ""):
+        if column is not None:
+            drawn.add_column(column, justify="right" if column in ("value", ratio) else "left")
     for row in rows:
-        drawn.add_row(row.label, row.shown_value, row.shown_ratio, row.shown_aim, _VERDICTS[row.met])
+        ratios = () if ratio is None else (row.shown_ratio,)
+        drawn.add_row(row.label, row.shown_value, *ratios, row.shown_aim, _VERDICTS[row.met])
     return drawn

@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
+from ai_platform_engineering.knowledge_bases.rag.documents import Chunk
+from ai_platform_engineering.knowledge_bases.rag.ingest.source import Item, Source
 from benchmarks.effort import QUICK
+from benchmarks.knowledge.plot import svg as knowledge_svg
+from benchmarks.knowledge.questions import Place, questions, unrelated
+from benchmarks.knowledge.readmes import PackageReadmes
+from benchmarks.knowledge.recombined import recombined
+from benchmarks.knowledge.scores import answered, ndcg, recall, reciprocal_rank
 from benchmarks.machine import this_machine
+from benchmarks.measurements.retrieval import METRICS, WAYS
 from benchmarks.page import page
 from benchmarks.plot import bars, curves, svg
-from benchmarks.rows import AIMS, Row
+from benchmarks.rows import AIMS, Row, by_subject
 from benchmarks.samples import Answered, Sample, best, cost_of_one, middle_ratio, sample
 
 ROOT = Path(__file__).parents[1]
 
+KINDS = ("sentences", "problems", "keywords", "names", "typos")
+COSTS = ("keep", "first", "p50", "p95", "embed", "words", "vectors", "rest", "memory", "more-memory", "disk")
 NAMES = {
     *(f"cpu.{what}" for what in ("bare", "graph", "memory", "log", "durable", "remote", "remote-agent")),
     "cpu.remote-durable",
@@ -31,7 +43,13 @@ NAMES = {
     *("event.memory", "event.durable", "idle.tasks", "idle.watchers"),
     *(f"agents.{count}{bare}" for count in QUICK.agents for bare in ("", ".bare")),
     *(f"turns.{turn}{bare}" for turn in QUICK.turns for bare in ("", ".bare")),
+    *("retrieval.ingest", "retrieval.unrelated", "retrieval.alone.ndcg", "retrieval.alone.recall"),
+    *(f"retrieval.{what}.{way}" for what in (*METRICS, *KINDS) for way in WAYS),
+    *("knowledge.read", "knowledge.embed", "knowledge.load", "knowledge.memory.rest", "knowledge.memory.model"),
+    *(f"knowledge.sqlite.{size}.{cost}" for size in QUICK.chunks for cost in COSTS),
 }
+# Where there is no server, these are left out.
+NAMES_OF_POSTGRES = {f"knowledge.postgres.{size}.{cost}" for size in QUICK.chunks_in_postgres for cost in COSTS}
 
 
 @pytest.mark.timeout(400)
@@ -41,13 +59,57 @@ def test_a_quick_run_has_every_row(tmp_path: Path) -> None:
     result = subprocess.run(command, cwd=ROOT, capture_output=True, check=False, encoding="utf-8")
     assert result.returncode == 0, result.stderr
     numbers = json.loads(file.read_text())
-    assert {row["name"] for row in numbers["rows"]} == NAMES
+    names = {row["name"] for row in numbers["rows"]}
+    assert names in (NAMES, NAMES | NAMES_OF_POSTGRES)
     assert AIMS.keys() <= NAMES
 
     rows = [Row(**row) for row in numbers["rows"]]
     written = page(rows, this_machine())
-    assert all(row.label in written for row in rows)
-    ElementTree.fromstring(svg(rows))  # noqa: S314 - our own
+    requests, knowledge = by_subject(rows)
+    assert all(row.label in written for row in requests)
+    assert all(row.shown_value.split()[0] in written for row in knowledge if row.name.startswith("retrieval.ndcg"))
+    for drawn in (svg(rows), knowledge_svg(rows)):
+        ElementTree.fromstring(drawn)  # noqa: S314 - our own
+
+
+def test_every_question_names_places_that_are_there() -> None:
+    asked = questions()
+    headings = {
+        Place(path.relative_to(ROOT).as_posix(), line.strip("# "))
+        for path in (ROOT / "README.md", *ROOT.glob("docs/*.md"))
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if line.startswith("#")
+    }
+    assert {place for question in asked for place in question.places} <= headings
+    assert len({question.text for question in asked}) >= 100
+    assert len(unrelated()) >= 15
+
+
+def test_scores_of_a_ranking() -> None:
+    assert ndcg("abc", {"a"}) == reciprocal_rank("abc", {"a"}) == 1
+    assert ndcg("xa", {"a", "b"}) == pytest.approx(0.6309 / 1.6309, abs=1e-3)
+    assert recall("xa", {"a", "b"}) == reciprocal_rank("xa", {"a", "b"}) == 0.5
+    assert (answered("xyza", {"a"}), answered("xya", {"a"}), reciprocal_rank("xyz", {"a"})) == (0, 1, 0)
+
+
+def test_recombined_documents_are_the_same_every_time_and_as_many_as_asked_for() -> None:
+    originals = [Chunk("d", 0, "Deploy > Health", "A sentence about health. Another one, about something else.")]
+    vectors = np.eye(1, 8, dtype=np.float32)
+    made = list(recombined(originals, vectors, 0, 25))
+    assert sum(len(one.chunks) for one in made) == 25
+    assert [one.document for one in made] == [one.document for one in recombined(originals, vectors, 0, 25)]
+    assert all(np.allclose(np.linalg.norm(one.vectors, axis=1), 1) for one in made)
+
+
+def test_packages_are_asked_for_their_readmes_but_not_our_own() -> None:
+    names = [item.path for item in asyncio.run(_items(PackageReadmes()))]
+    assert names == sorted(names)
+    assert "pytest" in names
+    assert "ai-platform-engineering" not in names
+
+
+async def _items(source: Source) -> list[Item]:
+    return [item async for item in source.items()]
 
 
 def rows_of(**values: float) -> list[Row]:

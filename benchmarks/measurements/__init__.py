@@ -12,9 +12,11 @@ from typing import Final
 from benchmarks.effort import Effort
 from benchmarks.measurements.growth import agents, turns
 from benchmarks.measurements.idle_streams import idle_streams
+from benchmarks.measurements.knowledge import knowledge
 from benchmarks.measurements.per_event import per_event
 from benchmarks.measurements.prompts import prompts
 from benchmarks.measurements.requests import requests
+from benchmarks.measurements.retrieval import retrieval
 from benchmarks.measurements.start_up import start_up
 from benchmarks.measurements.throughput import throughput
 from benchmarks.measurements.tool_calls import tool_calls
@@ -35,5 +37,7 @@ EVERYTHING: Final[Mapping[str, Measurement]] = MappingProxyType(
         "idle-streams": idle_streams,
         "agents": agents,
         "turns": turns,
+        "retrieval": retrieval,
+        "knowledge": knowledge,
     }
 )

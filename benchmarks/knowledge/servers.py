@@ -1,0 +1,52 @@
+"""The stores that are measured, by the settings with which the product opens them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import psycopg
+import pytest
+
+from tests.services.postgres import new_database, postgres_server
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A knowledge base that is empty at first, and goes away in the end."""
+
+    environ: Mapping[str, str]
+
+    def megabytes(self) -> float:
+        """What it takes on disk."""
+        if address := self.environ.get("RAG_DATABASE_URL"):
+            with psycopg.connect(address) as connection:
+                row = connection.execute("SELECT pg_database_size(current_database())").fetchone()
+            assert row is not None
+            return int(row[0]) / 1e6
+        return sum(file.stat().st_size for file in Path(self.environ["DATA_DIR"]).glob("knowledge.db*")) / 1e6
+
+
+@contextmanager
+def in_a_file() -> Iterator[Kept]:
+    with TemporaryDirectory() as folder:
+        yield Kept({"DATA_DIR": folder})
+
+
+@contextmanager
+def in_postgres() -> Iterator[Kept | None]:
+    """In the server of `TEST_POSTGRES_URL`, or one that is started here; None where there is none."""
+    with TemporaryDirectory() as folder, ExitStack() as stack:
+        address = os.environ.get("TEST_POSTGRES_URL")
+        if address is None:
+            try:
+                address = stack.enter_context(postgres_server()).address()
+            except pytest.skip.Exception:
+                yield None
+                return
+        database = stack.enter_context(new_database(address))
+        yield Kept({"DATA_DIR": folder, "RAG_DATABASE_URL": database})
