@@ -408,9 +408,6 @@ class Settings(BaseSettings):
     )
 
     max_request_bytes: int = _setting("Limits", "Size of the largest request that is read.", 1_000_000, ge=1024)
-    interrupted_task_timeout: float = _setting(
-        "Limits", "Seconds after which a form that nobody answers is released from memory.", 600.0, gt=0
-    )
     form_expiry_hours: float = _setting(
         "Limits",
         "Hours after which a task ends whose form nobody answers; 0 lets it wait for ever.",

@@ -14,6 +14,7 @@ from langgraph.config import get_stream_writer
 
 from ai_platform_engineering.multi_agents.platform_engineer.rag_tools import turns_of_question
 from ai_platform_engineering.utils.graphs.last_turn import answer_only, without_tools
+from ai_platform_engineering.utils.llm.offline.answers import SIGNATURE
 from ai_platform_engineering.utils.llm.offline.decision import decide
 from ai_platform_engineering.utils.runs.translation import LimitReached
 
@@ -43,7 +44,12 @@ class SpentBudget(AgentMiddleware[Any, Any, Any]):
             return await handler(request)
         get_stream_writer()(LimitReached(KNOWLEDGE_CALLS))
         last = without_tools(request, _INSTRUCTION)
-        return answer_only(await handler(last), lambda: f"{_NOTE}\n\n{decide(last.messages, ()).text}")
+        return answer_only(await handler(last), lambda: f"{_NOTE}\n\n{_from_what_was_found(last.messages)}")
+
+
+def _from_what_was_found(messages: Sequence[BaseMessage]) -> str:
+    """The passages that fit, as the offline model chooses them, with their sources."""
+    return decide(messages, ()).text.removesuffix(SIGNATURE).rstrip()
 
 
 def wasted_turns(messages: Sequence[BaseMessage], max_calls: Mapping[str, int]) -> int:

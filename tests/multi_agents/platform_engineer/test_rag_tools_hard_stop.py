@@ -105,6 +105,7 @@ async def test_the_answer_that_stands_for_a_model_names_its_sources(tmp_path: Pa
     assert "https://docs.example/" in ending.text
     assert "Do NOT call" not in ending.text
     assert '{"query"' not in ending.text
+    assert "offline model" not in ending.text
 
 
 async def test_a_second_question_of_the_conversation_has_the_whole_budget_again(tmp_path: Path) -> None:
