@@ -8,21 +8,17 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-import dns.exception
-import dns.resolver
-import dns.reversename
 from fastmcp import FastMCP
 from fastmcp.exceptions import ToolError
 from mcp.types import ToolAnnotations
 from pydantic import BeforeValidator, Field
 
-from ai_platform_engineering.agents.netutils import certificates, subnets, web
+from ai_platform_engineering.agents.netutils import subnets, web
 from ai_platform_engineering.agents.netutils.targets import (
     Limits,
     ascii_name,
     find_target,
     is_address,
-    new_resolver,
     parse_address,
     refusal,
 )
@@ -84,7 +80,7 @@ class NetworkTools:
         wanted = parse_address(address)
         if reason := refusal(wanted, allow_private=self.limits.allow_private):
             raise ToolError(f"{wanted} was not looked up: it is {reason}.")
-        names, _ = await self._records(dns.reversename.from_address(str(wanted)).to_text(), "PTR")
+        names, _ = await self._records(f"{wanted.reverse_pointer}.", "PTR")
         return {"address": str(wanted), "names": [name.rstrip(".") for name in names[:MOST_RECORDS]]}
 
     async def check_port(
@@ -100,6 +96,8 @@ class NetworkTools:
         self, host: Host, port: Annotated[int, Field(ge=1, le=65535, description="TCP port.")] = 443
     ) -> dict[str, Any]:
         """Show when the TLS certificate of a host expires, who issued it and whether it is trusted."""
+        from ai_platform_engineering.agents.netutils import certificates  # noqa: PLC0415
+
         target = await find_target(host, self.limits)
         address, handshake = await certificates.shake_hands(target, port, self.limits)
         shown = certificates.describe(handshake, certificates.utc_now())
@@ -127,16 +125,9 @@ class NetworkTools:
         return subnets.plan(subnets.parse_network(cidr), new_prefix, count)
 
     async def _records(self, name: str, record_type: str) -> tuple[list[str], int | None]:
-        """The records of a name and how long they hold; no records when there are none."""
-        try:
-            answer = await new_resolver(self.limits).resolve(name, record_type)
-        except (dns.resolver.NXDOMAIN, dns.resolver.NoAnswer):
-            return [], None
-        except dns.exception.Timeout:
-            raise ToolError(f"No DNS server answered within {self.limits.timeout:g} seconds about {name}.") from None
-        except dns.exception.DNSException as error:
-            raise ToolError(f"The DNS lookup of {name} failed: {type(error).__name__}.") from error
-        return sorted(record.to_text() for record in answer), None if answer.rrset is None else answer.rrset.ttl
+        from ai_platform_engineering.agents.netutils import lookups  # noqa: PLC0415
+
+        return await lookups.records_of(name, record_type, self.limits)
 
     async def _connect(self, address: Address, port: int) -> dict[str, Any]:
         began = time.monotonic()

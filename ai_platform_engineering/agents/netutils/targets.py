@@ -7,13 +7,9 @@ never resolve again, so a name cannot point elsewhere in between.
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import dns.asyncresolver
-import dns.exception
-import dns.resolver
 from fastmcp.exceptions import ToolError
 
 from ai_platform_engineering.settings import Settings
@@ -83,20 +79,6 @@ def ascii_name(name: str) -> str:
     return encoded
 
 
-def new_resolver(limits: Limits) -> dns.asyncresolver.Resolver:
-    """Asks the server of the settings, else those of the system."""
-    try:
-        resolver = dns.asyncresolver.Resolver(configure=limits.dns_server is None)
-    except dns.resolver.NoResolverConfiguration:
-        raise ToolError("This machine has no DNS server configured. Set NETUTILS_DNS_SERVER.") from None
-    if limits.dns_server is not None:
-        address, port = _address_and_port(limits.dns_server)
-        resolver.nameservers = [address]
-        resolver.port = port
-    resolver.lifetime = limits.timeout
-    return resolver
-
-
 async def _resolve(name: str, limits: Limits) -> Sequence[Address]:
     lookup = addresses.resolve(name) if limits.dns_server is None else _ask_server(name, limits)
     try:
@@ -109,21 +91,7 @@ async def _resolve(name: str, limits: Limits) -> Sequence[Address]:
     return found
 
 
-async def _ask_server(name: str, limits: Limits) -> list[Address]:
-    resolver = new_resolver(limits)
+async def _ask_server(name: str, limits: Limits) -> Sequence[Address]:
+    from ai_platform_engineering.agents.netutils import lookups  # noqa: PLC0415
 
-    async def ask(record_type: str) -> list[Address]:
-        try:
-            answer = await resolver.resolve(name, record_type)
-        except dns.exception.DNSException:
-            return []
-        return [ipaddress.ip_address(record.to_text()) for record in answer]
-
-    return [address for found in await asyncio.gather(ask("A"), ask("AAAA")) for address in found]
-
-
-def _address_and_port(server: str) -> tuple[str, int]:
-    if literal(server) is not None:
-        return server, 53
-    address, _, port = server.rpartition(":")
-    return (address.strip("[]"), int(port)) if literal(address.strip("[]")) else (server.strip("[]"), 53)
+    return await lookups.addresses_of(name, limits)

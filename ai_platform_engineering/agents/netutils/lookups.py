@@ -1,0 +1,62 @@
+"""Lookups: what DNS says about a name. Imported with the first one, as certificates are: both need large libraries."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+
+import dns.asyncresolver
+import dns.exception
+import dns.resolver
+from fastmcp.exceptions import ToolError
+
+from ai_platform_engineering.agents.netutils.targets import Limits
+from ai_platform_engineering.utils.addresses import Address, literal
+
+
+async def records_of(name: str, record_type: str, limits: Limits) -> tuple[list[str], int | None]:
+    """The records of a name and how long they hold; no records when there are none."""
+    try:
+        answer = await _resolver(limits).resolve(name, record_type)
+    except (dns.resolver.NXDOMAIN, dns.resolver.NoAnswer):
+        return [], None
+    except dns.exception.Timeout:
+        raise ToolError(f"No DNS server answered within {limits.timeout:g} seconds about {name}.") from None
+    except dns.exception.DNSException as error:
+        raise ToolError(f"The DNS lookup of {name} failed: {type(error).__name__}.") from error
+    return sorted(record.to_text() for record in answer), None if answer.rrset is None else answer.rrset.ttl
+
+
+async def addresses_of(name: str, limits: Limits) -> list[Address]:
+    """The addresses of a name, of both kinds; none when there are none, or nobody says."""
+    resolver = _resolver(limits)
+
+    async def ask(record_type: str) -> list[Address]:
+        try:
+            answer = await resolver.resolve(name, record_type)
+        except dns.exception.DNSException:
+            return []
+        return [ipaddress.ip_address(record.to_text()) for record in answer]
+
+    return [address for found in await asyncio.gather(ask("A"), ask("AAAA")) for address in found]
+
+
+def _resolver(limits: Limits) -> dns.asyncresolver.Resolver:
+    """Asks the server of the settings, else those of the system."""
+    try:
+        resolver = dns.asyncresolver.Resolver(configure=limits.dns_server is None)
+    except dns.resolver.NoResolverConfiguration:
+        raise ToolError("This machine has no DNS server configured. Set NETUTILS_DNS_SERVER.") from None
+    if limits.dns_server is not None:
+        address, port = _address_and_port(limits.dns_server)
+        resolver.nameservers = [address]
+        resolver.port = port
+    resolver.lifetime = limits.timeout
+    return resolver
+
+
+def _address_and_port(server: str) -> tuple[str, int]:
+    if literal(server) is not None:
+        return server, 53
+    address, _, port = server.rpartition(":")
+    return (address.strip("[]"), int(port)) if literal(address.strip("[]")) else (server.strip("[]"), 53)
