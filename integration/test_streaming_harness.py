@@ -42,6 +42,10 @@ BOTH: Final = Question(
     (*PULL_REQUESTS.answer, *SUBNETS.answer),
 )
 
+HOW_TO: Final = Question(
+    "how do I run an agent remotely?", frozenset({"supervisor"}), ("Sources:", "DISTRIBUTED_AGENTS")
+)
+
 
 @dataclass(frozen=True)
 class Update:
@@ -257,3 +261,18 @@ def test_both_protocols_tell_the_same(supervisor: httpx.Client) -> None:
         return notifications, run.named("final_result")[0].text
 
     assert told("0.3") == told("1.0")
+
+
+def test_what_is_looked_up_is_announced_searched_and_told_with_its_sources(
+    supervisor: httpx.Client, version: Version
+) -> None:
+    run = ask(supervisor, HOW_TO, version)
+    tools = [update.metadata["tool_name"] for update in run.named(STARTS)]
+    assert tools[0] == "search"
+    assert "fetch_document" in tools
+    assert {update.agent for update in run.named(STARTS, ENDS)} == run.question.agents
+    before = run.updates[: run.first(STARTS)]
+    assert "search the knowledge base" in "".join(update.text for update in before if update.name == "streaming_result")
+    (result,) = run.named("final_result")
+    assert all(words in result.text for words in run.question.answer)
+    assert run.updates[-1].state == "completed"
