@@ -319,7 +319,16 @@ class TestAddresses:
         async with website({"/pages": listing, "/a": "<h1>A</h1><p>one"}) as site:
             completed = await asyncio.to_thread(ingest, site.url("/pages"), "--datasource", "site")
         assert completed.stdout.startswith("site: 1 added; ")
-        assert site.paths[-1] == "/a"
+        assert site.paths == ["/robots.txt", "/pages", "/a"]
+
+    @pytest.mark.parametrize("depth", [0, 1])
+    async def test_a_page_is_asked_for_once_and_known_again(self, depth: int, ingest: Ingest) -> None:
+        async with website({"/docs/": unchanging('<h1>Docs</h1><p>one <a href="/docs/">here</a>')}) as site:
+            first = await asyncio.to_thread(ingest, site.url("/docs/"), "--depth", depth, "--json")
+            assert site.paths == ["/robots.txt", "/docs/"]
+            second = await asyncio.to_thread(ingest, site.url("/docs/"), "--depth", depth, "--json")
+        assert json.loads(first.stdout)["added"] == 1
+        assert json.loads(second.stdout)["unchanged"] == 1
 
     async def test_a_private_address_is_refused_unless_it_is_allowed(self, ingest: Ingest) -> None:
         async with website({"/": "<h1>Inside</h1>"}) as site:

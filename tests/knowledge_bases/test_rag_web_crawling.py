@@ -21,6 +21,7 @@ from ai_platform_engineering.knowledge_bases.rag.web.crawling import SitemapSour
 from ai_platform_engineering.knowledge_bases.rag.web.policy import WebPolicy
 from ai_platform_engineering.knowledge_bases.rag.web.sitemaps import SitemapError
 from ai_platform_engineering.knowledge_bases.rag.web.transport import FetchError
+from ai_platform_engineering.knowledge_bases.rag.web.visiting import Visitor
 from ai_platform_engineering.utils.errors import ReadableError
 from tests.knowledge_bases.websites import Answer, Asked, Page, Website, redirect, unchanging, website
 
@@ -45,14 +46,14 @@ async def crawl_site(
     site: Website, path: str = "/", depth: int = 1, policy: WebPolicy = FAST, known: Mapping[str, Known] | None = None
 ) -> tuple[dict[str, Loaded | Unchanged | Absent | str], bool]:
     async with WebClient(policy) as client:
-        source = SiteSource(client, site.url(path), "site", depth)
+        source = SiteSource(Visitor(client), site.url(path), "site", depth)
         found = await crawl(source, known)
         return {path.removeprefix(site.url("")): result for path, result in found.items()}, source.complete
 
 
 async def crawl_sitemap(site: Website, path: str = "/sitemap.xml", policy: WebPolicy = FAST) -> tuple[Found, bool]:
     async with WebClient(policy) as client:
-        source = SitemapSource(client, site.url(path), "site")
+        source = SitemapSource(Visitor(client), site.url(path), "site")
         found = await crawl(source)
         return {path.removeprefix(site.url("")): result for path, result in found.items()}, source.complete
 
@@ -357,7 +358,7 @@ class TestIngest:
 
     async def ingest(self, site: Website, store: SqliteStore, depth: int) -> IngestReport:
         async with WebClient(FAST) as client:
-            return await ingest(SiteSource(client, site.url(), "site", depth), store, None)
+            return await ingest(SiteSource(Visitor(client), site.url(), "site", depth), store, None)
 
     @pytest.mark.parametrize("depth", [1, 2])
     async def test_again_and_again(self, tmp_path: Path, depth: int) -> None:

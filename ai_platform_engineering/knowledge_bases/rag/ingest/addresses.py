@@ -30,16 +30,17 @@ async def address_source(
     """The source at an address, for as long as its pages are read. Without a `kind` the page is looked at."""
     name = datasource or host_name(url)
     async with WebClient(policy) as client:
-        if (kind or await _kind_of(url, client)) == "sitemap":
-            yield SitemapSource(client, url, name)
+        visitor = Visitor(client)
+        if (kind or await _kind_of(url, visitor)) == "sitemap":
+            yield SitemapSource(visitor, url, name)
         else:
-            yield SiteSource(client, url, name, depth)
+            yield SiteSource(visitor, url, name, depth)
 
 
-async def _kind_of(url: str, client: WebClient) -> Kind:
+async def _kind_of(url: str, visitor: Visitor) -> Kind:
     if urlsplit(url).path.lower().endswith(_SITEMAP_SUFFIXES):
         return "sitemap"
-    found = await Visitor(client).visit(page_url(url))
+    found = await visitor.look(page_url(url))
     return "sitemap" if isinstance(found, Page) and _is_sitemap(found.content[:_BEGINNING]) else "page"
 
 

@@ -14,7 +14,7 @@ import httpx
 from ai_platform_engineering.knowledge_bases.rag.ingest.source import Absent, Item, Loaded, Unchanged
 from ai_platform_engineering.knowledge_bases.rag.readers.reading import media_type_of
 from ai_platform_engineering.knowledge_bases.rag.stores.store import Known
-from ai_platform_engineering.knowledge_bases.rag.web.client import Gone, NotModified, Page, WebClient
+from ai_platform_engineering.knowledge_bases.rag.web.client import Gone, NotModified, Page
 from ai_platform_engineering.knowledge_bases.rag.web.links import Links, links_of
 from ai_platform_engineering.knowledge_bases.rag.web.site import Site
 from ai_platform_engineering.knowledge_bases.rag.web.sitemaps import (
@@ -38,15 +38,15 @@ class SiteSource:
     only if it has changed.
     """
 
-    def __init__(self, client: WebClient, url: str, datasource: str, depth: int = 0) -> None:
+    def __init__(self, visitor: Visitor, url: str, datasource: str, depth: int = 0) -> None:
         self.datasource = datasource
         self.origin = url
         self.complete = True
         self._start = page_url(url)
         self._site = Site.around(self._start)
         self._depth = depth
-        self._most = client.policy.max_pages
-        self._visitor = Visitor(client)
+        self._most = visitor.policy.max_pages
+        self._visitor = visitor
         self._seen = {self._start}
         self._listed: set[httpx.URL] = set()
         self._contents: set[bytes] = set()
@@ -147,13 +147,13 @@ class SitemapSource:
     """The pages that the sitemap at `url` lists, or those that it lists do; of its own host, and of the hosts that the
     policy names."""
 
-    def __init__(self, client: WebClient, url: str, datasource: str) -> None:
+    def __init__(self, visitor: Visitor, url: str, datasource: str) -> None:
         self.datasource = datasource
         self.origin = url
         self.complete = True
         self._start = page_url(url)
-        self._policy = client.policy
-        self._visitor = Visitor(client)
+        self._policy = visitor.policy
+        self._visitor = visitor
         self._host = self._start.host
         self._seen: set[httpx.URL] = set()
         self._left_out: set[str] = set()

@@ -27,16 +27,27 @@ class DisallowedError(FetchError):
 
 
 class Visitor:
+    """One for each job, so that a host is asked for its rules once and has one pace."""
+
     def __init__(self, client: WebClient) -> None:
+        self.policy = client.policy
         self._client = client
         self._robots = Robots(client)
         self._pace = Pace(client.policy.pages_per_second)
+        self._looked_at: dict[httpx.URL, Page] = {}
 
     async def check(self, url: httpx.URL) -> None:
         """Raises a DisallowedError for a page that may not be visited."""
         rules = await self._robots.rules(url)
         if reason := rules.refusal(url):
             raise DisallowedError(url, reason.rstrip("."), temporary=rules.problem is not None)
+
+    async def look(self, url: httpx.URL) -> Page | NotModified | Gone:
+        """A visit to see what is there. The page is not asked for again when it is visited the next time."""
+        found = await self.visit(url)
+        if isinstance(found, Page):
+            self._looked_at[url] = found
+        return found
 
     async def visit(self, url: httpx.URL, revision: str | None = None) -> Page | NotModified | Gone:
         await self.check(url)
@@ -49,6 +60,8 @@ class Visitor:
         self, url: httpx.URL, revision: str | None = None, *, delay: float = 0.0, max_bytes: int | None = None
     ) -> Page | NotModified | Gone:
         """Without asking robots.txt."""
+        if (seen := self._looked_at.pop(url, None)) is not None:
+            return NotModified() if revision is not None and revision == seen.revision else seen
         tries = 1
         while True:
             await self._pace.turn(url.host, delay)
