@@ -139,6 +139,31 @@ def test_reading_and_opening_do_not_wait_for_a_writer(store: Store, file: Path, 
         assert time.monotonic() - started < 5
 
 
+def test_another_file_in_its_place_is_read_without_a_restart(store: Store, file: Path, tmp_path: Path) -> None:
+    for number in range(3):
+        put(store, document(f"old{number}.md"), "pods of the old file", vectors=[EAST])
+    assert len(store.nearest(EAST, MODEL, 10, EVERYWHERE)) == 3
+    other = tmp_path / "other.db"
+    with closing(SqliteStore(other)) as restored:
+        put(restored, document("new.md"), "pods of the new file", vectors=[EAST])
+    for leftover in tmp_path.glob("knowledge.db*"):
+        leftover.unlink()
+    other.rename(file)
+
+    assert ids(store.lexical("pods", 10, EVERYWHERE)) == ["docs:new.md#0"]
+    assert ids(store.nearest(EAST, MODEL, 10, EVERYWHERE)) == ["docs:new.md#0"]
+
+
+def test_a_file_that_was_removed_is_made_again(store: Store, file: Path, open_another: OpenAnother) -> None:
+    put(store, document("old.md"), "pods")
+    for leftover in file.parent.glob("knowledge.db*"):
+        leftover.unlink()
+
+    assert store.lexical("pods", 10, EVERYWHERE) == []
+    put(open_another(), document("new.md"), "pods")
+    assert ids(store.lexical("pods", 10, EVERYWHERE)) == ["docs:new.md#0"]
+
+
 def test_only_the_owner_may_read_the_file(store: Store, file: Path) -> None:
     put(store, document("a.md"), "pods")
     assert {path.stat().st_mode & 0o777 for path in file.parent.iterdir()} == {0o600}

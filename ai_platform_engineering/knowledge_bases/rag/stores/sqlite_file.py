@@ -62,10 +62,29 @@ CREATE INDEX vector_by_model ON vector (model);
 CREATE TABLE generation (number INTEGER NOT NULL);
 INSERT INTO generation VALUES (0);
 """
+FileIdentity = tuple[int, int]
+"""Device and inode: tells a file from another that has taken its place."""
+
+
+class Connection(sqlite3.Connection):
+    """Knows which file it was opened on."""
+
+    file: FileIdentity | None = None
+
+
 _OUR_TABLES: Final = frozenset({"datasource", "document", "chunk", "words", "vocabulary", "vector", "generation"})
 
 
-def prepare(path: Path) -> None:
+def file_at(path: Path) -> FileIdentity | None:
+    """None where there is no file, or none that may be looked at."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def prepare(path: Path) -> FileIdentity | None:
     """Make the file if there is none, and make sure that it is ours and can be written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -88,6 +107,7 @@ def prepare(path: Path) -> None:
         raise unusable(path, error) from error
     finally:
         connection.close()
+    return connection.file
 
 
 def _is_ours(path: Path, connection: sqlite3.Connection) -> bool:
@@ -106,10 +126,13 @@ def _is_ours(path: Path, connection: sqlite3.Connection) -> bool:
     return False
 
 
-def connect(path: Path) -> sqlite3.Connection:
+def connect(path: Path) -> Connection:
     # Connections go from thread to thread, but are never used by two at once.
-    connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    connection = sqlite3.connect(
+        path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, factory=Connection
+    )
     try:
+        connection.file = file_at(path)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute(f"PRAGMA wal_autocheckpoint = {_WAL_PAGES}")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 import threading
 from collections.abc import Sequence
 from typing import Final
 
+from ai_platform_engineering.knowledge_bases.rag.stores.sqlite_file import Connection, FileIdentity
 from ai_platform_engineering.knowledge_bases.rag.stores.sqlite_search import documents_of
 from ai_platform_engineering.knowledge_bases.rag.stores.store import Hit, Scope, Vector
 from ai_platform_engineering.knowledge_bases.rag.stores.vector_blocks import (
@@ -34,20 +34,18 @@ JOIN document ON document.number = chunk.document
 
 
 class LoadedVectors:
-    """Those of the model that was asked for last; a process has one."""
+    """Those of the file and the model that were asked for last; a process has one of each."""
 
     def __init__(self) -> None:
         self._loading = threading.Lock()
-        self._model: int | None = None
+        self._of: tuple[FileIdentity | None, int] | None = None
         self._blocks = Blocks(generation=-1)
 
     @staticmethod
     def packed(vectors: Sequence[Vector]) -> list[bytes]:
         return packed(vectors)
 
-    def nearest(
-        self, connection: sqlite3.Connection, vector: Vector, model: str, count: int, scope: Scope
-    ) -> list[Hit]:
+    def nearest(self, connection: Connection, vector: Vector, model: str, count: int, scope: Scope) -> list[Hit]:
         query = single(vector)
         row = connection.execute(
             "SELECT number FROM model WHERE name = ? AND dimensions = ?", (model, len(query))
@@ -59,19 +57,19 @@ class LoadedVectors:
         best = self._current(connection, row[0]).best(query, count * _CANDIDATES, documents)
         return _compared(connection, best, query)[:count]
 
-    def _current(self, connection: sqlite3.Connection, model: int) -> Blocks:
+    def _current(self, connection: Connection, model: int) -> Blocks:
         """Costs a look at one number while the file is unchanged, and else what came and went since."""
         with self._loading:
             generation: int = connection.execute("SELECT number FROM generation").fetchone()[0]
-            if model != self._model:
-                self._model, self._blocks = model, Blocks(generation=-1)
+            if self._of != (connection.file, model):
+                self._of, self._blocks = (connection.file, model), Blocks(generation=-1)
             # Another thread may have read a later state than this connection sees.
             if generation > self._blocks.generation:
                 self._blocks = _refreshed(self._blocks, connection, model, generation)
             return self._blocks
 
 
-def _compared(connection: sqlite3.Connection, chunks: Sequence[int], query: Floats) -> list[Hit]:
+def _compared(connection: Connection, chunks: Sequence[int], query: Floats) -> list[Hit]:
     candidates = connection.execute(_CANDIDATE_VECTORS, (json.dumps(chunks),)).fetchall()
     if not candidates:
         return []
@@ -80,7 +78,7 @@ def _compared(connection: sqlite3.Connection, chunks: Sequence[int], query: Floa
     return sorted(hits, key=lambda hit: (-hit.score, hit.chunk_id))
 
 
-def _refreshed(blocks: Blocks, connection: sqlite3.Connection, model: int, generation: int) -> Blocks:
+def _refreshed(blocks: Blocks, connection: Connection, model: int, generation: int) -> Blocks:
     last = blocks.last
     if len(blocks) == _count(connection, model, last):
         blocks = Blocks(generation, blocks.blocks)
@@ -95,7 +93,7 @@ def _refreshed(blocks: Blocks, connection: sqlite3.Connection, model: int, gener
     return blocks
 
 
-def _count(connection: sqlite3.Connection, model: int, last: int) -> int:
+def _count(connection: Connection, model: int, last: int) -> int:
     """How many of those up to `last` are still there; much cheaper than to ask which."""
     count: int = connection.execute(
         "SELECT count(*) FROM vector WHERE model = ? AND chunk <= ?", (model, last)
