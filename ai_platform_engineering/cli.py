@@ -239,6 +239,11 @@ def _add_ingest(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         default=[],
         help="also pages of this host, where a sitemap lists them or FETCH_URL_ALLOWED_HOSTS is set (repeatable)",
     )
+    ingest.add_argument(
+        "--link-base",
+        metavar="URL",
+        help="where people read the files of a folder: URL/guides/deploy.md (file:// paths)",
+    )
     ingest.add_argument("--json", action="store_true", help="print what was done as a JSON object")
     ingest.set_defaults(run=_ingest, quiet=True)
 
@@ -553,7 +558,13 @@ def _ingest(options: argparse.Namespace, settings: Settings) -> int:
     from ai_platform_engineering.utils.errors import ReadableError
 
     asked = IngestOptions(
-        options.source, options.datasource, options.depth, options.max_pages, options.allow_host, options.json
+        source=options.source,
+        datasource=options.datasource,
+        depth=options.depth,
+        max_pages=options.max_pages,
+        allow_hosts=options.allow_host,
+        as_json=options.json,
+        link_base=options.link_base,
     )
     try:
         return run_ingest(asked, settings)

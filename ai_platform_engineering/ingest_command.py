@@ -41,7 +41,7 @@ class IngestRefusedError(ReadableError):
 
 @dataclass(frozen=True, slots=True)
 class IngestOptions:
-    """`depth`, `max_pages` and `allow_hosts` are for addresses alone."""
+    """`depth`, `max_pages` and `allow_hosts` are for addresses alone, `link_base` for folders and files."""
 
     source: str
     datasource: str | None = None
@@ -49,6 +49,7 @@ class IngestOptions:
     max_pages: int | None = None
     allow_hosts: Sequence[str] = ()
     as_json: bool = False
+    link_base: str | None = None
 
 
 def run_ingest(options: IngestOptions, settings: Settings) -> int:
@@ -106,10 +107,29 @@ def _source(options: IngestOptions, settings: Settings) -> AbstractAsyncContextM
 def _folder(options: IngestOptions, path: Path) -> AbstractAsyncContextManager[Source]:
     if options.depth is not None or options.max_pages is not None or options.allow_hosts:
         raise IngestRefusedError(f"--depth, --max-pages and --allow-host are for addresses; {path} is not one.")
-    return _as_it_is(FolderSource(path, options.datasource))
+    link_base = None if options.link_base is None else _link_base(options.link_base)
+    return _as_it_is(FolderSource(path, options.datasource, link_base))
+
+
+def _link_base(text: str) -> str:
+    # httpx comes with it, which a folder does not need otherwise.
+    from ai_platform_engineering.knowledge_bases.rag.web.urls import AddressError, page_url, shown  # noqa: PLC0415
+
+    try:
+        url = page_url(text)
+    except AddressError:
+        url = None
+    if url is None or "?" in text or "#" in text:
+        raise IngestRefusedError(
+            f"--link-base={shown(text)} cannot be what links begin with. Give an http:// or https:// address, without "
+            "a user name, a query or a fragment: https://git.example.com/team/docs."
+        )
+    return str(url)
 
 
 def _address(options: IngestOptions, settings: Settings) -> AbstractAsyncContextManager[Source]:
+    if options.link_base is not None:
+        raise IngestRefusedError("--link-base is for folders and files; a web page has its own address.")
     # Large libraries read the web; a folder does not need them.
     from ai_platform_engineering.knowledge_bases.rag.ingest.addresses import address_source  # noqa: PLC0415
     from ai_platform_engineering.knowledge_bases.rag.web.policy import WebPolicy  # noqa: PLC0415

@@ -25,7 +25,7 @@ from ai_platform_engineering.knowledge_bases.rag.searching import search
 from ai_platform_engineering.knowledge_bases.rag.stores.sqlite_store import SqliteStore
 from ai_platform_engineering.knowledge_bases.rag.stores.store import Scope
 from ai_platform_engineering.settings import load_settings
-from tests.knowledge_bases.websites import unchanging, website
+from tests.knowledge_bases.websites import Page, unchanging, website
 
 DOCUMENTS = 80
 # Everything that is kept, without the numbers that tell in which order it came.
@@ -187,6 +187,69 @@ def test_what_changed_is_brought_in_and_what_is_gone_is_removed(ingest: Ingest, 
     assert second.stdout.startswith("docs: 1 updated, 1 unchanged, 1 removed; 1 chunks in ")
 
 
+class TestLinkBase:
+    @pytest.fixture
+    def docs(self, tmp_path: Path) -> Path:
+        docs = tmp_path / "docs"
+        (docs / "guides").mkdir(parents=True)
+        (docs / "guides" / "deploy.md").write_text("# Deploy\n\nUse the pipeline.\n")
+        (docs / "100% sure? #1 é.md").write_text("# Sure\n\nIt is.\n")
+        (docs / "next.html").write_text('<main><h1>Next</h1><p>Then <a href="guides/deploy.md">deploy</a>.</p></main>')
+        return docs
+
+    def test_is_where_links_begin_and_can_change(self, ingest: Ingest, docs: Path, tmp_path: Path) -> None:
+        def links() -> set[str]:
+            return {str(document[4]) for document in contents(tmp_path / "data")[1]}
+
+        assert ingest(docs).returncode == 0
+        assert links() == {file.as_uri() for file in docs.rglob("*.*")}
+
+        moved = ingest(docs, "--link-base", "https://git.example.com/team a/docs/")
+        assert (moved.returncode, without_progress(moved.stderr)) == (0, [])
+        assert moved.stdout.startswith("docs: 3 updated; ")
+        base = "https://git.example.com/team%20a/docs"
+        assert links() == {
+            f"{base}/guides/deploy.md",
+            f"{base}/100%25%20sure%3F%20%231%20%C3%A9.md",
+            f"{base}/next.html",
+        }
+        assert f"[deploy]({base}/guides/deploy.md)" in str(contents(tmp_path / "data")[1])
+        (found,) = searched(tmp_path / "data", "pipeline")
+        assert found.results[0].link == f"{base}/guides/deploy.md"
+
+        same = ingest(docs, "--link-base", f"{base}")
+        assert same.stdout.startswith("docs: 3 unchanged; ")
+        back = ingest(docs)
+        assert back.stdout.startswith("docs: 3 updated; ")
+        assert links() == {file.as_uri() for file in docs.rglob("*.*")}
+
+    def test_of_a_single_file(self, ingest: Ingest, docs: Path, tmp_path: Path) -> None:
+        assert ingest(docs / "guides" / "deploy.md", "--link-base", "http://wiki").returncode == 0
+        assert [document[4] for document in contents(tmp_path / "data")[1]] == ["http://wiki/deploy.md"]
+
+    @pytest.mark.parametrize(
+        "value", ["ftp://git.example.com/", "docs", "", "https://", "https://a.b/?p=", "http://a/#x", "//a/b"]
+    )
+    def test_that_is_none_is_refused(self, value: str, docs: Path, tmp_path: Path) -> None:
+        settings = load_settings({"DATA_DIR": str(tmp_path)}, env_file=None)
+        with pytest.raises(IngestRefusedError, match=re.escape(f"--link-base={value} cannot be what links begin with")):
+            run_ingest(IngestOptions(str(docs), link_base=value), settings)
+
+    def test_with_a_password_is_refused_and_not_shown(self, ingest: Ingest, docs: Path) -> None:
+        completed = ingest(docs, "--link-base", "https://me:secret@git.example.com/")
+        assert (completed.returncode, completed.stdout) == (2, "")
+        assert completed.stderr.startswith("platform-engineer: --link-base=https://")
+        assert "without a user name, a query or a fragment" in completed.stderr
+        assert "secret" not in completed.stderr
+
+    def test_is_not_for_pages(self, ingest: Ingest) -> None:
+        completed = ingest("https://docs.example.com/", "--link-base", "https://git.example.com/")
+        assert (completed.returncode, completed.stdout) == (2, "")
+        assert completed.stderr == (
+            "platform-engineer: --link-base is for folders and files; a web page has its own address.\n"
+        )
+
+
 def test_without_embeddings_it_is_said_plainly(ingest: Ingest, tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("# A\n\none")
     completed = ingest("a.md", "--datasource", "notes", EMBEDDINGS_PROVIDER="none")
@@ -289,7 +352,11 @@ class TestAddresses:
 
     async def test_a_sitemap_is_read_and_only_what_changed_the_next_time(self, ingest: Ingest) -> None:
         listing = "<urlset><url><loc>{site}/a</loc></url><url><loc>{site}/b</loc></url></urlset>"
-        pages = {"/sitemap.xml": listing, "/a": unchanging("<h1>A</h1><p>one"), "/b": "<h1>B</h1><p>two"}
+        pages: dict[str, Page] = {
+            "/sitemap.xml": listing,
+            "/a": unchanging("<h1>A</h1><p>one"),
+            "/b": "<h1>B</h1><p>two",
+        }
         async with website(pages) as site:
             first = await asyncio.to_thread(ingest, site.url("/sitemap.xml"), "--json")
             second = await asyncio.to_thread(ingest, site.url("/sitemap.xml"), "--json")

@@ -231,7 +231,7 @@ class TestSites:
         async with WebClient(FAST) as client:
             for source in (SiteSource, SitemapSource):
                 with pytest.raises(ReadableError):
-                    source(client, url, "site")
+                    source(Visitor(client), url, "site")
 
 
 class TestManners:

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Final
+from urllib.parse import quote
 
 from ai_platform_engineering.knowledge_bases.rag.ingest.naming import folder_name
 from ai_platform_engineering.knowledge_bases.rag.ingest.source import Absent, Item, Loaded, SourceError
@@ -34,11 +35,15 @@ class _Listing:
 
 
 class FolderSource:
-    """Hidden files and folders, and those that tools make, are left out. Links are followed to files in the folder."""
+    """Hidden files and folders, and those that tools make, are left out. Links are followed to files in the folder.
 
-    def __init__(self, root: Path, datasource: str | None = None) -> None:
+    `link_base` is the address below which people read them; without one they are told where the files are.
+    """
+
+    def __init__(self, root: Path, datasource: str | None = None, link_base: str | None = None) -> None:
         self._root = root.expanduser().resolve()
         self._datasource = datasource or folder_name(self._root)
+        self._link_base = link_base
         self._listing = _Listing({}, {})
 
     @property
@@ -61,10 +66,13 @@ class FolderSource:
         for path, reason in self._listing.problems.items():
             yield Item(path, partial(_refuse, reason))
         for path, file in self._listing.files.items():
-            yield Item(path, partial(self._load, file))
+            yield Item(path, partial(self._load, file, self._link(path, file)))
 
-    async def _load(self, file: Path, _known: Known | None) -> Loaded | Absent:
-        return await asyncio.to_thread(_loaded, file, self._root)
+    def _link(self, path: str, file: Path) -> str:
+        return file.as_uri() if self._link_base is None else f"{self._link_base.rstrip('/')}/{quote(path)}"
+
+    async def _load(self, file: Path, link: str, _known: Known | None) -> Loaded | Absent:
+        return await asyncio.to_thread(_loaded, file, self._root, link)
 
 
 async def _refuse(reason: str, _known: Known | None) -> Absent:
@@ -119,7 +127,7 @@ def _is_file_below(path: Path, root: Path) -> bool:
     return path.is_file() and (not path.is_symlink() or path.resolve().is_relative_to(root))
 
 
-def _loaded(file: Path, root: Path) -> Loaded | Absent:
+def _loaded(file: Path, root: Path, link: str) -> Loaded | Absent:
     try:
         # Not blocking: what was a file when it was listed may be a pipe by now.
         descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
@@ -137,4 +145,4 @@ def _loaded(file: Path, root: Path) -> Loaded | Absent:
     except OSError as error:
         raise SourceError(f"{file.name} cannot be read: {error.strerror}.") from error
     updated = datetime.fromtimestamp(status.st_mtime, UTC)
-    return Loaded(content, None, file.name, file.as_uri(), updated=updated)
+    return Loaded(content, None, file.name, link, updated=updated)
