@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from typing import Final
 
 from ai_platform_engineering.knowledge_bases.rag.embeddings.embedder import Embedder, EmbeddingsError
@@ -26,11 +26,13 @@ MOST_OF_A_DOCUMENT: Final = 2
 
 MOST_RERANKED: Final = 25
 
-_ENOUGH: Final = 0.32
 _WORTH_OF_WORDS: Final = 0.25
-"""A result has to reach `_ENOUGH` with its cosine and this for the share of the query's words it has. Questions about
-something else reach up to 0.3 with the offline model and the product's documentation, those that it answers mostly
-more than 0.4. Models whose cosines are all higher have nothing left out by this."""
+_ENOUGH_FOR_THE_BEST: Final = 0.38
+_ENOUGH: Final = 0.28
+"""What a chunk is worth is its cosine, and this for the share of the query's words it has. The best one tells whether
+anything here is about the query: with the offline model, of questions about something else it is mostly worth less, of
+those that a text answers 0.38 and more (`benchmarks/knowledge`). Then what answers may be worth less than that. Models
+whose cosines are all higher have nothing left out by this."""
 
 _ENOUGH_WORDS: Final = 0.34
 """The share of the query's words where there are no vectors to ask."""
@@ -71,27 +73,31 @@ def _nearest(store: Store, embedder: Embedder | None, query: str, scope: Scope, 
     return store.nearest(vector, embedder.name, CANDIDATES, scope)
 
 
-def _relevant(chunks: Iterable[FoundChunk], query: str, nearest: Sequence[Hit]) -> Iterator[FoundChunk]:
+def _relevant(chunks: Sequence[FoundChunk], query: str, nearest: Sequence[Hit]) -> list[FoundChunk]:
     wanted = {stem(word) for word in query_words(query)}
+    shares = [_share(wanted, chunk) for chunk in chunks]
+    if not nearest:
+        return [chunk for chunk, share in zip(chunks, shares, strict=True) if share >= _ENOUGH_WORDS]
     cosines = {hit.chunk_id: hit.score for hit in nearest}
     # What is not among the nearest is at most as near as the last of them.
-    farthest = nearest[-1].score if nearest else None
-    for chunk in chunks:
-        share = len(wanted & {stem(word) for word in words_of(_searchable(chunk))}) / len(wanted) if wanted else 0.0
-        cosine = cosines.get(chunk.chunk.chunk_id, farthest)
-        if _is_enough(share, cosine):
-            yield chunk
+    farthest = nearest[-1].score
+    worths = [
+        1.0 if share == 1 else cosines.get(chunk.chunk.chunk_id, farthest) + share * _WORTH_OF_WORDS
+        for chunk, share in zip(chunks, shares, strict=True)
+    ]
+    if max(worths, default=0.0) < _ENOUGH_FOR_THE_BEST:
+        return []
+    return [chunk for chunk, worth in zip(chunks, worths, strict=True) if worth >= _ENOUGH]
+
+
+def _share(wanted: Set[str], chunk: FoundChunk) -> float:
+    """Of the words that are wanted, how many it has."""
+    return len(wanted & {stem(word) for word in words_of(_searchable(chunk))}) / len(wanted) if wanted else 0.0
 
 
 def _searchable(chunk: FoundChunk) -> str:
     """All words by which a chunk is found."""
     return f"{chunk.title}\n{chunk.chunk.section}\n{chunk.chunk.text}"
-
-
-def _is_enough(share: float, cosine: float | None) -> bool:
-    if cosine is None:
-        return share >= _ENOUGH_WORDS
-    return share == 1 or cosine + share * _WORTH_OF_WORDS >= _ENOUGH
 
 
 def _reranked(
