@@ -87,6 +87,35 @@ async def test_no_more_wait_than_can_be_looked_after() -> None:
     await jobs.aclose()
 
 
+async def test_one_that_waits_is_canceled_and_gives_its_place_and_its_datasource_back() -> None:
+    jobs, release = IngestJobs(), asyncio.Event()
+
+    async def waiting(_advance: Advance) -> IngestResult:
+        await release.wait()
+        return IngestResult.of(REPORT)
+
+    started = [jobs.start(f"s{number}", "https://example.com/", waiting) for number in range(RUNNING_AT_ONCE + 1)]
+    await asyncio.sleep(0)
+    for canceled in (started[-1], started[0]):
+        ended, same = await asyncio.gather(jobs.cancel(canceled.job), jobs.cancel(canceled.job))
+        assert ended == same
+        assert (ended.state, ended.finished is not None) == ("canceled", True)
+    again = jobs.start("s0", "https://example.com/", quick)
+    await until_ended(jobs, again.job)
+    assert jobs.job(started[1].job).state == "running"
+    assert [job.job for job in jobs.jobs()] == [again.job, *(job.job for job in reversed(started))]
+    await jobs.aclose()
+    assert jobs.job(started[1].job).state == "canceled"
+
+
+async def test_one_that_has_not_begun_is_canceled() -> None:
+    jobs = IngestJobs()
+    job = jobs.start("s", "https://example.com/", quick)
+    assert (await jobs.cancel(job.job)).state == "canceled"
+    assert jobs.start("s", "https://example.com/", quick).state == "waiting"
+    await jobs.aclose()
+
+
 async def test_what_goes_wrong_is_told_without_what_is_inside() -> None:
     async def failing(_advance: Advance) -> IngestResult:
         raise ValueError("password=hunter2")

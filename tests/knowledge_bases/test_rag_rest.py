@@ -22,7 +22,7 @@ from ai_platform_engineering.knowledge_bases.rag.knowledge_base import Knowledge
 from ai_platform_engineering.knowledge_bases.rag.rest.lazy import LazyRest
 from ai_platform_engineering.settings import Settings
 from tests.knowledge_bases.rag_servers import environ_of, rag_server, upload_handbook
-from tests.knowledge_bases.websites import Answer, website
+from tests.knowledge_bases.websites import Answer, Page, website
 from tests.servers import serving
 
 DOCUMENTS = "/rag/v1/datasources/notes/documents"
@@ -247,6 +247,36 @@ async def test_one_ingest_of_a_datasource_at_a_time(tmp_path: Path) -> None:
     # The server has stopped although both were under way.
 
 
+async def test_a_job_is_canceled_and_what_it_kept_stays(tmp_path: Path) -> None:
+    listing = "".join(f"<url><loc>{{site}}/{page}</loc></url>" for page in ("guide", "slow"))
+    pages: dict[str, Page] = {
+        **SITE,
+        "/sitemap.xml": f"<urlset>{listing}</urlset>",
+        "/slow": Answer(b"<p>", stalls=True),
+    }
+    options = {"FETCH_URL_ALLOW_PRIVATE": "true", "INGEST_PAGES_PER_SECOND": "1000"}
+    async with website(pages) as site, rag_server(tmp_path, **options) as http:
+        assert (await http.get("/rag/v1/ingest")).json() == {"jobs": []}
+        order = {"url": site.url("/sitemap.xml"), "datasource": "site"}
+        job = (await http.post("/rag/v1/ingest", json=order)).headers["location"]
+        async with asyncio.timeout(30):
+            while (await http.get(job)).json()["documents"] < 1:  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+
+        canceled = await http.delete(job)
+        assert (canceled.status_code, canceled.json()["state"]) == (200, "canceled")
+        assert (canceled.json()["documents"], canceled.json()["result"], canceled.json()["error"]) == (1, None, None)
+        assert (await http.delete(job)).json() == (await http.get(job)).json() == canceled.json()
+        assert await found(http, "heron") == [f"site:{site.url('/guide')}"]
+
+        site.pages["/slow"] = "<h1>Slow</h1><p>The stork came late.</p>"
+        again = await ended(http, (await http.post("/rag/v1/ingest", json=order)).headers["location"])
+        assert (again["result"]["added"], again["result"]["unchanged"]) == (1, 1)
+        assert (await http.delete(f"/rag/v1/ingest/{again['job']}")).json() == again
+        assert (await http.get("/rag/v1/ingest")).json() == {"jobs": [again, canceled.json()]}
+        assert "There is no ingest job 'nope'" in problem(await http.delete("/rag/v1/ingest/nope"), 404)
+
+
 @pytest.mark.parametrize(
     ("order", "sentence"),
     [
@@ -304,7 +334,9 @@ async def test_the_api_is_described(http: httpx.AsyncClient) -> None:
         ("PUT", "/v1/datasources/{name}/documents/{path}"),
         ("DELETE", "/v1/datasources/{name}/documents/{path}"),
         ("POST", "/v1/ingest"),
+        ("GET", "/v1/ingest"),
         ("GET", "/v1/ingest/{job}"),
+        ("DELETE", "/v1/ingest/{job}"),
     }
     assert api["servers"] == [{"url": "/rag"}]
     page = await http.get("/rag/docs")

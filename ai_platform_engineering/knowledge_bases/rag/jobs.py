@@ -1,4 +1,4 @@
-"""Ingest that runs while its caller does something else: started, looked at, and forgotten when others have come."""
+"""Ingest that runs while its caller does something else: started, looked at, canceled, forgotten when others came."""
 
 from __future__ import annotations
 
@@ -85,10 +85,10 @@ class IngestResult(BaseModel):
 
 
 class IngestJob(BaseModel):
-    """An ingest, as far as it is."""
+    """An ingest, as far as it is. What one that was canceled has kept by then stays."""
 
     job: str
-    state: Literal["waiting", "running", "succeeded", "failed"]
+    state: Literal["waiting", "running", "succeeded", "failed", "canceled"]
     datasource: str
     url: str
     created: datetime
@@ -96,6 +96,10 @@ class IngestJob(BaseModel):
     documents: int = Field(0, description="Documents that were dealt with so far.")
     result: IngestResult | None = None
     error: str | None = None
+
+
+class IngestJobList(BaseModel):
+    jobs: list[IngestJob] = Field(description="The newest first; older ones are forgotten.")
 
 
 Advance = Callable[[int], None]
@@ -107,7 +111,7 @@ class IngestJobs:
 
     def __init__(self) -> None:
         self._jobs: dict[str, IngestJob] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[str, asyncio.Task[None]] = {}
         self._places = asyncio.Semaphore(RUNNING_AT_ONCE)
 
     def start(self, datasource: str, url: str, work: Work) -> IngestJob:
@@ -122,8 +126,8 @@ class IngestJobs:
         )
         self._jobs[job.job] = job
         task = asyncio.create_task(self._run(job.job, work))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks[job.job] = task
+        task.add_done_callback(lambda _task: self._ended(job.job))
         self._forget()
         return job
 
@@ -133,25 +137,46 @@ class IngestJobs:
         except KeyError:
             raise UnknownJobError(job) from None
 
+    def jobs(self) -> list[IngestJob]:
+        """The newest first."""
+        return [*reversed(self._jobs.values())]
+
+    async def cancel(self, job: str) -> IngestJob:
+        """The job when it has ended; one that had ended before is as it was."""
+        task = self._tasks.get(job)
+        if task is not None and self.job(job).finished is None:
+            task.cancel()
+            await asyncio.wait({task})
+        return self.job(job)
+
     async def aclose(self) -> None:
-        tasks = set(self._tasks)
+        tasks = set(self._tasks.values())
         for task in tasks:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks)
 
     async def _run(self, job: str, work: Work) -> None:
-        async with self._places:
-            self._change(job, state="running")
-            try:
+        try:
+            async with self._places:
+                self._change(job, state="running")
                 result = await work(lambda documents: self._change(job, documents=documents))
-            except ReadableError as error:
-                self._change(job, state="failed", error=str(error), finished=datetime.now(UTC))
-            except Exception:
-                logger.exception("The ingest job %s failed", job)
-                self._change(job, state="failed", error=_UNEXPECTED, finished=datetime.now(UTC))
-            else:
-                self._change(job, state="succeeded", result=result, finished=datetime.now(UTC))
+        except ReadableError as error:
+            self._end(job, state="failed", error=str(error))
+        except Exception:
+            logger.exception("The ingest job %s failed", job)
+            self._end(job, state="failed", error=_UNEXPECTED)
+        else:
+            self._end(job, state="succeeded", result=result)
+
+    def _ended(self, job: str) -> None:
+        del self._tasks[job]
+        # Also one that was canceled before it began.
+        if self._jobs[job].finished is None:
+            self._end(job, state="canceled")
+
+    def _end(self, job: str, **values: object) -> None:
+        self._change(job, finished=datetime.now(UTC), **values)
 
     def _change(self, job: str, **values: object) -> None:
         self._jobs[job] = self._jobs[job].model_copy(update=values)

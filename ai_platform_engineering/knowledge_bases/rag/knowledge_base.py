@@ -112,6 +112,13 @@ class KnowledgeBase:
     def ingest_job(self, job: str) -> IngestJob:
         return self._jobs.job(job)
 
+    def ingest_jobs(self) -> list[IngestJob]:
+        """Those that are remembered, the newest first."""
+        return self._jobs.jobs()
+
+    async def cancel_ingest(self, job: str) -> IngestJob:
+        return await self._jobs.cancel(job)
+
     async def aclose(self) -> None:
         await self._jobs.aclose()
         if self._product_docs is not None:

@@ -10,7 +10,7 @@ from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from ai_platform_engineering.knowledge_bases.rag.body_limit import BodyLimit
-from ai_platform_engineering.knowledge_bases.rag.jobs import IngestJob, IngestOrder
+from ai_platform_engineering.knowledge_bases.rag.jobs import IngestJob, IngestJobList, IngestOrder
 from ai_platform_engineering.knowledge_bases.rag.knowledge_base import MOST_RESULTS, USUAL_RESULTS, KnowledgeBase
 from ai_platform_engineering.knowledge_bases.rag.names import DATASOURCE_NAME
 from ai_platform_engineering.knowledge_bases.rag.readers.reading import MediaType, media_type_of
@@ -166,6 +166,17 @@ async def start_ingest(body: IngestOrder, request: Request, response: Response, 
     return job
 
 
+@router.get("/ingest", summary="List ingest jobs")
+async def list_ingest_jobs(base: Base) -> IngestJobList:
+    return IngestJobList(jobs=base.ingest_jobs())
+
+
 @router.get("/ingest/{job}", summary="How far an ingest is", responses=responses(HTTPStatus.NOT_FOUND))
 async def ingest_job(job: str, base: Base) -> IngestJob:
     return base.ingest_job(job)
+
+
+@router.delete("/ingest/{job}", summary="Cancel an ingest", responses=responses(HTTPStatus.NOT_FOUND))
+async def cancel_ingest(job: str, base: Base) -> IngestJob:
+    """What was kept stays, and the same order goes on from there. A job that has ended is left as it is."""
+    return await base.cancel_ingest(job)
