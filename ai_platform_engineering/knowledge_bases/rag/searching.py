@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from itertools import islice
 from typing import Final
 
 from ai_platform_engineering.knowledge_bases.rag.embeddings.embedder import Embedder, EmbeddingsError
@@ -58,7 +59,7 @@ def search(
     found: Sequence[tuple[FoundChunk, float]] = [(chunk, scores[chunk.chunk.chunk_id]) for chunk in relevant]
     if rerank is not None and found:
         found = _reranked(found, query, rerank, notes)
-    results = [_result(chunk, score, query) for chunk, score in _spread(found)][:limit]
+    results = [_result(chunk, score, query) for chunk, score in islice(_spread(found), max(limit, 0))]
     return SearchResults(query=query, results=results, note=" ".join(notes) or None)
 
 
