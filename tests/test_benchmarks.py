@@ -30,7 +30,7 @@ from benchmarks.samples import Answered, Sample, best, cost_of_one, middle_ratio
 ROOT = Path(__file__).parents[1]
 
 KINDS = ("sentences", "problems", "keywords", "names", "typos")
-COSTS = ("keep", "first", "p50", "p95", "embed", "words", "vectors", "rest", "memory", "more-memory", "disk")
+COSTS = ("keep", "first", "p50", "p95", "embed", "words", "vectors", "rest", "cpu", "memory", "more-memory", "disk")
 NAMES = {
     *(f"cpu.{what}" for what in ("bare", "graph", "memory", "log", "durable", "remote", "remote-agent")),
     "cpu.remote-durable",

@@ -31,7 +31,7 @@ from benchmarks.processes import started
 from benchmarks.rows import Row
 
 STORES: Final = {"sqlite": "SQLite", "postgres": "Postgres"}
-PARTS: Final = {"embed": "its vector", "words": "by words", "vectors": "by vectors", "rest": "the rest"}
+PARTS: Final = {"embed": "the question's vector", "words": "by words", "vectors": "by vectors", "rest": "the rest"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,9 @@ def _searched(name: str, label: str, kept: Kept, effort: Effort) -> list[Row]:
         alone = process.resident_mb()
         opening = process.order({"do": "open"})
         (first,) = process.order({"do": "search", "queries": queries[:1]})
+        before = process.cpu_seconds()
         warm = [one for _ in range(2) for one in process.order({"do": "search", "queries": queries})]
+        spent = process.cpu_seconds() - before
         resident = process.resident_mb()
     middle = {part: median(one.get(part, 0.0) for one in warm) * 1000 for part in ("total", *PARTS)}
     slow = quantiles((one["total"] for one in warm), n=20)[-1]
@@ -150,6 +152,7 @@ def _searched(name: str, label: str, kept: Kept, effort: Effort) -> list[Row]:
         Row(f"{name}.p50", f"{label}: a search, median", middle["total"], "ms"),
         Row(f"{name}.p95", f"{label}: a search, 95th percentile", slow * 1000, "ms"),
         *(Row(f"{name}.{part}", f"{label}: … of which {what}", middle[part], "ms") for part, what in PARTS.items()),
+        Row(f"{name}.cpu", f"{label}: CPU of a search", spent / len(warm) * 1000, "ms"),
         Row(f"{name}.memory", f"{label}: memory of the process that searches", resident, "MB"),
         Row(f"{name}.more-memory", f"{label}: … of which more than before it was opened", resident - alone, "MB"),
     ]
