@@ -15,13 +15,14 @@ from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.terminal.text import one_line
 from ai_platform_engineering.utils.columns import aligned
 from ai_platform_engineering.utils.errors import ReadableError
+from ai_platform_engineering.utils.redact import redact
 
 
 class ElsewhereError(ReadableError):
     def __init__(self, url: str) -> None:
         super().__init__(
-            f"The knowledge base is at {url} (RAG_SERVER_URL): remove a datasource where that server runs, or with "
-            "DELETE /rag/v1/datasources/NAME of its REST API."
+            f"The knowledge base is at {redact(url)} (RAG_SERVER_URL): remove a datasource where that server runs, or "
+            "with DELETE /rag/v1/datasources/NAME of its REST API."
         )
 
 

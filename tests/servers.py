@@ -30,9 +30,10 @@ READY = re.compile(r" is ready at (http://\S+)")
 
 
 @asynccontextmanager
-async def serving(app_of: Any, environ: Mapping[str, str]) -> AsyncIterator[str]:
-    """The app that `app_of(settings)` gives, served on a free port in this event loop; yields its address."""
-    listener = listen("127.0.0.1", 0)
+async def serving(app_of: Any, environ: Mapping[str, str], *, port: int = 0) -> AsyncIterator[str]:
+    """The app that `app_of(settings)` gives, served in this event loop, on a free port unless one is named; yields its
+    address."""
+    listener = listen("127.0.0.1", port)
     port = listener.getsockname()[1]
     settings: Settings = load_settings({**environ, "A2A_PORT": str(port)}, env_file=None)
     app: ASGIApp = app_of(settings)

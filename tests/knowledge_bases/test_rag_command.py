@@ -132,7 +132,7 @@ async def test_at_a_server(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyP
         await upload_handbook(http)
         monkeypatch.setenv("RAG_SERVER_URL", f"{http.base_url}/mcp")
         code, _, error = await asyncio.to_thread(run, "list")
-        assert (code, "401" in error) == (1, True)
+        assert (code, "401" in error, "A2A_AUTH_SHARED_KEY" in error) == (1, True, True)
 
         monkeypatch.setenv("A2A_AUTH_SHARED_KEY", "secret-key")
         code, output, _ = await asyncio.to_thread(run, "search", "roll back", "--json")
@@ -147,3 +147,15 @@ async def test_at_a_server(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert (code, "platform-engineer rag serve" in error) == (1, True)
     assert "secret-key" not in error
     assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.parametrize("arguments", [["search", "x"], ["list"], ["remove", "x"]])
+def test_credentials_in_the_address_of_a_server_are_not_shown(
+    run: Run, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
+) -> None:
+    monkeypatch.setenv("RAG_SERVER_URL", "http://someone:correct-horse@127.0.0.1:1/mcp?token=battery-staple")
+    code, output, error = run(*arguments)
+    assert (code, output) == (1, "")
+    assert "127.0.0.1:1/mcp" in error
+    assert "horse" not in error
+    assert "staple" not in error

@@ -14,6 +14,7 @@ from ai_platform_engineering.knowledge_bases.rag.results import Filters, SearchR
 from ai_platform_engineering.knowledge_bases.rag.views import DatasourcesView
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.errors import ReadableError
+from ai_platform_engineering.utils.redact import redact
 
 
 class RemoteError(ReadableError):
@@ -49,14 +50,18 @@ class RemoteKnowledgeBase:
         except ToolError as error:
             raise RemoteError(str(error)) from error
         except (httpx.HTTPError, FastMCPError, McpError, RuntimeError, OSError) as error:
-            raise RemoteError(
-                f"The knowledge base at {self._url} (RAG_SERVER_URL) {_reason(error)}. "
-                "Check that `platform-engineer rag serve` runs there."
-            ) from error
+            where = f"The knowledge base at {redact(self._url)} (RAG_SERVER_URL)"
+            raise RemoteError(f"{where} {_reason(error)}") from error
         return result.structured_content or {}
 
 
 def _reason(error: Exception) -> str:
-    if isinstance(error, httpx.HTTPStatusError):
-        return f"answered with status {error.response.status_code}"
-    return "gave an answer that is not one of MCP" if isinstance(error, McpError) else "cannot be reached"
+    """Why there is no answer, and the way out."""
+    status = error.response.status_code if isinstance(error, httpx.HTTPStatusError) else None
+    if status in {401, 403}:
+        return f"refused the credentials (status {status}). Set A2A_AUTH_SHARED_KEY to the key of that server."
+    if status is not None:
+        reason = f"answered with status {status}"
+    else:
+        reason = "gave an answer that is not one of MCP" if isinstance(error, McpError) else "cannot be reached"
+    return f"{reason}. Check that `platform-engineer rag serve` runs there."

@@ -128,7 +128,9 @@ class PlatformEngineerDeepAgent:
             self.settings,
             self._models(self.settings, None),
             [plan_tool(), *knowledge],
-            supervisor_prompt(lines, workflow_lines(self.workflows.values()), knowledge),
+            supervisor_prompt(
+                lines, workflow_lines(self.workflows.values()), knowledge, self.mcp.problem(KNOWLEDGE_BASE)
+            ),
             name=SUPERVISOR,
             middleware=[
                 *self._delegation(lines, sub_agents),

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Final, NoReturn, Self
 
 from langchain.tools import ToolRuntime
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage
-from langchain_core.tools import BaseTool
+from langchain_core.tools import BaseTool, ToolException
 from pydantic import BaseModel
 
 from ai_platform_engineering.settings import Settings
@@ -42,6 +42,11 @@ class _CapCounterMixin(BaseTool):
         return cls(wrapped=tool, **described, **limits)
 
     @property
+    def args(self) -> dict[str, Any]:
+        # A schema in JSON need not say that there are no properties.
+        return dict(self.args_schema.get("properties") or {}) if isinstance(self.args_schema, dict) else super().args
+
+    @property
     def cap_message(self) -> str:
         return (
             f"[{self.done}] You have reached the maximum allowed number of {self.name} calls ({self.max_calls}). "
@@ -51,7 +56,12 @@ class _CapCounterMixin(BaseTool):
     async def _arun(self, runtime: ToolRuntime, **arguments: Any) -> str:
         if call_number(runtime.state["messages"], self.name, runtime.tool_call_id) > self.max_calls:
             return self.cap_message
-        return truncated(await self.wrapped.ainvoke(self._adjusted(arguments), runtime.config), self.max_chars)
+        try:
+            result = await self.wrapped.ainvoke(self._adjusted(arguments), runtime.config)
+        except ToolException as error:
+            # The reason for a failure is a result too, and may be as long as the server that gives it likes.
+            raise ToolException(truncated(str(error), self.max_chars)) from error
+        return truncated(result, self.max_chars)
 
     async def coroutine(self, runtime: ToolRuntime, **arguments: Any) -> str:
         """Under this name LangGraph looks for what a tool is to be given beside its arguments."""
