@@ -19,6 +19,7 @@ from ai_platform_engineering.knowledge_bases.rag.embeddings.embedder import (
     embedder_of,
     why_none,
 )
+from ai_platform_engineering.knowledge_bases.rag.ingest.cutting import Cutter, cut_here
 from ai_platform_engineering.knowledge_bases.rag.ingest.engine import DatasourceTakenError, ingest
 from ai_platform_engineering.knowledge_bases.rag.ingest.folder import FolderSource
 from ai_platform_engineering.knowledge_bases.rag.ingest.report import IngestReport
@@ -29,6 +30,8 @@ from ai_platform_engineering.knowledge_bases.rag.stores.opening import open_stor
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.terminal.text import one_line
 from ai_platform_engineering.utils.errors import ReadableError
+
+_Sourced = tuple[Source, Cutter]
 
 _SHOWN_FAILURES: Final = 20
 _CUT: Final = "Not everything could be listed, so what is no longer there was not removed."
@@ -57,9 +60,9 @@ def run_ingest(options: IngestOptions, settings: Settings) -> int:
     source, embedder = _source(options, settings), _embedder(settings)
 
     async def work() -> tuple[Source, IngestReport]:
-        async with source as opened:
+        async with source as (opened, cut):
             with showing_progress(quiet=options.as_json) as progress:
-                return opened, await ingest(opened, store, embedder, progress)
+                return opened, await ingest(opened, store, embedder, progress, cut)
 
     # Closed when no thread of the loop is left that could write.
     with closing(open_store(settings)) as store:
@@ -83,7 +86,7 @@ def _embedder(settings: Settings) -> Embedder | None:
         raise IngestRefusedError(str(error)) from error
 
 
-def _source(options: IngestOptions, settings: Settings) -> AbstractAsyncContextManager[Source]:
+def _source(options: IngestOptions, settings: Settings) -> AbstractAsyncContextManager[_Sourced]:
     if settings.rag_server_url is not None:
         raise IngestRefusedError(
             "RAG_SERVER_URL is set, so another server keeps the knowledge base: run ingest where that server runs, "
@@ -104,7 +107,7 @@ def _source(options: IngestOptions, settings: Settings) -> AbstractAsyncContextM
     return _address(options, settings)
 
 
-def _folder(options: IngestOptions, path: Path) -> AbstractAsyncContextManager[Source]:
+def _folder(options: IngestOptions, path: Path) -> AbstractAsyncContextManager[_Sourced]:
     if options.depth is not None or options.max_pages is not None or options.allow_hosts:
         raise IngestRefusedError(f"--depth, --max-pages and --allow-host are for addresses; {path} is not one.")
     link_base = None if options.link_base is None else _link_base(options.link_base)
@@ -127,7 +130,7 @@ def _link_base(text: str) -> str:
     return str(url)
 
 
-def _address(options: IngestOptions, settings: Settings) -> AbstractAsyncContextManager[Source]:
+def _address(options: IngestOptions, settings: Settings) -> AbstractAsyncContextManager[_Sourced]:
     if options.link_base is not None:
         raise IngestRefusedError("--link-base is for folders and files; a web page has its own address.")
     # Large libraries read the web; a folder does not need them.
@@ -141,8 +144,8 @@ def _address(options: IngestOptions, settings: Settings) -> AbstractAsyncContext
 
 
 @asynccontextmanager
-async def _as_it_is(source: Source) -> AsyncIterator[Source]:
-    yield source
+async def _as_it_is(source: Source) -> AsyncIterator[_Sourced]:
+    yield source, cut_here
 
 
 def _print_report(source: Source, report: IngestReport) -> None:

@@ -16,6 +16,7 @@ from ai_platform_engineering.knowledge_bases.rag.jobs import IngestJob, IngestJo
 from ai_platform_engineering.knowledge_bases.rag.names import check_datasource_name
 from ai_platform_engineering.knowledge_bases.rag.results import Filters, SearchResults
 from ai_platform_engineering.knowledge_bases.rag.views import KeptView, WebPageView
+from ai_platform_engineering.knowledge_bases.rag.web.apart import Apart
 from ai_platform_engineering.settings import Settings, SettingsError
 from ai_platform_engineering.utils.errors import ReadableError
 
@@ -27,6 +28,7 @@ logger = logging.getLogger(__name__)
 USUAL_RESULTS: Final = 5
 MOST_RESULTS: Final = 50
 LONGEST_QUERY: Final = 10_000
+_READ_AT_ONCE: Final = 2
 
 
 class QueryError(ReadableError):
@@ -47,6 +49,7 @@ class KnowledgeBase:
         self._product_docs: asyncio.Task[None] | None = None
         self._findable = asyncio.Event()
         self._jobs = IngestJobs()
+        self._apart = Apart(settings.fetch_url_timeout, _READ_AT_ONCE)
 
     async def search(
         self, query: str, limit: int = USUAL_RESULTS, filters: Filters | None = None, datasource: str | None = None
@@ -80,7 +83,7 @@ class KnowledgeBase:
         except SettingsError as error:
             raise WrongSettingError(str(error)) from error
         async with WebClient(policy) as client:
-            page = await read_page(client, url.strip())
+            page = await read_page(client, self._apart, url.strip())
         return WebPageView(title=page.title, url=page.url, updated=page.updated, text=page.text)
 
     async def keep_document(
@@ -89,7 +92,7 @@ class KnowledgeBase:
         """Keep a file in a datasource of uploaded documents, in place of what was kept under its path."""
         opened = await self._open()
         loaded = Loaded(content, media_type, path, link or path, updated=datetime.now(UTC))
-        state = await opened.keep(UploadSource(check_datasource_name(datasource), path, loaded))
+        state = await opened.keep(UploadSource(check_datasource_name(datasource), path, loaded), self._apart.cut)
         return KeptView(document_id=document_id(datasource, path), state=state)
 
     async def remove_document(self, datasource: str, path: str) -> None:
@@ -121,6 +124,7 @@ class KnowledgeBase:
 
     async def aclose(self) -> None:
         await self._jobs.aclose()
+        await self._apart.aclose()
         if self._product_docs is not None:
             self._product_docs.cancel()
             await asyncio.wait({self._product_docs})

@@ -19,6 +19,7 @@ from ai_platform_engineering.knowledge_bases.rag.embeddings.embedder import (
     why_none,
 )
 from ai_platform_engineering.knowledge_bases.rag.ingest.addresses import address_source
+from ai_platform_engineering.knowledge_bases.rag.ingest.cutting import Cutter, cut_here
 from ai_platform_engineering.knowledge_bases.rag.ingest.engine import OnProgress, ingest
 from ai_platform_engineering.knowledge_bases.rag.ingest.naming import host_name
 from ai_platform_engineering.knowledge_bases.rag.ingest.product_docs import DATASOURCE, ProductDocs
@@ -95,11 +96,13 @@ class Opened:
         if not self.store.remove_datasource(name):
             self._require_datasource(name)
 
-    async def ingest(self, source: Source, on_progress: OnProgress | None = None) -> IngestReport:
-        return await ingest(source, self.store, self.embedder, on_progress)
+    async def ingest(
+        self, source: Source, on_progress: OnProgress | None = None, cut: Cutter = cut_here
+    ) -> IngestReport:
+        return await ingest(source, self.store, self.embedder, on_progress, cut)
 
-    async def keep(self, upload: UploadSource) -> KeptState:
-        report = await self.ingest(upload)
+    async def keep(self, upload: UploadSource, cut: Cutter) -> KeptState:
+        report = await self.ingest(upload, cut=cut)
         for failure in report.failed:
             raise UnreadableError(failure.reason)
         return "added" if report.added else "updated" if report.updated else "unchanged"
@@ -127,8 +130,9 @@ class Opened:
         datasource = check_datasource_name(order.datasource or host_name(url))
 
         async def work(advance: Advance) -> IngestResult:
-            async with address_source(url, policy, datasource, order.kind, order.depth) as source:
-                return IngestResult.of(await self.ingest(source, lambda progress: advance(progress.documents)))
+            async with address_source(url, policy, datasource, order.kind, order.depth) as (source, cut):
+                report = await self.ingest(source, lambda progress: advance(progress.documents), cut)
+            return IngestResult.of(report)
 
         return datasource, work
 

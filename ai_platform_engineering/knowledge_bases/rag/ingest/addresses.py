@@ -8,8 +8,10 @@ from contextlib import asynccontextmanager
 from typing import Final, Literal
 from urllib.parse import urlsplit
 
+from ai_platform_engineering.knowledge_bases.rag.ingest.cutting import Cutter
 from ai_platform_engineering.knowledge_bases.rag.ingest.naming import host_name
 from ai_platform_engineering.knowledge_bases.rag.ingest.source import Source
+from ai_platform_engineering.knowledge_bases.rag.web.apart import Apart
 from ai_platform_engineering.knowledge_bases.rag.web.client import Page, WebClient
 from ai_platform_engineering.knowledge_bases.rag.web.crawling import SitemapSource, SiteSource
 from ai_platform_engineering.knowledge_bases.rag.web.policy import WebPolicy
@@ -26,15 +28,16 @@ _BEGINNING: Final = 4096
 @asynccontextmanager
 async def address_source(
     url: str, policy: WebPolicy, datasource: str | None = None, kind: Kind | None = None, depth: int = 0
-) -> AsyncIterator[Source]:
-    """The source at an address, for as long as its pages are read. Without a `kind` the page is looked at."""
+) -> AsyncIterator[tuple[Source, Cutter]]:
+    """The source at an address and what reads its pages, for as long as they are read. Without a `kind` the page is
+    looked at."""
     name = datasource or host_name(url)
-    async with WebClient(policy) as client:
+    async with WebClient(policy) as client, Apart(policy.timeout) as apart:
         visitor = Visitor(client)
         if (kind or await _kind_of(url, visitor)) == "sitemap":
-            yield SitemapSource(visitor, url, name)
+            yield SitemapSource(visitor, url, name), apart.cut
         else:
-            yield SiteSource(visitor, url, name, depth)
+            yield SiteSource(visitor, url, name, depth), apart.cut
 
 
 async def _kind_of(url: str, visitor: Visitor) -> Kind:

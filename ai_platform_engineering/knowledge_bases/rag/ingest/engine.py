@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Final
 
-from ai_platform_engineering.knowledge_bases.rag.chunking import chunks_of
 from ai_platform_engineering.knowledge_bases.rag.documents import Chunk, Document, document_id
 from ai_platform_engineering.knowledge_bases.rag.embeddings.embedder import Embedder
 from ai_platform_engineering.knowledge_bases.rag.embeddings.passages import passage
+from ai_platform_engineering.knowledge_bases.rag.ingest.cutting import Cutter, cut_here
 from ai_platform_engineering.knowledge_bases.rag.ingest.fingerprints import fingerprint_of, recipe_of
 from ai_platform_engineering.knowledge_bases.rag.ingest.report import Failure, IngestReport, Progress
 from ai_platform_engineering.knowledge_bases.rag.ingest.source import Absent, Item, Loaded, Source, Unchanged
-from ai_platform_engineering.knowledge_bases.rag.readers.reading import UnreadableError, media_type_of, read
+from ai_platform_engineering.knowledge_bases.rag.readers.reading import UnreadableError, media_type_of
 from ai_platform_engineering.knowledge_bases.rag.stores.store import Known, Store, Vector
 from ai_platform_engineering.utils.errors import ReadableError
 
@@ -57,22 +57,29 @@ class _Prepared:
 
 
 async def ingest(
-    source: Source, store: Store, embedder: Embedder | None, on_progress: OnProgress | None = None
+    source: Source,
+    store: Store,
+    embedder: Embedder | None,
+    on_progress: OnProgress | None = None,
+    cut: Cutter = cut_here,
 ) -> IngestReport:
-    """Make the datasource in the store what the source is now.
+    """Make the datasource in the store what the source is now. `cut` reads its items and cuts them.
 
     Items that cannot be read are in the report. Raises a `ReadableError` where there is no listing, or where the store
     or the embedder fails; what was kept by then stays.
     """
-    return await _Ingest(source, store, embedder, on_progress).run()
+    return await _Ingest(source, store, embedder, on_progress, cut).run()
 
 
 class _Ingest:
-    def __init__(self, source: Source, store: Store, embedder: Embedder | None, on_progress: OnProgress | None) -> None:
+    def __init__(
+        self, source: Source, store: Store, embedder: Embedder | None, on_progress: OnProgress | None, cut: Cutter
+    ) -> None:
         self._source = source
         self._store = store
         self._embedder = embedder
         self._on_progress = on_progress
+        self._cut = cut
         self._recipe = recipe_of(embedder)
         self._items = source.items()
         self._listing = asyncio.Lock()
@@ -156,7 +163,7 @@ class _Ingest:
                 case Loaded() as loaded:
                     fresh = Known(fingerprint_of(loaded, self._recipe), loaded.revision)
                     if known is None or fresh.fingerprint != known.fingerprint:
-                        return await asyncio.to_thread(self._read, item.path, loaded, fresh)
+                        return await self._read(item.path, loaded, fresh)
                     if fresh != known:
                         await asyncio.to_thread(self._store.note_revision, listed, fresh)
                     self._unchanged += 1
@@ -164,20 +171,20 @@ class _Ingest:
             self._failed.append(Failure(item.path, str(error)))
         return None
 
-    def _read(self, path: str, loaded: Loaded, known: Known) -> _Prepared:
+    async def _read(self, path: str, loaded: Loaded, known: Known) -> _Prepared:
         base_url = loaded.link if loaded.link.startswith(("http://", "https://")) else None
         media_type = media_type_of(loaded.name, loaded.media_type) or loaded.media_type
         if media_type is None:
             media_type = "text/html" if base_url else ""
         try:
-            reading = read(loaded.content, media_type, loaded.name, base_url)
-            document = Document(self._source.datasource, path, reading.title, reading.text, loaded.link, loaded.updated)
-            return _Prepared(document, known, chunks_of(document))
+            cut = await self._cut(loaded.content, media_type, loaded.name, base_url)
         except ReadableError:
             raise
         except Exception as error:
             logger.exception("%s of the datasource %s could not be read", path, self._source.datasource)
             raise UnreadableError(_UNEXPECTED) from error
+        document = Document(self._source.datasource, path, cut.title, cut.text, loaded.link, loaded.updated)
+        return _Prepared(document, known, cut.chunks(document.document_id))
 
     async def _keep_all(self) -> None:
         while batch := await self._next_batch():

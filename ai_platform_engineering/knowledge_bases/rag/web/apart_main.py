@@ -1,35 +1,84 @@
-"""The process in which a page is read: it takes a page, says what it says, and ends. It imports as little as it can."""
+"""The process in which pages are read: it takes a page, says what it says, and waits for the next.
+
+A page is a line of JSON and as many bytes as the line says; an answer is JSON after its length. The process ends when
+nobody is left to send it pages, also while it reads one.
+"""
 
 from __future__ import annotations
 
 import json
+import os
+import select
 import sys
-from typing import Final
+import traceback
+from threading import Thread
+from typing import Any, Final
 
+from ai_platform_engineering.knowledge_bases.rag.ingest.cutting import cut
 from ai_platform_engineering.knowledge_bases.rag.readers.reading import UnreadableError, read
+
+try:
+    import resource
+except ImportError:  # not everywhere
+    resource = None  # type: ignore[assignment] # it is asked for before it is used
 
 MOST_MEMORY: Final = 2 * 1024**3
 
 
 def main() -> None:
-    task = json.loads(sys.stdin.buffer.readline())
-    _limit(task["seconds"])
+    pages = sys.stdin.buffer
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    # What a library prints is no answer.
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    _limit_memory()
+    Thread(target=_end_with_the_caller, args=(pages.fileno(),), daemon=True).start()
+    answers.write(b"\n")
+    answers.flush()
+    while line := pages.readline():
+        task = json.loads(line)
+        _limit_time(task["seconds"])
+        answer = json.dumps(_answer(pages.read(task["bytes"]), task), ensure_ascii=False).encode(errors="replace")
+        answers.write(len(answer).to_bytes(8, "big") + answer)
+        answers.flush()
+
+
+def _answer(content: bytes, task: dict[str, Any]) -> dict[str, Any]:
+    asked = (content, task["media_type"], task["name"], task["base_url"])
     try:
-        reading = read(sys.stdin.buffer.read(), task["media_type"], task["name"], task["base_url"])
-        answer = {"title": reading.title, "text": reading.text}
+        if task["cut"]:
+            made = cut(*asked)
+            return {"title": made.title, "text": made.text, "pieces": made.pieces}
+        reading = read(*asked)
+        return {"title": reading.title, "text": reading.text, "pieces": ()}
     except UnreadableError as error:
-        answer = {"problem": str(error)}
-    sys.stdout.buffer.write(json.dumps(answer).encode())
+        return {"problem": str(error)}
+    except MemoryError:
+        # What is left of the memory is for nothing more than the end.
+        raise
+    except Exception:
+        return {"trouble": traceback.format_exc()}
 
 
-def _limit(seconds: float) -> None:
-    """Also for when nobody is left to end this process."""
-    try:
-        import resource  # noqa: PLC0415 # not everywhere
-    except ImportError:
-        return
-    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
-    resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 1, int(seconds) + 2))
+def _end_with_the_caller(pages: int) -> None:
+    if hasattr(select, "poll"):
+        poll = select.poll()
+        # Not for what comes, only for the end, which is told also when nothing is asked for.
+        poll.register(pages, 0)
+        poll.poll()
+        os._exit(0)
+
+
+def _limit_memory() -> None:
+    if resource is not None:
+        resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+
+
+def _limit_time(seconds: float) -> None:
+    """For the next page. The caller looks at the clock; this is for when it is gone and even that is not noticed."""
+    if resource is not None:
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        _, most = resource.getrlimit(resource.RLIMIT_CPU)
+        resource.setrlimit(resource.RLIMIT_CPU, (int(used.ru_utime + used.ru_stime + seconds) + 2, most))
 
 
 if __name__ == "__main__":

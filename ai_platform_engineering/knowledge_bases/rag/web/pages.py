@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from ai_platform_engineering.knowledge_bases.rag.readers.reading import media_type_of
-from ai_platform_engineering.knowledge_bases.rag.web.apart import read_apart
+from ai_platform_engineering.knowledge_bases.rag.web.apart import Apart
 from ai_platform_engineering.knowledge_bases.rag.web.client import Page, WebClient
 from ai_platform_engineering.knowledge_bases.rag.web.transport import FetchError
 from ai_platform_engineering.knowledge_bases.rag.web.urls import shown
@@ -22,11 +22,11 @@ class ReadPage:
     updated: datetime | None = None
 
 
-async def read_page(client: WebClient, url: str) -> ReadPage:
+async def read_page(client: WebClient, apart: Apart, url: str) -> ReadPage:
     """Raises a FetchError where there is no page, an UnreadableError where there is no text in it."""
     page = await client.fetch(url)
     if not isinstance(page, Page):
         raise FetchError(f"There is no page at {shown(url)}. Check the address.")
     media_type = media_type_of(page.url, page.media_type) or page.media_type or "text/html"
-    reading = await read_apart(page.content, media_type, page.url, page.url, client.policy.timeout)
+    reading = await apart.read(page.content, media_type, page.url, page.url)
     return ReadPage(page.url, reading.title, reading.text, page.updated)
