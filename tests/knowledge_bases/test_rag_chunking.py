@@ -130,6 +130,15 @@ def test_a_long_table_is_cut_between_rows_and_keeps_its_head() -> None:
     assert [line for text in parts for line in text.split("\n")[2:]] == rows
 
 
+def test_the_head_of_a_table_does_not_stand_alone() -> None:
+    head = "| Variable | Meaning |\n|---|---|"
+    rows = [f"| `SETTING_{number}` | {SENTENCE * 14}|" for number in range(3)]
+
+    parts = texts("\n".join((head, *rows, "", "After the table.")))
+
+    assert "\n".join(parts).count(head) == len(rows)
+
+
 def test_data_on_one_line_is_cut_between_its_words() -> None:
     keys = [f"readinessProbeTimeoutSeconds{number}" for number in range(500)]
     line = "{" + ",".join(f'"{key}":{{}}' for key in keys) + "}"

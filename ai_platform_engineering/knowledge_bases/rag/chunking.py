@@ -19,7 +19,7 @@ from markdown_it.tree import SyntaxTreeNode
 from ai_platform_engineering.knowledge_bases.rag.documents import Chunk, Document
 from ai_platform_engineering.knowledge_bases.rag.readers.titles import shortened, without_markup
 
-CHUNKER_VERSION: Final = "1"
+CHUNKER_VERSION: Final = "2"
 """Changes when the same document is cut differently: then everything is cut again."""
 
 TARGET: Final = 900
@@ -176,7 +176,8 @@ def _cut_between_lines(kind: str, lines: Sequence[str]) -> Iterator[str]:
     part: list[str] = []
     size = 0
     for piece in (piece for line in body for piece in _cut_between_words(line, LONGEST_PROSE)):
-        if part and size + len(piece) > longest:
+        # Blank lines alone are no part.
+        if part and piece and size + len(piece) > longest:
             yield "\n".join((*before, *part, *after))
             part, size = [], 0
         part.append(piece)
