@@ -183,6 +183,13 @@ def test_documents_without_vectors_are_found_by_words_and_it_is_said(store: Stor
     assert found.note == "Search was by keywords alone: no vectors of compass are kept; the next ingest makes them."
 
 
+def test_what_has_no_vector_yet_is_judged_by_its_words(store: Store) -> None:
+    put(store, document("far.md"), "about cats", vectors=[NORTH], model="compass")
+    put(store, document("new.md"), "restart the gateway on the host")
+    found = search(store, Compass(), "restart the broken gateway", 5, EVERYWHERE)
+    assert paths(found) == ["new.md"]
+
+
 def test_a_reranker_has_the_last_word(store: Store) -> None:
     put(store, document("a.md"), "pods pods pods")
     put(store, document("b.md"), "pods, as an answer")

@@ -22,7 +22,7 @@ from ai_platform_engineering.knowledge_bases.rag.ingest.addresses import address
 from ai_platform_engineering.knowledge_bases.rag.ingest.cutting import Cutter, cut_here
 from ai_platform_engineering.knowledge_bases.rag.ingest.engine import OnProgress, ingest
 from ai_platform_engineering.knowledge_bases.rag.ingest.naming import host_name
-from ai_platform_engineering.knowledge_bases.rag.ingest.product_docs import DATASOURCE, ProductDocs
+from ai_platform_engineering.knowledge_bases.rag.ingest.product_docs import DATASOURCE, ProductDocs, product_documents
 from ai_platform_engineering.knowledge_bases.rag.ingest.report import IngestReport
 from ai_platform_engineering.knowledge_bases.rag.ingest.source import Source
 from ai_platform_engineering.knowledge_bases.rag.ingest.upload import UploadSource
@@ -109,7 +109,8 @@ class Opened:
 
     async def ingest_product_docs(self, findable: Callable[[], None]) -> None:
         """`findable` is called as soon as they can be found by words, which takes no time; their vectors take some."""
-        if not await asyncio.to_thread(self.store.known, DATASOURCE):
+        known = await asyncio.to_thread(self.store.known, DATASOURCE)
+        if not known.keys() >= await asyncio.to_thread(product_documents):
             await self._ingest_product_words()
         findable()
         try:

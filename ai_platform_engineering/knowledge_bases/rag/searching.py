@@ -80,15 +80,21 @@ def _relevant(chunks: Sequence[FoundChunk], query: str, nearest: Sequence[Hit]) 
     if not nearest:
         return [chunk for chunk, share in zip(chunks, shares, strict=True) if share >= _ENOUGH_WORDS]
     cosines = {hit.chunk_id: hit.score for hit in nearest}
-    # What is not among the nearest is at most as near as the last of them.
-    farthest = nearest[-1].score
+    # What is not among the nearest is at most as near as the last of them, or, where all are among them, has no vector
+    # yet: then its words have to do.
+    farthest = nearest[-1].score if len(nearest) == CANDIDATES else None
     worths = [
-        1.0 if share == 1 else cosines.get(chunk.chunk.chunk_id, farthest) + share * _WORTH_OF_WORDS
-        for chunk, share in zip(chunks, shares, strict=True)
+        _worth(share, cosines.get(chunk.chunk.chunk_id, farthest)) for chunk, share in zip(chunks, shares, strict=True)
     ]
     if max(worths, default=0.0) < _ENOUGH_FOR_THE_BEST:
         return []
     return [chunk for chunk, worth in zip(chunks, worths, strict=True) if worth >= _ENOUGH]
+
+
+def _worth(share: float, cosine: float | None) -> float:
+    if share == 1 or (cosine is None and share >= _ENOUGH_WORDS):
+        return 1.0
+    return (cosine or 0.0) + share * _WORTH_OF_WORDS
 
 
 def _share(wanted: Set[str], chunk: FoundChunk) -> float:

@@ -61,6 +61,8 @@ class OfflineEmbedder:
             options = SessionOptions()
             options.intra_op_num_threads = options.inter_op_num_threads = 1
             options.log_severity_level = _ERRORS_ONLY
+            # Memory that was used once would be kept for the next text, in every thread.
+            options.enable_cpu_mem_arena = options.enable_mem_pattern = False
             session = InferenceSession(str(model_path()), options, providers=["CPUExecutionProvider"])
         # Both libraries raise bare exceptions, and types of their own that have no common base.
         except Exception as error:

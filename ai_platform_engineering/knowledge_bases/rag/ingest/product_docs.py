@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from ai_platform_engineering.knowledge_bases.rag.documents import document_id
 from ai_platform_engineering.knowledge_bases.rag.ingest.source import Absent, Item, Loaded, SourceError
 from ai_platform_engineering.knowledge_bases.rag.stores.store import Known
 
@@ -36,6 +37,11 @@ class ProductDocs:
         self._files = await asyncio.to_thread(_files)
         for path, file in self._files.items():
             yield Item(path, partial(_load, path, file))
+
+
+def product_documents() -> set[str]:
+    """The ids of all of them."""
+    return {document_id(DATASOURCE, path) for path in _files()}
 
 
 def _files() -> dict[str, Path]:
