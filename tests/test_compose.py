@@ -215,15 +215,16 @@ SHOWN = re.findall(
 
 
 @pytest.mark.parametrize("line", SHOWN)
-def test_commands_on_the_page_start_the_agents_they_place_outside(compose: list[str], project: Path, line: str) -> None:
+def test_commands_on_the_page_start_what_they_place_outside(compose: list[str], project: Path, line: str) -> None:
     words = shlex.split(line)
     environ = dict(word.split("=", 1) for word in words[: words.index("docker")])
     options = words[words.index("compose") + 1 : words.index("up")]
     started = set(ask([*compose, *options, "config", "--services"], project, **environ).split())
     distributed = environ.get("DISTRIBUTED_AGENTS", "")
     named = AGENTS if distributed == "all" else distributed.split(",")
-    assert started == {SUPERVISOR, *map(service_of, filter(None, named))}
+    knowledge = {urlsplit(address).hostname} if (address := environ.get("RAG_SERVER_URL")) else set()
+    assert started == {SUPERVISOR, *map(service_of, filter(None, named)), *knowledge}
 
 
 def test_the_page_shows_commands() -> None:
-    assert len(SHOWN) == 4
+    assert len(SHOWN) == 5
