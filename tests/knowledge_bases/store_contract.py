@@ -107,6 +107,24 @@ def ids(hits: Sequence[Hit]) -> list[str]:
 
 
 class StoreContract:
+    def test_text_without_spaces_is_found_by_parts_of_it(self, store: Store) -> None:
+        put(
+            store,
+            document("a.md", "ゲートウェイの再起動"),
+            "オンコール担当のホストで gatewayctl restart を実行します。",
+        )
+        put(store, document("b.md", "日志"), "网关重启之后请检查日志。")
+        for query, path in {
+            "再起動": "a",
+            "ホスト": "a",
+            "ゲートウェイを再起動する方法は?": "a",
+            "如何重启网关": "b",
+        }.items():
+            assert ids(store.lexical(query, 10, EVERYWHERE))[:1] == [f"docs:{path}.md#0"], query
+        assert store.lexical("監視", 10, EVERYWHERE) == []
+        store.remove(["docs:a.md", "docs:b.md"])
+        assert store.lexical("再起動 重启", 10, EVERYWHERE) == []
+
     def test_a_new_store_is_empty(self, store: Store) -> None:
         assert store.datasources() == []
         assert store.known("docs") == {}

@@ -11,7 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_platform_engineering.knowledge_bases.rag.query_words import MOST_WORDS, query_names, query_words, words_of
+from ai_platform_engineering.knowledge_bases.rag.query_words import (
+    MOST_WORDS,
+    query_names,
+    query_words,
+    spaced,
+    words_of,
+)
 from ai_platform_engineering.knowledge_bases.rag.stems import stem
 
 REPOSITORY = Path(__file__).parents[2]
@@ -77,3 +83,18 @@ def test_stems_are_those_of_the_index() -> None:
         terms = {words[number]: term for term, number in connection.execute("SELECT term, doc FROM terms")}
     assert len(terms) > 2000
     assert {word: stem(word) for word in terms} == terms
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("再起動", ["再起", "起動"]),
+        ("gatewayctlを再起動", ["gatewayctl", "を再", "再起", "起動"]),
+        ("ログ、確認。X1", ["ログ", "確認", "x1"]),
+        ("网关 重 启动", ["网关", "重", "启动"]),
+        ("Über RAG_URL", ["über", "rag", "url"]),
+    ],
+)
+def test_text_without_spaces_has_its_signs_in_pairs(text: str, words: list[str]) -> None:
+    assert words_of(text) == words
+    assert words_of(spaced(text)) == words

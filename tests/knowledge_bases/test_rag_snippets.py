@@ -11,6 +11,11 @@ from ai_platform_engineering.knowledge_bases.rag.snippets import snippet
 FILLER = "Nothing of interest is said in this sentence about anything. " * 20
 
 
+def test_marks_what_was_found_in_text_without_spaces() -> None:
+    text = "ゲートウェイを再起動するには、gatewayctl を使います。"
+    assert snippet(text, "再起動の gatewayctl") == "ゲートウェイを**再起動**するには、**gatewayctl** を使います。"
+
+
 def test_a_short_text_is_shown_whole() -> None:
     assert snippet("Set the port to 8000.", "which port?") == "Set the **port** to 8000."
 

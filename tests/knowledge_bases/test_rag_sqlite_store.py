@@ -284,8 +284,23 @@ def test_a_newer_file_is_left_alone(file: Path) -> None:
     SqliteStore(file).close()
     with closing(sqlite3.connect(file)) as connection:
         connection.execute(f"PRAGMA user_version = {FORMAT + 1}")
-    with pytest.raises(StoreError, match=r"newer version .*format 2; this one knows 1.*Update this one"):
+    with pytest.raises(StoreError, match=r"newer version .*format 3; this one knows 2.*Update this one"):
         SqliteStore(file)
+
+
+def test_the_index_of_an_earlier_version_is_made_again(file: Path) -> None:
+    with closing(SqliteStore(file)) as store:
+        put(store, document("a.md"), "pods", "再起動の前に")
+    with closing(sqlite3.connect(file)) as earlier:
+        earlier.execute("INSERT INTO words (words) VALUES ('delete-all')")
+        earlier.execute("INSERT INTO words (words) VALUES ('rebuild')")
+        earlier.execute("PRAGMA user_version = 1")
+        earlier.commit()
+    with closing(SqliteStore(file)) as store:
+        assert ids(store.lexical("起動", 10, EVERYWHERE)) == ["docs:a.md#1"]
+        assert ids(store.lexical("pod", 10, EVERYWHERE)) == ["docs:a.md#0"]
+        store.remove(["docs:a.md"])
+    check_sound(file)
 
 
 def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:

@@ -1,8 +1,13 @@
-"""The words of a question that are worth looking for."""
+"""The words of a text, and those of a question that are worth looking for.
+
+Japanese and Chinese are written without spaces: there each pair of neighbouring signs counts as a word, in what is
+indexed as in what is asked.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Final
 
 MOST_WORDS: Final = 64
@@ -10,6 +15,13 @@ MOST_WORDS: Final = 64
 
 _RUN: Final = re.compile(r"\w+(?:[^\w\s]+\w+)*")
 _WORD: Final = re.compile(r"[^\W_]+")
+_UNSPACED_SIGNS: Final = (
+    r"\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
+    r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
+)
+_UNSPACED: Final = re.compile(f"[{_UNSPACED_SIGNS}]+")
+_PIECE: Final = re.compile(rf"(?P<unspaced>[{_UNSPACED_SIGNS}]+)|[^\W_{_UNSPACED_SIGNS}]+")
+_PAIR: Final = 2
 
 _STOP_WORDS: Final = frozenset(
     """
@@ -23,7 +35,27 @@ _STOP_WORDS: Final = frozenset(
 
 def words_of(text: str) -> list[str]:
     """Lower-case words, as a full-text index sees them: `RAG_SERVER_URL` is three."""
-    return _WORD.findall(text.lower())
+    text = text.lower()
+    if text.isascii() or not _UNSPACED.search(text):
+        return _WORD.findall(text)
+    return [text[start:end] for start, end in places_of_words(text)]
+
+
+def places_of_words(text: str) -> Iterator[tuple[int, int]]:
+    """Where each word begins and ends; pairs of signs overlap."""
+    for piece in _PIECE.finditer(text):
+        start, end = piece.span()
+        if piece["unspaced"] and end - start > _PAIR:
+            yield from ((place, place + _PAIR) for place in range(start, end - 1))
+        else:
+            yield start, end
+
+
+def spaced(text: str) -> str:
+    """The text for an index that knows words by the spaces between them."""
+    if text.isascii() or not _UNSPACED.search(text):
+        return text
+    return _UNSPACED.sub(lambda run: f" {' '.join(words_of(run[0]))} ", text)
 
 
 def query_words(query: str) -> list[str]:

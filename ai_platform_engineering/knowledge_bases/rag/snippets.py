@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ai_platform_engineering.knowledge_bases.rag.query_words import query_words
+from ai_platform_engineering.knowledge_bases.rag.query_words import places_of_words, query_words
 from ai_platform_engineering.knowledge_bases.rag.stems import stem
 
-_WORD: Final = re.compile(r"[^\W_]+")
 _WITHIN_A_NAME: Final = re.compile(r"[_\-./:]")
 _CUT: Final = "…"
 
@@ -35,7 +34,7 @@ def snippet(text: str, query: str, length: int = 300) -> str:
 def _matches(text: str, query: str) -> list[_Match]:
     stems = {stem(word) for word in query_words(query)}
     # Lower case may be longer (`İ`), so each word is lowered on its own.
-    found = (_Match(word.start(), word.end(), stem(word[0].lower())) for word in _WORD.finditer(text))
+    found = (_Match(start, end, stem(text[start:end].lower())) for start, end in places_of_words(text))
     return [match for match in found if match.stem in stems]
 
 
@@ -82,10 +81,10 @@ def _marked(text: str, matches: Sequence[_Match], start: int, end: int) -> str:
 
 
 def _runs(text: str, matches: Sequence[_Match]) -> list[tuple[int, int]]:
-    """Matches that are parts of one name (`RAG_SERVER_URL`) are marked as one."""
+    """Matches that are parts of one name (`RAG_SERVER_URL`), or overlap, are marked as one."""
     runs: list[tuple[int, int]] = []
     for match in matches:
-        if runs and _WITHIN_A_NAME.fullmatch(text[runs[-1][1] : match.start]):
+        if runs and (match.start <= runs[-1][1] or _WITHIN_A_NAME.fullmatch(text[runs[-1][1] : match.start])):
             runs[-1] = (runs[-1][0], match.end)
         else:
             runs.append((match.start, match.end))

@@ -11,15 +11,19 @@ import sqlite3
 from pathlib import Path
 from typing import Final
 
+from ai_platform_engineering.knowledge_bases.rag.query_words import spaced
 from ai_platform_engineering.knowledge_bases.rag.stores.store import StoreError
 
-FORMAT: Final = 1
+FORMAT: Final = 2
+_WITHOUT_PAIRS: Final = 1
+"""The format whose index did not know the words of a text without spaces."""
 BUSY_SECONDS: Final = 30.0
 _WAL_PAGES: Final = 4000
 _CACHE_KIBIBYTES: Final = 16_384
 
 # Chunk numbers are never used twice, so that vectors in memory can be told from those that came since. The words of a
-# chunk are kept once, in `chunk`; the index reads them from there through the view.
+# chunk are kept once, in `chunk`, as they were written; the index is told them through the view and `spaced`, and told
+# them again when it is to forget them.
 _TABLES: Final = """
 CREATE TABLE datasource (name TEXT PRIMARY KEY, origin TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE document (
@@ -99,8 +103,7 @@ def prepare(path: Path) -> FileIdentity | None:
             # Two processes may come at once: the second waits here and then finds the tables.
             connection.execute("BEGIN IMMEDIATE")
             if not _is_ours(path, connection):
-                for statement in _TABLES.split(";\n"):
-                    connection.execute(statement)
+                _fill(connection)
                 connection.execute(f"PRAGMA user_version = {FORMAT}")
             connection.execute("COMMIT")
     except sqlite3.Error as error:
@@ -110,12 +113,24 @@ def prepare(path: Path) -> FileIdentity | None:
     return connection.file
 
 
+def _fill(connection: sqlite3.Connection) -> None:
+    if connection.execute("PRAGMA user_version").fetchone()[0] == _WITHOUT_PAIRS:
+        connection.execute("INSERT INTO words (words) VALUES ('delete-all')")
+        connection.execute(
+            "INSERT INTO words (rowid, title, section, text) "
+            "SELECT number, spaced(title), spaced(section), spaced(text) FROM chunk_words"
+        )
+        return
+    for statement in _TABLES.split(";\n"):
+        connection.execute(statement)
+
+
 def _is_ours(path: Path, connection: sqlite3.Connection) -> bool:
-    """False while there is nothing in it yet."""
-    found = connection.execute("PRAGMA user_version").fetchone()[0]
+    """False while there is nothing in it yet, or its index is of an earlier version."""
+    found: int = connection.execute("PRAGMA user_version").fetchone()[0]
     tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    if found == FORMAT and tables >= _OUR_TABLES:
-        return True
+    if found in {_WITHOUT_PAIRS, FORMAT} and tables >= _OUR_TABLES:
+        return found == FORMAT
     if found > FORMAT and tables >= {"document", "chunk"}:
         raise StoreError(
             f"{path} was written by a newer version of this product (format {found}; this one knows {FORMAT}). "
@@ -138,6 +153,7 @@ def connect(path: Path) -> Connection:
         connection.execute(f"PRAGMA wal_autocheckpoint = {_WAL_PAGES}")
         connection.execute(f"PRAGMA cache_size = -{_CACHE_KIBIBYTES}")
         connection.execute("PRAGMA temp_store = MEMORY")
+        connection.create_function("spaced", 1, spaced, deterministic=True)
     except BaseException:
         connection.close()
         raise

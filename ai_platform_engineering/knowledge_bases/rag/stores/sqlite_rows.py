@@ -49,7 +49,7 @@ def put_chunks(connection: sqlite3.Connection, document: int, chunks: Sequence[C
     )
     connection.execute(
         "INSERT INTO words (rowid, title, section, text) "
-        "SELECT number, title, section, text FROM chunk_words WHERE document = ?",
+        "SELECT number, spaced(title), spaced(section), spaced(text) FROM chunk_words WHERE document = ?",
         (document,),
     )
 
@@ -76,7 +76,7 @@ def remove_document(connection: sqlite3.Connection, number: int) -> None:
 def remove_chunks(connection: sqlite3.Connection, document: int) -> None:
     connection.execute(
         "INSERT INTO words (words, rowid, title, section, text) "
-        "SELECT 'delete', number, title, section, text FROM chunk_words WHERE document = ?",
+        "SELECT 'delete', number, spaced(title), spaced(section), spaced(text) FROM chunk_words WHERE document = ?",
         (document,),
     )
     connection.execute("DELETE FROM vector WHERE chunk IN (SELECT number FROM chunk WHERE document = ?)", (document,))
