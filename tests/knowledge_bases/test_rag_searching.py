@@ -190,6 +190,12 @@ def test_what_has_no_vector_yet_is_judged_by_its_words(store: Store) -> None:
     assert paths(found) == ["new.md"]
 
 
+def test_half_a_sign_does_not_keep_from_the_rest(documentation: Store, embedder: Embedder) -> None:
+    found = search(documentation, embedder, "\ud83d how do I run ArgoCD remotely?", 3, Scope())
+    assert "README.md" in paths(found)
+    assert "ArgoCD" in found.model_dump_json()
+
+
 def test_a_reranker_has_the_last_word(store: Store) -> None:
     put(store, document("a.md"), "pods pods pods")
     put(store, document("b.md"), "pods, as an answer")

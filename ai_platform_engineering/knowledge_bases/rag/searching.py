@@ -46,6 +46,8 @@ def search(
 
     A store that fails raises; an embedder or a reranker that fails leaves a search that is not as good, and a note.
     """
+    # JSON can carry half of a sign, which no model, store or file takes.
+    query = query.encode(errors="replace").decode()
     notes: list[str] = []
     lexical = store.lexical(query, CANDIDATES, scope)
     nearest = _nearest(store, embedder, query, scope, notes)
