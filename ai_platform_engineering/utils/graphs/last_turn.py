@@ -20,6 +20,8 @@ RECURSION_LIMIT = "recursion_limit"
 # this turn has to be the answer.
 _STEPS_FOR_ANOTHER_ROUND = 3
 
+_INSTRUCTION_ID = "last-turn"
+
 _OUT_OF_STEPS = (
     "You have used all the steps you may take. Do not call any tool. Write the answer now from what you have "
     "gathered above, and say plainly what is not finished."
@@ -45,7 +47,8 @@ class LastTurn(AgentMiddleware[LastTurnState, Any, Any]):
             note = "The step limit was reached before the work was finished."
             return answer_only(response, lambda: gathered(request, note))
         response = await handler(request)
-        if _is_empty(response):
+        # Whoever has made this the last turn also knows what stands for an answer that it does not bring.
+        if _is_empty(response) and not _is_last(request):
             response = await handler(without_tools(request, _NOTHING_WRITTEN))
             return answer_only(response, lambda: gathered(request, "The model wrote no answer of its own."))
         return response
@@ -54,17 +57,24 @@ class LastTurn(AgentMiddleware[LastTurnState, Any, Any]):
 def without_tools(request: ModelRequest[Any], instruction: str) -> ModelRequest[Any]:
     """The request as one last turn, in which the model can only write."""
     return request.override(
-        tools=[], tool_choice=None, response_format=None, messages=[*request.messages, HumanMessage(instruction)]
+        tools=[],
+        tool_choice=None,
+        response_format=None,
+        messages=[*request.messages, HumanMessage(instruction, id=_INSTRUCTION_ID)],
     )
 
 
+def _is_last(request: ModelRequest[Any]) -> bool:
+    return bool(request.messages) and request.messages[-1].id == _INSTRUCTION_ID
+
+
 def _is_empty(response: ModelResponse[Any]) -> bool:
+    """Nothing was written, or only what leads to a call that cannot be read and so is never made."""
     message = _ai_message(response)
     return (
         message is not None
         and not message.tool_calls
-        and not message.invalid_tool_calls
-        and not str(message.text).strip()
+        and (bool(message.invalid_tool_calls) or not str(message.text).strip())
         and response.structured_response is None
     )
 

@@ -14,7 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain.tools import ToolRuntime
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from pydantic import BaseModel
 from starlette.types import ASGIApp
@@ -69,6 +72,25 @@ def never_writing() -> ScriptedChatModel:
     return ScriptedChatModel(part=[Turn("", [plan, SEARCH, FETCH])])
 
 
+class Careless(BaseChatModel):
+    """Says the same in every turn in which it has tools, in the words of its provider."""
+
+    turn: AIMessage
+
+    @property
+    def _llm_type(self) -> str:
+        return "careless"
+
+    def bind_tools(self, tools: Sequence[Any], **_more: Any) -> Runnable[LanguageModelInput, AIMessage]:
+        return self.bind(tools=tools)
+
+    def _generate(
+        self, _messages: list[BaseMessage], _stop: list[str] | None = None, _manager: Any = None, **given: Any
+    ) -> ChatResult:
+        said = self.turn.model_copy() if given.get("tools") else AIMessage("")
+        return ChatResult(generations=[ChatGeneration(message=said)])
+
+
 @pytest.mark.parametrize(
     ("model", "searches", "fetches"),
     [
@@ -112,6 +134,28 @@ async def test_the_answer_that_stands_for_a_model_names_its_sources(tmp_path: Pa
     assert "Do NOT call" not in ending.text
     assert '{"query"' not in ending.text
     assert "offline model" not in ending.text
+
+
+async def test_calls_that_all_have_the_same_id_still_end_in_what_was_found(tmp_path: Path) -> None:
+    calls = [{"name": name, "args": dict(arguments), "id": "call_0"} for name, arguments in (SEARCH, SEARCH)]
+    turn = AIMessage("", tool_calls=calls)
+    library = Library()
+    async with supervised(library, lambda: Careless(turn=turn), tmp_path) as caller:
+        ending = check(await caller.ask("what is agntcy slim?"))
+    assert isinstance(ending, FinalResult)
+    assert "SLIM is a messaging layer" in ending.text
+    assert "Do NOT call" not in ending.text
+    assert library.count("search") <= SEARCHES
+
+
+@pytest.mark.parametrize("words", ["", "Let me look."])
+async def test_a_call_that_cannot_be_read_is_not_the_end(words: str, tmp_path: Path) -> None:
+    broken = {"type": "invalid_tool_call", "name": "search", "args": '{"query": ', "id": "a", "error": "no JSON"}
+    turn = AIMessage(words, invalid_tool_calls=[broken])
+    async with supervised(Library(), lambda: Careless(turn=turn), tmp_path) as caller:
+        ending = check(await caller.ask("what is agntcy slim?"))
+    assert isinstance(ending, FinalResult)
+    assert "The model wrote no answer of its own" in ending.text
 
 
 async def test_a_second_question_of_the_conversation_has_the_whole_budget_again(tmp_path: Path) -> None:
