@@ -15,6 +15,8 @@ _OURS: Final = "ai_platform_engineering"
 # Libraries that report every request or connection at a level where we only want to hear of trouble.
 _TALKATIVE: Final = ("a2a", "fastmcp", "httpx", "mcp", "sse_starlette", "uvicorn")
 _VERY_TALKATIVE: Final = ("asyncio", "hpack", "httpcore", "h11")
+# Warns again and again while a database is away, which whoever wants something of it is told anyway.
+_REPEATING: Final = ("psycopg.pool",)
 
 
 class RedactingFormatter(logging.Formatter):
@@ -65,3 +67,5 @@ def configure_logging(settings: Settings, *, quiet: bool = False) -> None:
         logging.getLogger(name).setLevel(level if level <= logging.DEBUG else max(level, logging.WARNING))
     for name in _VERY_TALKATIVE:
         logging.getLogger(name).setLevel(max(level, logging.WARNING))
+    for name in _REPEATING:
+        logging.getLogger(name).setLevel(logging.ERROR)

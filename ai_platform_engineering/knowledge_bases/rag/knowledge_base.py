@@ -15,6 +15,7 @@ from ai_platform_engineering.knowledge_bases.rag.ingest.upload import UploadSour
 from ai_platform_engineering.knowledge_bases.rag.jobs import IngestJob, IngestJobs, IngestOrder
 from ai_platform_engineering.knowledge_bases.rag.names import check_datasource_name
 from ai_platform_engineering.knowledge_bases.rag.results import Filters, SearchResults
+from ai_platform_engineering.knowledge_bases.rag.stores.store import StoreError
 from ai_platform_engineering.knowledge_bases.rag.views import KeptView, WebPageView
 from ai_platform_engineering.knowledge_bases.rag.web.apart import Apart
 from ai_platform_engineering.settings import Settings, SettingsError
@@ -46,7 +47,7 @@ class KnowledgeBase:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self._opening: asyncio.Task[Opened] | None = None
-        self._product_docs: asyncio.Task[None] | None = None
+        self._product_docs: asyncio.Task[bool] | None = None
         self._findable = asyncio.Event()
         self._jobs = IngestJobs()
         self._apart = Apart(settings.fetch_url_timeout, _READ_AT_ONCE)
@@ -138,7 +139,7 @@ class KnowledgeBase:
         """Opened, with the product's documentation among what can be found."""
         opened = await self._open()
         if self.settings.rag_product_docs:
-            if self._product_docs is None:
+            if self._product_docs is None or (self._product_docs.done() and not self._product_docs.result()):
                 self._product_docs = asyncio.create_task(_ingest_product_docs(opened, self._findable.set))
             await self._findable.wait()
         return opened
@@ -161,10 +162,15 @@ def _open(settings: Settings) -> Opened:
     return Opened.of(settings)
 
 
-async def _ingest_product_docs(opened: Opened, findable: Callable[[], None]) -> None:
+async def _ingest_product_docs(opened: Opened, findable: Callable[[], None]) -> bool:
+    """Whether that is done with; a store that fails may work again the next time."""
     try:
         await opened.ingest_product_docs(findable)
+    except ReadableError as error:
+        logger.error("The documentation of the product could not be brought into the knowledge base: %s", error)
+        return not isinstance(error, StoreError)
     except Exception:
         logger.exception("The documentation of the product could not be brought into the knowledge base")
     finally:
         findable()
+    return True
