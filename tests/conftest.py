@@ -1,9 +1,15 @@
 from __future__ import annotations
 
 import logging
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+
+from tests.servers import Command, Completed
 
 
 @pytest.fixture(autouse=True)
@@ -17,3 +23,27 @@ def log_as_before() -> Iterator[None]:
     for handler in logging.getLogger().handlers[:]:
         if type(handler) is logging.StreamHandler:
             logging.getLogger().removeHandler(handler)
+
+
+@pytest.fixture
+def environ(tmp_path: Path) -> dict[str, str]:
+    """The variables of somebody who has configured nothing."""
+    return {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "DATA_DIR": str(tmp_path / "data")}
+
+
+@pytest.fixture
+def platform_engineer(tmp_path: Path, environ: dict[str, str]) -> Command:
+    """Runs the command in an empty directory with nothing configured but what is given."""
+
+    def run(*arguments: object, **variables: str) -> Completed:
+        return subprocess.run(
+            [sys.executable, "-m", "ai_platform_engineering.cli", *map(str, arguments)],
+            env={**environ, **variables},
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    return run

@@ -6,8 +6,9 @@ import asyncio
 import os
 import re
 import signal
+import subprocess
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +27,8 @@ from ai_platform_engineering.utils.a2a_common.codec.values import set_value
 from ai_platform_engineering.utils.a2a_common.wire import Decoder
 
 ROOT = Path(__file__).resolve().parent.parent
+Completed = subprocess.CompletedProcess[str]
+Command = Callable[..., Completed]
 READY = re.compile(r" is ready at (http://\S+)")
 
 

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -13,32 +12,7 @@ import pytest
 
 from ai_platform_engineering.cli import build_parser
 from ai_platform_engineering.serving import listen
-
-Completed = subprocess.CompletedProcess[str]
-Command = Callable[..., Completed]
-
-
-@pytest.fixture
-def environ(tmp_path: Path) -> dict[str, str]:
-    return {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "DATA_DIR": str(tmp_path / "data")}
-
-
-@pytest.fixture
-def platform_engineer(tmp_path: Path, environ: dict[str, str]) -> Command:
-    """Runs the command in an empty directory with nothing configured but what is given."""
-
-    def run(*arguments: str, **variables: str) -> Completed:
-        return subprocess.run(
-            [sys.executable, "-m", "ai_platform_engineering.cli", *arguments],
-            env={**environ, **variables},
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-
-    return run
+from tests.servers import Command, Completed
 
 
 def refusal(completed: Completed) -> str:

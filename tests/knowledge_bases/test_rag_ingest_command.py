@@ -11,8 +11,9 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from time import monotonic, sleep
 
@@ -26,6 +27,7 @@ from ai_platform_engineering.knowledge_bases.rag.stores.sqlite_store import Sqli
 from ai_platform_engineering.knowledge_bases.rag.stores.store import Scope
 from ai_platform_engineering.settings import load_settings
 from tests.knowledge_bases.websites import Page, unchanging, website
+from tests.servers import Command
 
 DOCUMENTS = 80
 # Everything that is kept, without the numbers that tell in which order it came.
@@ -40,29 +42,10 @@ CONTENTS = (
     "ORDER BY document.id, place",
 )
 
-Completed = subprocess.CompletedProcess[str]
-Ingest = Callable[..., Completed]
-
 
 @pytest.fixture
-def environ(tmp_path: Path) -> dict[str, str]:
-    return {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "DATA_DIR": str(tmp_path / "data")}
-
-
-@pytest.fixture
-def ingest(tmp_path: Path, environ: dict[str, str]) -> Ingest:
-    def run(*arguments: object, **variables: str) -> Completed:
-        return subprocess.run(
-            command(*arguments),
-            env={**environ, **variables},
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-
-    return run
+def ingest(platform_engineer: Command) -> Command:
+    return partial(platform_engineer, "ingest")
 
 
 @pytest.fixture
@@ -130,7 +113,7 @@ def searched(data: Path, *queries: str) -> list[SearchResults]:
 
 
 def test_an_ingest_killed_half_way_and_started_again_gives_the_index_of_one_run(
-    running: subprocess.Popen[str], ingest: Ingest, handbook: Path, tmp_path: Path
+    running: subprocess.Popen[str], ingest: Command, handbook: Path, tmp_path: Path
 ) -> None:
     running.send_signal(signal.SIGKILL)
     running.communicate()
@@ -153,7 +136,7 @@ def test_an_ingest_killed_half_way_and_started_again_gives_the_index_of_one_run(
 
 
 def test_an_interrupted_ingest_says_that_the_same_command_goes_on(
-    running: subprocess.Popen[str], ingest: Ingest, handbook: Path
+    running: subprocess.Popen[str], ingest: Command, handbook: Path
 ) -> None:
     running.send_signal(signal.SIGINT)
     output, said = running.communicate(timeout=30)
@@ -166,7 +149,7 @@ def test_an_interrupted_ingest_says_that_the_same_command_goes_on(
     assert report["added"] + report["unchanged"] == DOCUMENTS
 
 
-def test_what_changed_is_brought_in_and_what_is_gone_is_removed(ingest: Ingest, tmp_path: Path) -> None:
+def test_what_changed_is_brought_in_and_what_is_gone_is_removed(ingest: Command, tmp_path: Path) -> None:
     docs = tmp_path / "docs"
     docs.mkdir()
     (docs / "a.md").write_text("# Deploy\n\nUse the pipeline.\n")
@@ -197,7 +180,7 @@ class TestLinkBase:
         (docs / "next.html").write_text('<main><h1>Next</h1><p>Then <a href="guides/deploy.md">deploy</a>.</p></main>')
         return docs
 
-    def test_is_where_links_begin_and_can_change(self, ingest: Ingest, docs: Path, tmp_path: Path) -> None:
+    def test_is_where_links_begin_and_can_change(self, ingest: Command, docs: Path, tmp_path: Path) -> None:
         def links() -> set[str]:
             return {str(document[4]) for document in contents(tmp_path / "data")[1]}
 
@@ -223,7 +206,7 @@ class TestLinkBase:
         assert back.stdout.startswith("docs: 3 updated; ")
         assert links() == {file.as_uri() for file in docs.rglob("*.*")}
 
-    def test_of_a_single_file(self, ingest: Ingest, docs: Path, tmp_path: Path) -> None:
+    def test_of_a_single_file(self, ingest: Command, docs: Path, tmp_path: Path) -> None:
         assert ingest(docs / "guides" / "deploy.md", "--link-base", "http://wiki").returncode == 0
         assert [document[4] for document in contents(tmp_path / "data")[1]] == ["http://wiki/deploy.md"]
 
@@ -235,14 +218,14 @@ class TestLinkBase:
         with pytest.raises(IngestRefusedError, match=re.escape(f"--link-base={value} cannot be what links begin with")):
             run_ingest(IngestOptions(str(docs), link_base=value), settings)
 
-    def test_with_a_password_is_refused_and_not_shown(self, ingest: Ingest, docs: Path) -> None:
+    def test_with_a_password_is_refused_and_not_shown(self, ingest: Command, docs: Path) -> None:
         completed = ingest(docs, "--link-base", "https://me:secret@git.example.com/")
         assert (completed.returncode, completed.stdout) == (2, "")
         assert completed.stderr.startswith("platform-engineer: --link-base=https://")
         assert "without a user name, a query or a fragment" in completed.stderr
         assert "secret" not in completed.stderr
 
-    def test_is_not_for_pages(self, ingest: Ingest) -> None:
+    def test_is_not_for_pages(self, ingest: Command) -> None:
         completed = ingest("https://docs.example.com/", "--link-base", "https://git.example.com/")
         assert (completed.returncode, completed.stdout) == (2, "")
         assert completed.stderr == (
@@ -250,7 +233,7 @@ class TestLinkBase:
         )
 
 
-def test_without_embeddings_it_is_said_plainly(ingest: Ingest, tmp_path: Path) -> None:
+def test_without_embeddings_it_is_said_plainly(ingest: Command, tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("# A\n\none")
     completed = ingest("a.md", "--datasource", "notes", EMBEDDINGS_PROVIDER="none")
     assert completed.returncode == 0
@@ -283,7 +266,7 @@ def test_a_terminal_gets_a_bar_and_a_pipe_the_result(tmp_path: Path, environ: di
     assert b"[red]a.md" in shown
 
 
-def test_nothing_to_ingest_is_said(ingest: Ingest, tmp_path: Path) -> None:
+def test_nothing_to_ingest_is_said(ingest: Command, tmp_path: Path) -> None:
     (tmp_path / "code").mkdir()
     completed = ingest("code", EMBEDDINGS_PROVIDER="offline")
     assert completed.returncode == 0
@@ -291,7 +274,7 @@ def test_nothing_to_ingest_is_said(ingest: Ingest, tmp_path: Path) -> None:
     assert completed.stdout.startswith("code: nothing; 0 chunks in ")
 
 
-def test_a_store_that_cannot_be_used_is_an_error_and_not_a_refusal(ingest: Ingest, tmp_path: Path) -> None:
+def test_a_store_that_cannot_be_used_is_an_error_and_not_a_refusal(ingest: Command, tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("one")
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "knowledge.db").write_text("not a database, but long enough to be taken for one" * 100)
@@ -303,7 +286,7 @@ def test_a_store_that_cannot_be_used_is_an_error_and_not_a_refusal(ingest: Inges
 
 
 class TestRefusals:
-    def test_exit_with_2_and_a_sentence(self, ingest: Ingest) -> None:
+    def test_exit_with_2_and_a_sentence(self, ingest: Command) -> None:
         completed = ingest("nowhere")
         assert (completed.returncode, completed.stdout) == (2, "")
         assert completed.stderr == (
@@ -328,7 +311,7 @@ class TestRefusals:
         with pytest.raises(IngestRefusedError, match=reason):
             run_ingest(options, settings)
 
-    def test_a_datasource_keeps_what_it_has(self, ingest: Ingest, tmp_path: Path) -> None:
+    def test_a_datasource_keeps_what_it_has(self, ingest: Command, tmp_path: Path) -> None:
         for folder in ("one/docs", "other/docs"):
             (tmp_path / folder).mkdir(parents=True)
             (tmp_path / folder / "a.md").write_text(f"# {folder}")
@@ -350,7 +333,7 @@ class TestAddresses:
             "INGEST_PAGES_PER_SECOND": "1000",
         }
 
-    async def test_a_sitemap_is_read_and_only_what_changed_the_next_time(self, ingest: Ingest) -> None:
+    async def test_a_sitemap_is_read_and_only_what_changed_the_next_time(self, ingest: Command) -> None:
         listing = "<urlset><url><loc>{site}/a</loc></url><url><loc>{site}/b</loc></url></urlset>"
         pages: dict[str, Page] = {
             "/sitemap.xml": listing,
@@ -365,7 +348,7 @@ class TestAddresses:
         report = json.loads(second.stdout)
         assert (second.returncode, report["added"], report["unchanged"]) == (0, 0, 2)
 
-    async def test_a_page_is_read_with_what_is_below_it(self, ingest: Ingest, tmp_path: Path) -> None:
+    async def test_a_page_is_read_with_what_is_below_it(self, ingest: Command, tmp_path: Path) -> None:
         pages = {
             "/guide/": '<h1>Guide</h1><a href="a">A</a> <a href="/other">other</a>',
             "/guide/a": "<h1>A</h1><p>one",
@@ -381,7 +364,7 @@ class TestAddresses:
         assert cut.stderr.endswith("--max-pages or INGEST_MAX_PAGES lets more pages be read.\n")
         assert documents_in(tmp_path / "data") == 2
 
-    async def test_a_sitemap_is_known_by_what_is_in_it(self, ingest: Ingest) -> None:
+    async def test_a_sitemap_is_known_by_what_is_in_it(self, ingest: Command) -> None:
         listing = '<?xml version="1.0"?>\n<urlset xmlns="x"><url><loc>{site}/a</loc></url></urlset>'
         async with website({"/pages": listing, "/a": "<h1>A</h1><p>one"}) as site:
             completed = await asyncio.to_thread(ingest, site.url("/pages"), "--datasource", "site")
@@ -389,7 +372,7 @@ class TestAddresses:
         assert site.paths == ["/robots.txt", "/pages", "/a"]
 
     @pytest.mark.parametrize("depth", [0, 1])
-    async def test_a_page_is_asked_for_once_and_known_again(self, depth: int, ingest: Ingest) -> None:
+    async def test_a_page_is_asked_for_once_and_known_again(self, depth: int, ingest: Command) -> None:
         async with website({"/docs/": unchanging('<h1>Docs</h1><p>one <a href="/docs/">here</a>')}) as site:
             first = await asyncio.to_thread(ingest, site.url("/docs/"), "--depth", depth, "--json")
             assert site.paths == ["/robots.txt", "/docs/"]
@@ -397,7 +380,7 @@ class TestAddresses:
         assert json.loads(first.stdout)["added"] == 1
         assert json.loads(second.stdout)["unchanged"] == 1
 
-    async def test_a_private_address_is_refused_unless_it_is_allowed(self, ingest: Ingest) -> None:
+    async def test_a_private_address_is_refused_unless_it_is_allowed(self, ingest: Command) -> None:
         async with website({"/": "<h1>Inside</h1>"}) as site:
             completed = await asyncio.to_thread(ingest, site.url(), FETCH_URL_ALLOW_PRIVATE="false")
         assert (completed.returncode, completed.stdout) == (1, "")
