@@ -75,6 +75,7 @@ def test_stems_are_those_of_the_index() -> None:
         "able",
         "y",
     ]
+    words += [*endings, *(vowel + ending for vowel in "aeiouy" for ending in endings)]
     words += [word + ending for word in words[::7] for ending in endings if word + ending not in words]
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.execute("CREATE VIRTUAL TABLE words USING fts5 (word, tokenize = 'porter unicode61')")

@@ -54,13 +54,14 @@ def _ends_short(word: str) -> bool:
 
 
 def _without_plural(word: str) -> str:
-    if word.endswith(("sses", "ies")):
+    # An ending is one only where something is before it.
+    if word[1:].endswith(("sses", "ies")):
         return word[:-2]
     return word[:-1] if word.endswith("s") and not word.endswith("ss") else word
 
 
 def _without_participle(word: str) -> str:
-    if word.endswith("eed"):
+    if word[1:].endswith("eed"):
         return word[:-1] if _syllables(word[:-3]) else word
     for ending in ("ed", "ing"):
         rest = word.removesuffix(ending)
