@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 
 from ai_platform_engineering.knowledge_bases.rag.stores.store import Scope
 
 
 class Filters(BaseModel):
-    """Narrows a search down."""
+    """Narrows a search down: to a document, to those whose path begins so, to those that have changed since."""
 
     model_config = ConfigDict(extra="forbid")
 
-    document_id: str | None = Field(None, description="Only this document.")
-    path_prefix: str | None = Field(None, description="Only documents whose path begins like this.")
-    updated_after: datetime | None = Field(None, description="Only documents changed since then.")
+    document_id: str | None = None
+    path_prefix: str | None = None
+    updated_after: datetime | None = None
 
     def scope(self, datasource: str | None) -> Scope:
         since = self.updated_after

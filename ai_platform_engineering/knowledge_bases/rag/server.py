@@ -91,45 +91,36 @@ class KnowledgeTools:
 
     async def search(
         self,
-        query: Annotated[str, Field(description="What to look for: a question, or the words a document would use.")],
+        query: Annotated[str, Field(description="A question, or the words a document would use.")],
         limit: Annotated[
-            int, BeforeValidator(_whole_number), Field(description=f"How many results, up to {MOST_RESULTS}.")
+            int, BeforeValidator(_whole_number), Field(description=f"Up to {MOST_RESULTS}.")
         ] = USUAL_RESULTS,
-        filters: Annotated[
-            Filters | None, BeforeValidator(_object), Field(description="Narrows the search down; usually left out.")
-        ] = None,
+        filters: Annotated[Filters | None, BeforeValidator(_object), Field(description="Usually left out.")] = None,
         datasource: Annotated[
             str | None,
             BeforeValidator(_text),
-            Field(description="Name of the datasource to search, as list_datasources gives it; left out, all of them."),
+            Field(description="A name from list_datasources; all of them if left out."),
         ] = None,
     ) -> ToolResult:
-        """Search the knowledge base by words and by meaning.
-
-        Gives the places that fit best, each with its document_id, title, link, score from 0 to 1 and a snippet with
-        the words that matched. Snippets are short: read a promising document with fetch_document before relying on it.
-        A note says when nothing was found.
+        """Search the knowledge base by words and by meaning. Snippets are short: read what looks promising with
+        fetch_document before relying on it.
         """
         with _readable():
             return _json(await self.knowledge_base.search(query, limit, filters, datasource))
 
-    async def fetch_document(
-        self, document_id: Annotated[str, Field(description="The document_id of a search result.")]
-    ) -> ToolResult:
-        """Read a whole document of the knowledge base, with its title and the link under which people find it."""
+    async def fetch_document(self, document_id: Annotated[str, Field(description="Of a search result.")]) -> ToolResult:
+        """Read a whole document of the knowledge base, with its title and link."""
         with _readable():
             document = DocumentView.of(await self.knowledge_base.fetch_document(document_id))
         return ToolResult(document.page(), document.model_dump(mode="json", exclude_none=True))
 
     async def list_datasources(self) -> ToolResult:
-        """List what the knowledge base was made from: the name of each datasource, its origin and its size."""
+        """List the datasources of the knowledge base: name, origin and size."""
         with _readable():
             return _json(DatasourcesView.of(await self.knowledge_base.datasources()))
 
-    async def fetch_url(
-        self, url: Annotated[str, Field(description="Address of the page: http:// or https://.")]
-    ) -> ToolResult:
-        """Read a web page that is not in the knowledge base, as text: an address that a person or a document names."""
+    async def fetch_url(self, url: Annotated[str, Field(description="http:// or https://")]) -> ToolResult:
+        """Read a web page that a person or a document names."""
         with _readable():
             page = await self.knowledge_base.fetch_url(url)
         return ToolResult(page.page(), page.model_dump(mode="json", exclude_none=True))

@@ -41,8 +41,13 @@ class ToolSchemas(AgentMiddleware[Any, Any, Any]):
 
 
 def lean(schema: Schema) -> Schema:
-    """The schema without empty defaults, and without the null that says the same as leaving an argument out."""
-    return {key: _lean_value(key, value, schema.get("required", ())) for key, value in schema.items()}
+    """The schema without empty defaults, without the null that says the same as leaving an argument out, and without
+    the ban on arguments that it does not name."""
+    return {
+        key: _lean_value(key, value, schema.get("required", ()))
+        for key, value in schema.items()
+        if (key, value) != ("additionalProperties", False)
+    }
 
 
 def _derived(tool: BaseTool) -> Schema:
