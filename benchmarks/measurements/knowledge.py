@@ -125,6 +125,9 @@ def _filled(kept: Kept, originals: _Originals, before: int, size: int) -> float:
             began = perf_counter()
             store.put(one.document, Known("benchmark"), one.chunks, list(one.vectors), originals.model)
             seconds += perf_counter() - began
+        began = perf_counter()
+        store.settle()
+        seconds += perf_counter() - began
     finally:
         store.close()
     return (size - before) / seconds

@@ -396,6 +396,8 @@ class StoreContract:
         store.remove([of.document_id for of in some[:6]])
         put_all(chance.sample(some, len(some)))
         after = answers()
+        store.settle()
+        assert answers() == after
         assert [ids(hits) for hits in after] == [ids(hits) for hits in before]
         for one, other in zip(after, before, strict=True):
             assert [hit.score for hit in one] == pytest.approx([hit.score for hit in other])

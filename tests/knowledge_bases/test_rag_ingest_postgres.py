@@ -10,7 +10,11 @@ from contextlib import closing
 from pathlib import Path
 from time import monotonic, sleep
 
+import psycopg
+
 from ai_platform_engineering.knowledge_bases.rag.embeddings.offline import OfflineEmbedder
+from ai_platform_engineering.knowledge_bases.rag.ingest.engine import ingest
+from ai_platform_engineering.knowledge_bases.rag.ingest.folder import FolderSource
 from ai_platform_engineering.knowledge_bases.rag.searching import search
 from ai_platform_engineering.knowledge_bases.rag.stores.postgres_store import PostgresStore
 from ai_platform_engineering.knowledge_bases.rag.stores.store import Scope
@@ -82,3 +86,17 @@ def test_an_ingest_killed_half_way_and_started_again_gives_the_index_of_one_run(
         with ingesting(handbook, one) as process:
             assert process.wait(60) == 0
         assert contents(half) == contents(one)
+
+
+async def test_after_many_changes_the_server_knows_what_it_has(postgres_address: str, tmp_path: Path) -> None:
+    sections = (f"## Part {number}\n\n{'A sentence about gateways. ' * 50}\n" for number in range(600))
+    (tmp_path / "long.md").write_text("# Long\n\n" + "\n".join(sections))
+    with new_database(postgres_address) as database, closing(PostgresStore(database)) as store:
+        report = await ingest(FolderSource(tmp_path, "handbook"), store, None)
+        assert report.chunks >= 600
+        with psycopg.connect(database) as connection:
+            settled = connection.execute(
+                "SELECT last_vacuum IS NOT NULL AND last_analyze IS NOT NULL FROM pg_stat_user_tables "
+                "WHERE relname = 'posting'"
+            ).fetchone()
+    assert settled == (True,)

@@ -34,6 +34,8 @@ _WAITING: Final = 64
 _BATCH: Final = 32
 """Chunks that are embedded together, of as many documents as it takes; a longer document goes through in parts. A small
 model takes some seconds for that many: what is lost when the process is killed."""
+_MANY: Final = 500
+"""Chunks, after which the store is asked to settle."""
 _UNEXPECTED: Final = "Something unexpected went wrong while it was read; the log has more."
 
 
@@ -107,6 +109,8 @@ class _Ingest:
         self._gone &= self._known.keys()
         if self._gone:
             await asyncio.to_thread(self._store.remove, self._gone)
+        if self._chunks >= _MANY:
+            await asyncio.to_thread(self._store.settle)
         return IngestReport(
             added=self._added,
             updated=self._updated,

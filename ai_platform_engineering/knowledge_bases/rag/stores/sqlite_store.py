@@ -138,6 +138,10 @@ class SqliteStore(Store):
         with self._connections.reading() as connection:
             return vectors.nearest(connection, vector, model, count, scope)
 
+    def settle(self) -> None:
+        with self._connections.writing() as connection:
+            connection.execute("PRAGMA optimize")
+
     def found(self, chunk_ids: Sequence[str]) -> list[FoundChunk]:
         found = []
         with self._connections.reading() as connection:

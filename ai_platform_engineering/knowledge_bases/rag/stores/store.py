@@ -89,6 +89,9 @@ class Store(Protocol):
     def nearest(self, vector: Vector, model: str, count: int, scope: Scope) -> list[Hit]:
         """By cosine similarity, among the vectors made by `model`."""
 
+    def settle(self) -> None:
+        """After many changes: what has to be done so that searches are fast, as far as it is not done by itself."""
+
     def found(self, chunk_ids: Sequence[str]) -> list[FoundChunk]:
         """In the order asked for, without those that are gone."""
 
