@@ -45,5 +45,5 @@ def _readmes() -> dict[str, Loaded]:
             continue
         kinds = [line for line in metadata.splitlines() if line.startswith("Description-Content-Type:")]
         kind = kinds[0].partition(":")[2].strip() if kinds else _DEFAULT
-        found[name] = Loaded(body.encode(errors="replace"), kind, name, f"https://pypi.org/project/{name}/")
+        found[name] = Loaded(body.encode(errors="replace"), kind, name, f"packages/{name}")
     return found
