@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -229,6 +232,17 @@ class TestShowing:
         assert (weather["reachable"], weather["problem"]) == (False, "connection refused")
 
 
+@asynccontextmanager
+async def silent_server() -> AsyncIterator[int]:
+    """Takes connections and says nothing; yields its port."""
+    open_connections: list[asyncio.StreamWriter] = []
+    server = await asyncio.start_server(lambda _reader, writer: open_connections.append(writer), "127.0.0.1", 0)
+    async with server:
+        yield server.sockets[0].getsockname()[1]
+        for connection in open_connections:
+            connection.close()
+
+
 class TestKnowledge:
     async def test_inside_the_supervisor_before_anything_was_ingested(self, agents_dir: Path) -> None:
         report = await diagnose(settings_of(agents_dir))
@@ -259,6 +273,14 @@ class TestKnowledge:
         assert report.knowledge is not None
         assert "RAG_SERVER_URL" in (report.knowledge.problem or "")
         assert not report.ok
+
+    async def test_a_server_that_is_silent(self, agents_dir: Path) -> None:
+        async with asyncio.timeout(30), silent_server() as port:
+            address = f"http://127.0.0.1:{port}/mcp"
+            report = await diagnose(settings_of(agents_dir, RAG_SERVER_URL=address, MCP_START_TIMEOUT="0.5"))
+        assert report.knowledge is not None
+        said = f"The knowledge base at {address} (RAG_SERVER_URL) did not answer within 0.5 seconds."
+        assert report.knowledge.problem == said
 
     async def test_keywords_alone_is_said_and_is_no_problem(self, agents_dir: Path) -> None:
         report = await diagnose(settings_of(agents_dir, EMBEDDINGS_PROVIDER="none"))

@@ -42,7 +42,8 @@ async def _remote(settings: Settings, url: str) -> Checkup:
         async with asyncio.timeout(settings.mcp_start_timeout):
             datasources = await RemoteKnowledgeBase(settings, url).datasources()
     except TimeoutError:
-        return Checkup(where, problem=f"did not answer within {settings.mcp_start_timeout:g} seconds")
+        late = f"did not answer within {settings.mcp_start_timeout:g} seconds"
+        return Checkup(where, problem=f"The knowledge base at {where} (RAG_SERVER_URL) {late}.")
     except ReadableError as error:
         return Checkup(where, problem=str(error))
     return Checkup(where, _documents(datasources))
