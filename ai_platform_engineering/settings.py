@@ -42,6 +42,8 @@ Group = Literal[
     "Storage",
     "Limits",
     "Network tools",
+    "Slack",
+    "Feedback",
 ]
 Provider = Literal[
     "offline",
@@ -137,6 +139,21 @@ def _existing_directory(value: Path | None) -> Path | None:
     return directory
 
 
+def _existing_file(value: Path | None) -> Path | None:
+    if value is None:
+        return None
+    file = value.expanduser()
+    if not file.is_file():
+        raise ValueError("no such file")
+    return file
+
+
+def _slash_command(value: str) -> str:
+    if not re.fullmatch(r"/[a-z0-9_-]{1,31}", value):
+        raise ValueError("not a command")
+    return value
+
+
 def _not_a_file(value: Path) -> Path:
     path = value.expanduser()
     if path.exists() and not path.is_dir():
@@ -213,6 +230,29 @@ class Settings(BaseSettings):
     )
     a2a_auth_shared_key: OptionalSecret = _setting(
         "Server", "When set, callers must send it as a bearer token, and it is sent to remote agents."
+    )
+    a2a_oauth_issuer: OptionalAddress = _setting(
+        "Server",
+        "When set, callers may send an access token of this OAuth2 issuer instead of the shared key, and must send one "
+        "of the two.",
+    )
+    a2a_oauth_audience: str | None = _setting(
+        "Server", "The audience that access tokens must be made for.", shown_default="any"
+    )
+    a2a_oauth_jwks_url: OptionalAddress = _setting(
+        "Server", "Where the keys of the issuer are.", shown_default="as the issuer's metadata says"
+    )
+    a2a_oauth_grant_url: OptionalAddress = _setting(
+        "Server",
+        "Token endpoint where clients of the supervisor (Slack, `chat --url`) get their access token.",
+    )
+    a2a_oauth_client_id: str | None = _setting("Server", "Id with which a client gets its access token.")
+    a2a_oauth_client_secret: OptionalSecret = _setting("Server", "Secret with which a client gets its access token.")
+    a2a_oauth_scope: str | None = _setting("Server", "Scope that a client asks for.", shown_default="none")
+    user_signing_key: OptionalSecret = _setting(
+        "Server",
+        "With which clients sign who asks; the supervisor believes no other name.",
+        shown_default="`A2A_AUTH_SHARED_KEY`",
     )
     allowed_origins: str = _setting(
         "Server", "Web pages of other sites that may call, by origin, comma-separated: `https://portal.example`.", ""
@@ -426,6 +466,40 @@ class Settings(BaseSettings):
     netutils_dns_server: Annotated[
         str | None, AfterValidator(_dns_server), Allowed("an IP address, with :port where it is not 53")
     ] = _setting("Network tools", "DNS server to ask.", shown_default="the system's")
+
+    supervisor_url: Address = _setting("Slack", "Where the Slack bot finds the supervisor.", "http://127.0.0.1:8000")
+    slack_bot_token: OptionalSecret = _setting("Slack", "Bot token of the Slack app (`xoxb-...`).")
+    slack_app_token: OptionalSecret = _setting(
+        "Slack", "App-level token (`xapp-...`); with it the bot connects to Slack (Socket Mode) and needs no address."
+    )
+    slack_signing_secret: OptionalSecret = _setting(
+        "Slack",
+        "Signing secret of the Slack app; with it, and without `SLACK_APP_TOKEN`, Slack calls the bot over HTTP.",
+    )
+    slack_host: str = _setting(
+        "Slack", "Address the Slack bot listens on, for Slack and for health checks.", "127.0.0.1"
+    )
+    slack_port: int = _setting("Slack", "Port the Slack bot listens on; 0 takes any free port.", 3000, ge=0, le=65535)
+    slack_channels_file: Annotated[
+        Path | None, AfterValidator(_existing_file), Allowed("the path of an existing file")
+    ] = _setting(
+        "Slack",
+        "YAML file that says in which channels the bot answers, and how.",
+        shown_default="every channel it is invited to, when it is mentioned",
+    )
+    slack_command: Annotated[str, AfterValidator(_slash_command), Allowed("a word that begins with /")] = _setting(
+        "Slack", "The slash command of the Slack app.", "/platform"
+    )
+    slack_sessions: Annotated[Literal["sqlite", "memory"], BeforeValidator(_lower)] = _setting(
+        "Slack",
+        "Where the bot keeps its threads and what it has not delivered yet: a file in `DATA_DIR`, or memory.",
+        "sqlite",
+    )
+    slack_api_url: Address = _setting("Slack", "Address of Slack's Web API.", "https://slack.com/api/")
+
+    langfuse_host: OptionalAddress = _setting("Feedback", "Langfuse server that people's feedback is sent on to.")
+    langfuse_public_key: OptionalSecret = _setting("Feedback", "Public key of the Langfuse project.")
+    langfuse_secret_key: OptionalSecret = _setting("Feedback", "Secret key of the Langfuse project.")
 
     @property
     def environ(self) -> Mapping[str, str]:
