@@ -17,13 +17,14 @@ from ai_platform_engineering.terminal.chat import (
     NOT_ANSWERED,
     output_for,
 )
-from ai_platform_engineering.terminal.client import Supervisor, SupervisorError, connected
 from ai_platform_engineering.terminal.conversation import Conversation
 from ai_platform_engineering.terminal.form_words import command_lines
 from ai_platform_engineering.terminal.local import running_here
 from ai_platform_engineering.terminal.output import Output
 from ai_platform_engineering.terminal.scripted import NoAnswerError, Scripted
 from ai_platform_engineering.terminal.view import View
+from ai_platform_engineering.utils.a2a_common.supervisor_client import Supervisor, connected
+from ai_platform_engineering.utils.a2a_common.supervisor_run import SupervisorError
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,6 @@ from ai_platform_engineering.events import FinalResult, InputRequired
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.terminal.answering import answer_forms
 from ai_platform_engineering.terminal.background import Background
-from ai_platform_engineering.terminal.client import Supervisor, SupervisorError, connected
 from ai_platform_engineering.terminal.conversation import Conversation
 from ai_platform_engineering.terminal.dialogue import Person
 from ai_platform_engineering.terminal.form_words import BY_MESSAGE, command_lines
@@ -33,6 +32,8 @@ from ai_platform_engineering.terminal.screen import Screen
 from ai_platform_engineering.terminal.scripted import NoAnswerError, Scripted
 from ai_platform_engineering.terminal.text import one_line
 from ai_platform_engineering.terminal.view import View
+from ai_platform_engineering.utils.a2a_common.supervisor_client import Supervisor, connected
+from ai_platform_engineering.utils.a2a_common.supervisor_run import SupervisorError
 
 ANSWERED: Final = 0
 NOT_ANSWERED: Final = 1

@@ -20,15 +20,18 @@ from a2a.utils.errors import A2AError, TaskNotCancelableError
 from ai_platform_engineering.events import Event, Form, InputRequired
 from ai_platform_engineering.events_json import Asked
 from ai_platform_engineering.terminal.background import Background
-from ai_platform_engineering.terminal.client import NOT_STOPPED, Parked, Run, Supervisor
 from ai_platform_engineering.terminal.form_words import answer_text
 from ai_platform_engineering.terminal.output import Output
 from ai_platform_engineering.terminal.playback import play
 from ai_platform_engineering.terminal.reducer import go_on, reduce
 from ai_platform_engineering.terminal.view import Notice, View
+from ai_platform_engineering.utils.a2a_common.supervisor_client import Supervisor
+from ai_platform_engineering.utils.a2a_common.supervisor_run import Lost, Parked, Run
 from ai_platform_engineering.utils.forms.answers import Answer
 
 STOPPING: Final = "Stopping..."
+LOST: Final = "The connection was lost; picking it up again..."
+NOT_STOPPED: Final = "The supervisor did not confirm that it stopped."
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +156,7 @@ class _LiveRun:
     async def _pump(self) -> None:
         try:
             async for item in self._run.items():
-                self._arrivals.put(item)
+                self._arrivals.put(Notice(LOST) if isinstance(item, Lost) else item)
         except Exception as error:
             self._arrivals.put(_Over(error))
         else:

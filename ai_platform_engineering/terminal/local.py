@@ -17,7 +17,8 @@ import httpx
 import uvicorn
 
 from ai_platform_engineering.settings import Settings
-from ai_platform_engineering.terminal.client import Supervisor, SupervisorError, connected
+from ai_platform_engineering.utils.a2a_common.supervisor_client import Supervisor, connected
+from ai_platform_engineering.utils.a2a_common.supervisor_run import SupervisorError
 
 _ADDRESS: Final = "http://supervisor"
 _SHUTDOWN_SECONDS: Final = 1

@@ -13,7 +13,7 @@ from ai_platform_engineering.cli import build_parser, main
 from ai_platform_engineering.events import FinalResult, InputRequired
 from ai_platform_engineering.events_json import Asked, decode_line
 from ai_platform_engineering.terminal.background import Background
-from ai_platform_engineering.terminal.client import LOST
+from ai_platform_engineering.terminal.conversation import LOST
 from ai_platform_engineering.terminal.form_words import BY_MESSAGE
 from tests.terminal.asking import REPO
 from tests.terminal.conftest import AskingSupervisor

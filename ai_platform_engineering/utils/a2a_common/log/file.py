@@ -7,7 +7,6 @@ the file sound. `FULL` would wait for the disk at every commit, a hundred times 
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Final
 
 from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.settings import Settings, SettingsError
+from ai_platform_engineering.utils.owned_file import FileInUseError, own, reason
 
 FORMAT: Final = 1
 _WAL_PAGES: Final = 4000
@@ -76,14 +76,13 @@ class LogFile:
         self.path = path
         self._lock: sqlite3.Connection | None = None
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._lock = _locked(path)
-            # Questions and answers are nobody else's business; SQLite gives its other files the same mode.
-            os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+            self._lock = own(path)
             self.connection = _prepared(path)
         except BaseException as error:
             if self._lock is not None:
                 self._lock.close()
+            if isinstance(error, FileInUseError):
+                raise LogInUseError(path) from None
             if isinstance(error, sqlite3.Error | OSError):
                 raise unusable(path, error) from error
             raise
@@ -122,21 +121,7 @@ def unusable(path: Path, error: Exception) -> LogFileError:
             advice = "Check that the directory can be written and has room, or choose another one with DATA_DIR"
         case _:
             advice = "Move the file away to begin a new one, or choose another directory with DATA_DIR"
-    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return LogFileError(f"{path} cannot be used as the event log: {reason}. {advice} (or EVENT_LOG=memory).")
-
-
-def _locked(path: Path) -> sqlite3.Connection:
-    """A lock that ends with the process, however it ends. Readers do not ask for it."""
-    lock = sqlite3.connect(path.with_name(f"{path.name}.lock"), timeout=0, isolation_level=None)
-    try:
-        lock.execute("BEGIN EXCLUSIVE")
-    except sqlite3.OperationalError as error:
-        lock.close()
-        if error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
-            raise LogInUseError(path) from None
-        raise
-    return lock
+    return LogFileError(f"{path} cannot be used as the event log: {reason(error)}. {advice} (or EVENT_LOG=memory).")
 
 
 def _prepared(path: Path) -> sqlite3.Connection:
