@@ -1,0 +1,155 @@
+"""A message as people see it: its parts in order, whichever way they came. Values only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ai_platform_engineering.integrations.slack_bot.operations import CardStatus
+
+BlockJson = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskCard:
+    id: str
+    title: str
+    status: CardStatus = "pending"
+    details: str = ""
+    output: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Task cards under one title. A card that stands alone is a plan without a title."""
+
+    title: str = ""
+    cards: tuple[TaskCard, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Markdown; or, with `mrkdwn`, text in Slack's own notation."""
+
+    text: str
+    mrkdwn: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Any other block, as Block Kit has it."""
+
+    json: BlockJson
+
+    @property
+    def type(self) -> str:
+        return str(self.json.get("type", ""))
+
+
+Part = Plan | Text | Block
+
+
+@dataclass(frozen=True, slots=True)
+class SharedFile:
+    id: str
+    name: str
+    title: str = ""
+    content: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    channel: str
+    ts: str
+    author: str
+    thread_ts: str = ""
+    """The message that it replies to; empty for one that stands in the channel itself."""
+    parts: tuple[Part, ...] = ()
+    notification: str = ""
+    """What is shown instead of blocks where there is only room for text."""
+    files: tuple[SharedFile, ...] = ()
+    reactions: tuple[tuple[str, str], ...] = ()
+    """Name and person."""
+    streamed: bool = False
+    streaming_since: float | None = None
+    expired: bool = False
+    """Slack ended the stream before the bot did: people see that it was cut off."""
+    edited: bool = False
+    deleted: bool = False
+    ephemeral_for: str = ""
+    """The one person who sees it."""
+
+    @property
+    def streaming(self) -> bool:
+        return self.streaming_since is not None
+
+    @property
+    def text(self) -> str:
+        """All that is written outside of plans and blocks. What was streamed around a plan is one text."""
+        return ("" if self.streamed else "\n\n").join(part.text for part in self.parts if isinstance(part, Text))
+
+    @property
+    def plan(self) -> str:
+        return next((part.title for part in self.parts if isinstance(part, Plan) and part.title), "")
+
+    @property
+    def cards(self) -> tuple[TaskCard, ...]:
+        return tuple(card for part in self.parts if isinstance(part, Plan) for card in part.cards)
+
+    @property
+    def blocks(self) -> tuple[BlockJson, ...]:
+        return tuple(part.json for part in self.parts if isinstance(part, Block))
+
+
+def parts_of(blocks: Iterable[BlockJson]) -> tuple[Part, ...]:
+    return tuple(_part(block) for block in blocks)
+
+
+def _part(block: BlockJson) -> Part:
+    match block.get("type"):
+        case "markdown":
+            return Text(str(block.get("text", "")))
+        case "plan":
+            return Plan(str(block.get("title", "")), tuple(map(_card, block.get("tasks", ()))))
+        case "task_card":
+            return Plan(cards=(_card(block),))
+        case _:
+            return Block(block)
+
+
+def _card(block: BlockJson) -> TaskCard:
+    return TaskCard(
+        id=str(block.get("task_id", "")),
+        title=str(block.get("title", "")),
+        status=block.get("status", "pending"),
+        details=rich_text(block.get("details")),
+        output=rich_text(block.get("output")),
+    )
+
+
+def rich_text(element: object) -> str:
+    """What a rich text says, without its looks."""
+    match element:
+        case {"type": "rich_text", "elements": list(lines)}:
+            return "\n".join(map(rich_text, lines))
+        case {"type": "rich_text_list", "elements": list(items)}:
+            return "\n".join(f"• {rich_text(item)}" for item in items)
+        case {"elements": list(pieces)}:
+            return "".join(map(rich_text, pieces))
+        case Mapping():
+            return _word(element)
+        case _:
+            return ""
+
+
+def _word(element: Mapping[Any, Any]) -> str:
+    match element:
+        case {"type": "emoji", "name": str(name)}:
+            return f":{name}:"
+        case {"type": "user", "user_id": str(user)}:
+            return f"<@{user}>"
+        case {"text": str(text)} | {"url": str(text)}:
+            return text
+        case _:
+            return ""
