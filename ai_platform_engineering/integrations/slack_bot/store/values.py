@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from ai_platform_engineering.integrations.slack_bot.places import Incoming, Place
+
+EVENT_SECONDS: Final = 86_400.0
+"""How long it is remembered that an event came. Slack gives up sending one again after about an hour."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +67,10 @@ class BotStore(Protocol):
     def latest_run(self, place: Place) -> KeptRun | None:
         """The newest run in that thread, done or not."""
 
-    def prune(self, now: float, max_age: float) -> None:
-        """Forget what is older than `max_age` seconds; runs that are not done stay, and so do their threads."""
+    def prune(self, now: float, max_age: float) -> bool:
+        """Forget threads and runs that are older than `max_age` seconds, but no run that is not done, nor its thread;
+        and events after `EVENT_SECONDS`. True where there is more of it: nothing else is done while this goes on, so
+        that it takes only so many at once."""
 
     def close(self) -> None:
         """Let go of the file. Nothing may be asked afterwards."""
