@@ -1,0 +1,50 @@
+"""Markdown of models as HTML: no HTML of theirs, no pictures, links that lead out and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.token import Token
+from markdown_it.utils import EnvType, OptionsDict
+
+from ai_platform_engineering.integrations.slack_bot.preview.mrkdwn import LINKED
+from ai_platform_engineering.integrations.slack_bot.preview.page.html import Html
+from ai_platform_engineering.terminal.text import clean
+
+
+class _Parser(MarkdownIt):
+    def validateLink(self, url: str) -> bool:  # noqa: N802 - its name there
+        return url.lower().startswith(LINKED)
+
+
+def _link_open(renderer: RendererHTML, tokens: Sequence[Token], at: int, options: OptionsDict, _env: EnvType) -> str:
+    tokens[at].attrSet("rel", "noopener noreferrer nofollow")
+    tokens[at].attrSet("target", "_blank")
+    return renderer.renderToken(tokens, at, options, _env)
+
+
+def _table_open(renderer: RendererHTML, tokens: Sequence[Token], at: int, options: OptionsDict, env: EnvType) -> str:
+    return '<div class="wide" tabindex="0">' + renderer.renderToken(tokens, at, options, env)
+
+
+def _table_close(renderer: RendererHTML, tokens: Sequence[Token], at: int, options: OptionsDict, env: EnvType) -> str:
+    return renderer.renderToken(tokens, at, options, env) + "</div>"
+
+
+def _parser() -> MarkdownIt:
+    # A picture would be fetched from wherever the text says.
+    parser = _Parser("commonmark", {"html": False, "breaks": True}).enable(["table", "strikethrough"]).disable("image")
+    parser.add_render_rule("link_open", _link_open)
+    parser.add_render_rule("table_open", _table_open)
+    parser.add_render_rule("table_close", _table_close)
+    return parser
+
+
+_PARSER: Final = _parser()
+
+
+def markdown(text: str) -> Html:
+    return Html(_PARSER.render(clean(text)))

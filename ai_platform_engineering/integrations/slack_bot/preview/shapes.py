@@ -1,0 +1,122 @@
+"""Block Kit, reduced to the few shapes that a reader of a message sees."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, Literal
+
+from ai_platform_engineering.integrations.slack_bot.preview.messages import BlockJson, rich_text
+from ai_platform_engineering.integrations.slack_bot.preview.mrkdwn import Span, Spans, spans_of
+
+Look = Literal["plain", "primary", "danger", "choice", "entry"]
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Prose:
+    spans: Spans
+    small: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """Something to press, to choose from or to write into."""
+
+    label: str
+    look: Look = "plain"
+
+
+@dataclass(frozen=True, slots=True)
+class Controls:
+    controls: tuple[Control, ...]
+    label: str = ""
+    """What is asked for, where it is an input."""
+
+
+Shape = Heading | Prose | Rule | Controls
+
+
+def shapes_of(block: BlockJson, names: Mapping[str, str]) -> tuple[Shape, ...]:
+    shapes: tuple[Shape, ...]
+    match block:
+        case {"type": "header", "text": text}:
+            shapes = (Heading(_plain(text)),)
+        case {"type": "divider"}:
+            shapes = (Rule(),)
+        case {"type": "section"}:
+            texts = [Prose(_spans(text, names)) for text in (block.get("text"), *block.get("fields", ())) if text]
+            shapes = (*texts, *_controls([block["accessory"]] if "accessory" in block else []))
+        case {"type": "context", "elements": elements}:
+            spans = (_spans(element, names) for element in elements)
+            shapes = (Prose(tuple(chain.from_iterable(_parted(spans))), small=True),)
+        case {"type": "actions" | "context_actions", "elements": elements}:
+            shapes = _controls(elements)
+        case {"type": "input", "label": label, "element": element}:
+            optional = " (optional)" if block.get("optional") else ""
+            shapes = (Controls(tuple(_control(element)), f"{_plain(label)}{optional}"),)
+        case {"type": "rich_text"}:
+            shapes = (Prose((Span(rich_text(block)),)),)
+        case _:
+            shapes = (Prose((Span(str(block.get("alt_text") or f"[{block.get('type', 'block')}]")),), small=True),)
+    return shapes
+
+
+def _spans(text: object, names: Mapping[str, str]) -> Spans:
+    match text:
+        case {"type": "mrkdwn", "text": str(written)}:
+            return spans_of(written, names)
+        case {"type": "plain_text", "text": str(written)} | {"alt_text": str(written)}:
+            return (Span(written),)
+        case _:
+            return ()
+
+
+def _parted(texts: Iterable[Spans]) -> Iterable[Spans]:
+    for number, spans in enumerate(texts):
+        if number:
+            yield (Span("  "),)
+        yield spans
+
+
+def _plain(text: Any) -> str:
+    return str(text.get("text", "")) if isinstance(text, Mapping) else ""
+
+
+def _controls(elements: Iterable[BlockJson]) -> tuple[Controls, ...]:
+    controls = tuple(chain.from_iterable(_control(element) for element in elements))
+    return (Controls(controls),) if controls else ()
+
+
+def _control(element: BlockJson) -> Iterable[Control]:
+    match element:
+        case {"type": "button" | "icon_button" | "workflow_button", "text": text}:
+            style = element.get("style")
+            yield Control(_plain(text), style if style in ("primary", "danger") else "plain")
+        case {"type": "feedback_buttons"}:
+            yield Control(_plain(element.get("positive_button", {}).get("text")))
+            yield Control(_plain(element.get("negative_button", {}).get("text")))
+        case {"type": "checkboxes" | "radio_buttons", "options": options}:
+            yield from (Control(_plain(option.get("text")), "choice") for option in options)
+        case {"type": str(kind)} if kind.endswith("_select") or kind == "overflow":
+            yield Control(_chosen(element) or _plain(element.get("placeholder")) or "...", "choice")
+        case {"type": "image"}:
+            return
+        case _:
+            yield Control(str(element.get("initial_value") or _plain(element.get("placeholder"))), "entry")
+
+
+def _chosen(element: BlockJson) -> str:
+    one = element.get("initial_option")
+    chosen = [one] if one else element.get("initial_options", ())
+    return ", ".join(_plain(option.get("text")) for option in chosen)
