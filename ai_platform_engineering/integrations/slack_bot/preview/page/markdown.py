@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
+from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 
@@ -15,15 +17,30 @@ from ai_platform_engineering.integrations.slack_bot.preview.page.html import Htm
 from ai_platform_engineering.terminal.text import clean
 
 
+_MENTION: Final = re.compile(r"<@(\w+)>")
+
+
 class _Parser(MarkdownIt):
     def validateLink(self, url: str) -> bool:  # noqa: N802 - its name there
         return url.lower().startswith(LINKED)
 
 
-def _link_open(renderer: RendererHTML, tokens: Sequence[Token], at: int, options: OptionsDict, _env: EnvType) -> str:
+def _mention(state: StateInline, silent: bool) -> bool:
+    found = _MENTION.match(state.src, state.pos, state.posMax)
+    if found is None:
+        return False
+    if not silent:
+        state.push("strong_open", "strong", 1)
+        state.push("text", "", 0).content = f"@{state.env['names'].get(found[1], found[1])}"
+        state.push("strong_close", "strong", -1)
+    state.pos = found.end()
+    return True
+
+
+def _link_open(renderer: RendererHTML, tokens: Sequence[Token], at: int, options: OptionsDict, env: EnvType) -> str:
     tokens[at].attrSet("rel", "noopener noreferrer nofollow")
     tokens[at].attrSet("target", "_blank")
-    return renderer.renderToken(tokens, at, options, _env)
+    return renderer.renderToken(tokens, at, options, env)
 
 
 def _table_open(renderer: RendererHTML, tokens: Sequence[Token], at: int, options: OptionsDict, env: EnvType) -> str:
@@ -37,6 +54,7 @@ def _table_close(renderer: RendererHTML, tokens: Sequence[Token], at: int, optio
 def _parser() -> MarkdownIt:
     # A picture would be fetched from wherever the text says.
     parser = _Parser("commonmark", {"html": False, "breaks": True}).enable(["table", "strikethrough"]).disable("image")
+    parser.inline.ruler.before("autolink", "mention", _mention)
     parser.add_render_rule("link_open", _link_open)
     parser.add_render_rule("table_open", _table_open)
     parser.add_render_rule("table_close", _table_close)
@@ -46,5 +64,6 @@ def _parser() -> MarkdownIt:
 _PARSER: Final = _parser()
 
 
-def markdown(text: str) -> Html:
-    return Html(_PARSER.render(clean(text)))
+def markdown(text: str, names: Mapping[str, str]) -> Html:
+    """`names` are those of people, by id."""
+    return Html(_PARSER.render(clean(text), {"names": names}))

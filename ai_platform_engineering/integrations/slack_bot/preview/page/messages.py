@@ -90,7 +90,7 @@ def _part(part: Part, names: Names) -> Iterable[Html]:
         case Text(text=text, mrkdwn=True):
             yield _prose(spans_of(text, names))
         case Text(text=text):
-            yield markdown(text)
+            yield markdown(text, names)
         case Plan(title=title, cards=cards):
             yield tag("section", *_heading(title), tag("ol", *map(_card, cards)), class_="plan")
         case Block(json=block):
