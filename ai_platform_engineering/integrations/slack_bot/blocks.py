@@ -1,0 +1,208 @@
+"""What Slack is told to show: chunks of a stream, blocks of a message. Pure, and never over Slack's limits.
+
+A text that is too long is cut here as a last resort; whoever must not lose any asks `fits` before.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from ai_platform_engineering.integrations.slack_bot.actions import RATE, RETRY, STOP, value_of
+from ai_platform_engineering.integrations.slack_bot.operations import (
+    Body,
+    Card,
+    CardStatus,
+    Footer,
+    Piece,
+    Rating,
+    Retry,
+    Stop,
+)
+
+Block = dict[str, Any]
+
+TEXT_LIMIT: Final = 12_000
+"""Markdown in one call."""
+FIELD_LIMIT: Final = 256
+"""A title or the details of a card, the title of a plan."""
+CARD_LIMIT: Final = 50
+ROOM: Final = 11_900
+"""The texts of a message may have 12,000 characters together, those on buttons among them. Slack does not say so, and
+what the blocks around the texts weigh seems to count, too, so plans are measured as they are sent."""
+_VALUE_LIMIT: Final = 2_000
+_FALLBACK_LIMIT: Final = 3_000
+"""`chat.update` takes at most 4,000 characters of plain text, escaped."""
+
+_MARKS: Final[Mapping[CardStatus, str]] = {"pending": "◻️", "in_progress": "⏳", "complete": "✅", "error": "❌"}
+_MORE: Final = "…"
+_UNTITLED: Final = "Plan"
+
+
+def chunks_of(piece: Piece) -> list[dict[str, Any]]:
+    """What is added to a stream."""
+    chunks: list[dict[str, Any]] = []
+    if title := _fit(piece.plan or ""):
+        chunks.append({"type": "plan_update", "title": title})
+    chunks.extend(_task_update(card) for card in piece.cards)
+    if text := _fit(piece.text, TEXT_LIMIT):
+        chunks.append({"type": "markdown_text", "text": text})
+    return chunks
+
+
+def fits(content: Piece | Body) -> bool:
+    """Whether all of the text can be shown."""
+    return len(content.text) <= (TEXT_LIMIT if isinstance(content, Piece) else ROOM)
+
+
+def message_of(body: Body, without: Collection[str] = ()) -> tuple[str, list[Block]]:
+    """The text for notifications, and the blocks: the plan, the text, the footer. `without` are types of blocks that
+    the workspace does not know: a plan is written as text then, a footer left out. Without Markdown there are no
+    blocks, and all that there is to show is `plain_text_of`."""
+    if "markdown" in without:
+        return _fallback(body), []
+    footer = [block for block in footer_blocks(body.footer) if block["type"] not in without]
+    forms = (_lines,) if "plan" in without else (_cards, _bare_cards, _lines)
+    for form in forms:
+        content = form(body)
+        if _weight(content) <= ROOM:
+            break
+    return _fallback(body), [*content, *footer]
+
+
+def plain_text_of(body: Body) -> str:
+    """The same without blocks: the plan in lines of Markdown, then the text."""
+    text = _fit(body.text, ROOM).strip("\n")
+    for form in (_detailed_line, _line):
+        plan = [f"**{_fit(body.plan)}**"] if body.plan.strip() else []
+        plan.extend(map(form, _limited(body.cards)))
+        whole = "\n\n".join(part for part in ("\n".join(plan), text) if part.strip())
+        if len(whole) <= ROOM:
+            return whole
+    room = ROOM - len(text) - 2
+    return "\n\n".join(part for part in (_fit("\n".join(plan), room) if room > 0 else "", text) if part)
+
+
+def footer_blocks(footer: Footer | None) -> list[Block]:
+    """The buttons below a message; none if their values would be too long for Slack."""
+    match footer:
+        case Rating():
+            good, bad = value_of(footer, good=True), value_of(footer, good=False)
+            element: Block = {
+                "type": "feedback_buttons",
+                "action_id": RATE,
+                "positive_button": {"text": _plain("👍"), "accessibility_label": "A good answer", "value": good},
+                "negative_button": {"text": _plain("👎"), "accessibility_label": "A bad answer", "value": bad},
+            }
+            return _footer("context_actions", element, bad)
+        case Retry():
+            value = value_of(footer)
+            return _footer("actions", _button("Try again", RETRY, value), value)
+        case Stop():
+            value = value_of(footer)
+            return _footer("actions", {**_button("Stop", STOP, value), "style": "danger"}, value)
+        case None:
+            return []
+
+
+def _footer(kind: str, element: Block, longest_value: str) -> list[Block]:
+    return [{"type": kind, "elements": [element]}] if len(longest_value) <= _VALUE_LIMIT else []
+
+
+def _button(label: str, action_id: str, value: str) -> Block:
+    return {"type": "button", "text": _plain(label), "action_id": action_id, "value": value}
+
+
+def _plain(text: str) -> Block:
+    return {"type": "plain_text", "text": text}
+
+
+def _task_update(card: Card) -> dict[str, Any]:
+    update = {"type": "task_update", "id": _id(card), "title": _title(card), "status": card.status}
+    return {**update, "details": details} if (details := _fit(card.details)) else update
+
+
+def _cards(body: Body) -> list[Block]:
+    """The plan as a block, and the text."""
+    return [*_plan(body), *_markdown(body.text)]
+
+
+def _bare_cards(body: Body) -> list[Block]:
+    return _cards(replace(body, cards=tuple(replace(card, details="") for card in body.cards)))
+
+
+def _lines(body: Body) -> list[Block]:
+    """The plan in lines, which weigh less, and the text."""
+    return _markdown(plain_text_of(body))
+
+
+def _plan(body: Body) -> list[Block]:
+    title = _fit(body.plan) if body.plan.strip() else ""
+    if not title and not body.cards:
+        return []
+    # Slack refuses a plan that names a task twice.
+    cards = {_id(card): card for card in _limited(body.cards)}
+    return [{"type": "plan", "title": title or _UNTITLED, "tasks": list(map(_task_card, cards.values()))}]
+
+
+def _task_card(card: Card) -> Block:
+    block = {"type": "task_card", "task_id": _id(card), "title": _title(card), "status": card.status}
+    return {**block, "details": _rich_text(details)} if (details := _fit(card.details)) else block
+
+
+def _rich_text(text: str) -> Block:
+    section = {"type": "rich_text_section", "elements": [{"type": "text", "text": text}]}
+    return {"type": "rich_text", "elements": [section]}
+
+
+def _markdown(text: str) -> list[Block]:
+    return [{"type": "markdown", "text": _fit(text, ROOM)}] if text.strip() else []
+
+
+def _line(card: Card) -> str:
+    return f"{_MARKS[card.status]} {_in_a_row(_title(card))}"
+
+
+def _detailed_line(card: Card) -> str:
+    return f"{_line(card)}: {details}" if (details := _in_a_row(_fit(card.details))) else _line(card)
+
+
+def _in_a_row(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _limited(cards: tuple[Card, ...]) -> Iterable[Card]:
+    if len(cards) <= CARD_LIMIT:
+        return cards
+    left_out = len(cards) - CARD_LIMIT + 1
+    return (*cards[: CARD_LIMIT - 1], Card("more", f"{_MORE} and {left_out} more", "pending"))
+
+
+def _id(card: Card) -> str:
+    return _fit(card.id) or _MORE
+
+
+def _title(card: Card) -> str:
+    return _fit(card.title) if card.title.strip() else _MORE
+
+
+def _fallback(body: Body) -> str:
+    """What notifications and screen readers tell. Here, and nowhere else, Slack would read `<!channel>` as a call."""
+    text = next((text for text in (body.text, body.plan, *(card.title for card in body.cards)) if text.strip()), _MORE)
+    escaped = text.strip().replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return _fit(escaped, _FALLBACK_LIMIT)
+
+
+def _fit(text: str, limit: int = FIELD_LIMIT) -> str:
+    """At most so many characters, all of which can be sent."""
+    clean = text.encode(errors="replace").decode()
+    return clean if len(clean) <= limit else clean[: limit - 1] + _MORE
+
+
+def _weight(blocks: list[Block]) -> int:
+    return sum(
+        len(block["text"]) if block["type"] == "markdown" else len(json.dumps(block, ensure_ascii=False))
+        for block in blocks
+    )
