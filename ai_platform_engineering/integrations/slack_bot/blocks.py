@@ -38,6 +38,7 @@ _FALLBACK_LIMIT: Final = 3_000
 
 _MARKS: Final[Mapping[CardStatus, str]] = {"pending": "◻️", "in_progress": "⏳", "complete": "✅", "error": "❌"}
 _MORE: Final = "…"
+_GAP: Final = "\n\n"
 _UNTITLED: Final = "Plan"
 
 
@@ -75,14 +76,13 @@ def message_of(body: Body, without: Collection[str] = ()) -> tuple[str, list[Blo
 def plain_text_of(body: Body) -> str:
     """The same without blocks: the plan in lines of Markdown, then the text."""
     text = _fit(body.text, ROOM).strip("\n")
-    for form in (_detailed_line, _line):
-        plan = [f"**{_fit(body.plan)}**"] if body.plan.strip() else []
-        plan.extend(map(form, _limited(body.cards)))
-        whole = "\n\n".join(part for part in ("\n".join(plan), text) if part.strip())
-        if len(whole) <= ROOM:
-            return whole
-    room = ROOM - len(text) - 2
-    return "\n\n".join(part for part in (_fit("\n".join(plan), room) if room > 0 else "", text) if part)
+    room = ROOM - len(text) - len(_GAP)
+    title = [f"**{_fit(body.plan)}**"] if body.plan.strip() else []
+    for line in (_detailed_line, _line):
+        plan = "\n".join([*title, *map(line, _limited(body.cards))])
+        if len(plan) <= room:
+            break
+    return _GAP.join(part for part in (_fit(plan, room) if room > 0 else "", text) if part.strip())
 
 
 def footer_blocks(footer: Footer | None) -> list[Block]:
