@@ -20,6 +20,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.multi_agents.agent_registry import AgentEntry, AgentRegistry
 from ai_platform_engineering.multi_agents.placement import is_distributed, parse_distributed
+from ai_platform_engineering.multi_agents.platform_engineer.house_rules import HouseRules
 from ai_platform_engineering.multi_agents.platform_engineer.knowledge import KNOWLEDGE_BASE, knowledge_servers
 from ai_platform_engineering.multi_agents.platform_engineer.planning import plan_tool
 from ai_platform_engineering.multi_agents.platform_engineer.prompts import (
@@ -138,6 +139,7 @@ class PlatformEngineerDeepAgent:
                 ApprovalGate(SUPERVISOR, lambda _tool: False),
                 WorkflowDriver(self.workflows),
                 SpentBudget({tool.name: tool.max_calls for tool in knowledge}),
+                HouseRules(),
             ],
             agents=[entry.name for entry in entries],
             checkpointer=self._checkpointer,

@@ -25,6 +25,7 @@ from starlette.routing import BaseRoute, Route
 
 from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.utils.a2a_common.execution.admission import Admission
 from ai_platform_engineering.utils.a2a_common.execution.request_handler import LogRequestHandler
 from ai_platform_engineering.utils.a2a_common.http.auth import CARD_PATHS
 from ai_platform_engineering.utils.a2a_common.http.card import card_routes
@@ -91,6 +92,7 @@ def request_handler(
         log,
         card,
         agent=agent,
+        admission=Admission(settings, agent),
         push_config_store=configs,
         push_sender=BackgroundSender(configs, validator),
         push_url_validator=validator,

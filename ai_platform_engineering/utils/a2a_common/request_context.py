@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
+
+LONGEST_INSTRUCTIONS: Final = 4_000
+"""Characters of what the owners of a channel may want."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestContext:
     """`stream_text` is off for a caller that wants only the final result of what this agent writes. `delegated` is on
     for work that a supervisor hands on: once it has ended, nobody comes back to it. `approvals` are the kinds of action
-    that need no further approval; `step` is the step of a workflow that this work is, if it is one."""
+    that need no further approval; `step` is the step of a workflow that this work is, if it is one. `instructions` are
+    what the owners of the place want where this was asked; with `silent_when_unsure` nobody there waits for an answer,
+    and none is better than a poor one."""
 
     context_id: str
     task_id: str
@@ -23,3 +28,5 @@ class RequestContext:
     delegated: bool = False
     approvals: tuple[Mapping[str, Any], ...] = ()
     step: Mapping[str, Any] | None = None
+    instructions: str = ""
+    silent_when_unsure: bool = False

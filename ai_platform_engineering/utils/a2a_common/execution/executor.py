@@ -59,6 +59,8 @@ class RunExecutor(AgentExecutor):
     async def execute(self, context: A2ARequest, event_queue: EventQueue) -> None:
         kept = [entry.event for entry in await self._log.read(context.task_id or "")]
         request = request_context(context, await self._log.task(context.task_id or "") if kept else None)
+        if request.user is not None:
+            logger.info("%s: task %s is asked by %s", request.trace_id, request.task_id, request.user)
         recorder = self._recorder(self._state(request, kept), event_queue)
         told = decode_updates(self._agent.name, kept)
         match _said_to_forms(told, context.message):

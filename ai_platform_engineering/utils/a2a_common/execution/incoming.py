@@ -12,7 +12,7 @@ from google.protobuf.json_format import MessageToJson
 
 from ai_platform_engineering.utils.a2a_common.codec.parts import data_of
 from ai_platform_engineering.utils.a2a_common.codec.values import get_fields
-from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
+from ai_platform_engineering.utils.a2a_common.request_context import LONGEST_INSTRUCTIONS, RequestContext
 from ai_platform_engineering.utils.forms.replies import Reply
 
 _LONGEST_MARK = 200
@@ -48,6 +48,8 @@ def request_context(request: A2ARequest, task: Task | None = None) -> RequestCon
         # Only a supervisor knows of these; whoever else wants an approval asks for it.
         approvals=_objects(marks.get("approvals")) if delegated else (),
         step=next(iter(_objects([marks.get("step")])), None) if delegated else None,
+        instructions=(_mark(marks, "instructions", LONGEST_INSTRUCTIONS) or "").strip(),
+        silent_when_unsure=marks.get("silent_when_unsure") is True,
     )
 
 
@@ -68,6 +70,8 @@ def _marks(request: A2ARequest, task: Task | None) -> Mapping[str, Any]:
     if task is None:
         return {**(request.metadata or {}), **own}
     first = get_fields(task.history[0].metadata) if task.history else {}
+    # Whoever answers a form need not be who asked.
+    first.pop("user", None)
     trace = get_fields(task.metadata).get("trace_id")
     return {**first, **(request.metadata or {}), **own} | ({"trace_id": trace} if trace else {})
 
@@ -76,9 +80,9 @@ def _objects(values: Any) -> tuple[Mapping[str, Any], ...]:
     return tuple(value for value in values if isinstance(value, Mapping)) if isinstance(values, list) else ()
 
 
-def _mark(marks: Mapping[str, Any], name: str) -> str | None:
+def _mark(marks: Mapping[str, Any], name: str, longest: int = _LONGEST_MARK) -> str | None:
     value = marks.get(name)
-    return value[:_LONGEST_MARK] if isinstance(value, str) and value else None
+    return value[:longest] if isinstance(value, str) and value else None
 
 
 def _bearer(request: A2ARequest) -> str | None:

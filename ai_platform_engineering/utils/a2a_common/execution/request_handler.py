@@ -36,6 +36,7 @@ from a2a.utils.proto_utils import validate_proto_required_fields
 from a2a.utils.task import apply_history_length, validate_history_length
 
 from ai_platform_engineering.events import SUPERVISOR
+from ai_platform_engineering.utils.a2a_common.execution.admission import Admission
 from ai_platform_engineering.utils.a2a_common.execution.assignments import Assignments
 from ai_platform_engineering.utils.a2a_common.execution.task_store import LogTaskStore
 from ai_platform_engineering.utils.a2a_common.http.push import BackgroundSender
@@ -73,6 +74,7 @@ class LogRequestHandler(DefaultRequestHandlerV2):
         card: AgentCard,
         *,
         agent: str = SUPERVISOR,
+        admission: Admission | None = None,
         push_config_store: PushNotificationConfigStore | None = None,
         push_sender: BackgroundSender | None = None,
         push_url_validator: Callable[[str], Awaitable[bool]] | None = None,
@@ -88,6 +90,7 @@ class LogRequestHandler(DefaultRequestHandlerV2):
         self.log = log
         self.assignments = Assignments(executor, log, agent, push_sender)
         self._pushes = push_sender
+        self._admission = admission
 
     async def aclose(self) -> None:
         await self.assignments.aclose()
@@ -164,6 +167,8 @@ class LogRequestHandler(DefaultRequestHandlerV2):
         validate_history_length(params.configuration)
         message = params.message
         check_message(message)
+        if self._admission is not None:
+            self._admission.admit(params)
         if message.context_id and not message.task_id:
             # While a form is open, whatever is said in the conversation is said to it.
             message.task_id = await self.log.waiting(message.context_id) or ""

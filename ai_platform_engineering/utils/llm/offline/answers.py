@@ -255,9 +255,15 @@ def _described(item: Property) -> str:
 
 def nothing_fits(profiles: Sequence[Profile]) -> str:
     lines = [f"- `{item.name}`: {_first_sentence(item.tool.description)}" for item in profiles[:20]]
-    return "\n".join(["None of my tools fits this request. I can use:", "", *lines])
+    return "\n".join([f"{_NOTHING_FITS} I can use:", "", *lines])
 
 
+def could_not_help(result: str) -> bool:
+    """Whether an agent only says that it cannot do what it was asked."""
+    return result.lstrip().startswith((_NOTHING_FITS, _NO_TOOLS))
+
+
+_NOTHING_FITS = "None of my tools fits this request."
 _NO_TOOLS = "I have no tools at the moment, so I cannot look anything up or change anything."
 _REASON = re.compile(r"\bno tools\b[^:.\n]*:\s*(?P<reason>[^\n]+?[.!])(?=\s|$)")
 STOPPED_EARLY = "I had to stop here, before I could be sure that everything was done."

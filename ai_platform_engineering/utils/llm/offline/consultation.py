@@ -77,6 +77,16 @@ def parts(
     ]
 
 
+def has_answer(exchange: Exchange) -> bool:
+    """Whether a passage that was found answers what was asked, and not only speaks of the same."""
+    read = documents(exchange.uses)
+    return any(
+        extract.share >= ENOUGH
+        for search in _searches(exchange)
+        for extract in extracts(search.query, search.places, read)
+    )
+
+
 def _searches(exchange: Exchange) -> list[Search]:
     """What was searched for. Where that was much, or documents were read without a search, the question stands for it
     all: other models search in their own ways."""

@@ -18,6 +18,7 @@ from ai_platform_engineering.utils.llm.offline.tools import (
     Reply,
     Tool,
 )
+from ai_platform_engineering.utils.silence import NOTHING_TO_SAY
 
 
 def decide(messages: Sequence[BaseMessage], tools: tuple[Tool, ...], tool_choice: ToolChoice = None) -> Reply:
@@ -41,6 +42,8 @@ def _free_reply(messages: Sequence[BaseMessage], tools: tuple[Tool, ...]) -> Rep
 
 def _without_tools(conversation: Conversation) -> str:
     made = conversation.current.uses
+    if supervisor.is_silent(conversation):
+        return NOTHING_TO_SAY
     if workflow_report.is_report(conversation.instruction):
         return answers.signed(workflow_report.report(conversation.instruction, made))
     if any(use.name in {DELEGATION_TOOL, PLAN_TOOL, WORKFLOW_TOOL} for use in made) or was_consulted(made):

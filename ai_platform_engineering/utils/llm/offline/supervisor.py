@@ -42,6 +42,7 @@ from ai_platform_engineering.utils.llm.offline.tools import (
     described_agents,
 )
 from ai_platform_engineering.utils.llm.offline.workflows import Wanted, described_workflows, wanted_workflow
+from ai_platform_engineering.utils.silence import NOTHING_TO_SAY
 
 MAX_DELEGATIONS = 8
 _UNDIVIDED = Division()
@@ -54,6 +55,28 @@ _SMALL_TALK = re.compile(
 
 
 def act(conversation: Conversation, tools: tuple[Tool, ...]) -> Reply:
+    reply = _act(conversation, tools)
+    return reply if reply.calls or not is_silent(conversation) else Reply(NOTHING_TO_SAY)
+
+
+def is_silent(conversation: Conversation) -> bool:
+    """Whether nothing is better than what could be said: silence was asked for, and nobody has given an answer."""
+    return NOTHING_TO_SAY in conversation.instructions and not _has_answer(conversation.current)
+
+
+def _has_answer(exchange: Exchange) -> bool:
+    done = [use for use in exchange.uses if use.name not in KNOWLEDGE_TOOLS | {PLAN_TOOL}]
+    return any(map(_came_to_something, done)) or consultation.has_answer(exchange)
+
+
+def _came_to_something(use: Use) -> bool:
+    if rejection(use) is not None or cancellation(use) is not None:
+        # Whoever was asked to approve something, or to fill in a form, waits to hear what became of it.
+        return True
+    return not use.failed and not answers.could_not_help(use.result or "")
+
+
+def _act(conversation: Conversation, tools: tuple[Tool, ...]) -> Reply:
     agents = described_agents(next(tool.description for tool in tools if tool.name == DELEGATION_TOOL))
     question = conversation.current.question
     if reply := _without_agents(conversation, tools, agents):
