@@ -64,9 +64,11 @@ def shapes_of(block: BlockJson, names: Mapping[str, str]) -> tuple[Shape, ...]:
             shapes = _controls(elements)
         case {"type": "input", "label": label, "element": element}:
             optional = " (optional)" if block.get("optional") else ""
-            shapes = (Controls(tuple(_control(element)), f"{_plain(label)}{optional}"),)
-        case {"type": "rich_text"}:
-            shapes = (Prose((Span(rich_text(block)),)),)
+            asked = Controls(tuple(_control(element)), f"{_plain(label)}{optional}")
+            hint = _plain(block.get("hint"))
+            shapes = (asked, Prose((Span(hint),), small=True)) if hint else (asked,)
+        case {"type": "rich_text", "elements": elements}:
+            shapes = tuple(Prose((_rich(element),)) for element in elements)
         case _:
             shapes = (Prose((Span(str(block.get("alt_text") or f"[{block.get('type', 'block')}]")),), small=True),)
     return shapes
@@ -80,6 +82,11 @@ def _spans(text: object, names: Mapping[str, str]) -> Spans:
             return (Span(written),)
         case _:
             return ()
+
+
+def _rich(element: BlockJson) -> Span:
+    is_code = element.get("type") == "rich_text_preformatted"
+    return Span(rich_text(element), code=is_code, block=is_code)
 
 
 def _parted(texts: Iterable[Spans]) -> Iterable[Spans]:

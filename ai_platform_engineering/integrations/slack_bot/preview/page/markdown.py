@@ -16,7 +16,6 @@ from ai_platform_engineering.integrations.slack_bot.preview.mrkdwn import LINKED
 from ai_platform_engineering.integrations.slack_bot.preview.page.html import Html
 from ai_platform_engineering.terminal.text import clean
 
-
 _MENTION: Final = re.compile(r"<@(\w+)>")
 
 
