@@ -1,0 +1,85 @@
+"""What is shown of a text that a model is still writing: Markdown that calls nobody, and files for what is too long.
+
+What has been shown is never taken back. Code and tables appear when they are finished, because only then it is known
+whether they are short enough to be read in a message.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Final
+
+from ai_platform_engineering.integrations.slack_bot.attachments import MOST_COLUMNS, attached, is_long, size
+from ai_platform_engineering.integrations.slack_bot.markdown import mentions
+from ai_platform_engineering.integrations.slack_bot.markdown.passages import Code, Passage, Prose, Table, passages
+from ai_platform_engineering.integrations.slack_bot.operations import File
+
+_ROWS_OF_A_LONG_TABLE: Final = 3
+_LONGEST_ROWS: Final = 600
+
+
+@dataclass(frozen=True, slots=True)
+class Presented:
+    text: str
+    files: tuple[File, ...]
+
+
+def present(raw: str, *, complete: bool) -> Presented:
+    """What is shown of `raw`. Whatever is added to it, this stays the beginning of what is shown."""
+    page = _Page()
+    for passage in passages(raw, complete=complete):
+        page.add(passage)
+    text = "".join(page.parts)
+    return Presented(text if complete else mentions.decided(text), tuple(page.files))
+
+
+class _Page:
+    def __init__(self) -> None:
+        self.parts: list[str] = []
+        self.files: list[File] = []
+        self._numbers: Counter[type[Passage]] = Counter()
+        self._after_note = False
+
+    def add(self, passage: Passage) -> None:
+        match passage:
+            case Prose():
+                self._write(mentions.silent(passage.text))
+            case Code() if is_long(passage):
+                self._attach(passage, "" if passage.fence.lead else " " * passage.fence.indent)
+            case Code():
+                self._write(mentions.silent_code(passage.text))
+            case Table() if is_long(passage):
+                self._write(mentions.silent(_first_rows(passage)))
+                self._attach(passage)
+            case Table():
+                self._write(mentions.silent(passage.text))
+
+    def _attach(self, passage: Code | Table, indent: str = "") -> None:
+        self._numbers[type(passage)] += 1
+        file = attached(passage, self._numbers[type(passage)])
+        self.files.append(file)
+        what = "code" if isinstance(passage, Code) else "whole table"
+        self._write_note(f"{indent}_The {what} is in the file_ `{file.name}` _({size(passage)})._\n")
+
+    def _write_note(self, note: str) -> None:
+        """A paragraph of its own, whatever is before and after it."""
+        last = self.parts[-1] if self.parts else ""
+        is_below_text = last.endswith("\n") and last != "\n" and not last.endswith("\n\n")
+        self.parts.append("\n" + note if is_below_text else note)
+        self._after_note = True
+
+    def _write(self, text: str) -> None:
+        if not text:
+            return
+        if self._after_note and not text.startswith(("\n", "\r")):
+            self.parts.append("\n")
+        self.parts.append(text)
+        self._after_note = False
+
+
+def _first_rows(table: Table) -> str:
+    """Enough to see what is in the file: at least the header, of which some may have been shown already."""
+    rows = table.lines[: 2 + _ROWS_OF_A_LONG_TABLE]
+    is_cheap = sum(map(len, rows)) <= _LONGEST_ROWS and table.columns <= MOST_COLUMNS
+    return "".join(rows) if is_cheap else table.lines[0]
