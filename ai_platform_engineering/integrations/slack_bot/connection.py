@@ -1,0 +1,59 @@
+"""Socket Mode: the connection that the bot makes to Slack, and makes again when it is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from types import TracebackType
+from typing import Final, Self
+
+from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
+from slack_bolt.async_app import AsyncApp
+
+CONNECT_SECONDS: Final = 10.0
+WATCH_SECONDS: Final = 5.0
+_TICKET: Final = re.compile(r"ticket=[^&\s'\"]+")
+
+
+class Connection:
+    """Open while it is entered. `ready` says whether Slack can reach the bot right now."""
+
+    def __init__(self, app: AsyncApp, app_token: str, log: logging.Logger) -> None:
+        self._handler = AsyncSocketModeHandler(app, app_token, logger=log)
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def ready(self) -> bool:
+        return await self._handler.client.is_connected()
+
+    async def __aenter__(self) -> Self:
+        connecting = asyncio.create_task(self._handler.connect_async())  # type: ignore[no-untyped-call]  # Bolt's
+        self._tasks = [connecting, asyncio.create_task(self._watch())]
+        # It goes on trying until it is connected.
+        await asyncio.wait({connecting}, timeout=CONNECT_SECONDS)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._handler.close_async()  # type: ignore[no-untyped-call]  # Bolt's
+
+    async def _watch(self) -> None:
+        """An address that Slack gave out is good for one connection, and for a short time; the library goes on trying
+        the same one. Without an address it asks for a new one."""
+        while True:
+            await asyncio.sleep(WATCH_SECONDS)
+            if not await self.ready():
+                self._handler.client.wss_uri = None
+
+
+class ConnectionLog(logging.Filter):
+    """Takes out what lets others connect, and the stack, which says nothing that the message does not."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        record.msg, record.args = _TICKET.sub("ticket=********", record.getMessage()), ()
+        record.exc_info = None
+        return True

@@ -1,0 +1,57 @@
+"""The side panel and the messages tab: a greeting, and questions to begin with."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, Final
+
+from slack_bolt.async_app import AsyncApp
+
+from ai_platform_engineering.integrations.slack_bot.listeners.listening import Listening
+from ai_platform_engineering.integrations.slack_bot.listeners.requests import Body, Corner
+from ai_platform_engineering.integrations.slack_bot.places import Person
+from ai_platform_engineering.utils.errors import ReadableError
+
+GREETING: Final = "Hello. What can I do for you? I plan a request, ask the agents that can help, and show every step."
+_MOST_PROMPTS: Final = 4
+_TITLE: Final = 75
+_EXAMPLES_SECONDS: Final = 5.0
+
+
+class Assistant:
+    def __init__(self, listening: Listening) -> None:
+        self._listening = listening
+
+    def listen(self, app: AsyncApp) -> None:
+        app.event("assistant_thread_started")(self.began)
+        # Where the app has an agent view, its threads do not begin with an event: people open the messages tab.
+        app.event("app_home_opened")(self.opened)
+
+    async def began(self, event: Mapping[str, Any], body: Body) -> None:
+        thread = event["assistant_thread"]
+        if self._listening.first_time(f"event/{body.get('event_id')}"):
+            channel, thread_ts = thread["channel_id"], thread["thread_ts"]
+            corner = Corner(Person(self._listening.identity.team, thread["user_id"]), channel, thread_ts)
+            self._listening.later(corner, self._greet(channel, thread_ts))
+
+    async def opened(self, event: Mapping[str, Any], body: Body) -> None:
+        if event.get("tab") == "messages" and self._listening.first_time(f"event/{body.get('event_id')}"):
+            corner = Corner(Person(self._listening.identity.team, event["user"]), event["channel"])
+            self._listening.later(corner, self._suggest(event["channel"]))
+
+    async def _greet(self, channel: str, thread_ts: str) -> None:
+        await self._listening.client.chat_postMessage(channel=channel, thread_ts=thread_ts, text=GREETING)
+        await self._suggest(channel, thread_ts)
+
+    async def _suggest(self, channel: str, thread_ts: str | None = None) -> None:
+        try:
+            async with asyncio.timeout(_EXAMPLES_SECONDS):
+                examples = await self._listening.bot.examples()
+        except (ReadableError, TimeoutError):
+            return
+        prompts = [{"title": example[:_TITLE], "message": example} for example in examples[:_MOST_PROMPTS]]
+        if prompts:
+            await self._listening.client.assistant_threads_setSuggestedPrompts(
+                channel_id=channel, thread_ts=thread_ts, title="For example", prompts=prompts
+            )

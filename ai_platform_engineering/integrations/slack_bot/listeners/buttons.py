@@ -1,0 +1,53 @@
+"""Buttons below a message: stop, try again, thumbs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from slack_bolt.async_app import AsyncAck, AsyncApp
+
+from ai_platform_engineering.integrations.slack_bot.actions import RATE, RETRY, STOP, read_value
+from ai_platform_engineering.integrations.slack_bot.listeners.listening import Listening
+from ai_platform_engineering.integrations.slack_bot.listeners.reason import reason_view
+from ai_platform_engineering.integrations.slack_bot.listeners.requests import Body, Corner, corner_of
+from ai_platform_engineering.integrations.slack_bot.operations import Rating, Retry, Stop
+
+THANKS: Final = "Thank you, noted."
+UNREADABLE: Final = (
+    "This button is from another time, and I do not know any more what it belongs to. Ask again instead."
+)
+
+
+class Buttons:
+    def __init__(self, listening: Listening) -> None:
+        self._listening = listening
+
+    def listen(self, app: AsyncApp) -> None:
+        for action_id in (STOP, RETRY, RATE):
+            app.action(action_id)(self.pressed)
+
+    async def pressed(self, ack: AsyncAck, body: Body, action: Mapping[str, Any]) -> None:
+        await ack()
+        corner = corner_of(body, self._listening.identity.team)
+        trigger: str = body.get("trigger_id") or ""
+        if self._listening.first_time(f"pressed/{trigger}"):
+            self._listening.later(corner, self._do(action.get("value"), corner, trigger))
+
+    async def _do(self, value: object, corner: Corner, trigger: str) -> str | None:
+        bot, pressed = self._listening.bot, read_value(value)
+        match pressed and pressed.footer:
+            case Stop(task_id=task_id):
+                return await bot.cancel(task_id, corner.person)
+            case Retry(task_id=task_id):
+                return await bot.retry(task_id, corner.person)
+            case Rating() as rating if pressed and pressed.good:
+                await bot.rate(rating, corner.person, good=True)
+                return THANKS
+            case Rating() as rating:
+                # The trigger is good for three seconds; and who closes the form without a word has rated all the same.
+                await self._listening.client.views_open(trigger_id=trigger, view=reason_view(rating, corner))
+                await bot.rate(rating, corner.person, good=False)
+                return None
+            case _:
+                return UNREADABLE

@@ -1,0 +1,40 @@
+"""What listeners ask of the bot."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from ai_platform_engineering.events import Form
+from ai_platform_engineering.integrations.slack_bot.operations import Rating
+from ai_platform_engineering.integrations.slack_bot.places import Incoming, Person
+from ai_platform_engineering.integrations.slack_bot.store import KeptRun
+
+
+class BotCalls(Protocol):
+    async def take(self, incoming: Incoming) -> None:
+        """Answer this message. It is kept when this returns; the same message again changes nothing."""
+
+    async def cancel(self, task_id: str, person: Person) -> str:
+        """Stop that task; what to tell the person."""
+
+    async def retry(self, task_id: str, person: Person, *, addition: str = "") -> str | None:
+        """Ask again what that task was asked, and what to do better; if that cannot be done, the sentence that says
+        why."""
+
+    async def rate(self, rating: Rating, person: Person, *, good: bool, reason: str = "") -> None:
+        """Keep what the person thinks of an answer."""
+
+    async def form(self, task_id: str, form_id: str) -> tuple[Form, KeptRun] | None:
+        """A form that is open, and the run that asks."""
+
+    def running_in(self, channel: str, thread_ts: str | None = None) -> list[KeptRun]:
+        """The runs that go on in a channel."""
+
+    async def agents(self) -> list[tuple[str, str]]:
+        """Names of the agents, and what they do."""
+
+    async def examples(self) -> list[str]:
+        """Questions that it can answer."""
+
+    async def workflows(self) -> list[tuple[str, str]]:
+        """Names of the workflows, and what they do."""

@@ -1,0 +1,48 @@
+"""What every listener has at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+from dataclasses import dataclass, field
+from typing import Any
+
+from slack_sdk.web.async_client import AsyncWebClient
+
+from ai_platform_engineering.integrations.slack_bot.channels import Channels
+from ai_platform_engineering.integrations.slack_bot.clock import Clock, SystemClock
+from ai_platform_engineering.integrations.slack_bot.listeners.background import Background
+from ai_platform_engineering.integrations.slack_bot.listeners.calls import BotCalls
+from ai_platform_engineering.integrations.slack_bot.listeners.identity import Identity
+from ai_platform_engineering.integrations.slack_bot.listeners.requests import Corner
+from ai_platform_engineering.integrations.slack_bot.listeners.trouble import trouble
+from ai_platform_engineering.integrations.slack_bot.listeners.whisper import whisper
+from ai_platform_engineering.integrations.slack_bot.store import BotStore
+
+
+@dataclass(frozen=True, slots=True)
+class Listening:
+    bot: BotCalls
+    store: BotStore
+    channels: Channels
+    client: AsyncWebClient
+    identity: Identity
+    command: str
+    clock: Clock = field(default_factory=SystemClock)
+    background: Background = field(default_factory=Background)
+
+    def first_time(self, request: str) -> bool:
+        """Whether this was not heard before: Slack sends some things twice."""
+        return self.store.first_time(request, self.clock.now())
+
+    def later(self, corner: Corner, work: Coroutine[Any, Any, str | None]) -> None:
+        """Do this after Slack has had its answer, and tell the person the sentence that comes of it, if there is one,
+        or what went wrong."""
+        self.background.start(self._tell(corner, work))
+
+    async def _tell(self, corner: Corner, work: Coroutine[Any, Any, str | None]) -> None:
+        try:
+            sentence = await work
+        except Exception as error:
+            sentence = trouble(error)
+        if sentence:
+            await whisper(self.client, corner, sentence)

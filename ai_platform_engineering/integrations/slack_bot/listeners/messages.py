@@ -1,0 +1,54 @@
+"""Messages: mentions, direct messages, and what follows in a thread that the bot is part of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from slack_bolt.async_app import AsyncApp
+
+from ai_platform_engineering.integrations.slack_bot.listeners.guidance import NOT_HERE, help_text
+from ai_platform_engineering.integrations.slack_bot.listeners.hearing import Ears, Notice
+from ai_platform_engineering.integrations.slack_bot.listeners.listening import Listening
+from ai_platform_engineering.integrations.slack_bot.listeners.names import Names
+from ai_platform_engineering.integrations.slack_bot.listeners.readable import mentions
+from ai_platform_engineering.integrations.slack_bot.listeners.requests import Corner
+from ai_platform_engineering.integrations.slack_bot.places import Incoming
+
+FILES: Final = "I cannot read files yet. Write what you need, with the part of the file that matters."
+
+
+class Messages:
+    def __init__(self, listening: Listening) -> None:
+        self._listening = listening
+        self._ears = Ears(listening.identity, listening.channels, listening.store)
+        self._names = Names(listening.client)
+
+    def listen(self, app: AsyncApp) -> None:
+        # For a mention in a channel Slack sends both, in any order: they are the same message.
+        app.event("app_mention")(self.heard)
+        app.event("message")(self.heard)
+
+    async def heard(self, event: Mapping[str, Any]) -> None:
+        match self._ears.hear(event):
+            case Incoming() as incoming:
+                others = mentions(event.get("text") or "") - {self._listening.identity.user}
+                if others:
+                    named = self._ears.hear(event, await self._names.of(others))
+                    incoming = named if isinstance(named, Incoming) else incoming
+                await self._listening.bot.take(incoming)
+            case Notice() as notice:
+                if self._listening.first_time(f"notice/{notice.channel}/{notice.ts}"):
+                    corner = Corner(notice.person, notice.channel, notice.thread_ts)
+                    self._listening.later(corner, self._words(notice))
+            case None:
+                pass
+
+    async def _words(self, notice: Notice) -> str:
+        match notice.about:
+            case "not_here":
+                return NOT_HERE
+            case "files":
+                return FILES
+            case "nothing":
+                return help_text(self._listening.command)
