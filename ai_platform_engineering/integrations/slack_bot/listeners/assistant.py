@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Mapping
 from typing import Any, Final
 
 from slack_bolt.async_app import AsyncApp
+from slack_sdk.errors import SlackApiError
 
 from ai_platform_engineering.integrations.slack_bot.listeners.listening import Listening
 from ai_platform_engineering.integrations.slack_bot.listeners.requests import Body, Corner
+from ai_platform_engineering.integrations.slack_bot.listeners.whisper import describe
 from ai_platform_engineering.integrations.slack_bot.places import Person
 from ai_platform_engineering.utils.errors import ReadableError
+
+logger = logging.getLogger(__name__)
 
 GREETING: Final = "Hello. What can I do for you? I plan a request, ask the agents that can help, and show every step."
 _MOST_PROMPTS: Final = 4
@@ -51,7 +56,11 @@ class Assistant:
         except (ReadableError, TimeoutError):
             return
         prompts = [{"title": example[:_TITLE], "message": example} for example in examples[:_MOST_PROMPTS]]
-        if prompts:
+        if not prompts:
+            return
+        try:
             await self._listening.client.assistant_threads_setSuggestedPrompts(
                 channel_id=channel, thread_ts=thread_ts, title="For example", prompts=prompts
             )
+        except SlackApiError as error:
+            logger.warning("Slack did not take the questions to begin with: %s", describe(error))
