@@ -50,11 +50,14 @@ class Supervisor:
 
     def ask(self, question: str, context_id: str, parked: Parked | None = None) -> Run:
         """Ask, or answer `parked` with a text."""
-        return Run(self, question_message(question, context_id, parked), parked.seen if parked else 0)
+        if parked is None:
+            return Run(self, question_message(question, context_id))
+        return Run(self, message_to(parked, question), parked.seen)
 
     def answer(self, form: Form, answer: Answer, parked: Parked) -> Run:
         """Answer one form of a task that waits; the run goes on from where it stopped."""
-        return Run(self, answer_message(form, answer, parked), parked.seen)
+        named = {"form_id": form.form_id} if form.form_id else {}
+        return Run(self, message_to(parked, {"resume": {**named, **answer_data(answer)}}), parked.seen)
 
     async def parked(self, task_id: str) -> tuple[Parked, list[Event]]:
         """The task `task_id`, which waits for an answer, and what happened in it until then."""
@@ -100,36 +103,31 @@ async def connected(
 
 
 def question_message(
-    question: str,
-    context_id: str,
-    parked: Parked | None = None,
-    *,
-    message_id: str = "",
-    metadata: Mapping[str, Any] = {},
+    question: str, context_id: str, *, message_id: str = "", metadata: Mapping[str, Any] | None = None
 ) -> Message:
-    return _message(Part(text=question), context_id, parked, message_id, metadata)
+    """A question in a conversation."""
+    return _message(Part(text=question), Parked("", context_id), message_id, metadata)
 
 
-def answer_message(
-    form: Form, answer: Answer, parked: Parked, *, message_id: str = "", metadata: Mapping[str, Any] = {}
+def message_to(
+    parked: Parked, said: str | Mapping[str, Any], *, message_id: str = "", metadata: Mapping[str, Any] | None = None
 ) -> Message:
-    named = {"form_id": form.form_id} if form.form_id else {}
-    part = Part()
-    set_value(part.data, {"resume": {**named, **answer_data(answer)}})
-    return _message(part, parked.context_id, parked, message_id, metadata)
+    """Words, or data, for a task that waits."""
+    part = Part(text=said) if isinstance(said, str) else Part()
+    if not isinstance(said, str):
+        set_value(part.data, said)
+    return _message(part, parked, message_id, metadata)
 
 
-def _message(
-    part: Part, context_id: str, parked: Parked | None, message_id: str, metadata: Mapping[str, Any]
-) -> Message:
+def _message(part: Part, parked: Parked, message_id: str, metadata: Mapping[str, Any] | None) -> Message:
     message = Message(
         message_id=message_id or uuid.uuid4().hex,
-        context_id=context_id,
-        task_id=parked.task_id if parked else "",
+        context_id=parked.context_id,
+        task_id=parked.task_id,
         role=Role.ROLE_USER,
         parts=[part],
     )
-    message.metadata.update(dict(metadata))
+    message.metadata.update(dict(metadata or {}))
     return message
 
 

@@ -37,11 +37,13 @@ _CANCEL_SECONDS: Final = 5.0
 
 
 class SupervisorError(Exception):
-    """The supervisor cannot be asked; the text says why and what to do. `misconfigured` where a setting is wrong."""
+    """The supervisor cannot be asked; the text says why and what to do. `misconfigured` where a setting is wrong,
+    `refused` where it was asked and did not want to."""
 
-    def __init__(self, sentence: str, *, misconfigured: bool = False) -> None:
+    def __init__(self, sentence: str, *, misconfigured: bool = False, refused: bool = False) -> None:
         super().__init__(sentence)
         self.misconfigured = misconfigured
+        self.refused = refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +121,11 @@ class Run:
     def parked(self) -> Parked:
         """The task, once it waits for an answer."""
         return Parked(self.task_id, self._message.context_id, self._seen)
+
+    async def accepted(self) -> str:
+        """The id of the task, once the supervisor has taken the message."""
+        await self._known.wait()
+        return self.task_id
 
     async def cancel(self) -> None:
         """Ask the supervisor to stop; the run then ends as such."""
@@ -204,7 +211,7 @@ def refusal(error: Exception, address: str, what: str) -> SupervisorError:
         sentence = f"The supervisor at {address} wants a key; set A2A_AUTH_SHARED_KEY to the one it was given."
         return SupervisorError(sentence, misconfigured=True)
     reason = f"HTTP {status}" if status else str(error).rstrip(".")
-    return SupervisorError(f"The supervisor at {address} did not take the {what}: {reason}.")
+    return SupervisorError(f"The supervisor at {address} did not take the {what}: {reason}.", refused=True)
 
 
 def is_passing(error: Exception) -> bool:
