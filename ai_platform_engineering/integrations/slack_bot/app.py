@@ -14,6 +14,7 @@ from ai_platform_engineering.integrations.slack_bot.listeners.assistant import A
 from ai_platform_engineering.integrations.slack_bot.listeners.buttons import Buttons
 from ai_platform_engineering.integrations.slack_bot.listeners.commands import Commands
 from ai_platform_engineering.integrations.slack_bot.listeners.failures import Failures
+from ai_platform_engineering.integrations.slack_bot.listeners.forms import Forms
 from ai_platform_engineering.integrations.slack_bot.listeners.listening import Listening
 from ai_platform_engineering.integrations.slack_bot.listeners.messages import Messages
 from ai_platform_engineering.integrations.slack_bot.listeners.reason import Reasons
@@ -39,7 +40,7 @@ def build_app(listening: Listening, signing_secret: str, log: logging.Logger) ->
         # Slack has its answer when a listener returns: what was said is kept by then.
         process_before_response=True,
     )
-    for noun in (Messages, Assistant, Commands, Buttons, Reasons, Failures):
+    for noun in (Messages, Assistant, Commands, Buttons, Reasons, Forms, Failures):
         noun(listening).listen(app)
     app.event(_ANYTHING)(_nothing)
     app.action(_ANYTHING)(_acknowledge)

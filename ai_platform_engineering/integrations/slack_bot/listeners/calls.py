@@ -8,6 +8,7 @@ from ai_platform_engineering.events import Form
 from ai_platform_engineering.integrations.slack_bot.operations import Rating
 from ai_platform_engineering.integrations.slack_bot.places import Incoming, Person
 from ai_platform_engineering.integrations.slack_bot.store import KeptRun
+from ai_platform_engineering.utils.forms.answers import Answer
 
 
 class BotCalls(Protocol):
@@ -26,6 +27,9 @@ class BotCalls(Protocol):
 
     async def form(self, task_id: str, form_id: str) -> tuple[Form, KeptRun] | None:
         """A form that is open, and the run that asks."""
+
+    async def answer(self, task_id: str, form_id: str, answer: Answer, person: Person) -> str | None:
+        """Say this to a form; if it is not taken, the sentence that says why."""
 
     def running_in(self, channel: str, thread_ts: str | None = None) -> list[KeptRun]:
         """The runs that go on in a channel."""
