@@ -1,0 +1,71 @@
+"""The arguments of a call that waits for approval, as inputs, and what was changed in them.
+
+Only what was changed is an answer: what is shown of an argument may be less than what it is.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, Final
+
+from ai_platform_engineering.events import Form
+from ai_platform_engineering.integrations.slack_bot.forms.block_kit import Block, input_block, line, section, size
+from ai_platform_engineering.integrations.slack_bot.forms.ids import block_id, version_of
+from ai_platform_engineering.integrations.slack_bot.forms.inputs import MOST_FIELDS, text_element
+from ai_platform_engineering.integrations.slack_bot.forms.values import can_be_shown
+from ai_platform_engineering.terminal import form_words
+from ai_platform_engineering.utils.forms.credentials import is_secret
+
+_NAME: Final = 75
+_ONE_LINE: Final = 75
+_EXAMPLE: Final = 120
+
+
+def arguments(form: Form) -> list[tuple[str, Any]]:
+    """The arguments that can be changed, by position: those of the one call that is asked for."""
+    if len(form.action_requests) != 1:
+        return []
+    return list(form_words.arguments_of(form.action_requests[0]).items())[:MOST_FIELDS]
+
+
+def argument_blocks(form: Form, *, room: int) -> Iterator[Block]:
+    """An input for each argument, none larger than its share of `room`."""
+    asked = arguments(form)
+    version = version_of(form)
+    for position, (name, value) in enumerate(asked):
+        block = _block(block_id(position, version), name, value, shown_text(name, value))
+        if size(block) > room // len(asked):
+            block = _block(block_id(position, version), name, value, None)
+        yield block
+    if not asked:
+        yield section("There are no arguments to change.")
+
+
+def shown_text(name: str, value: Any) -> str | None:
+    """What stands in the input of an argument; nothing for a credential, and for what an input cannot hold."""
+    text = value if isinstance(value, str) else _json(value)
+    return text if can_be_shown(text) and not is_secret(name) else None
+
+
+def changed_argument(name: str, value: Any, text: str) -> Any:
+    """What `text` in its input makes of an argument. A text stays a text, whatever it looks like; of other arguments
+    it has to be JSON, or a `ValueError` says so."""
+    if isinstance(value, str):
+        return text
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        example = shown_text(name, value) or "null"
+        raise ValueError(f"`{line(name, _NAME)}` takes JSON, for example {line(example, _EXAMPLE)}.") from None
+
+
+def _block(name: str, argument: str, value: Any, initial: str | None) -> Block:
+    element = text_element(initial, multiline=not isinstance(value, str) or len(initial or "") > _ONE_LINE)
+    hints = ["Leave it empty to keep it as it is." if initial is None else ""]
+    hints.append("" if isinstance(value, str) else "JSON.")
+    return input_block(name, line(argument, _NAME), element, " ".join(filter(None, hints)), optional=True)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False, default=str)

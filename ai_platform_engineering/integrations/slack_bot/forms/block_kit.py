@@ -1,0 +1,106 @@
+"""Block Kit, as far as forms need it. Every text is cut where Slack would refuse it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, Final
+
+from ai_platform_engineering.terminal.text import clean
+from ai_platform_engineering.utils.a2a_common.codec.labels import one_line
+
+Block = dict[str, Any]
+
+SECTION_LENGTH: Final = 3_000
+HEADER_LENGTH: Final = 150
+LABEL_LENGTH: Final = 2_000
+OPTION_LENGTH: Final = 75
+CONFIRM_LENGTH: Final = 300
+TITLE_LENGTH: Final = 24
+INITIAL_LENGTH: Final = 3_000
+BUTTON_LENGTH: Final = 75
+
+_NOTHING: Final = "–"
+_LONGEST_ESCAPE: Final = 5
+
+
+def line(text: str, longest: int) -> str:
+    """`text` on one line, never empty: Slack takes no empty text."""
+    return one_line(clean(text), longest) or _NOTHING
+
+
+def plain(text: str, longest: int) -> Block:
+    """Text that is shown as it is: `:8080:` is no emoji."""
+    return {"type": "plain_text", "text": line(text, longest), "emoji": False}
+
+
+def escaped(text: str) -> str:
+    """`text` so that nothing in it calls people or becomes a link."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def markdown(text: str, longest: int) -> Block:
+    """Text that is escaped already. What Slack would make of bare names and addresses in it stays as it is."""
+    return {"type": "mrkdwn", "text": text[:longest], "verbatim": True}
+
+
+def escaped_line(text: str, longest: int) -> str:
+    """`text` on one line and escaped, cut before that so that no escape is cut."""
+    written = escaped(line(text, longest))
+    return written if len(written) <= longest else escaped(line(text, longest // _LONGEST_ESCAPE))
+
+
+def header(text: str) -> Block:
+    return {"type": "header", "text": plain(text, HEADER_LENGTH)}
+
+
+def section(text: str) -> Block:
+    return {"type": "section", "text": markdown(text, SECTION_LENGTH)}
+
+
+def context(text: str) -> Block:
+    return {"type": "context", "elements": [markdown(text, SECTION_LENGTH)]}
+
+
+def preformatted(lines: Sequence[str], longest: int) -> Block:
+    """`lines` as they are; where they are too long, how many are missing."""
+    shown: list[str] = []
+    room = longest - len("... and 1000000 more lines")
+    for number, text in enumerate(map(clean, lines)):
+        room -= len(text) + 1
+        if room < 0:
+            shown.append(f"... and {len(lines) - number} more lines")
+            break
+        shown.append(text)
+    text = "\n".join(shown)
+    element = {"type": "text", "text": text if text.strip() else _NOTHING}
+    return {"type": "rich_text", "elements": [{"type": "rich_text_preformatted", "elements": [element]}]}
+
+
+def button(text: str, action_id: str, value: str, **more: Any) -> Block:
+    return {"type": "button", "text": plain(text, BUTTON_LENGTH), "action_id": action_id, "value": value, **more}
+
+
+def confirmation(title: str, text: str, confirm: str) -> Block:
+    return {
+        "title": plain(title, 100),
+        "text": plain(text, CONFIRM_LENGTH),
+        "confirm": plain(confirm, 30),
+        "deny": plain("Cancel", 30),
+    }
+
+
+def input_block(block_id: str, label: str, element: Block, hint: str, *, optional: bool) -> Block:
+    block = {
+        "type": "input",
+        "block_id": block_id,
+        "label": plain(label, LABEL_LENGTH),
+        "element": element,
+        "optional": optional,
+    }
+    return {**block, "hint": plain(hint, LABEL_LENGTH)} if hint.strip() else block
+
+
+def size(part: object) -> int:
+    """How large Slack finds it."""
+    return len(json.dumps(part))

@@ -1,0 +1,99 @@
+"""The names and values that Slack hands back: which button was pressed, which modal was sent, for which form."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal, get_args
+
+from ai_platform_engineering.events import Form
+from ai_platform_engineering.integrations.slack_bot.places import Place
+
+Press = Literal["submit", "fill_in", "cancel", "approve", "always", "reject", "edit"]
+"""The buttons below a form. `fill_in`, `reject` and `edit` open a modal."""
+ModalKind = Literal["form", "edit", "reject"]
+
+BUTTONS: Final = re.compile(rf"form\.button\.({'|'.join(get_args(Press))})")
+"""The action ids of all buttons."""
+MODALS: Final = re.compile(rf"form\.modal\.({'|'.join(get_args(ModalKind))})")
+"""The callback ids of all modals."""
+INPUT: Final = "form.input"
+"""The action id of every input: which one it is, its block says."""
+
+VALUE_LENGTH: Final = 2_000
+METADATA_LENGTH: Final = 3_000
+
+_PRESSES: Final[dict[str, Press]] = {f"form.button.{press}": press for press in get_args(Press)}
+_KINDS: Final[dict[str, ModalKind]] = {f"form.modal.{kind}": kind for kind in get_args(ModalKind)}
+_BLOCK: Final = re.compile(r"form\.field\.([0-9]{1,6})\.[0-9a-f]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """The form that a button or a modal belongs to; `place` is the thread where it was opened."""
+
+    task_id: str
+    form_id: str
+    place: Place | None = None
+
+
+def button_id(press: Press) -> str:
+    return f"form.button.{press}"
+
+
+def read_button_id(action_id: object) -> Press | None:
+    return _PRESSES.get(action_id) if isinstance(action_id, str) else None
+
+
+def modal_id(kind: ModalKind) -> str:
+    return f"form.modal.{kind}"
+
+
+def read_modal_id(callback_id: object) -> ModalKind | None:
+    return _KINDS.get(callback_id) if isinstance(callback_id, str) else None
+
+
+def version_of(form: Form) -> str:
+    """Another text whenever the form looks different."""
+    return hashlib.blake2s(repr((form.fields, form.response)).encode(errors="replace"), digest_size=4).hexdigest()
+
+
+def block_id(position: int, version: str) -> str:
+    """The block of the field at `position`. Slack keeps what was typed in a block that is shown again under the same
+    id, whatever its new initial value is: so the id has to change with the form."""
+    return f"form.field.{position}.{version}"
+
+
+def read_block_id(text: object) -> int | None:
+    """The position of the field whose block this is."""
+    found = _BLOCK.fullmatch(text) if isinstance(text, str) else None
+    return int(found[1]) if found else None
+
+
+def write_reference(reference: Reference, longest: int) -> str:
+    """`reference` as JSON. Ids that are too long are left out: a task may have one open form, and then needs no id."""
+    for kept in (reference, replace(reference, form_id=""), Reference("", "")):
+        data: dict[str, Any] = {"task": kept.task_id, "form": kept.form_id}
+        if kept.place is not None:
+            data["place"] = [kept.place.team, kept.place.channel, kept.place.thread_ts]
+        text = json.dumps(data)
+        if len(text) <= longest:
+            break
+    return text
+
+
+def read_reference(text: object) -> Reference | None:
+    """The reference in `text`, or None where it names no task."""
+    try:
+        data = json.loads(text) if isinstance(text, str) else None
+    except (ValueError, RecursionError):
+        return None
+    match data:
+        case {"task": str(task), "form": str(form), "place": [str(team), str(channel), str(thread_ts)]} if task:
+            return Reference(task, form, Place(team, channel, thread_ts))
+        case {"task": str(task), "form": str(form)} if task:
+            return Reference(task, form)
+        case _:
+            return None

@@ -1,0 +1,81 @@
+"""A form as a modal: all of it, the arguments of a call that may be changed, or the reason why it may not be made."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from ai_platform_engineering.events import Form
+from ai_platform_engineering.integrations.slack_bot.forms.arguments import argument_blocks
+from ai_platform_engineering.integrations.slack_bot.forms.block_kit import (
+    TITLE_LENGTH,
+    Block,
+    context,
+    escaped_line,
+    input_block,
+    plain,
+    section,
+    size,
+)
+from ai_platform_engineering.integrations.slack_bot.forms.ids import (
+    METADATA_LENGTH,
+    ModalKind,
+    Reference,
+    block_id,
+    modal_id,
+    version_of,
+    write_reference,
+)
+from ai_platform_engineering.integrations.slack_bot.forms.inputs import field_blocks, shown_fields, text_element
+from ai_platform_engineering.integrations.slack_bot.forms.message import introduction_blocks
+from ai_platform_engineering.integrations.slack_bot.places import Place
+from ai_platform_engineering.terminal import form_words
+from ai_platform_engineering.utils.forms.decisions import answerable
+
+# Slack takes views of up to 250 kB.
+_VIEW_SIZE: Final = 230_000
+_MISSING: Final = (
+    "{} more fields stay as they are proposed. To change them, answer in the thread, with one `name: value` line each."
+)
+
+
+def modal(form: Form, task_id: str, place: Place, kind: ModalKind = "form") -> dict[str, Any]:
+    """The view to open."""
+    match kind:
+        case "form":
+            title, submit, blocks = form.title, "Submit", _form_blocks(answerable(form))
+        case "edit":
+            title, submit, blocks = "Change the call", "Approve with changes", _edit_blocks(form)
+        case "reject":
+            title, submit, blocks = "Reject", "Reject", _reject_blocks(form)
+    return {
+        "type": "modal",
+        "callback_id": modal_id(kind),
+        "private_metadata": write_reference(Reference(task_id, form.form_id, place), METADATA_LENGTH),
+        "title": plain(title.strip() or "A few details", TITLE_LENGTH),
+        "submit": plain(submit, TITLE_LENGTH),
+        "close": plain("Close", TITLE_LENGTH),
+        "blocks": blocks,
+    }
+
+
+def _form_blocks(form: Form) -> list[Block]:
+    whole_title = [section(f"*{escaped_line(form.title, 200)}*")] if len(form.title) > TITLE_LENGTH else []
+    blocks = [*whole_title, *introduction_blocks(form)]
+    inputs = list(field_blocks(form, room=_VIEW_SIZE - size(blocks)))
+    if not inputs:
+        return [*blocks, section("There is nothing to fill in.")]
+    if missing := len({field.field_name for field in form.fields}) - len(shown_fields(form)):
+        inputs.append(context(_MISSING.format(missing)))
+    return [*blocks, *inputs]
+
+
+def _edit_blocks(form: Form) -> list[Block]:
+    call = [text.removesuffix(" with") for text in form_words.action_lines(form)[:1]]
+    said = [section(f"{escaped_line(text, 500)}. What you do not change stays as it is.") for text in call]
+    return [*said, *argument_blocks(form, room=_VIEW_SIZE)]
+
+
+def _reject_blocks(form: Form) -> list[Block]:
+    reason = text_element(None, multiline=True)
+    name = block_id(0, version_of(form))
+    return [*introduction_blocks(form), input_block(name, "Why not?", reason, "The agent is told.", optional=True)]

@@ -1,0 +1,51 @@
+"""What stands below a form that takes no answer any more: who answered what, or why nobody can."""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+from ai_platform_engineering.events import Form
+from ai_platform_engineering.integrations.slack_bot.forms.block_kit import escaped_line
+from ai_platform_engineering.terminal import form_words
+from ai_platform_engineering.utils.forms.answers import Answer, Approved, Dismissed, Rejected, Submitted
+from ai_platform_engineering.utils.forms.decisions import is_approval
+
+Closed = Literal["answered", "expired", "stopped"]
+"""Why a form is not open: it was answered somewhere else, nobody answered in time, the run was stopped."""
+
+_NOTE_LENGTH: Final = 1_000
+
+
+def answered_note(form: Form, answer: Answer, person_mention: str) -> str:
+    """Who said what, in Slack's Markdown; secrets are left out. `person_mention` is written as Slack wants it."""
+    match answer:
+        case Submitted():
+            said = form_words.answer_text(form, answer).replace("\n", ", ")
+            return f"Answered by {person_mention}: {escaped_line(said, _NOTE_LENGTH)}"
+        case Approved(None, True):
+            remembered = form_words.remembered(form) or "the same need not be approved again in this conversation"
+            return f"Approved by {person_mention}, from now on: {escaped_line(remembered, _NOTE_LENGTH)}"
+        case Approved(None):
+            return f"Approved by {person_mention}"
+        case Approved():
+            said = form_words.answer_text(form, answer).removeprefix("approve with ")
+            return f"Approved by {person_mention} with {escaped_line(said, _NOTE_LENGTH)}"
+        case Rejected(reason):
+            return f"Rejected by {person_mention}{_because(reason)}"
+        case Dismissed(reason):
+            return f"Canceled by {person_mention}{_because(reason)}"
+
+
+def closed_note(form: Form, why: Closed) -> str:
+    """Why `form` takes no answer; also for somebody who has just tried to give one."""
+    match why:
+        case "answered":
+            return "This was decided already." if is_approval(form) else "This was answered already."
+        case "expired":
+            return "This is not open any more: nobody answered in time."
+        case "stopped":
+            return "This is not open any more: the request was stopped."
+
+
+def _because(reason: str) -> str:
+    return f": {escaped_line(reason, _NOTE_LENGTH)}" if reason.strip() else ""
