@@ -25,6 +25,7 @@ from ai_platform_engineering.terminal.scripted import NoAnswerError, Scripted
 from ai_platform_engineering.terminal.view import View
 from ai_platform_engineering.utils.a2a_common.supervisor_client import Supervisor, connected
 from ai_platform_engineering.utils.a2a_common.supervisor_run import SupervisorError
+from ai_platform_engineering.utils.access_tokens import SupervisorAuth
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +57,7 @@ def run_workflow(options: RunOptions, settings: Settings) -> int:
 def _supervisor(options: RunOptions, settings: Settings, background: Background) -> Supervisor:
     if options.url is None:
         return background.hold(running_here(settings))
-    key = settings.a2a_auth_shared_key
-    return background.hold(connected(options.url, key.get_secret_value() if key else None))
+    return background.hold(connected(options.url, SupervisorAuth(settings)))
 
 
 def _run(options: RunOptions, conversation: Conversation, output: Output) -> int:

@@ -18,6 +18,7 @@ from ai_platform_engineering.utils.a2a_common.a2a_app import tool_rows, with_a2a
 from ai_platform_engineering.utils.a2a_common.a2a_server import agent_card
 from ai_platform_engineering.utils.a2a_common.base_langgraph_agent import BaseLangGraphAgent
 from ai_platform_engineering.utils.a2a_common.execution.executor import RunExecutor
+from ai_platform_engineering.utils.a2a_common.http.auth import security_schemes
 from ai_platform_engineering.utils.a2a_common.log.upkeep import Forget, event_log
 from ai_platform_engineering.utils.checkpointer import ConversationSaver, checkpointer_for
 from ai_platform_engineering.utils.graphs.agent_graph import Graph
@@ -75,7 +76,7 @@ def create_agent_app(settings: Settings, name: str, models: Models = model_for) 
         description=manifest.description,
         url=settings.public_url,
         version=product_version(),
-        needs_key=settings.a2a_auth_shared_key is not None,
+        schemes=security_schemes(settings),
         skills=[skill],
     )
     executor = RunExecutor(BaseLangGraphAgent(manifest.name, lambda: agent.graph), log, settings)

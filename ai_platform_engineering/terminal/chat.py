@@ -34,6 +34,7 @@ from ai_platform_engineering.terminal.text import one_line
 from ai_platform_engineering.terminal.view import View
 from ai_platform_engineering.utils.a2a_common.supervisor_client import Supervisor, connected
 from ai_platform_engineering.utils.a2a_common.supervisor_run import SupervisorError
+from ai_platform_engineering.utils.access_tokens import SupervisorAuth
 
 ANSWERED: Final = 0
 NOT_ANSWERED: Final = 1
@@ -156,8 +157,7 @@ def _supervisor(
     options: ChatOptions, settings: Settings, background: Background, console: Console | None
 ) -> Supervisor:
     if options.url is not None:
-        key = settings.a2a_auth_shared_key
-        return background.hold(connected(options.url, key.get_secret_value() if key else None))
+        return background.hold(connected(options.url, SupervisorAuth(settings)))
     from ai_platform_engineering.terminal.local import running_here  # noqa: PLC0415
 
     if console is None or options.as_json:

@@ -19,9 +19,11 @@ import uvicorn
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.a2a_common.supervisor_client import Supervisor, connected
 from ai_platform_engineering.utils.a2a_common.supervisor_run import SupervisorError
+from ai_platform_engineering.utils.access_tokens import SupervisorAuth
 
 _ADDRESS: Final = "http://supervisor"
 _SHUTDOWN_SECONDS: Final = 1
+_GRANT: Final = ("a2a_oauth_grant_url", "a2a_oauth_client_id", "a2a_oauth_client_secret")
 
 
 @asynccontextmanager
@@ -31,8 +33,9 @@ async def running_here(settings: Settings) -> AsyncIterator[Supervisor]:
         create_app,
     )
 
-    app = create_app(settings)
-    key = settings.a2a_auth_shared_key
+    # Access tokens are for those who come from elsewhere.
+    app = create_app(settings.model_copy(update={"a2a_oauth_issuer": None}))
+    auth = SupervisorAuth(settings.model_copy(update=dict.fromkeys(_GRANT)))
     with tempfile.TemporaryDirectory(prefix="platform-engineer-") as directory:
         path = str(Path(directory) / "supervisor.sock")
         config = uvicorn.Config(
@@ -51,7 +54,7 @@ async def running_here(settings: Settings) -> AsyncIterator[Supervisor]:
                     raise SupervisorError("The supervisor did not start; the log says why.")
                 await asyncio.sleep(0.01)
             transport = httpx.AsyncHTTPTransport(uds=path)
-            async with connected(_ADDRESS, key.get_secret_value() if key else None, transport) as supervisor:
+            async with connected(_ADDRESS, auth, transport) as supervisor:
                 yield supervisor
         finally:
             server.should_exit = True

@@ -21,7 +21,7 @@ from starlette.routing import BaseRoute
 from ai_platform_engineering.settings import load_settings
 from ai_platform_engineering.utils.a2a_common.a2a_server import a2a_routes, agent_card, health_routes, request_handler
 from ai_platform_engineering.utils.a2a_common.execution.request_handler import LogRequestHandler
-from ai_platform_engineering.utils.a2a_common.http.auth import auth_middleware
+from ai_platform_engineering.utils.a2a_common.http.auth import auth_middleware, security_schemes
 from ai_platform_engineering.utils.a2a_common.log.event_log import MemoryEventLog
 from tests.a2a_common.scripted_executor import ANSWER, Script, ScriptedExecutor
 
@@ -113,7 +113,7 @@ async def serving(
             url=url,
             version="1",
             skills=[skill],
-            needs_key=settings.a2a_auth_shared_key is not None,
+            schemes=security_schemes(settings),
         )
         handler = request_handler(executor, log, card, settings)
         routes = [*health_routes(lambda: True, lambda: [{"name": "version"}]), *a2a_routes(handler, card, settings)]

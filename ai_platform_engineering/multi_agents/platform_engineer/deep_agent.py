@@ -40,6 +40,7 @@ from ai_platform_engineering.multi_agents.platform_engineer.workflows.loader imp
 from ai_platform_engineering.settings import Settings, load_settings
 from ai_platform_engineering.utils.a2a_common.a2a_remote_agent_connect import A2ARemoteAgentConnectTool
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
+from ai_platform_engineering.utils.access_tokens import OwnBearer
 from ai_platform_engineering.utils.checkpointer import MemorySaver
 from ai_platform_engineering.utils.graphs.agent_graph import PRIVATE_STATE, Graph, agent_graph
 from ai_platform_engineering.utils.graphs.approval_gate import ApprovalGate
@@ -75,6 +76,7 @@ class PlatformEngineerDeepAgent:
         self.distributed_mode = bool(self.registry.remote())
         self.workflows = offered(known_workflows(settings), self.registry.enabled())
         self.mcp = McpServers(settings)
+        self.bearer = OwnBearer(settings)
         self._models = models
         self._checkpointer: BaseCheckpointSaver[Any] | None = None
         self._connections: dict[str, A2ARemoteAgentConnectTool] = {}
@@ -166,7 +168,7 @@ class PlatformEngineerDeepAgent:
     def _remote(self, entry: AgentEntry) -> Graph:
         connection = self._connections.get(entry.name)
         if connection is None:
-            connection = A2ARemoteAgentConnectTool(entry.name, entry.address or "", self.settings)
+            connection = A2ARemoteAgentConnectTool(entry.name, entry.address or "", self.settings, self.bearer)
             self._connections[entry.name] = connection
         return remote_graph(connection)
 

@@ -31,6 +31,7 @@ from ai_platform_engineering.events import Event
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
 from ai_platform_engineering.utils.a2a_common.wire import Decoder
+from ai_platform_engineering.utils.access_tokens import AccessTokenError, OwnBearer
 from ai_platform_engineering.utils.connections import reason_of
 from ai_platform_engineering.utils.errors import FailureCode, ReadableError
 
@@ -67,12 +68,11 @@ class RemoteThread:
 class A2ARemoteAgentConnectTool:
     """One remote agent. The card and the client made from it are kept while they work."""
 
-    def __init__(self, name: str, address: str, settings: Settings) -> None:
+    def __init__(self, name: str, address: str, settings: Settings, bearer: OwnBearer | None = None) -> None:
         self.name = name
         self._address = address
         self._connect_timeout = settings.agent_connect_timeout
-        key = settings.a2a_auth_shared_key
-        self._shared_key = key.get_secret_value() if key else None
+        self._bearer = bearer or OwnBearer(settings)
         self._http: httpx.AsyncClient | None = None
         self._client: Client | None = None
         self._connecting = asyncio.Lock()
@@ -92,7 +92,7 @@ class A2ARemoteAgentConnectTool:
             parts=parts,
         )
         message.metadata.update(_marks(context))
-        call = ClientCallContext(service_parameters=self._headers(context))
+        call = ClientCallContext(service_parameters=await self._headers(context))
         client = await self._connected()
         decoder = Decoder(self.name, thread.turn)
         answers = _Answers(client.send_message(SendMessageRequest(message=message), context=call))
@@ -115,9 +115,9 @@ class A2ARemoteAgentConnectTool:
 
     async def cancel(self, task_id: str, context: RequestContext) -> None:
         """Stop a task that waits for an answer which will not come; an agent that cannot be told lets it expire."""
-        call = ClientCallContext(service_parameters=self._headers(context))
         with suppress(A2AClientError, A2AError, httpx.HTTPError, RemoteAgentError, TimeoutError):
             async with asyncio.timeout(_CANCEL_SECONDS):
+                call = ClientCallContext(service_parameters=await self._headers(context))
                 client = await self._connected()
                 await client.cancel_task(CancelTaskRequest(id=task_id), context=call)
 
@@ -135,9 +135,9 @@ class A2ARemoteAgentConnectTool:
 
     async def _fetch_card(self, timeout: float) -> AgentCard:
         resolver = A2ACardResolver(self._http_client(), self._address)
-        headers = {"headers": self._headers(None)}
         try:
             async with asyncio.timeout(timeout):
+                headers = {"headers": await self._headers(None)}
                 try:
                     return await resolver.get_agent_card(http_kwargs=headers)
                 except AgentCardResolutionError as error:
@@ -192,8 +192,11 @@ class A2ARemoteAgentConnectTool:
             if task_id:
                 await client.cancel_task(CancelTaskRequest(id=task_id), context=call)
 
-    def _headers(self, context: RequestContext | None) -> dict[str, str]:
-        token = (context.auth_token if context else None) or self._shared_key
+    async def _headers(self, context: RequestContext | None) -> dict[str, str]:
+        try:
+            token = (context.auth_token if context else None) or await self._bearer.token()
+        except AccessTokenError as error:
+            raise RemoteAgentError(f"The {self.name} agent cannot be asked: {error}") from error
         return {"Authorization": f"Bearer {token}"} if token else {}
 
     def _unreachable(self, reason: str) -> RemoteAgentError:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from a2a.server.agent_execution import AgentExecutor
@@ -13,7 +14,6 @@ from a2a.types.a2a_pb2 import (
     AgentExtension,
     AgentInterface,
     AgentSkill,
-    HTTPAuthSecurityScheme,
     SecurityRequirement,
     SecurityScheme,
     StringList,
@@ -45,9 +45,12 @@ def agent_card(
     url: str,
     version: str,
     skills: Iterable[AgentSkill] = (),
-    needs_key: bool = False,
+    schemes: Mapping[str, SecurityScheme] = MappingProxyType({}),
 ) -> AgentCard:
-    """The card of a server at `url`: both protocols, JSON-RPC and REST, streams that can be resumed."""
+    """The card of a server at `url`: both protocols, JSON-RPC and REST, streams that can be resumed.
+
+    Callers need one of the `schemes`, if there are any.
+    """
     card = AgentCard(
         name=name,
         description=description,
@@ -74,10 +77,9 @@ def agent_card(
         default_output_modes=["text/plain", "application/json"],
         skills=skills,
     )
-    if needs_key:
-        bearer = HTTPAuthSecurityScheme(scheme="bearer", description="The key that the server's operator gave out.")
-        card.security_schemes["key"].CopyFrom(SecurityScheme(http_auth_security_scheme=bearer))
-        card.security_requirements.append(SecurityRequirement(schemes={"key": StringList()}))
+    for scheme_name, scheme in schemes.items():
+        card.security_schemes[scheme_name].CopyFrom(scheme)
+        card.security_requirements.append(SecurityRequirement(schemes={scheme_name: StringList()}))
     return card
 
 

@@ -27,7 +27,7 @@ from a2a.utils.errors import A2AError, TaskNotFoundError
 from ai_platform_engineering.events import Event, Form
 from ai_platform_engineering.utils.a2a_common.a2a_server import RESUME_EXTENSION
 from ai_platform_engineering.utils.a2a_common.codec.values import set_value
-from ai_platform_engineering.utils.a2a_common.supervisor_run import Parked, Run, SupervisorError, refusal
+from ai_platform_engineering.utils.a2a_common.supervisor_run import Parked, Run, SupervisorError, no_token_in, refusal
 from ai_platform_engineering.utils.a2a_common.wire import decode_task
 from ai_platform_engineering.utils.connections import reason_of
 from ai_platform_engineering.utils.forms.answers import Answer, answer_data
@@ -86,12 +86,12 @@ class Supervisor:
 
 @asynccontextmanager
 async def connected(
-    address: str, key: str | None = None, transport: httpx.AsyncBaseTransport | None = None
+    address: str, auth: httpx.Auth | None = None, transport: httpx.AsyncBaseTransport | None = None
 ) -> AsyncIterator[Supervisor]:
-    """The supervisor at `address`, which is asked for its card now."""
+    """The supervisor at `address`, which is asked for its card now. `auth` is mostly a `SupervisorAuth`."""
     http = httpx.AsyncClient(
         transport=transport,
-        headers={"Authorization": f"Bearer {key}"} if key else {},
+        auth=auth,
         timeout=httpx.Timeout(_CONNECT_SECONDS, read=_SILENCE_SECONDS),
     )
     async with http:
@@ -143,10 +143,11 @@ async def _fetch_card(http: httpx.AsyncClient, address: str) -> AgentCard:
             return await A2ACardResolver(http, address).get_agent_card()
     except TimeoutError:
         reason = f"no answer within {_CONNECT_SECONDS:g} s"
-    except AgentCardResolutionError as error:
-        reason = f"HTTP {error.status_code}" if error.status_code else reason_of(error)
     except (A2AClientError, httpx.HTTPError) as error:
-        reason = reason_of(error)
+        if no_token_in(error):
+            raise refusal(error, address, "question") from None
+        status = error.status_code if isinstance(error, AgentCardResolutionError) else None
+        reason = f"HTTP {status}" if status else reason_of(error)
     except httpx.InvalidURL:
         reason = "that is not an address"
     raise SupervisorError(

@@ -24,6 +24,7 @@ from google.protobuf.struct_pb2 import Struct
 
 from ai_platform_engineering.events import SUPERVISOR, Ending, Event, Failed
 from ai_platform_engineering.utils.a2a_common.wire import Decoder, seq_of
+from ai_platform_engineering.utils.access_tokens import AccessTokenError, AccessTokenRefusedError
 from ai_platform_engineering.utils.connections import causes
 
 if TYPE_CHECKING:
@@ -206,9 +207,14 @@ class Run:
 
 def refusal(error: Exception, address: str, what: str) -> SupervisorError:
     """What to say where the supervisor did not take `what` it was given."""
+    if (no_token := no_token_in(error)) is not None:
+        return SupervisorError(str(no_token), misconfigured=isinstance(no_token, AccessTokenRefusedError))
     status = _status_of(error)
     if status == httpx.codes.UNAUTHORIZED:
-        sentence = f"The supervisor at {address} wants a key; set A2A_AUTH_SHARED_KEY to the one it was given."
+        sentence = (
+            f"The supervisor at {address} wants a key; set A2A_AUTH_SHARED_KEY to the one it was given, or "
+            "A2A_OAUTH_GRANT_URL and the client's id and secret where it wants an access token."
+        )
         return SupervisorError(sentence, misconfigured=True)
     reason = f"HTTP {status}" if status else str(error).rstrip(".")
     return SupervisorError(f"The supervisor at {address} did not take the {what}: {reason}.", refused=True)
@@ -216,6 +222,8 @@ def refusal(error: Exception, address: str, what: str) -> SupervisorError:
 
 def is_passing(error: Exception) -> bool:
     """Whether it is worth trying again: the connection was at fault, not the request."""
+    if isinstance(no_token_in(error), AccessTokenRefusedError):
+        return False
     status = _status_of(error)
     if status is not None:
         return status >= httpx.codes.INTERNAL_SERVER_ERROR
@@ -237,6 +245,10 @@ def _was_never_sent(error: Exception | None) -> bool:
     return error is not None and any(
         isinstance(cause, httpx.ConnectError | httpx.ConnectTimeout) for cause in causes(error)
     )
+
+
+def no_token_in(error: Exception) -> AccessTokenError | None:
+    return next((cause for cause in causes(error) if isinstance(cause, AccessTokenError)), None)
 
 
 def _status_of(error: Exception) -> int | None:

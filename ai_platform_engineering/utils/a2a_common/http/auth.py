@@ -1,47 +1,109 @@
-"""Who may call: with a shared key set, whoever has it. Health checks and the agent card stay open."""
+"""Who may call: whoever has the shared key, or an access token of the OAuth2 issuer, where these are set. Health checks
+and the agent card stay open."""
 
 from __future__ import annotations
 
 import hmac
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from a2a.types.a2a_pb2 import HTTPAuthSecurityScheme, SecurityScheme
 from starlette.datastructures import Headers
 from starlette.middleware import Middleware
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ai_platform_engineering.settings import Settings
 
+if TYPE_CHECKING:
+    from ai_platform_engineering.utils.a2a_common.http.issuer import Issuer
+
 CARD_PATHS: Final = ("/.well-known/agent-card.json", "/.well-known/agent.json")
 OPEN_PATHS: Final = frozenset({"/healthz", "/readyz", *CARD_PATHS})
+_RETRY_SECONDS: Final = "5"
 
 
 def auth_middleware(settings: Settings) -> list[Middleware]:
-    """For the app's list of middleware: empty when no key is set."""
-    key = settings.a2a_auth_shared_key
-    return [] if key is None else [Middleware(SharedKeyAuth, key=key.get_secret_value())]
+    """For the app's list of middleware: empty where anybody may call."""
+    key, issuer = settings.a2a_auth_shared_key, _issuer(settings)
+    if key is None and issuer is None:
+        return []
+    return [Middleware(BearerAuth, key=key.get_secret_value() if key else None, issuer=issuer)]
 
 
-class SharedKeyAuth:
-    """Lets through what carries `Authorization: Bearer <key>`."""
+def security_schemes(settings: Settings) -> dict[str, SecurityScheme]:
+    """What the agent card says of it: any one of these will do."""
+    schemes = {}
+    if settings.a2a_auth_shared_key is not None:
+        key = HTTPAuthSecurityScheme(scheme="bearer", description="The key that the server's operator gave out.")
+        schemes["key"] = SecurityScheme(http_auth_security_scheme=key)
+    if settings.a2a_oauth_issuer is not None:
+        made_for = f", made for {settings.a2a_oauth_audience}" if settings.a2a_oauth_audience else ""
+        token = HTTPAuthSecurityScheme(
+            scheme="bearer",
+            bearer_format="JWT",
+            description=f"An OAuth2 access token of {settings.a2a_oauth_issuer}{made_for}.",
+        )
+        schemes["access_token"] = SecurityScheme(http_auth_security_scheme=token)
+    return schemes
 
-    def __init__(self, app: ASGIApp, key: str) -> None:
+
+class BearerAuth:
+    """Lets through what carries `Authorization: Bearer` with the key, or with an access token that holds."""
+
+    def __init__(self, app: ASGIApp, key: str | None = None, issuer: Issuer | None = None) -> None:
         self._app = app
-        self._key = key.encode()
+        self._key = key.encode() if key is not None else None
+        self._issuer = issuer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan" or scope["path"] in OPEN_PATHS or self._knows_key(Headers(scope=scope)):
+        is_open = scope["type"] == "lifespan" or scope["path"] in OPEN_PATHS
+        refusal = None if is_open else await self._refusal(_bearer(Headers(scope=scope)))
+        if refusal is None:
             await self._app(scope, receive, send)
         elif scope["type"] == "http":
-            refusal = JSONResponse(
-                {"error": "unauthorized", "message": "Send the header Authorization: Bearer <A2A_AUTH_SHARED_KEY>."},
-                status_code=401,
-                headers={"WWW-Authenticate": "Bearer"},
-            )
             await refusal(scope, receive, send)
         else:
             await send({"type": "websocket.close", "code": 1008})
 
-    def _knows_key(self, headers: Headers) -> bool:
-        scheme, _, token = headers.get("authorization", "").partition(" ")
-        return scheme.lower() == "bearer" and hmac.compare_digest(token.strip().encode(), self._key)
+    async def _refusal(self, sent: str) -> Response | None:
+        if self._key is not None and hmac.compare_digest(sent.encode(), self._key):
+            return None
+        if self._issuer is None or not sent:
+            return self._unauthorized()
+        from ai_platform_engineering.utils.a2a_common.http.issuer import (  # noqa: PLC0415 - as in `_issuer`
+            IssuerError,
+            TokenRefusedError,
+        )
+
+        try:
+            await self._issuer.check(sent)
+        except TokenRefusedError as error:
+            return self._unauthorized(str(error))
+        except IssuerError as error:
+            body = {"error": "unavailable", "message": str(error)}
+            return JSONResponse(body, status_code=503, headers={"Retry-After": _RETRY_SECONDS})
+        return None
+
+    def _unauthorized(self, why: str = "") -> Response:
+        wanted = ["<A2A_AUTH_SHARED_KEY>"] if self._key is not None else []
+        if self._issuer is not None:
+            wanted.append(f"<access token of {self._issuer.issuer}>")
+        message = f"{why} Send the header Authorization: Bearer {' or '.join(wanted)}.".lstrip()
+        challenge = 'Bearer error="invalid_token"' if why else "Bearer"
+        return JSONResponse(
+            {"error": "unauthorized", "message": message}, status_code=401, headers={"WWW-Authenticate": challenge}
+        )
+
+
+def _issuer(settings: Settings) -> Issuer | None:
+    if settings.a2a_oauth_issuer is None:
+        return None
+    # Cryptography takes a while to load, which is of no use where there is no issuer.
+    from ai_platform_engineering.utils.a2a_common.http.issuer import Issuer  # noqa: PLC0415
+
+    return Issuer(settings.a2a_oauth_issuer, settings.a2a_oauth_audience, settings.a2a_oauth_jwks_url)
+
+
+def _bearer(headers: Headers) -> str:
+    scheme, _, sent = headers.get("authorization", "").partition(" ")
+    return sent.strip() if scheme.lower() == "bearer" else ""

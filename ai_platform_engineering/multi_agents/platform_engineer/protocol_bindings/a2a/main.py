@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
@@ -27,9 +28,13 @@ from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2
 from ai_platform_engineering.settings import Settings, load_settings
 from ai_platform_engineering.utils.a2a_common.a2a_app import tool_rows, with_a2a
 from ai_platform_engineering.utils.a2a_common.a2a_server import agent_card
+from ai_platform_engineering.utils.a2a_common.http.auth import security_schemes
 from ai_platform_engineering.utils.a2a_common.log.upkeep import Forget, event_log
+from ai_platform_engineering.utils.access_tokens import AccessTokenError
 from ai_platform_engineering.utils.checkpointer import ConversationSaver, checkpointer_for
 from ai_platform_engineering.version import product_version
+
+logger = logging.getLogger(__name__)
 
 _TOOLS_SECONDS = 2.0
 _DESCRIPTION = "Plans platform-engineering requests and delegates them to domain agents."
@@ -51,7 +56,7 @@ def create_app(settings: Settings, mas: PlatformEngineerDeepAgent | None = None)
         description=_DESCRIPTION,
         url=settings.public_url,
         version=product_version(),
-        needs_key=settings.a2a_auth_shared_key is not None,
+        schemes=security_schemes(settings),
         skills=_skills(supervisor),
     )
     binding = AIPlatformEngineerA2ABinding(supervisor)
@@ -100,8 +105,11 @@ async def _tools(supervisor: PlatformEngineerDeepAgent) -> list[Mapping[str, Any
     """The tools of all agents, remote ones as they list them now; one that does not answer is left out."""
     here = [*(entry.name for entry in supervisor.registry.local()), KNOWLEDGE_BASE]
     local = [row for name in here for row in tool_rows(name, supervisor.mcp)]
-    key = supervisor.settings.a2a_auth_shared_key
-    token = key.get_secret_value() if key else None
+    try:
+        token = await supervisor.bearer.token()
+    except AccessTokenError as error:
+        logger.warning("The tools of remote agents cannot be listed: %s", error)
+        return local
     remote = await asyncio.gather(
         *(remote_tools(entry, timeout=_TOOLS_SECONDS, auth_token=token) for entry in supervisor.registry.remote())
     )

@@ -1,0 +1,211 @@
+"""Access tokens for clients of the supervisor: OAuth2, the client credentials grant.
+
+A token is fetched when one is needed and kept until shortly before it expires.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Final
+from urllib.parse import quote_plus
+
+import httpx
+
+from ai_platform_engineering.settings import Settings, SettingsError
+from ai_platform_engineering.utils.connections import reason_of
+from ai_platform_engineering.utils.errors import ReadableError
+
+_SECONDS: Final = 10.0
+_MARGIN_SECONDS: Final = 30.0
+_UNSAID_SECONDS: Final = 300.0
+"""How long a token is taken to be good when the server does not say."""
+
+
+class AccessTokenError(ReadableError, httpx.ConnectError):
+    """There is no access token to send. For whoever wanted to send something, this is a connection that was never
+    made."""
+
+
+class AccessTokenRefusedError(AccessTokenError):
+    """There will be none until somebody changes a setting."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """Where a client gets its tokens, and as whom."""
+
+    url: str
+    client_id: str
+    client_secret: str = field(repr=False)
+    scope: str | None = None
+    audience: str | None = None
+
+    @classmethod
+    def of(cls, settings: Settings) -> Grant | None:
+        """What is set; None where nothing is. Raises `SettingsError` where half of it is."""
+        url, client_id, secret = (
+            settings.a2a_oauth_grant_url,
+            settings.a2a_oauth_client_id,
+            settings.a2a_oauth_client_secret,
+        )
+        if url is None and client_id is None and secret is None:
+            return None
+        if url is None or client_id is None or secret is None:
+            raise SettingsError(
+                "A2A_OAUTH_GRANT_URL, A2A_OAUTH_CLIENT_ID and A2A_OAUTH_CLIENT_SECRET belong together: set all three, "
+                "or none."
+            )
+        return cls(url, client_id, secret.get_secret_value(), settings.a2a_oauth_scope, settings.a2a_oauth_audience)
+
+
+class AccessTokens:
+    """The token of one client. Whoever needs one while it is fetched waits for the same."""
+
+    def __init__(self, grant: Grant, clock: Callable[[], float] = time.monotonic) -> None:
+        self._grant = grant
+        self._clock = clock
+        self._token = ""
+        self._good_until = 0.0
+        self._in_body = False
+        self._fetching: asyncio.Task[str] | None = None
+
+    async def token(self) -> str:
+        if self._token and self._clock() < self._good_until:
+            return self._token
+        if self._fetching is None:
+            self._fetching = asyncio.create_task(self._fetch(), name="access-token")
+            self._fetching.add_done_callback(self._fetched)
+        return await asyncio.shield(self._fetching)
+
+    def forget(self, token: str) -> None:
+        """It was refused: the next one is fetched."""
+        if token == self._token:
+            self._token = ""
+
+    def _fetched(self, fetching: asyncio.Task[str]) -> None:
+        self._fetching = None
+        if not fetching.cancelled():
+            fetching.exception()  # those who wait raise it; if nobody does any more, it is of no interest
+
+    async def _fetch(self) -> str:
+        asked = self._clock()
+        try:
+            async with asyncio.timeout(_SECONDS), httpx.AsyncClient(timeout=_SECONDS) as http:
+                response = await self._ask(http)
+                if _error_code(response) == "invalid_client" and not self._in_body:
+                    # Some servers take the secret as a field alone.
+                    self._in_body = True
+                    response = await self._ask(http)
+        except TimeoutError:
+            raise AccessTokenError(f"The OAuth2 server gave no access token within {_SECONDS:g} s.") from None
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise AccessTokenError(
+                f"The OAuth2 server that gives access tokens cannot be reached ({reason_of(error)})."
+            ) from error
+        if response.status_code != httpx.codes.OK:
+            self._in_body = False
+            raise _refusal(response)
+        answer = _fields(response)
+        token = answer.get("access_token")
+        if not isinstance(token, str) or not re.fullmatch(r"[\x21-\x7e]+", token):
+            raise AccessTokenRefusedError("What is at A2A_OAUTH_GRANT_URL answered without an access token.")
+        self._token = token
+        self._good_until = asked + _usable_for(answer.get("expires_in"))
+        return token
+
+    async def _ask(self, http: httpx.AsyncClient) -> httpx.Response:
+        grant = self._grant
+        form = {"grant_type": "client_credentials"}
+        form |= {name: value for name, value in (("scope", grant.scope), ("audience", grant.audience)) if value}
+        if self._in_body:
+            credentials = {"client_id": grant.client_id, "client_secret": grant.client_secret}
+            return await http.post(grant.url, data=form | credentials)
+        # The standard has both encoded as in a form before they are put into the header.
+        return await http.post(
+            grant.url, data=form, auth=httpx.BasicAuth(quote_plus(grant.client_id), quote_plus(grant.client_secret))
+        )
+
+
+class SupervisorAuth(httpx.Auth):
+    """Sends what the settings have for the supervisor: an access token, the shared key, or nothing. A token that is
+    refused is replaced once."""
+
+    def __init__(self, settings: Settings) -> None:
+        grant = Grant.of(settings)
+        key = settings.a2a_auth_shared_key
+        self._tokens = AccessTokens(grant) if grant else None
+        self._key = key.get_secret_value() if key else None
+
+    async def async_auth_flow(self, request: httpx.Request) -> AsyncGenerator[httpx.Request, httpx.Response]:
+        if self._tokens is None:
+            if self._key is not None:
+                request.headers["Authorization"] = f"Bearer {self._key}"
+            yield request
+            return
+        token = await self._tokens.token()
+        request.headers["Authorization"] = f"Bearer {token}"
+        response = yield request
+        if response.status_code == httpx.codes.UNAUTHORIZED:
+            self._tokens.forget(token)
+            request.headers["Authorization"] = f"Bearer {await self._tokens.token()}"
+            yield request
+
+    def sync_auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response]:
+        raise RuntimeError("the supervisor is spoken to from an event loop")
+
+
+class OwnBearer:
+    """What the supervisor shows its agents where whoever asks has brought nothing: the shared key, else an access token
+    of its own, else nothing."""
+
+    def __init__(self, settings: Settings) -> None:
+        key = settings.a2a_auth_shared_key
+        self._key = key.get_secret_value() if key else None
+        grant = Grant.of(settings) if key is None else None
+        self._tokens = AccessTokens(grant) if grant else None
+
+    async def token(self) -> str | None:
+        return self._key if self._tokens is None else await self._tokens.token()
+
+
+def _usable_for(expires_in: object) -> float:
+    seconds = _UNSAID_SECONDS
+    if isinstance(expires_in, int | float | str):
+        with suppress(ValueError):
+            seconds = float(expires_in)
+    return max(seconds - _MARGIN_SECONDS, seconds / 2)
+
+
+def _refusal(response: httpx.Response) -> AccessTokenError:
+    code = _error_code(response)
+    why = code or f"HTTP {response.status_code}"
+    if response.status_code >= httpx.codes.INTERNAL_SERVER_ERROR or response.status_code in {
+        httpx.codes.REQUEST_TIMEOUT,
+        httpx.codes.TOO_MANY_REQUESTS,
+    }:
+        return AccessTokenError(f"The OAuth2 server gives no access token at the moment ({why}).")
+    to_check = {
+        "invalid_scope": "A2A_OAUTH_SCOPE",
+        "invalid_target": "A2A_OAUTH_AUDIENCE",
+        "": "A2A_OAUTH_GRANT_URL",
+    }.get(code, "A2A_OAUTH_CLIENT_ID and A2A_OAUTH_CLIENT_SECRET")
+    return AccessTokenRefusedError(f"The OAuth2 server refused an access token ({why}): check {to_check}.")
+
+
+def _error_code(response: httpx.Response) -> str:
+    """As the standard has them; whatever else stands there is not repeated to anybody."""
+    code = _fields(response).get("error") if response.is_client_error else None
+    return code if isinstance(code, str) and re.fullmatch(r"[a-z_]{1,40}", code) else ""
+
+
+def _fields(response: httpx.Response) -> Mapping[str, Any]:
+    try:
+        answer = response.json()
+    except ValueError:
+        answer = None
+    return answer if isinstance(answer, dict) else {}
