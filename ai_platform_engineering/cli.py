@@ -128,6 +128,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_workflows(commands)
     _add_ingest(commands)
     _add_rag(commands)
+    _add_slack(commands)
 
     sandbox = commands.add_parser("sandbox", help="the simulated company").add_subparsers(
         metavar="ACTION", required=True
@@ -246,6 +247,26 @@ def _add_ingest(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     )
     ingest.add_argument("--json", action="store_true", help="print what was done as a JSON object")
     ingest.set_defaults(run=_ingest, quiet=True)
+
+
+def _add_slack(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    slack = commands.add_parser(
+        "slack",
+        help="run the Slack bot, or look at what people would see in Slack",
+        description="Runs the Slack bot; docs/slack.md says how to set it up. With --preview or --manifest nothing is "
+        "started, and neither Slack nor a token is needed.",
+    )
+    instead = slack.add_mutually_exclusive_group()
+    instead.add_argument(
+        "--preview", metavar="FILE", help="play a recording as people would see it; what chat --json printed, or -"
+    )
+    instead.add_argument("--manifest", action="store_true", help="print the manifest to make the Slack app from")
+    preview = slack.add_argument_group("preview")
+    preview.add_argument("--html", metavar="OUT", type=Path, help="write it as a page, with a slider for its moments")
+    pace = preview.add_mutually_exclusive_group()
+    pace.add_argument("--speed", type=_speed, help="how many times faster than it was recorded (1)")
+    pace.add_argument("--instant", action="store_true", help="show how it ended")
+    slack.set_defaults(run=_slack)
 
 
 class _Version(argparse.Action):
@@ -551,6 +572,42 @@ def _rag(command: Coroutine[Any, Any, int]) -> int:
     except ReadableError as error:
         _refuse(error)
         return EXIT_UNUSABLE
+
+
+def _slack(options: argparse.Namespace, settings: Settings) -> int:
+    if options.manifest:
+        from ai_platform_engineering.integrations.slack_bot.manifest import manifest
+
+        print(manifest(settings), end="")
+        return 0
+    if options.preview is not None:
+        return _slack_preview(options, settings)
+    if options.html or options.speed or options.instant:
+        return _refuse("--html, --speed and --instant go with --preview.")
+    from importlib.util import find_spec
+
+    if find_spec("slack_bolt") is None:
+        return _refuse("The Slack bot needs libraries of its own: pip install 'ai-platform-engineering[slack]'.")
+    from ai_platform_engineering.integrations.slack_bot.serve import run_slack_bot
+    from ai_platform_engineering.utils.errors import ReadableError
+
+    try:
+        return run_slack_bot(settings)
+    except ReadableError as error:
+        _refuse(error)
+        return EXIT_UNUSABLE
+
+
+def _slack_preview(options: argparse.Namespace, settings: Settings) -> int:
+    from ai_platform_engineering.integrations.slack_bot.preview.command import PreviewOptions, preview
+    from ai_platform_engineering.terminal.replay import RecordingError
+    from ai_platform_engineering.utils.errors import ReadableError
+
+    speed = None if options.instant else options.speed or 1.0
+    try:
+        return preview(PreviewOptions(options.preview, options.html, speed), settings)
+    except (RecordingError, ReadableError) as error:
+        return _refuse(error)
 
 
 def _ingest(options: argparse.Namespace, settings: Settings) -> int:

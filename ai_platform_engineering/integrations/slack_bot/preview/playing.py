@@ -25,11 +25,16 @@ def play(moments: Sequence[Moment], console: Console, names: Names, bot: str, sp
 
 
 def show(transcript: Transcript, console: Console, names: Names, bot: str) -> None:
-    for block in drawn(transcript, names, bot):
-        console.print(block)
+    console.print(Segments(_joined(_lines(console, transcript, names, bot))), end="")
 
 
 def _lower_part(console: Console, transcript: Transcript, names: Names, bot: str) -> Segments:
-    lines = [line for block in drawn(transcript, names, bot) for line in block_lines(console, block)]
-    seen = lines[-max(1, console.height - 1) :]
-    return Segments([segment for line in seen for segment in (*line, Segment.line())])
+    return Segments(_joined(_lines(console, transcript, names, bot)[-max(1, console.height - 1) :]))
+
+
+def _lines(console: Console, transcript: Transcript, names: Names, bot: str) -> list[list[Segment]]:
+    return [line for block in drawn(transcript, names, bot) for line in block_lines(console, block)]
+
+
+def _joined(lines: Sequence[Sequence[Segment]]) -> list[Segment]:
+    return [segment for line in lines for segment in (*line, Segment.line())]
