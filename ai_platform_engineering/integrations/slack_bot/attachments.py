@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ai_platform_engineering.integrations.slack_bot.markdown.passages import Code, Table
+from ai_platform_engineering.integrations.slack_bot.markdown.passages import Block, Code
 from ai_platform_engineering.integrations.slack_bot.operations import File
 
 LONGEST: Final = 3_000
@@ -48,27 +48,27 @@ _ENDINGS: Final = {
 }
 
 
-def is_long(passage: Code | Table) -> bool:
-    length = sum(map(len, passage.lines))
-    if isinstance(passage, Code):
-        return length > LONGEST or len(passage.content) > MOST_LINES
-    return length > LONGEST or len(passage.rows) > MOST_ROWS or passage.columns > MOST_COLUMNS
+def is_long(block: Block) -> bool:
+    length = sum(map(len, block.lines))
+    if isinstance(block, Code):
+        return length > LONGEST or len(block.content) > MOST_LINES
+    return length > LONGEST or len(block.rows) > MOST_ROWS or block.columns > MOST_COLUMNS
 
 
-def attached(passage: Code | Table, number: int) -> File:
-    """The file, with everything that is in the passage. Tables are rather opened as spreadsheets than as Markdown."""
-    if isinstance(passage, Code):
-        name, content = f"answer-{number}.{_ending(passage.fence.language)}", "".join(passage.content)
+def attached(block: Block, number: int) -> File:
+    """The file, with everything that is in the block. Tables are rather opened as spreadsheets than as Markdown."""
+    if isinstance(block, Code):
+        name, content = f"answer-{number}.{_ending(block.fence.language)}", "".join(block.content)
     else:
-        name, content = f"table-{number}.csv", passage.csv
-    return File(name, f"{name} ({size(passage)})", content)
+        name, content = f"table-{number}.csv", block.csv
+    return File(name, f"{name} ({size(block)})", content)
 
 
-def size(passage: Code | Table) -> str:
-    if isinstance(passage, Code):
-        lines = passage.content
+def size(block: Block) -> str:
+    if isinstance(block, Code):
+        lines = block.content
         return f"{_count(len(lines), 'line')}, {_count(sum(map(len, lines)), 'character')}"
-    return f"{_count(len(passage.rows), 'row')}, {_count(passage.columns, 'column')}"
+    return f"{_count(len(block.rows), 'row')}, {_count(block.columns, 'column')}"
 
 
 def _ending(language: str) -> str:

@@ -7,12 +7,20 @@ whether they are short enough to be read in a message.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from ai_platform_engineering.integrations.slack_bot.attachments import MOST_COLUMNS, attached, is_long, size
 from ai_platform_engineering.integrations.slack_bot.markdown import mentions
-from ai_platform_engineering.integrations.slack_bot.markdown.passages import Code, Passage, Prose, Table, passages
+from ai_platform_engineering.integrations.slack_bot.markdown.passages import (
+    Block,
+    Code,
+    Passage,
+    Prose,
+    Table,
+    passages,
+)
 from ai_platform_engineering.integrations.slack_bot.operations import File
 
 _ROWS_OF_A_LONG_TABLE: Final = 3
@@ -38,7 +46,7 @@ class _Page:
     def __init__(self) -> None:
         self.parts: list[str] = []
         self.files: list[File] = []
-        self._numbers: Counter[type[Passage]] = Counter()
+        self._numbers: Counter[type[Block]] = Counter()
         self._after_note = False
 
     def add(self, passage: Passage) -> None:
@@ -46,21 +54,21 @@ class _Page:
             case Prose():
                 self._write(mentions.silent(passage.text))
             case Code() if is_long(passage):
-                self._attach(passage, "" if passage.fence.lead else " " * passage.fence.indent)
+                self._attach(passage, "" if passage.lead else " " * passage.fence.indent)
             case Code():
-                self._write(mentions.silent_code(passage.text))
+                self._write(mentions.silent_code(_after_lead(passage, passage.lines)))
             case Table() if is_long(passage):
-                self._write(mentions.silent(_first_rows(passage)))
+                self._write(mentions.silent(_after_lead(passage, _first_lines(passage))))
                 self._attach(passage)
             case Table():
-                self._write(mentions.silent(passage.text))
+                self._write(mentions.silent(_after_lead(passage, passage.lines)))
 
-    def _attach(self, passage: Code | Table, indent: str = "") -> None:
-        self._numbers[type(passage)] += 1
-        file = attached(passage, self._numbers[type(passage)])
+    def _attach(self, block: Block, indent: str = "") -> None:
+        self._numbers[type(block)] += 1
+        file = attached(block, self._numbers[type(block)])
         self.files.append(file)
-        what = "code" if isinstance(passage, Code) else "whole table"
-        self._write_note(f"{indent}_The {what} is in the file_ `{file.name}` _({size(passage)})._\n")
+        what = "code" if isinstance(block, Code) else "whole table"
+        self._write_note(f"{indent}_The {what} is in the file_ `{file.name}` _({size(block)})._\n")
 
     def _write_note(self, note: str) -> None:
         """A paragraph of its own, whatever is before and after it."""
@@ -78,8 +86,12 @@ class _Page:
         self._after_note = False
 
 
-def _first_rows(table: Table) -> str:
-    """Enough to see what is in the file: at least the header, of which some may have been shown already."""
-    rows = table.lines[: 2 + _ROWS_OF_A_LONG_TABLE]
-    is_cheap = sum(map(len, rows)) <= _LONGEST_ROWS and table.columns <= MOST_COLUMNS
-    return "".join(rows) if is_cheap else table.lines[0]
+def _after_lead(block: Block, lines: Sequence[str]) -> str:
+    return "".join(lines)[len(block.lead) :]
+
+
+def _first_lines(table: Table) -> Sequence[str]:
+    """Enough to see what is in the file; the header at least."""
+    lines = table.lines[: 2 + _ROWS_OF_A_LONG_TABLE]
+    is_cheap = sum(map(len, lines)) <= _LONGEST_ROWS and table.columns <= MOST_COLUMNS
+    return lines if is_cheap else lines[:1]

@@ -30,8 +30,8 @@ class Code:
     finished: bool
 
     @property
-    def text(self) -> str:
-        return "".join(self.lines)[len(self.fence.lead) :]
+    def lead(self) -> str:
+        return self.fence.lead
 
     @property
     def content(self) -> Sequence[str]:
@@ -48,8 +48,9 @@ class Table:
     finished: bool
 
     @property
-    def text(self) -> str:
-        return "".join(self.lines)
+    def lead(self) -> str:
+        header = self.lines[0]
+        return "" if tables.may_be_header(header) else header
 
     @property
     def columns(self) -> int:
@@ -65,7 +66,9 @@ class Table:
         return tables.as_csv(tables.cells(line) for line in (self.lines[0], *self.rows))
 
 
-Passage = Prose | Code | Table
+Block = Code | Table
+"""Its `lead` is the part of its first line that was prose before the block could be recognised. It stays prose."""
+Passage = Prose | Block
 
 
 def passages(text: str, *, complete: bool) -> Iterator[Passage]:
@@ -79,8 +82,7 @@ def passages(text: str, *, complete: bool) -> Iterator[Passage]:
         if block is None:
             at += 1
             continue
-        lead = block.fence.lead if isinstance(block, Code) else ""
-        yield Prose("".join(lines[prose:at]) + lead)
+        yield Prose("".join(lines[prose:at]) + block.lead)
         if not block.finished and not complete:
             return
         yield block
