@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
-from typing import Any, Final
+from collections.abc import Callable, MutableMapping
+from typing import Final
 
-from a2a.types.a2a_pb2 import SendMessageRequest
+from a2a.types.a2a_pb2 import Message, SendMessageRequest
 from a2a.utils.errors import InvalidParamsError
+from google.protobuf.struct_pb2 import Value
 
 from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.settings import Settings
-from ai_platform_engineering.utils.a2a_common.codec.values import get_fields
+from ai_platform_engineering.utils.a2a_common.codec.values import get_value
 from ai_platform_engineering.utils.a2a_common.request_context import LONGEST_INSTRUCTIONS
 
 logger = logging.getLogger(__name__)
@@ -39,20 +40,20 @@ class Admission:
 
     def admit(self, params: SendMessageRequest) -> None:
         """Raises what the sender is told, where the message cannot be taken."""
-        own, around = params.message.metadata.fields, params.metadata.fields
-        if INSTRUCTIONS in own or INSTRUCTIONS in around:
-            _check_instructions(get_fields(params.metadata) | get_fields(params.message.metadata))
-        token = own[USER_TOKEN].string_value if USER_TOKEN in own else None
-        own.pop(USER_TOKEN, None)
+        own, around = _fields(params.message), _fields(params)
+        for marks in (around, own):
+            if INSTRUCTIONS in marks:
+                _check_instructions(get_value(marks[INSTRUCTIONS]))
+        token = _take(own, USER_TOKEN)
         if self._proof is None:
             if token is not None:
                 self._warn()
-        elif token is not None:
+            return
+        _take(around, USER)
+        if token is not None:
             own[USER].string_value = self._proof(token, params.message.message_id)
         elif not (self._believes_supervisors and "delegated" in own and own["delegated"].bool_value):
-            own.pop(USER, None)
-        if self._proof is not None:
-            around.pop(USER, None)
+            _take(own, USER)
 
     def _warn(self) -> None:
         if not self._warned:
@@ -77,8 +78,21 @@ def _proof(settings: Settings) -> Proof | None:
     return read
 
 
-def _check_instructions(marks: dict[str, Any]) -> None:
-    instructions = marks[INSTRUCTIONS]
+def _fields(described: Message | SendMessageRequest) -> MutableMapping[str, Value]:
+    # Looking at metadata that are not there would put them there.
+    return described.metadata.fields if described.HasField("metadata") else {}
+
+
+def _take(fields: MutableMapping[str, Value], name: str) -> str | None:
+    """The text of a field, which is gone then. (Asking a map of messages for what it does not have makes it.)"""
+    if name not in fields:
+        return None
+    text = fields[name].string_value
+    del fields[name]
+    return text
+
+
+def _check_instructions(instructions: object) -> None:
     if not isinstance(instructions, str) or len(instructions) > LONGEST_INSTRUCTIONS:
         raise InvalidParamsError(
             message=f"message.metadata.{INSTRUCTIONS}: must be a text of at most {LONGEST_INSTRUCTIONS} characters."
