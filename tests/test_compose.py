@@ -26,6 +26,7 @@ ROOT = Path(__file__).parents[1]
 FILES = ["docker-compose.yaml", "docker-compose.dev.yaml"]
 SUPERVISOR = "caipe-supervisor"
 KNOWLEDGE_BASE = "caipe-rag"
+SLACK_BOT = "caipe-slack"
 AGENTS = sorted(load_manifests([builtin_directory()]))
 
 every_file = pytest.mark.parametrize("file", FILES)
@@ -81,9 +82,9 @@ def services(compose: list[str], project: Path, file: str, *options: str, **envi
 
 
 @every_file
-def test_there_is_a_service_for_every_agent_one_supervisor_and_a_knowledge_base(file: str) -> None:
+def test_there_is_a_service_for_every_agent_one_supervisor_a_knowledge_base_and_a_slack_bot(file: str) -> None:
     listed = yaml.safe_load((ROOT / file).read_text(encoding="utf-8"))["services"]
-    assert list(listed) == [SUPERVISOR, KNOWLEDGE_BASE, *map(service_of, AGENTS)]
+    assert list(listed) == [SUPERVISOR, KNOWLEDGE_BASE, SLACK_BOT, *map(service_of, AGENTS)]
 
 
 @every_file
@@ -94,7 +95,7 @@ def test_without_a_profile_the_supervisor_starts_alone(compose: list[str], proje
 @every_file
 def test_each_agent_has_profiles_of_its_own(compose: list[str], project: Path, file: str) -> None:
     found = services(compose, project, file)
-    assert found.keys() == {SUPERVISOR, KNOWLEDGE_BASE, *map(service_of, AGENTS)}
+    assert found.keys() == {SUPERVISOR, KNOWLEDGE_BASE, SLACK_BOT, *map(service_of, AGENTS)}
     for agent in AGENTS:
         assert found[service_of(agent)]["profiles"] == [agent, f"{agent}-agent", "all-agents"]
     chosen = services(compose, project, file, "--profile", "github", "--profile", "netutils-agent")
@@ -136,6 +137,27 @@ def test_the_knowledge_base_listens_where_the_supervisor_is_told(compose: list[s
     assert load_settings(alone, env_file=None).rag_server_url is None
     comment = (ROOT / "docker-compose.yaml").read_text(encoding="utf-8")
     assert f"RAG_SERVER_URL={address} docker compose --profile rag up -d" in comment
+
+
+@every_file
+def test_the_slack_bot_finds_the_supervisor_and_is_found_by_slack(compose: list[str], project: Path, file: str) -> None:
+    env = "SUPERVISOR_URL=http://127.0.0.1:9000\nSLACK_PORT=3001\nSLACK_BOT_TOKEN=xoxb-from-the-file\n"
+    (project / ".env").write_text(env, encoding="utf-8")
+    found = services(compose, project, file, "--profile", "slack")
+    assert found.keys() == {SUPERVISOR, SLACK_BOT}
+    service = found[SLACK_BOT]
+    assert build_parser().parse_args(service["command"])
+    inside = load_settings(service["environment"], env_file=None)
+    supervisor = load_settings(found[SUPERVISOR]["environment"], env_file=None)
+    assert inside.supervisor_url == f"http://{SUPERVISOR}:{supervisor.a2a_port}"
+    # The health check asks at A2A_PORT.
+    assert (inside.slack_host, inside.slack_port) == ("0.0.0.0", inside.a2a_port)
+    (port,) = service["ports"]
+    assert (port["host_ip"], port["published"], port["target"]) == ("127.0.0.1", "3001", inside.slack_port)
+    assert inside.slack_bot_token
+    assert inside.slack_bot_token.get_secret_value() == "xoxb-from-the-file"
+    comment = (ROOT / "docker-compose.yaml").read_text(encoding="utf-8")
+    assert "docker compose --profile slack up -d" in comment
 
 
 def test_the_budget_of_a_question_can_be_set_in_the_checkout(compose: list[str], project: Path) -> None:
@@ -223,7 +245,8 @@ def test_commands_on_the_page_start_what_they_place_outside(compose: list[str], 
     distributed = environ.get("DISTRIBUTED_AGENTS", "")
     named = AGENTS if distributed == "all" else distributed.split(",")
     knowledge = {urlsplit(address).hostname} if (address := environ.get("RAG_SERVER_URL")) else set()
-    assert started == {SUPERVISOR, *map(service_of, filter(None, named)), *knowledge}
+    bot = {SLACK_BOT} if "slack" in options else set()
+    assert started == {SUPERVISOR, *map(service_of, filter(None, named)), *knowledge, *bot}
 
 
 def test_the_page_shows_commands() -> None:

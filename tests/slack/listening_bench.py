@@ -54,14 +54,15 @@ class NotingBot:
     running: list[KeptRun] = field(default_factory=list)
     says: str | None = None
 
-    async def take(self, incoming: Incoming) -> None:
+    async def take(self, incoming: Incoming) -> str | None:
         await self._work()
         run_id = f"{incoming.place.key}/{incoming.ts}"
         if self.store.run(run_id):
-            return
+            return None
         self.store.put_run(KeptRun(run_id, incoming, "context", task_id=f"task-{incoming.ts}"))
         self.store.put_session(Session(incoming.place, "context", 0.0))
         self.taken.append(incoming)
+        return self.says
 
     async def form(self, task_id: str, form_id: str) -> tuple[Form, KeptRun] | None:
         await self._work()
@@ -75,7 +76,7 @@ class NotingBot:
     async def cancel(self, task_id: str, person: Person) -> str:
         await self._work()
         self.asked.append(("cancel", task_id, person))
-        return self.says or ""
+        return self.says or "Stopping it."
 
     def running_in(self, channel: str, thread_ts: str | None = None) -> list[KeptRun]:
         return [run for run in self.running if run.incoming.place.channel == channel]

@@ -36,10 +36,9 @@ async def test_stop_cancels_and_the_outcome_is_told(listeners: Bench) -> None:
 
 
 async def test_what_the_thread_shows_is_not_told_again(listeners: Bench) -> None:
-    await listeners.press(STOP, value_of(Stop("task-1")))
     await listeners.press(RETRY, value_of(Retry("task-2")))
     await listeners.quiet()
-    assert listeners.bot.asked == [("cancel", "task-1", ANNA), ("retry", "task-2", ANNA, "")]
+    assert listeners.bot.asked == [("retry", "task-2", ANNA, "")]
     assert listeners.slack.calls == []
 
 

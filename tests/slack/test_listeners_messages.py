@@ -181,6 +181,14 @@ async def test_people_are_called_by_their_names(listeners: Bench) -> None:
     assert [words["user"] for words in listeners.slack.of("users.info")].count("UBEN") == 1
 
 
+async def test_what_the_bot_has_to_say_about_a_message_is_said_to_its_author(listeners: Bench) -> None:
+    listeners.bot.says = "Only <@UBEN> may answer this."
+    await listeners.event(mention(ts="2.0", thread_ts="1.0"))
+    await listeners.quiet()
+    (told,) = listeners.slack.of("chat.postEphemeral")
+    assert (told["user"], told["thread_ts"], told["text"]) == ("UANNA", "1.0", "Only <@UBEN> may answer this.")
+
+
 async def test_a_very_long_message_is_cut_and_says_so(listeners: Bench) -> None:
     await listeners.event(direct("x" * (MAX_CHARACTERS + 1)))
     (taken,) = listeners.bot.taken

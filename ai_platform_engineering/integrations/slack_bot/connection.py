@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 from types import TracebackType
 from typing import Final, Self
 
@@ -13,7 +12,6 @@ from slack_bolt.async_app import AsyncApp
 
 CONNECT_SECONDS: Final = 10.0
 WATCH_SECONDS: Final = 5.0
-_TICKET: Final = re.compile(r"ticket=[^&\s'\"]+")
 
 
 class Connection:
@@ -48,12 +46,3 @@ class Connection:
             await asyncio.sleep(WATCH_SECONDS)
             if not await self.ready():
                 self._handler.client.wss_uri = None
-
-
-class ConnectionLog(logging.Filter):
-    """Takes out what lets others connect, and the stack, which says nothing that the message does not."""
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        record.msg, record.args = _TICKET.sub("ticket=********", record.getMessage()), ()
-        record.exc_info = None
-        return True

@@ -12,8 +12,9 @@ from ai_platform_engineering.utils.forms.answers import Answer
 
 
 class BotCalls(Protocol):
-    async def take(self, incoming: Incoming) -> None:
-        """Answer this message. It is kept when this returns; the same message again changes nothing."""
+    async def take(self, incoming: Incoming) -> str | None:
+        """Answer this message. It is kept when this returns; the same message again changes nothing. The sentence to
+        tell the person, where there is one."""
 
     async def cancel(self, task_id: str, person: Person) -> str:
         """Stop that task; what to tell the person."""

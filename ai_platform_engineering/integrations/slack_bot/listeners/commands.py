@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Final
 
 from slack_bolt.async_app import AsyncAck, AsyncApp
 
@@ -12,6 +12,8 @@ from ai_platform_engineering.integrations.slack_bot.listeners.readable import re
 from ai_platform_engineering.integrations.slack_bot.listeners.requests import Body, Corner, corner_of
 from ai_platform_engineering.integrations.slack_bot.places import Incoming, Place
 from ai_platform_engineering.integrations.slack_bot.store import KeptRun
+
+NOT_BEGUN: Final = "The supervisor has not begun with it yet. Try again in a moment."
 
 
 class Commands:
@@ -57,10 +59,10 @@ class Commands:
         mine = [run for run in bot.running_in(corner.channel) if run.incoming.person.id == person.id]
         if not mine:
             return "Nothing is going on in this channel that you have asked for."
-        told = [(run, await bot.cancel(run.task_id, person)) for run in mine]
+        told = [(run, await bot.cancel(run.task_id, person) if run.task_id else NOT_BEGUN) for run in mine]
         if len(told) == 1:
-            return told[0][1] or "Stopped."
-        return "\n".join(f"• _{_short(run)}_: {sentence or 'Stopped.'}" for run, sentence in told)
+            return told[0][1]
+        return "\n".join(f"• _{_short(run)}_: {sentence}" for run, sentence in told)
 
     async def _ask(self, corner: Corner, text: str) -> str | None:
         channel = self._listening.channels.of(corner.channel, direct=corner.channel.startswith("D"))
@@ -75,10 +77,9 @@ class Commands:
         )
         ts: str = posted["ts"]
         place = Place(self._listening.identity.team, posted["channel"], ts)
-        await self._listening.bot.take(Incoming(place, ts, text, corner.person, False, channel.prompt))
-        return None
+        return await self._listening.bot.take(Incoming(place, ts, text, corner.person, False, channel.prompt))
 
 
-def _short(run: KeptRun) -> Any:
+def _short(run: KeptRun) -> str:
     words = " ".join(run.incoming.text.split())
     return escaped(words if len(words) <= 80 else words[:79] + "…")

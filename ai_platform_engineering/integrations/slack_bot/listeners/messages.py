@@ -13,7 +13,8 @@ from ai_platform_engineering.integrations.slack_bot.listeners.listening import L
 from ai_platform_engineering.integrations.slack_bot.listeners.names import Names
 from ai_platform_engineering.integrations.slack_bot.listeners.readable import mentions
 from ai_platform_engineering.integrations.slack_bot.listeners.requests import Corner
-from ai_platform_engineering.integrations.slack_bot.places import Incoming
+from ai_platform_engineering.integrations.slack_bot.listeners.whisper import whisper
+from ai_platform_engineering.integrations.slack_bot.places import Incoming, Person
 
 FILES: Final = "I cannot read files yet. Write what you need, with the part of the file that matters."
 
@@ -36,15 +37,19 @@ class Messages:
                 if others:
                     named = self._ears.hear(event, await self._names.of(others))
                     incoming = named if isinstance(named, Incoming) else incoming
-                await self._listening.bot.take(incoming)
+                if sentence := await self._listening.bot.take(incoming):
+                    self._tell(incoming.person, incoming.place.channel, event.get("thread_ts") or "", sentence)
             case Notice() as notice:
                 if self._listening.first_time(f"notice/{notice.channel}/{notice.ts}"):
-                    corner = Corner(notice.person, notice.channel, notice.thread_ts)
-                    self._listening.later(corner, self._words(notice))
+                    self._tell(notice.person, notice.channel, notice.thread_ts, self._words(notice))
             case None:
                 pass
 
-    async def _words(self, notice: Notice) -> str:
+    def _tell(self, person: Person, channel: str, thread_ts: str, sentence: str) -> None:
+        corner = Corner(person, channel, thread_ts)
+        self._listening.background.start(whisper(self._listening.client, corner, sentence))
+
+    def _words(self, notice: Notice) -> str:
         match notice.about:
             case "not_here":
                 return NOT_HERE
