@@ -12,7 +12,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +22,7 @@ import pytest
 
 from ai_platform_engineering.agents.manifest import builtin_directory, load_manifests, read_manifest
 from ai_platform_engineering.cli import build_parser
+from ai_platform_engineering.integrations.slack_bot.channel_rules import read_rules
 from ai_platform_engineering.settings import DYNAMIC_VARIABLES, Settings, load_settings
 from ai_platform_engineering.utils.a2a_common.codec.forms import form_data, read_form
 from ai_platform_engineering.utils.forms.answers import Submitted, read_answer
@@ -34,6 +35,8 @@ ADDRESS = "http://127.0.0.1:8000"
 
 # Commands that end by themselves and quickly; the others serve until they are stopped, and are parsed.
 RUN_FOR_REAL = {"doctor", "agents", "sandbox", "workflows", "ingest", "rag"}
+ENDING_OPTIONS = {"--preview", "--manifest"}
+RECORDING = ROOT / "tests/recordings/two-agents.jsonl"
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,8 @@ def commands(block: Block) -> Iterator[Command]:
 def ends_by_itself(command: Command) -> bool:
     """And needs nothing that is not here."""
     needs_more = command.environ or "serve" in command.words or any("https://" in word for word in command.words)
-    return command.words[1] in RUN_FOR_REAL and not needs_more
+    ends = command.words[1] in RUN_FOR_REAL or not ENDING_OPTIONS.isdisjoint(command.words)
+    return ends and not needs_more
 
 
 BLOCKS = [block for page in PAGES for block in fenced_blocks(page)]
@@ -88,8 +92,8 @@ PYTEST = [command for command in COMMANDS if Path(command.words[0]).name == "pyt
 NPX = [command for command in COMMANDS if command.words[0] == "npx"]
 
 
-def blocks_of(language: str) -> list[Block]:
-    return [block for block in BLOCKS if block.language == language]
+def blocks_of(language: str, page: str | None = None) -> list[Block]:
+    return [block for block in BLOCKS if block.language == language and page in (None, block.page.name)]
 
 
 def test_every_block_and_every_command_is_covered() -> None:
@@ -115,11 +119,12 @@ def test_test_files_exist(command: Command) -> None:
 
 @pytest.fixture
 def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working directory with the manifests of docs/agents.md where that page puts them, and a runbook."""
+    """A working directory with the manifests of docs/agents.md where that page puts them, a runbook, a recording."""
+    shutil.copy(RECORDING, tmp_path / "run.jsonl")
     (tmp_path / "runbooks").mkdir()
     (tmp_path / "runbooks" / "rollback.md").write_text("# Roll back\n\nRoll back a release with its last tag.\n")
     text = (ROOT / "docs/agents.md").read_text(encoding="utf-8")
-    for block in blocks_of("yaml"):
+    for block in blocks_of("yaml", "agents.md"):
         name = re.findall(r"`my-agents/(\w+\.yaml)`", text[: text.index(block.text)])[-1]
         (tmp_path / "my-agents").mkdir(exist_ok=True)
         (tmp_path / "my-agents" / name).write_text(block.text, encoding="utf-8")
@@ -227,10 +232,11 @@ def test_settings_are_allowed(block: Block, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("block", blocks_of("yaml"), ids=str)
-def test_manifests_are_allowed(block: Block, tmp_path: Path) -> None:
-    file = tmp_path / "agent.yaml"
+def test_files_are_allowed(block: Block, tmp_path: Path) -> None:
+    file = tmp_path / "file.yaml"
     file.write_text(block.text, encoding="utf-8")
-    read_manifest(file)
+    readers: dict[str, Callable[[Path], object]] = {"agents.md": read_manifest, "slack.md": read_rules}
+    assert readers[block.page.name](file)
 
 
 def test_the_form_on_the_page_is_answered_as_the_page_says() -> None:
