@@ -14,9 +14,10 @@ from ai_platform_engineering.events import Form, FormField
 from ai_platform_engineering.integrations.slack_bot.forms.message import form_message
 from ai_platform_engineering.integrations.slack_bot.forms.words import answered_note, closed_note
 from ai_platform_engineering.utils.forms.answers import Approved, Dismissed, Rejected, Submitted
+from tests.forms.declared import TYPES
 from tests.slack.block_kit import message_problems
 from tests.slack.filling_in import inputs
-from tests.slack.shown_forms import REPOSITORY, any_forms, approval
+from tests.slack.shown_forms import PIECES, REPOSITORY, any_forms, approval, large_approval, large_form, long
 
 
 def buttons(blocks: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -34,6 +35,13 @@ def test_every_form_obeys_the_limits_of_a_message(form: Form, task_id: str, note
     text, blocks = form_message(form, task_id, note)
     assert message_problems(blocks, text) == []
     assert bool(buttons(blocks)) == (note is None)
+
+
+@pytest.mark.parametrize("piece", PIECES, ids=repr)
+def test_the_largest_forms_do_too(piece: str) -> None:
+    one_each = (large_form(piece, kind, 1) for kind in TYPES)
+    forms = [large_approval(piece), large_form(piece, "select", 60), *one_each]
+    assert [message_problems(*reversed(form_message(form, long(piece, 3_200)))) for form in forms] == [[]] * len(forms)
 
 
 def test_a_short_form_is_filled_in_where_it_is_shown() -> None:

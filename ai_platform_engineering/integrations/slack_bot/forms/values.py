@@ -33,11 +33,10 @@ def is_kept(field: FormField) -> bool:
 
 def choices(field: FormField) -> dict[str, str]:
     """The options of a field, each once, by what Slack is given for them: their position."""
-    named: dict[str, str] = {}
+    first: dict[str, int] = {}
     for position, option in enumerate(field.field_values or ()):
-        if not is_blank(option) and option not in named.values():
-            named[str(position)] = option
-    return named
+        first.setdefault(option, position)
+    return {str(position): option for option, position in first.items() if not is_blank(option)}
 
 
 def chosen(field: FormField) -> list[str]:
