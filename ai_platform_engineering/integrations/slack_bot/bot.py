@@ -1,0 +1,237 @@
+"""The bot: what people say becomes runs of the supervisor, what people decide goes to the run that asked.
+
+Listeners call it. What it has taken is kept; a bot that comes back after it was killed goes on with all of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import uuid
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from typing import Final
+
+import httpx
+
+from ai_platform_engineering.events import Form
+from ai_platform_engineering.integrations.slack_bot import words
+from ai_platform_engineering.integrations.slack_bot.forms.words import answered_note
+from ai_platform_engineering.integrations.slack_bot.operations import Rating
+from ai_platform_engineering.integrations.slack_bot.places import Incoming, Person, Place
+from ai_platform_engineering.integrations.slack_bot.state import Saying
+from ai_platform_engineering.integrations.slack_bot.store import KeptRun, Session
+from ai_platform_engineering.integrations.slack_bot.supervisor_link import user_of
+from ai_platform_engineering.integrations.slack_bot.thread import Surroundings, Thread
+from ai_platform_engineering.utils.a2a_common.supervisor_run import SupervisorError
+from ai_platform_engineering.utils.errors import ReadableError
+from ai_platform_engineering.utils.forms.answers import Answer, answer_data
+
+logger = logging.getLogger(__name__)
+
+_MAX_AGE_SECONDS: Final = 30 * 86_400.0
+_PRUNE_SECONDS: Final = 3_600.0
+
+MayAnswer = Callable[[Form, KeptRun, Person], str | None]
+"""None, or the sentence that says why this person may not answer this form."""
+
+
+class Bot:
+    def __init__(self, around: Surroundings, may_answer: MayAnswer) -> None:
+        self._around = around
+        self._may_answer = may_answer
+        self._threads: dict[str, Thread] = {}
+        self._lives: dict[str, asyncio.Task[None]] = {}
+        self._upkeep: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Go on with what was left when the bot stopped."""
+        for kept in self._around.store.open_runs():
+            thread = Thread(kept, self._around, again=True)
+            if thread.state.flight is not None or not thread.waits:
+                self._begin(thread)
+        self._upkeep = asyncio.create_task(self._keep_up())
+
+    async def aclose(self) -> None:
+        """Let what is being done in Slack be done, and leave; the rest is kept."""
+        for task in [self._upkeep, *self._lives.values()]:
+            if task is not None:
+                task.cancel()
+                with suppress(asyncio.CancelledError):
+                    await task
+
+    async def take(self, incoming: Incoming) -> str | None:
+        """Answer this message. It is kept when this returns; the same message again changes nothing.
+
+        The sentence to tell the person, where somebody else has to answer first.
+        """
+        store, run_id = self._around.store, run_id_of(incoming)
+        if store.run(run_id) is not None:
+            return None
+        waiting = self._waiting_in(incoming.place)
+        if waiting is not None:
+            return self._say(waiting, incoming, run_id)
+        session = store.session(incoming.place)
+        now = self._around.clock.now()
+        context_id = session.context_id if session else f"slack-{uuid.uuid4().hex}"
+        store.put_session(Session(incoming.place, context_id, now))
+        kept = KeptRun(run_id, incoming, context_id, begun=now)
+        store.put_run(kept)
+        self._begin(Thread(kept, self._around))
+        return None
+
+    async def form(self, task_id: str, form_id: str) -> tuple[Form, KeptRun] | None:
+        """A form that is open, and the run that asks."""
+        thread = self._thread_of(task_id)
+        if thread is None:
+            return None
+        for asked in thread.state.forms:
+            if asked.form.form_id == form_id and asked.note is None:
+                return asked.form, thread.kept
+        return None
+
+    async def answer(self, task_id: str, form_id: str, answer: Answer, person: Person) -> str | None:
+        """Answer a form; if that cannot be done, the sentence that says why. It is kept when this returns."""
+        found, thread = await self.form(task_id, form_id), self._thread_of(task_id)
+        if found is None or thread is None:
+            return words.NOT_OPEN
+        form, kept = found
+        refusal = self._may_answer(form, kept, person)
+        if refusal is not None:
+            return refusal
+        note = answered_note(form, answer, f"<@{person.id}>")
+        message_id = f"{kept.id}-{form_id}-{len(thread.state.forms)}"
+        saying = Saying(message_id, person.team, person.id, form_id, answer_data(answer), note=note)
+        self._answer(thread, saying)
+        return None
+
+    async def cancel(self, task_id: str, person: Person) -> str:
+        """Stop that task; what to tell the person."""
+        thread = self._thread_of(task_id)
+        if thread is None or (thread.state.ended and not thread.waits):
+            return words.ALREADY_OVER
+        stopped = await thread.cancel(person)
+        if stopped and thread.kept.id not in self._threads:
+            self._begin(thread)
+        return words.STOPPING if stopped else words.NOT_STOPPED
+
+    async def retry(self, task_id: str, person: Person, *, addition: str = "") -> str | None:
+        """Ask again what that task was asked; if that cannot be done, the sentence that says why."""
+        kept = self._around.store.run_of_task(task_id)
+        if kept is None:
+            return words.FORGOTTEN
+        now = self._around.clock.now()
+        text = f"{kept.incoming.text}\n\n{addition}" if addition else kept.incoming.text
+        incoming = replace(kept.incoming, text=text, person=person, ts=f"{kept.incoming.ts}-{uuid.uuid4().hex[:8]}")
+        again = KeptRun(run_id_of(incoming), incoming, kept.context_id, begun=now)
+        self._around.store.put_run(again)
+        self._begin(Thread(again, self._around))
+        return None
+
+    async def rate(self, rating: Rating, person: Person, *, good: bool, reason: str = "") -> None:
+        """Keep what the person thinks of an answer. Raises `ReadableError` where the supervisor does not take it."""
+        body = {
+            "trace_id": rating.trace_id,
+            "task_id": rating.task_id,
+            "message_id": rating.message_id,
+            "rating": "up" if good else "down",
+            "reason": reason,
+            "user": user_of(person).id,
+            "surface": "slack",
+        }
+        try:
+            response = await self._around.link.post("/feedback", body)
+            response.raise_for_status()
+        except httpx.HTTPError as error:
+            logger.warning("feedback was not kept: %s", type(error).__name__)
+            raise ReadableError(words.NOT_RATED) from None
+
+    def running_in(self, channel: str, thread_ts: str | None = None) -> list[KeptRun]:
+        """The runs that go on in a channel, oldest first."""
+        runs = [thread.kept for thread in self._threads.values() if not thread.state.ended or thread.waits]
+        runs += [kept for kept in self._around.store.open_runs() if kept.id not in self._threads]
+        here = [run for run in runs if run.incoming.place.channel == channel]
+        return sorted(
+            (run for run in here if thread_ts in (None, run.incoming.place.thread_ts)), key=lambda run: run.begun
+        )
+
+    async def agents(self) -> list[tuple[str, str]]:
+        return [(name, description) for name, description, _ in await self._skills()]
+
+    async def examples(self) -> list[str]:
+        return [example for _, _, examples in await self._skills() for example in examples]
+
+    async def workflows(self) -> list[tuple[str, str]]:
+        try:
+            rows = (await self._around.link.get("/workflows"))["workflows"]
+            return [(row["name"], row["description"]) for row in rows if row["ready"]]
+        except (httpx.HTTPError, ValueError, KeyError, TypeError) as error:
+            logger.warning("the workflows could not be listed: %s", type(error).__name__)
+            raise ReadableError(words.NO_SUPERVISOR) from None
+
+    async def _skills(self) -> list[tuple[str, str, list[str]]]:
+        try:
+            supervisor = await self._around.link.supervisor(patient=False)
+        except SupervisorError as error:
+            raise ReadableError(words.NO_SUPERVISOR) from error
+        return [(skill.name, skill.description, list(skill.examples)) for skill in supervisor.card.skills]
+
+    def _say(self, thread: Thread, incoming: Incoming, message_id: str) -> str | None:
+        """Words in a thread that waits for an answer are an answer, from whoever may give one."""
+        for asked in thread.state.forms:
+            refusal = self._may_answer(asked.form, thread.kept, incoming.person) if asked.note is None else None
+            if refusal is not None:
+                return refusal
+        person = incoming.person
+        note = f"Answered by <@{person.id}> in the thread."
+        self._answer(thread, Saying(message_id, person.team, person.id, words=incoming.text, note=note))
+        # The same message may come again.
+        self._around.store.put_run(KeptRun(message_id, incoming, thread.kept.context_id, done=True))
+        return None
+
+    def _answer(self, thread: Thread, saying: Saying) -> None:
+        thread.answer(saying)
+        if thread.kept.id not in self._threads:
+            self._begin(thread)
+
+    def _waiting_in(self, place: Place) -> Thread | None:
+        for kept in self._around.store.open_runs(place):
+            thread = self._threads.get(kept.id) or Thread(kept, self._around)
+            if thread.waits:
+                return thread
+        return None
+
+    def _thread_of(self, task_id: str) -> Thread | None:
+        for thread in self._threads.values():
+            if task_id and thread.state.task_id == task_id:
+                return thread
+        kept = self._around.store.run_of_task(task_id)
+        return None if kept is None or not kept.state else Thread(kept, self._around)
+
+    def _begin(self, thread: Thread) -> None:
+        run_id = thread.kept.id
+        self._threads[run_id] = thread
+        task = self._lives[run_id] = asyncio.create_task(thread.live(), name=run_id)
+        task.add_done_callback(lambda ended: self._end(run_id, ended))
+
+    def _end(self, run_id: str, task: asyncio.Task[None]) -> None:
+        self._threads.pop(run_id, None)
+        self._lives.pop(run_id, None)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            logger.error("%s: the thread broke off", run_id, exc_info=error)
+
+    @property
+    def open_threads(self) -> int:
+        return len(self._threads)
+
+    async def _keep_up(self) -> None:
+        while True:
+            more = self._around.store.prune(self._around.clock.now(), _MAX_AGE_SECONDS)
+            await asyncio.sleep(0 if more else _PRUNE_SECONDS)
+
+
+def run_id_of(incoming: Incoming) -> str:
+    """The same message is the same run, however often it comes."""
+    place = incoming.place
+    return f"slack-{place.team}-{place.channel}-{incoming.ts}"

@@ -1,0 +1,170 @@
+"""The plan and the agents as cards: a card for every step, and one for whatever works outside of the plan.
+
+The details of a card only grow, as Slack appends what a stream sends of them; status and title are replaced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from ai_platform_engineering.events import (
+    SUPERVISOR,
+    AgentFinished,
+    AgentStarted,
+    PlanStep,
+    PlanUpdated,
+    StepStatus,
+    ToolFinished,
+    ToolStarted,
+)
+from ai_platform_engineering.integrations.slack_bot.operations import Card, CardStatus
+from ai_platform_engineering.utils.a2a_common.codec.labels import display, one_line
+
+KNOWLEDGE_TOOLS: Final = frozenset({"search", "fetch_document", "list_datasources", "fetch_url"})
+"""Tools that read the knowledge base; what is written after them is the answer."""
+
+_OF_STEP: Final[Mapping[StepStatus, CardStatus]] = {
+    "pending": "pending",
+    "in_progress": "in_progress",
+    "completed": "complete",
+    "failed": "error",
+}
+_TITLE: Final = 200
+_REASON: Final = 120
+_DETAILS: Final = 250
+_SEPARATOR: Final = " · "
+_MORE: Final = " …"
+_NOT_PLANNED: Final = "No longer planned: "
+_KNOWLEDGE_CARD: Final = "own:knowledge"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call that runs, and the card that shows it."""
+
+    call_id: str
+    card_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cards:
+    plan: str = ""
+    steps: tuple[Card, ...] = ()
+    others: tuple[Card, ...] = ()
+    calls: tuple[Call, ...] = ()
+    active: frozenset[str] = field(default_factory=frozenset)
+    """Ids of the steps that are under way."""
+
+    @property
+    def all(self) -> tuple[Card, ...]:
+        return (*self.steps, *self.others)
+
+
+def planned(cards: Cards, event: PlanUpdated) -> Cards:
+    known = {card.id: card for card in cards.steps}
+    steps = [_step_card(step, known) for step in sorted(event.steps, key=lambda step: step.order)]
+    kept = {card.id for card in steps}
+    dropped = [_dropped(card) for card in cards.steps if card.id not in kept]
+    active = frozenset(_step_id(step.id) for step in event.steps if step.status == "in_progress")
+    return replace(cards, plan=one_line(event.title, _TITLE), steps=(*steps, *dropped), active=active)
+
+
+def started(cards: Cards, event: AgentStarted | ToolStarted) -> Cards:
+    match event:
+        case AgentStarted(agent=agent):
+            card_id, title = f"agent:{event.call_id}", f"Agent {display(agent)}"
+            detail = f"Calling Agent {display(agent)}..."
+        case ToolStarted(agent=agent, tool=tool) if agent == SUPERVISOR and tool in KNOWLEDGE_TOOLS:
+            card_id, title, detail = _KNOWLEDGE_CARD, "Knowledge base", tool
+        case ToolStarted(agent=agent, tool=tool):
+            card_id, title, detail = f"own:{agent}:{tool}", f"{display(agent)}: {display(tool)}", tool
+    card_id = _host(cards, event.parent_call_id, event.plan_step_id) or card_id
+    cards = _noted(_with(cards, Card(card_id, one_line(title, _TITLE), "in_progress")), card_id, detail)
+    return replace(cards, calls=(*cards.calls, Call(event.call_id, card_id)))
+
+
+def finished(cards: Cards, event: AgentFinished | ToolFinished) -> Cards:
+    call = next((call for call in cards.calls if call.call_id == event.call_id), None)
+    if call is None:
+        return cards
+    cards = replace(cards, calls=tuple(one for one in cards.calls if one is not call))
+    what = display(event.agent) if isinstance(event, AgentFinished) else event.tool
+    if not event.ok:
+        reason = one_line(event.reason or "", _REASON)
+        cards = _noted(cards, call.card_id, f"{what} failed" + (f": {reason}" if reason else ""))
+    if any(one.card_id == call.card_id for one in cards.calls) or not _is_other(cards, call.card_id):
+        return cards
+    ended: CardStatus = "complete" if event.ok else "error"
+    return _changed(cards, call.card_id, lambda card: replace(card, status=ended))
+
+
+def ended(cards: Cards) -> Cards:
+    """Nobody works any more: what is unfinished is not under way."""
+    return replace(cards, steps=_at_rest(cards.steps), others=_at_rest(cards.others))
+
+
+def _at_rest(cards: Iterable[Card]) -> tuple[Card, ...]:
+    return tuple(replace(card, status="pending") if card.status == "in_progress" else card for card in cards)
+
+
+def _step_card(step: PlanStep, known: Mapping[str, Card]) -> Card:
+    card_id = _step_id(step.id)
+    details = known[card_id].details if card_id in known else ""
+    return Card(card_id, step_title(step), _OF_STEP[step.status], details)
+
+
+def step_title(step: PlanStep) -> str:
+    """The title with the agent in brackets before it, once: models like to write it themselves."""
+    title = one_line(step.title, _TITLE)
+    tag = f"[{display(step.agent)}]" if step.agent else ""
+    return f"{tag} {title}" if tag and not title.lower().startswith(tag.lower()) else title
+
+
+def _dropped(card: Card) -> Card:
+    if card.status not in {"pending", "in_progress"} or card.title.startswith(_NOT_PLANNED):
+        return card
+    return replace(card, title=_NOT_PLANNED + card.title, status="pending")
+
+
+def _step_id(step_id: str) -> str:
+    return f"step:{step_id}"
+
+
+def _host(cards: Cards, parent_call_id: str | None, plan_step_id: str | None) -> str | None:
+    """The card on which a call is shown, if there is one: that of the agent that makes it, or of the step it is."""
+    for call in cards.calls:
+        if call.call_id == parent_call_id:
+            return call.card_id
+    step = _step_id(plan_step_id) if plan_step_id is not None else None
+    return step if any(card.id == step for card in cards.steps) else None
+
+
+def _with(cards: Cards, card: Card) -> Cards:
+    if _is_other(cards, card.id):
+        return _changed(cards, card.id, lambda known: replace(known, status=card.status))
+    if any(one.id == card.id for one in cards.steps):
+        return cards
+    return replace(cards, others=(*cards.others, card))
+
+
+def _is_other(cards: Cards, card_id: str) -> bool:
+    return any(card.id == card_id for card in cards.others)
+
+
+def _noted(cards: Cards, card_id: str, detail: str) -> Cards:
+    return _changed(cards, card_id, lambda card: replace(card, details=_lengthened(card.details, detail)))
+
+
+def _lengthened(details: str, more: str) -> str:
+    if details.endswith(_MORE):
+        return details
+    longer = f"{details}{_SEPARATOR}{more}" if details else more
+    return longer if len(longer) <= _DETAILS else details + _MORE
+
+
+def _changed(cards: Cards, card_id: str, change: Callable[[Card], Card]) -> Cards:
+    steps = tuple(change(card) if card.id == card_id else card for card in cards.steps)
+    others = tuple(change(card) if card.id == card_id else card for card in cards.others)
+    return replace(cards, steps=steps, others=others)

@@ -1,0 +1,109 @@
+"""Operations from what was decided. The same decision always makes the same operation, also after a restart. Pure."""
+
+from __future__ import annotations
+
+from ai_platform_engineering.integrations.slack_bot import words
+from ai_platform_engineering.integrations.slack_bot.cutting import shown
+from ai_platform_engineering.integrations.slack_bot.deciding import STOPPER
+from ai_platform_engineering.integrations.slack_bot.operations import (
+    AppendStream,
+    Body,
+    Card,
+    DeleteMessage,
+    Footer,
+    Operation,
+    Piece,
+    PostForm,
+    PostMessage,
+    Rating,
+    Retry,
+    SetStatus,
+    StartStream,
+    Stop,
+    StopStream,
+    UpdateForm,
+    UpdateMessage,
+    UploadFile,
+)
+from ai_platform_engineering.integrations.slack_bot.state import Flight, FooterKind, Message, State
+from ai_platform_engineering.integrations.slack_bot.telling import text_and_files
+from ai_platform_engineering.terminal.form_words import BY_MESSAGE, form_lines
+
+
+def operation_of(state: State, flight: Flight) -> Operation:
+    number = flight.number
+    operation: Operation
+    match flight.kind:
+        case "status":
+            operation = SetStatus(number, words.WORKING)
+        case "start":
+            operation = StartStream(number, _first_piece(state, flight))
+        case "append":
+            message = state.messages[flight.place]
+            operation = AppendStream(number, message.ts, _piece(state, message, flight))
+        case "stop":
+            message = state.messages[flight.place]
+            piece = Piece() if message.unsure else _piece(state, message, flight)
+            operation = StopStream(number, message.ts, piece, _footer(state, flight.footer))
+        case "post":
+            operation = PostMessage(number, _stop_body(state) if flight.place == STOPPER else _body(state, flight))
+        case "update":
+            operation = UpdateMessage(number, state.messages[flight.place].ts, _body(state, flight))
+        case "delete":
+            operation = DeleteMessage(number, state.stopper)
+        case "form":
+            asked = state.forms[flight.place]
+            if asked.in_words:
+                operation = PostMessage(number, Body("\n".join([*form_lines(asked.form), "", BY_MESSAGE])))
+            else:
+                operation = PostForm(number, asked.form, state.task_id)
+        case "form_update":
+            asked = state.forms[flight.place]
+            operation = UpdateForm(number, asked.ts, asked.form, state.task_id, flight.note)
+        case "file":
+            operation = UploadFile(number, text_and_files(state.telling)[1][flight.place])
+    return operation
+
+
+def _first_piece(state: State, flight: Flight) -> Piece:
+    text = _shown(state, flight.start, flight.upto, closed=False)
+    return Piece(text, flight.plan or None, flight.cards)
+
+
+def _piece(state: State, message: Message, flight: Flight) -> Piece:
+    """What the message does not show yet."""
+    before = _shown(state, message.start, message.sent, closed=False)
+    after = _shown(state, message.start, flight.upto, closed=flight.end is not None)
+    known = {card.id: card for card in message.cards}
+    changed = tuple(_added(card, known.get(card.id)) for card in flight.cards if known.get(card.id) != card)
+    return Piece(after[len(before) :], flight.plan if flight.plan != message.plan else None, changed)
+
+
+def _added(card: Card, before: Card | None) -> Card:
+    """`card` with those of its details that are new."""
+    if before is None or not card.details.startswith(before.details):
+        return card
+    return Card(card.id, card.title, card.status, card.details[len(before.details) :])
+
+
+def _body(state: State, flight: Flight) -> Body:
+    text = _shown(state, flight.start, flight.upto, closed=True)
+    return Body(text, flight.plan, flight.cards, _footer(state, flight.footer))
+
+
+def _stop_body(state: State) -> Body:
+    return Body(words.STOPPABLE, footer=Stop(state.task_id))
+
+
+def _footer(state: State, kind: FooterKind) -> Footer | None:
+    match kind:
+        case "rating":
+            return Rating(state.task_id, state.trace_id, state.telling.answer_id)
+        case "retry":
+            return Retry(state.task_id)
+        case "none":
+            return None
+
+
+def _shown(state: State, start: int, end: int, *, closed: bool) -> str:
+    return shown(text_and_files(state.telling)[0], start, end, closed=closed)

@@ -1,0 +1,152 @@
+"""What a report says about the operation it belongs to, written down. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from ai_platform_engineering.integrations.slack_bot.cutting import MESSAGE_LIMIT
+from ai_platform_engineering.integrations.slack_bot.deciding import STOPPER
+from ai_platform_engineering.integrations.slack_bot.operations import Arrived, Later, Refusal, Refused, Report, Unclear
+from ai_platform_engineering.integrations.slack_bot.state import Flight, FlightKind, Message, State
+from ai_platform_engineering.integrations.slack_bot.telling import text_and_files
+
+PATIENCE: Final = 12
+"""So many failures in a row, and the thread is given up."""
+_TRIES: Final = 3
+_LONGEST_PAUSE: Final = 30.0
+_SMALLEST_MESSAGE: Final = 1_000
+_ON_MESSAGE: Final = frozenset({"append", "stop", "update"})
+_STREAM_IS_BUSY: Final = "streaming_state_conflict"
+
+
+def reported(state: State, report: Report, now: float) -> State:
+    flight = state.flight
+    if flight is None or report.number != flight.number:
+        return state
+    state = replace(state, flight=None)
+    match report:
+        case Arrived(ts=ts):
+            return replace(_arrived(state, flight, ts, now), failures=0)
+        case Later(seconds=seconds):
+            return _waiting(state, flight.kind, now + seconds)
+        case Unclear():
+            return _failed(_unclear(state, flight), flight.kind, now)
+        case Refused(why="thread_gone"):
+            return replace(state, closed=True)
+        case Refused(why=why, error=error):
+            return _failed(_refused(state, flight, why, error), flight.kind, now)
+
+
+def _arrived(state: State, flight: Flight, ts: str, now: float) -> State:
+    match flight.kind:
+        case "status":
+            after = replace(state, status="shown")
+        case "start" | "post" if flight.place != STOPPER:
+            made = Message(
+                start=flight.start,
+                sent=flight.upto,
+                ts=ts,
+                born=now,
+                streaming=flight.kind == "start",
+                end=None if flight.kind == "start" else flight.end,
+                plan=flight.plan,
+                cards=flight.cards,
+                footer=flight.footer,
+            )
+            after = replace(state, messages=(*state.messages, made), updated=now)
+        case "post":
+            after = replace(state, stopper=ts)
+        case "append" | "stop" | "update":
+            after = _message_arrived(state, flight, now)
+        case "delete":
+            after = replace(state, stopper="")
+        case "form":
+            asked = state.forms[flight.place]
+            after = state.with_form(flight.place, replace(asked, ts=ts, shown=asked.form))
+        case "form_update":
+            asked = state.forms[flight.place]
+            noted = asked.noted or flight.note is not None
+            after = state.with_form(flight.place, replace(asked, shown=asked.form, noted=noted))
+        case "file":
+            after = replace(state, files_sent=flight.place + 1)
+    return after
+
+
+def _message_arrived(state: State, flight: Flight, now: float) -> State:
+    message = state.messages[flight.place]
+    if flight.kind == "stop" and message.unsure:
+        return state.with_message(flight.place, replace(message, streaming=False))
+    after = replace(message, sent=flight.upto, plan=flight.plan, cards=flight.cards)
+    match flight.kind:
+        case "stop":
+            rotated = flight.end is None
+            after = replace(after, streaming=False, end=flight.end, footer=flight.footer, rotated=rotated)
+        case "update":
+            after = replace(after, end=flight.end, footer=flight.footer, unsure=False)
+            state = replace(state, updated=now)
+    return state.with_message(flight.place, after)
+
+
+def _refused(state: State, flight: Flight, why: Refusal, error: str) -> State:
+    if why == "too_long" and flight.kind in {"start", "post", "append", "stop", "update"}:
+        state = replace(state, limit=max(_SMALLEST_MESSAGE, (state.limit or MESSAGE_LIMIT) // 2))
+    match flight.kind:
+        case "start":
+            after = replace(state, streams=False)
+        case "append" | "stop" | "update":
+            message = state.messages[flight.place]
+            after = state.with_message(flight.place, _after_refusal(message, flight.kind, why, error, state.failures))
+        case "delete":
+            after = replace(state, stopper="" if why == "message_gone" else state.stopper)
+        case "post" if flight.place == STOPPER:
+            # It has no button then; the slash command stops it.
+            after = replace(state, unstoppable=True)
+        case "form":
+            asked = state.forms[flight.place]
+            after = state.with_form(flight.place, replace(asked, in_words=True))
+        case "form_update":
+            asked = state.forms[flight.place]
+            after = state.with_form(flight.place, replace(asked, shown=asked.form, noted=asked.note is not None))
+        case "file":
+            _, files = text_and_files(state.telling)
+            unfiled = (*state.telling.unfiled, files[flight.place])
+            after = replace(state, files_sent=flight.place + 1, telling=replace(state.telling, unfiled=unfiled))
+        case _:
+            after = replace(state, status="refused") if flight.kind == "status" else state
+    return after
+
+
+def _after_refusal(message: Message, kind: FlightKind, why: Refusal, error: str, failures: int) -> Message:
+    if why == "message_gone":
+        return replace(message, gone=True, streaming=False, unsure=False, end=message.sent)
+    if why == "not_streaming":
+        # The stream ended by itself; what was said to have arrived has.
+        return replace(message, streaming=False)
+    if kind == "update":
+        if error == _STREAM_IS_BUSY:
+            return replace(message, streaming=True, unsure=True)
+        if why == "too_long" or failures < _TRIES:
+            return message
+        # It cannot be changed any more: the rest goes into another one.
+        return replace(message, unsure=False, end=message.sent)
+    return replace(message, unsure=True, streaming=kind == "append")
+
+
+def _unclear(state: State, flight: Flight) -> State:
+    if flight.kind not in _ON_MESSAGE:
+        return state
+    message = state.messages[flight.place]
+    return state.with_message(flight.place, replace(message, unsure=True))
+
+
+def _failed(state: State, kind: FlightKind, now: float) -> State:
+    failures = state.failures + 1
+    pause = 0.0 if failures == 1 else min(_LONGEST_PAUSE, 0.25 * 2**failures)
+    return replace(_waiting(state, kind, now + pause), failures=failures, closed=state.closed or failures > PATIENCE)
+
+
+def _waiting(state: State, kind: FlightKind, until: float) -> State:
+    # What the operation was for has not been told: it is due as soon as it may be.
+    buffer = replace(state.buffer, sent=0)
+    return replace(state, busy={**state.busy, kind: until}, buffer=buffer)

@@ -1,0 +1,146 @@
+"""What the reducer knows of one run in a thread: what there is to tell, and what of it has arrived.
+
+Plain values that can be written as JSON: a bot that is killed goes on from them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Literal
+
+from pydantic import TypeAdapter
+
+from ai_platform_engineering.events import Form
+from ai_platform_engineering.integrations.slack_bot.operations import Card
+from ai_platform_engineering.integrations.slack_bot.stream_buffer import Pace, StreamBuffer
+from ai_platform_engineering.integrations.slack_bot.telling import Telling
+
+FooterKind = Literal["none", "rating", "retry"]
+FlightKind = Literal["status", "start", "append", "stop", "post", "update", "delete", "form", "form_update", "file"]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message in Slack with the text from `start`. Of that, everything up to `sent` has arrived.
+
+    `end` is set when no more text belongs into it. The first message also shows the plan and the cards.
+    """
+
+    start: int
+    sent: int
+    ts: str
+    born: float = 0.0
+    streaming: bool = False
+    end: int | None = None
+    plan: str = ""
+    cards: tuple[Card, ...] = ()
+    footer: FooterKind = "none"
+    unsure: bool = False
+    """What it shows is not known: an answer of Slack was lost."""
+    gone: bool = False
+    """Somebody deleted it."""
+    rotated: bool = False
+    """It streamed for as long as streams may; the rest of its paragraph is written by updates."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenForm:
+    """A form that was asked. `shown` is how people see it, `ts` empty until they do."""
+
+    form: Form
+    ts: str = ""
+    shown: Form | None = None
+    note: str | None = None
+    noted: bool = False
+    in_words: bool = False
+    """Slack did not take it as a form."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flight:
+    """The operation that is being done: enough to know what it has brought about, or to ask for it again.
+
+    `place` is the index of the message, form or file; with it, text goes from `start` to `upto`.
+    """
+
+    number: int
+    kind: FlightKind
+    place: int = 0
+    start: int = 0
+    upto: int = 0
+    end: int | None = None
+    plan: str = ""
+    cards: tuple[Card, ...] = ()
+    footer: FooterKind = "none"
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Saying:
+    """Something said to a run that waits: the answer to a form, as data, or words. It is kept until it has been heard,
+    and has the id of its message from the beginning, so that it is said once."""
+
+    message_id: str
+    team: str
+    person: str
+    form_id: str = ""
+    answer: dict[str, Any] | None = None
+    words: str = ""
+    note: str = ""
+    """What the form shows from then on."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    task_id: str = ""
+    trace_id: str = ""
+    quiet: bool = False
+    begun: float = 0.0
+    telling: Telling = field(default_factory=Telling)
+    messages: tuple[Message, ...] = ()
+    forms: tuple[OpenForm, ...] = ()
+    files_sent: int = 0
+    saying: Saying | None = None
+    """What was last said to the run; None for the question that began it."""
+    sayings: tuple[Saying, ...] = ()
+    """What is to be said when the run waits again."""
+    stopper: str = ""
+    """The message with the button that stops the run, once it is there."""
+    unstoppable: bool = False
+    """Slack did not take that message."""
+    stopped_by: str = ""
+    flight: Flight | None = None
+    numbers: int = 0
+    streams: bool = True
+    limit: int = 0
+    """Characters of a message, where Slack takes fewer than it says."""
+    busy: dict[FlightKind, float] = field(default_factory=dict)
+    """Until when operations of a kind have to wait."""
+    failures: int = 0
+    buffer: StreamBuffer = field(default_factory=StreamBuffer)
+    updated: float = 0.0
+    pace: Pace = field(default_factory=Pace)
+    status: str = ""
+    closed: bool = False
+    """Nothing can be written in this thread any more."""
+
+    @property
+    def ended(self) -> bool:
+        return self.telling.outcome is not None
+
+    def with_message(self, place: int, message: Message) -> State:
+        return replace(self, messages=(*self.messages[:place], message, *self.messages[place + 1 :]))
+
+    def with_form(self, place: int, form: OpenForm) -> State:
+        return replace(self, forms=(*self.forms[:place], form, *self.forms[place + 1 :]))
+
+
+_ADAPTER: Final = TypeAdapter(State)
+
+
+def to_json(state: State) -> str:
+    return _ADAPTER.dump_json(state).decode()
+
+
+def from_json(text: str) -> State:
+    return _ADAPTER.validate_json(text)

@@ -1,0 +1,84 @@
+"""The way to the supervisor, found when it is first needed and again when it was lost, and who vouches for people."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import AsyncExitStack
+from typing import Any, Final
+
+import httpx
+
+from ai_platform_engineering.integrations.slack_bot.places import Incoming, Person
+from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.utils.a2a_common.supervisor_client import Supervisor, connected
+from ai_platform_engineering.utils.a2a_common.supervisor_run import SupervisorError
+from ai_platform_engineering.utils.access_tokens import SupervisorAuth
+from ai_platform_engineering.utils.users import User, sign_user, signing_key
+
+PATIENCE_SECONDS: Final = 60.0
+"""A supervisor that is being restarted is back by then."""
+_LONGEST_PAUSE: Final = 5.0
+_FEEDBACK_SECONDS: Final = 10.0
+
+
+class SupervisorLink:
+    def __init__(self, settings: Settings, patience: float = PATIENCE_SECONDS) -> None:
+        self.address = settings.supervisor_url
+        self.patience = patience
+        self._key = signing_key(settings)
+        self._settings = settings
+        self._stack = AsyncExitStack()
+        self._found: Supervisor | None = None
+        self._finding = asyncio.Lock()
+
+    async def supervisor(self, *, patient: bool = True) -> Supervisor:
+        """The supervisor. Raises `SupervisorError` where there is none, after a while if `patient`."""
+        deadline = time.monotonic() + (self.patience if patient else 0.0)
+        pause = 0.2
+        while True:
+            try:
+                return await self._find()
+            except SupervisorError as error:
+                if error.misconfigured or time.monotonic() + pause > deadline:
+                    raise
+            await asyncio.sleep(pause)
+            pause = min(_LONGEST_PAUSE, 2 * pause)
+
+    async def _find(self) -> Supervisor:
+        async with self._finding:
+            if self._found is None:
+                auth = SupervisorAuth(self._settings)
+                self._found = await self._stack.enter_async_context(connected(self.address, auth))
+            return self._found
+
+    def metadata(self, message_id: str, person: Person, incoming: Incoming) -> dict[str, Any]:
+        """What goes with a message: who sends it, and what the channel wants. None of it is part of the question."""
+        user = user_of(person)
+        marks: dict[str, Any] = (
+            {"user": user.id}
+            if self._key is None
+            else {"user_token": sign_user(self._key, user, message_id=message_id, now=time.time())}
+        )
+        if incoming.instructions:
+            marks["instructions"] = incoming.instructions
+        if incoming.quiet:
+            marks["silent_when_unsure"] = True
+        return marks
+
+    async def post(self, path: str, body: dict[str, Any]) -> httpx.Response:
+        """Call one of the supervisor's own routes."""
+        async with httpx.AsyncClient(auth=SupervisorAuth(self._settings), timeout=_FEEDBACK_SECONDS) as http:
+            return await http.post(self.address.rstrip("/") + path, json=body)
+
+    async def get(self, path: str) -> Any:
+        async with httpx.AsyncClient(auth=SupervisorAuth(self._settings), timeout=_FEEDBACK_SECONDS) as http:
+            response = await http.get(self.address.rstrip("/") + path)
+            return response.raise_for_status().json()
+
+    async def aclose(self) -> None:
+        await self._stack.aclose()
+
+
+def user_of(person: Person) -> User:
+    return User(f"slack:{person.team}/{person.id}")

@@ -1,0 +1,192 @@
+"""What a run has to tell people in Slack: text that only ever grows, cards, files, and the end. Pure.
+
+How it is cut into messages, and what of it has arrived, is not known here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal
+
+from ai_platform_engineering.events import (
+    SUPERVISOR,
+    AgentFinished,
+    AgentStarted,
+    Canceled,
+    Event,
+    Failed,
+    FinalResult,
+    InputRequired,
+    MessageEnded,
+    PlanUpdated,
+    TextDelta,
+    ToolFinished,
+    ToolStarted,
+)
+from ai_platform_engineering.integrations.slack_bot import cards, words
+from ai_platform_engineering.integrations.slack_bot.cards import Cards
+from ai_platform_engineering.integrations.slack_bot.operations import File
+from ai_platform_engineering.integrations.slack_bot.presentation import present
+
+PARAGRAPH: Final = "\n\n"
+Outcome = Literal["answered", "failed", "canceled", "asked"]
+
+
+@dataclass(frozen=True, slots=True)
+class Speech:
+    """A message of the supervisor, as far as it has come."""
+
+    message_id: str
+    text: str
+    ended: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Telling:
+    """`held` was said after an agent had reported. It may be the agent's report once more, so it waits: for something
+    else to begin, when it was said in between, or for the answer, which is then told instead."""
+
+    told: str = ""
+    """What was told before people were asked."""
+    told_files: tuple[File, ...] = ()
+    speeches: tuple[Speech, ...] = ()
+    held: tuple[Speech, ...] = ()
+    holding: bool = False
+    cards: Cards = field(default_factory=Cards)
+    outcome: Outcome | None = None
+    answer_id: str = ""
+    closing: str = ""
+    unfiled: tuple[File, ...] = ()
+    """Files that Slack did not take: their content is told as text."""
+
+
+def tell(telling: Telling, event: Event, stopped_by: str = "") -> Telling:
+    match event:
+        case TextDelta(agent=agent, parent_call_id=None) if agent == SUPERVISOR:
+            after = _write(telling, event)
+        case MessageEnded(parent_call_id=None):
+            after = _end_message(telling, event.message_id)
+        case AgentStarted() | ToolStarted():
+            begun = _released(telling) if event.parent_call_id is None else telling
+            after = replace(begun, cards=cards.started(begun.cards, event))
+        case AgentFinished():
+            after = replace(telling, cards=cards.finished(telling.cards, event), holding=True)
+        case ToolFinished():
+            after = replace(telling, cards=cards.finished(telling.cards, event))
+        case PlanUpdated():
+            after = _plan(telling, event)
+        case FinalResult():
+            after = _answer(telling, event)
+        case Failed(partial=partial):
+            after = _end(_with_partial(_released(telling), partial or ""), "failed", words.closing(event))
+        case Canceled():
+            after = _end(_released(telling), "canceled", words.closing(event, stopped_by))
+        case InputRequired():
+            after = replace(_ended_messages(_released(telling)), outcome="asked")
+        case _:
+            after = telling
+    return after
+
+
+def go_on(telling: Telling) -> Telling:
+    """People have answered: what was told stays, and what comes is told below it."""
+    text, files = text_and_files(telling)
+    return replace(telling, told=text, told_files=files, speeches=(), outcome=None, closing="", unfiled=())
+
+
+def text_and_files(telling: Telling) -> tuple[str, tuple[File, ...]]:
+    """All text so far, of which what was given before is the beginning, and the files that belong to it."""
+    ended = telling.outcome is not None
+    presented = present(raw_text(telling), complete=ended)
+    parts = [telling.told, presented.text, telling.closing]
+    parts += [f"**{file.title}**\n```\n{file.content}\n```" for file in telling.unfiled]
+    return PARAGRAPH.join(part for part in parts if part.strip()), telling.told_files + presented.files
+
+
+def raw_text(telling: Telling) -> str:
+    """What the supervisor has said, one message after the other: a later one waits until those before have ended."""
+    texts = []
+    for speech in telling.speeches:
+        if speech.text.strip():
+            texts.append(speech.text)
+        if not speech.ended:
+            break
+    return PARAGRAPH.join(texts)
+
+
+def _write(telling: Telling, delta: TextDelta) -> Telling:
+    if delta.supersedes is not None:
+        telling = _superseded(telling, delta.supersedes)
+    if telling.holding and not _is_in(telling.speeches, delta.message_id):
+        return replace(telling, held=_longer(telling.held, delta))
+    return replace(telling, speeches=_longer(telling.speeches, delta))
+
+
+def _longer(speeches: tuple[Speech, ...], delta: TextDelta) -> tuple[Speech, ...]:
+    if not _is_in(speeches, delta.message_id):
+        return (*speeches, Speech(delta.message_id, delta.text))
+    return tuple(
+        replace(speech, text=speech.text + delta.text) if speech.message_id == delta.message_id else speech
+        for speech in speeches
+    )
+
+
+def _superseded(telling: Telling, message_id: str) -> Telling:
+    """A crash cut a message off, and it is written anew: people are told, unless they have not seen it."""
+    held = tuple(speech for speech in telling.held if speech.message_id != message_id)
+    if not _is_in(telling.speeches, message_id):
+        return replace(telling, held=held)
+    notice = Speech(f"{message_id}:cut-off", words.CUT_OFF, ended=True)
+    ended = _end_message(telling, message_id)
+    return replace(ended, held=held, speeches=(*ended.speeches, notice))
+
+
+def _end_message(telling: Telling, message_id: str) -> Telling:
+    def ended(speeches: tuple[Speech, ...]) -> tuple[Speech, ...]:
+        return tuple(replace(one, ended=True) if one.message_id == message_id else one for one in speeches)
+
+    return replace(telling, speeches=ended(telling.speeches), held=ended(telling.held))
+
+
+def _ended_messages(telling: Telling) -> Telling:
+    return replace(telling, speeches=tuple(replace(speech, ended=True) for speech in telling.speeches))
+
+
+def _released(telling: Telling) -> Telling:
+    return replace(telling, speeches=telling.speeches + telling.held, held=(), holding=False)
+
+
+def _plan(telling: Telling, event: PlanUpdated) -> Telling:
+    planned = cards.planned(telling.cards, event)
+    # Another step begins: what is said from here on belongs to it.
+    if planned.active - telling.cards.active:
+        telling = _released(telling)
+    return replace(telling, cards=planned)
+
+
+def _answer(telling: Telling, event: FinalResult) -> Telling:
+    """The answer is told once, whole: where it was being told already, only what is missing of it."""
+    speeches = telling.speeches
+    begun = next((speech for speech in speeches if speech.message_id == event.answer_message_id), None)
+    answer = Speech(event.answer_message_id, event.text, ended=True)
+    if begun is not None and event.text.startswith(begun.text):
+        speeches = tuple(answer if speech is begun else speech for speech in speeches)
+    else:
+        speeches = (*speeches, answer)
+    ended = replace(telling, speeches=speeches, held=(), holding=False, answer_id=event.answer_message_id)
+    return _end(ended, "answered", words.closing(event))
+
+
+def _with_partial(telling: Telling, partial: str) -> Telling:
+    if not partial.strip() or partial.strip() in raw_text(_ended_messages(telling)):
+        return telling
+    return replace(telling, speeches=(*telling.speeches, Speech("partial", partial, ended=True)))
+
+
+def _end(telling: Telling, outcome: Outcome, closing: str) -> Telling:
+    ended = _ended_messages(telling)
+    return replace(ended, cards=cards.ended(ended.cards), outcome=outcome, closing=closing)
+
+
+def _is_in(speeches: tuple[Speech, ...], message_id: str) -> bool:
+    return any(speech.message_id == message_id for speech in speeches)

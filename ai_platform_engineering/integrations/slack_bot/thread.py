@@ -1,0 +1,273 @@
+"""One run, shown in a Slack thread: hears what the supervisor tells, has it reduced, has the operations done.
+
+All that is known is in the store before anything is done in Slack: a bot that is killed goes on from there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import httpx
+from a2a.types.a2a_pb2 import CancelTaskRequest, Message
+from a2a.utils.errors import A2AError
+
+from ai_platform_engineering.events import Canceled, Event, Failed
+from ai_platform_engineering.integrations.slack_bot import words
+from ai_platform_engineering.integrations.slack_bot.clock import Clock
+from ai_platform_engineering.integrations.slack_bot.deciding import is_done
+from ai_platform_engineering.integrations.slack_bot.delivery import Delivery
+from ai_platform_engineering.integrations.slack_bot.making import operation_of
+from ai_platform_engineering.integrations.slack_bot.operations import (
+    CREATING,
+    Arrived,
+    Later,
+    Operation,
+    Refused,
+    Report,
+    Unclear,
+)
+from ai_platform_engineering.integrations.slack_bot.places import Person
+from ai_platform_engineering.integrations.slack_bot.reducer import (
+    Answered,
+    Begun,
+    GoingOn,
+    Input,
+    Stopping,
+    Tick,
+    next_look,
+    reduce,
+)
+from ai_platform_engineering.integrations.slack_bot.reporting import reported
+from ai_platform_engineering.integrations.slack_bot.state import Saying, State, from_json, to_json
+from ai_platform_engineering.integrations.slack_bot.store import BotStore, KeptRun
+from ai_platform_engineering.integrations.slack_bot.stream_buffer import Pace
+from ai_platform_engineering.integrations.slack_bot.supervisor_link import SupervisorLink
+from ai_platform_engineering.utils.a2a_common.supervisor_client import message_to, question_message
+from ai_platform_engineering.utils.a2a_common.supervisor_run import Lost, Parked, Run, SupervisorError
+
+logger = logging.getLogger(__name__)
+
+STOPPED_IN_SLACK: Final = "stopped_by_user"
+"""How Slack says that somebody stopped a stream with Slack's own button."""
+_LEAVE_SECONDS: Final = 2.0
+_URGENT: Final = frozenset({"start", "post", "stop", "form", "form_update"})
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What all threads share."""
+
+    store: BotStore
+    delivery: Delivery
+    clock: Clock
+    link: SupervisorLink
+    pace: Callable[[], Pace]
+
+
+@dataclass(frozen=True, slots=True)
+class _Heard:
+    """An event; `told` is the number to go on after."""
+
+    event: Event
+    told: int
+
+
+class Thread:
+    """`again` is for a run from a former life of the bot: what was being said or done then may have arrived."""
+
+    def __init__(self, kept: KeptRun, around: Surroundings, *, again: bool = False) -> None:
+        self.kept = kept
+        self._around = around
+        self._again = again
+        self._items: deque[Input | _Heard] = deque()
+        self._stirred = asyncio.Event()
+        self._run: Run | None = None
+        self._hearing: asyncio.Task[None] | None = None
+        self._doing: asyncio.Task[None] | None = None
+        self.state = from_json(kept.state) if kept.state else self._fresh()
+
+    def _fresh(self) -> State:
+        incoming = self.kept.incoming
+        return State(quiet=incoming.quiet, begun=self._around.clock.now(), streams=not incoming.person.is_bot)
+
+    @property
+    def waits(self) -> bool:
+        """Whether people have to answer before it goes on."""
+        return self.state.telling.outcome == "asked" and not self.state.sayings
+
+    async def live(self) -> None:
+        """Until all there is to tell has been told."""
+        try:
+            if self.state.flight is not None:
+                self._doing = asyncio.create_task(self._find_out(operation_of(self.state, self.state.flight)))
+            self._hear_on()
+            self._step(Tick(self._around.pace()))
+            while not (self.state.ended and is_done(self.state)):
+                await self._next()
+        finally:
+            await self._leave()
+        self._keep(done=not self.waits)
+
+    def answer(self, saying: Saying) -> None:
+        """Something is said to the run, which waits or will wait again. It is kept when this returns."""
+        self._step(Answered(saying))
+        self._keep()
+        self._stirred.set()
+
+    async def cancel(self, person: Person) -> bool:
+        """Whether the supervisor has stopped it."""
+        try:
+            if self.waits:
+                supervisor = await self._around.link.supervisor(patient=False)
+                await supervisor.client.cancel_task(CancelTaskRequest(id=self.state.task_id))
+                self._step(Stopping(person.id))
+                self._step(Canceled())
+                self._keep()
+            elif self._run is not None:
+                self._step(Stopping(person.id))
+                await self._run.cancel()
+        except (A2AError, SupervisorError, httpx.HTTPError, TimeoutError) as error:
+            logger.info("%s: not stopped: %s", self.kept.id, type(error).__name__)
+            return False
+        return self._run is not None or self.state.ended
+
+    async def _leave(self) -> None:
+        """What is being done in Slack is waited for, but not for long; nothing new is done."""
+        if self._hearing is not None:
+            self._hearing.cancel()
+        if self._doing is not None and not self._doing.done():
+            await asyncio.wait([self._doing], timeout=_LEAVE_SECONDS)
+            self._doing.cancel()
+        for item in self._items:
+            if isinstance(item, Arrived | Refused | Later | Unclear):
+                self.state = reported(self.state, item, self._around.clock.now())
+        self._keep()
+
+    async def _next(self) -> None:
+        """Take what has come, or wait for it, as long as there is nothing to do by itself."""
+        if self.state.telling.outcome == "asked" and self.state.sayings:
+            self._step(GoingOn())
+            self._keep()
+            self._hear_on()
+        if not self._items:
+            await self._wait()
+        if not self._items:
+            self._step(Tick(self._around.pace()))
+        while self._items:
+            match self._items.popleft():
+                case _Heard(event, told):
+                    self.kept = replace(self.kept, seen=told)
+                    self._step(event)
+                case item:
+                    self._step(item)
+
+    async def _wait(self) -> None:
+        now = self._around.clock.now()
+        look = next_look(self.state, now)
+        self._stirred.clear()
+        waits: list[asyncio.Task[Any]] = [asyncio.create_task(self._stirred.wait())]
+        if look is not None:
+            waits.append(asyncio.create_task(self._around.clock.sleep(max(0.0, look - now))))
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
+
+    def _put(self, item: Input | _Heard) -> None:
+        self._items.append(item)
+        self._stirred.set()
+
+    def _step(self, item: Input) -> None:
+        self.state, operations = reduce(self.state, item, self._around.clock.now())
+        for operation in operations:
+            self._keep()
+            self._doing = asyncio.create_task(self._do(operation))
+
+    def _keep(self, *, done: bool = False) -> None:
+        self.kept = replace(
+            self.kept, task_id=self.state.task_id, trace_id=self.state.trace_id, state=to_json(self.state), done=done
+        )
+        self._around.store.put_run(self.kept)
+
+    async def _do(self, operation: Operation) -> None:
+        urgent = self.state.ended or (self.state.flight is not None and self.state.flight.kind in _URGENT)
+        incoming = self.kept.incoming
+        report = await self._around.delivery.do(
+            incoming.place, incoming.person, operation, urgent=urgent, holder=self.kept.id
+        )
+        self._put(report)
+        if isinstance(report, Refused) and report.error == STOPPED_IN_SLACK and not self.state.ended:
+            await self.cancel(incoming.person)
+
+    async def _find_out(self, operation: Operation) -> None:
+        """What became of the operation that was being done when the bot was killed."""
+        report: Report = Unclear(operation.number)
+        if isinstance(operation, CREATING):
+            incoming = self.kept.incoming
+            report = await self._around.delivery.find(
+                incoming.place, operation, holder=self.kept.id, since=self.kept.begun
+            )
+        self._put(report)
+
+    def _hear_on(self) -> None:
+        if not self.state.ended:
+            self._hearing = asyncio.create_task(self._hear())
+
+    async def _hear(self) -> None:
+        ending: Failed | None = None
+        try:
+            supervisor = await self._around.link.supervisor()
+            self._run = Run(
+                supervisor,
+                self._message(),
+                self.kept.seen,
+                task_id=self.kept.task_id if self.state.saying is None else "",
+                sent=self._again,
+                patience=self._around.link.patience,
+            )
+            self._again = False
+            begun = asyncio.create_task(self._begin(self._run))
+            try:
+                async for item in self._run.items():
+                    if not isinstance(item, Lost):
+                        self._put(Begun(self._run.task_id, self._run.trace_id))
+                        self._put(_Heard(item, self._run.told))
+            finally:
+                begun.cancel()
+        except SupervisorError as error:
+            logger.warning("%s: %s", self.kept.id, error)
+            ending = _failure(error, is_answer=self.state.saying is not None)
+        except Exception:  # whatever it was, the person is told that it is over
+            logger.exception("%s: the run broke off", self.kept.id)
+            ending = Failed("internal", words.BROKEN)
+        if ending is not None:
+            self._put(_Heard(ending, self.kept.seen))
+
+    async def _begin(self, run: Run) -> None:
+        self._put(Begun(await run.accepted(), ""))
+
+    def _message(self) -> Message:
+        """What is said to the supervisor: the question, or what was said to the run when it waited."""
+        incoming, saying = self.kept.incoming, self.state.saying
+        if saying is None:
+            metadata = self._around.link.metadata(self.kept.id, incoming.person, incoming)
+            return question_message(incoming.text, self.kept.context_id, message_id=self.kept.id, metadata=metadata)
+        person = Person(saying.team, saying.person)
+        metadata = self._around.link.metadata(saying.message_id, person, incoming)
+        parked = Parked(self.kept.task_id, self.kept.context_id, self.kept.seen)
+        said = saying.words if saying.answer is None else {"resume": {"form_id": saying.form_id, **saying.answer}}
+        return message_to(parked, said, message_id=saying.message_id, metadata=metadata)
+
+
+def _failure(error: SupervisorError, *, is_answer: bool) -> Failed:
+    if error.misconfigured:
+        return Failed("misconfigured", words.MISCONFIGURED)
+    if error.refused:
+        return Failed("refused", words.TOO_LATE if is_answer else words.NOT_TAKEN)
+    return Failed("unreachable", words.NO_SUPERVISOR)

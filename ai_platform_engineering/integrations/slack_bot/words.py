@@ -1,0 +1,56 @@
+"""What the bot itself says, in plain words: never an address, a token or the text of an exception."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from ai_platform_engineering.events import Canceled, Failed, FinalResult
+from ai_platform_engineering.utils.redact import redact
+
+WORKING: Final = "is working on it..."
+STOPPABLE: Final = "_Working on it._"
+CUT_OFF: Final = "_The text above was cut off; it is written again._"
+NO_SUPERVISOR: Final = "I cannot reach the supervisor right now. Please try again in a moment."
+MISCONFIGURED: Final = "I am not set up to talk to the supervisor. Please tell whoever runs me; the log says why."
+NOT_TAKEN: Final = "The supervisor did not take this. Please say it in other words, or ask somewhere else."
+TOO_LATE: Final = "This was over before your answer came. Please ask again."
+NOT_OPEN: Final = "This is no longer open."
+ALREADY_OVER: Final = "This is over already."
+STOPPING: Final = "Stopping it."
+NOT_STOPPED: Final = "I could not stop it right now. Please try again in a moment."
+FORGOTTEN: Final = "I do not remember what was asked any more. Please ask again."
+NOT_RATED: Final = "I could not keep your rating right now. Please try again in a moment."
+BROKEN: Final = "Something went wrong on my side. Please try again."
+LOST_RUN: Final = (
+    "I lost the connection to the supervisor, and it did not come back. Your request may still be worked on; "
+    "ask here what came of it."
+)
+
+_LOST_CODES: Final = frozenset({"stream_ended"})
+_ADDRESS: Final = re.compile(
+    r"\b(?:[a-z][a-z0-9+.-]*://|(?:localhost|\d{1,3}(?:\.\d{1,3}){3})(?=[:/\s]))[^\s)>\]]*", re.I
+)
+_LIMIT: Final = "_This is as far as I got: a limit on the work for one request was reached._"
+
+
+def closing(ending: FinalResult | Failed | Canceled, stopped_by: str = "") -> str:
+    """What is said below everything else when a run has ended; empty where the answer says it all."""
+    match ending:
+        case FinalResult(text=text) if not text.strip():
+            return "_There is no answer._"
+        case FinalResult(limit=None):
+            return ""
+        case FinalResult():
+            return _LIMIT
+        case Canceled():
+            return f"_Stopped by <@{stopped_by}>._" if stopped_by else "_Stopped._"
+        case Failed(code=code) if code in _LOST_CODES:
+            return f"⚠️ {LOST_RUN}"
+        case Failed(message=message):
+            return f"⚠️ {plain(message) or 'Something went wrong.'}"
+
+
+def plain(sentence: str) -> str:
+    """`sentence` without what only operators may see."""
+    return _ADDRESS.sub("(address)", redact(sentence)).strip()

@@ -1,0 +1,200 @@
+"""A Slack thread as values, for the reducer's tests: does operations, or fails to, and knows what people then see."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from ai_platform_engineering.integrations.slack_bot.operations import (
+    AppendStream,
+    Arrived,
+    Card,
+    DeleteMessage,
+    File,
+    Later,
+    Operation,
+    Piece,
+    PostForm,
+    PostMessage,
+    Refused,
+    Report,
+    SetStatus,
+    StartStream,
+    StopStream,
+    Unclear,
+    UpdateForm,
+    UpdateMessage,
+    UploadFile,
+)
+from ai_platform_engineering.integrations.slack_bot.operations import Stop as StopButton
+from ai_platform_engineering.integrations.slack_bot.reducer import Input, Tick, next_look, reduce
+from ai_platform_engineering.integrations.slack_bot.state import State, from_json, to_json
+
+STREAM_SECONDS = 300.0
+MESSAGE_LIMIT = 12_000
+
+Fate = str
+"""What becomes of an operation: "done", "lost" (done, but the answer is lost), "dropped" (not done, nobody knows),
+"later", or the reason of a refusal."""
+
+
+@dataclass
+class Shown:
+    ts: str
+    text: str = ""
+    plan: str = ""
+    cards: dict[str, Card] = field(default_factory=dict)
+    streaming: bool = False
+    born: float = 0.0
+    footer: object = None
+    form: object = None
+    note: str | None = None
+
+
+class ThreadModel:
+    def __init__(self, fate: Callable[[Operation], Fate] = lambda _: "done") -> None:
+        self.now = 1_000_000.0
+        self.messages: list[Shown] = []
+        self.files: list[File] = []
+        self.statuses: list[str] = []
+        self.fate = fate
+        self.made = 0
+
+    def do(self, operation: Operation) -> Report:
+        fate = self.fate(operation)
+        match fate:
+            case "done":
+                return self._apply(operation)
+            case "lost":
+                report = self._apply(operation)
+                # Whoever makes something looks whether it is there; otherwise nobody knows.
+                creates = isinstance(operation, StartStream | PostMessage | PostForm | UploadFile)
+                return report if creates or isinstance(report, Refused) else Unclear(operation.number)
+            case "dropped":
+                creates = isinstance(operation, StartStream | PostMessage | PostForm | UploadFile)
+                return Later(operation.number, 0.5) if creates else Unclear(operation.number)
+            case "later":
+                return Later(operation.number, 2.0)
+            case _:
+                return Refused(operation.number, fate)  # type: ignore[arg-type]
+
+    def _apply(self, operation: Operation) -> Report:  # noqa: PLR0911, PLR0912 - one case for each operation
+        number = operation.number
+        match operation:
+            case SetStatus(text=text):
+                self.statuses.append(text)
+                return Arrived(number)
+            case StartStream(piece=piece):
+                shown = self._new(streaming=True)
+                self._add(shown, piece)
+                return Arrived(number, shown.ts)
+            case AppendStream(ts=ts, piece=piece) | StopStream(ts=ts, piece=piece):
+                found = self.find(ts)
+                if found is None:
+                    return Refused(number, "message_gone")
+                if not found.streaming or self.now - found.born >= STREAM_SECONDS:
+                    found.streaming = False
+                    return Refused(number, "not_streaming")
+                self._add(found, piece)
+                if isinstance(operation, StopStream):
+                    found.streaming, found.footer = False, operation.footer
+                return Arrived(number)
+            case PostMessage(body=body):
+                shown = self._new()
+                self._write(shown, body)
+                return Arrived(number, shown.ts)
+            case UpdateMessage(ts=ts, body=body):
+                found = self.find(ts)
+                if found is None:
+                    return Refused(number, "message_gone")
+                if found.streaming and self.now - found.born < STREAM_SECONDS:
+                    return Refused(number, "other", "streaming_state_conflict")
+                found.streaming = False
+                self._write(found, body)
+                return Arrived(number)
+            case DeleteMessage(ts=ts):
+                self.messages = [shown for shown in self.messages if shown.ts != ts]
+                return Arrived(number)
+            case PostForm(form=form):
+                shown = self._new()
+                shown.form = form
+                return Arrived(number, shown.ts)
+            case UpdateForm(ts=ts, form=form, note=note):
+                found = self.find(ts)
+                assert found is not None
+                found.form, found.note = form, note
+                return Arrived(number)
+            case UploadFile(file=file):
+                self.files.append(file)
+                return Arrived(number)
+
+    def find(self, ts: str) -> Shown | None:
+        return next((shown for shown in self.messages if shown.ts == ts), None)
+
+    def _new(self, *, streaming: bool = False) -> Shown:
+        self.made += 1
+        shown = Shown(f"{self.made}.0", streaming=streaming, born=self.now)
+        self.messages.append(shown)
+        return shown
+
+    def _add(self, shown: Shown, piece: Piece) -> None:
+        assert len(piece.text) <= MESSAGE_LIMIT
+        shown.text += piece.text
+        shown.plan = shown.plan if piece.plan is None else piece.plan
+        for card in piece.cards:
+            before = shown.cards.get(card.id)
+            shown.cards[card.id] = card if before is None else replace(card, details=before.details + card.details)
+
+    def _write(self, shown: Shown, body: object) -> None:
+        assert len(body.text) <= MESSAGE_LIMIT  # type: ignore[attr-defined]
+        shown.text, shown.plan, shown.footer = body.text, body.plan, body.footer  # type: ignore[attr-defined]
+        shown.cards = {card.id: card for card in body.cards}  # type: ignore[attr-defined]
+
+    @property
+    def text(self) -> str:
+        """What people read, one message below the other."""
+        return "\n\n".join(shown.text for shown in self.messages if not isinstance(shown.footer, StopButton))
+
+    @property
+    def words(self) -> str:
+        """Everything that people read, cards included."""
+        cards = [f"{card.title} {card.details}" for shown in self.messages for card in shown.cards.values()]
+        return "\n".join([self.text, *(shown.plan for shown in self.messages), *cards])
+
+
+class Driver:
+    """Feeds a reducer, does what it asks for in a model, and lets time pass."""
+
+    def __init__(self, model: ThreadModel, state: State | None = None) -> None:
+        self.model = model
+        self.state = state or State(task_id="task", trace_id="trace", begun=model.now)
+        self.operations: list[Operation] = []
+        self._reports: list[Report] = []
+
+    def feed(self, item: Input) -> None:
+        self.state, operations = reduce(self.state, item, self.model.now)
+        for operation in operations:
+            self.operations.append(operation)
+            self._reports.append(self.model.do(operation))
+
+    def settle(self) -> None:
+        """Let reports arrive, without time passing."""
+        while self._reports:
+            self.feed(self._reports.pop(0))
+
+    def wait(self, seconds: float) -> None:
+        """Let time pass; reports arrive, and what is due is done."""
+        end = self.model.now + seconds
+        self.settle()
+        while (look := next_look(self.state, self.model.now)) is not None and look <= end:
+            self.model.now = max(self.model.now, look)
+            self.feed(Tick())
+            self.settle()
+        self.model.now = end
+
+    def killed(self) -> None:
+        """The bot is killed and goes on from what it had kept; what was being done has been found out."""
+        self.state = from_json(to_json(self.state))
+
+    def finish(self) -> None:
+        self.wait(3_600)
