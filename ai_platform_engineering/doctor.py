@@ -22,6 +22,7 @@ from ai_platform_engineering.multi_agents.agent_registry import AgentEntry, Agen
 from ai_platform_engineering.multi_agents.connectivity import Reachability, probe_all, remote_tools
 from ai_platform_engineering.multi_agents.placement import Where
 from ai_platform_engineering.settings import Settings, SettingsError
+from ai_platform_engineering.utils.access_tokens import AccessTokenError, OwnBearer
 from ai_platform_engineering.utils.approvals.overrides import parse_overrides, unknown_tools
 from ai_platform_engineering.utils.approvals.policy import ApprovalPolicy
 from ai_platform_engineering.utils.columns import aligned
@@ -166,8 +167,11 @@ def _unknown_tools(settings: Settings, agents: Iterable[AgentReport]) -> list[st
 
 
 async def _examine_remote(settings: Settings, entries: Sequence[AgentEntry]) -> dict[str, AgentReport]:
-    key = settings.a2a_auth_shared_key
-    token = key.get_secret_value() if key else None
+    token, no_token = None, None
+    try:
+        token = await OwnBearer(settings).token()
+    except AccessTokenError as error:
+        no_token = str(error)
     found = await probe_all(entries, settings.agent_connectivity_timeout, token)
     reached = [entry for entry in entries if found[entry.name].ok]
     listed = await asyncio.gather(
@@ -177,10 +181,12 @@ async def _examine_remote(settings: Settings, entries: Sequence[AgentEntry]) -> 
         entry.name: None if rows is None else tuple(str(row["name"]) for row in rows)
         for entry, rows in zip(reached, listed, strict=True)
     }
-    return {entry.name: _remote_report(entry, found[entry.name], tools) for entry in entries}
+    return {entry.name: _remote_report(entry, found[entry.name], tools, no_token) for entry in entries}
 
 
-def _remote_report(entry: AgentEntry, found: Reachability, tools: Mapping[str, tuple[str, ...] | None]) -> AgentReport:
+def _remote_report(
+    entry: AgentEntry, found: Reachability, tools: Mapping[str, tuple[str, ...] | None], no_token: str | None
+) -> AgentReport:
     listed = tools.get(entry.name)
     return AgentReport(
         entry.name,
@@ -190,7 +196,7 @@ def _remote_report(entry: AgentEntry, found: Reachability, tools: Mapping[str, t
         address=redact(entry.address or ""),
         reachable=found.ok,
         tools=found.skills if listed is None else listed,
-        problem=found.reason or (_NO_TOOLS if listed == () else None),
+        problem=found.reason or no_token or (_NO_TOOLS if listed == () else None),
     )
 
 
