@@ -266,6 +266,10 @@ def _add_slack(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     pace = preview.add_mutually_exclusive_group()
     pace.add_argument("--speed", type=_speed, help="how many times faster than it was recorded (1)")
     pace.add_argument("--instant", action="store_true", help="show how it ended")
+    slack.add_argument("--host", default=argparse.SUPPRESS, help="address to listen on (SLACK_HOST, or 127.0.0.1)")
+    slack.add_argument(
+        "--port", type=_port, default=argparse.SUPPRESS, help="port to listen on, 0 for any (SLACK_PORT, or 3000)"
+    )
     slack.set_defaults(run=_slack)
 
 
@@ -588,11 +592,16 @@ def _slack(options: argparse.Namespace, settings: Settings) -> int:
 
     if find_spec("slack_bolt") is None:
         return _refuse("The Slack bot needs libraries of its own: pip install 'ai-platform-engineering[slack]'.")
+    from ai_platform_engineering.integrations.slack_bot.tokens import check_tokens
+
+    # What is missing is said before the large libraries are loaded.
+    check_tokens(settings)
     from ai_platform_engineering.integrations.slack_bot.serve import run_slack_bot
     from ai_platform_engineering.utils.errors import ReadableError
 
+    listening = {f"slack_{name}": getattr(options, name) for name in ("host", "port") if hasattr(options, name)}
     try:
-        return run_slack_bot(settings)
+        return run_slack_bot(settings.model_copy(update=listening))
     except ReadableError as error:
         _refuse(error)
         return EXIT_UNUSABLE

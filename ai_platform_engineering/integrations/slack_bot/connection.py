@@ -11,14 +11,15 @@ from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
 from slack_bolt.async_app import AsyncApp
 
 CONNECT_SECONDS: Final = 10.0
-WATCH_SECONDS: Final = 5.0
+PING_SECONDS: Final = 5.0
 
 
 class Connection:
     """Open while it is entered. `ready` says whether Slack can reach the bot right now."""
 
-    def __init__(self, app: AsyncApp, app_token: str, log: logging.Logger) -> None:
-        self._handler = AsyncSocketModeHandler(app, app_token, logger=log)
+    def __init__(self, app: AsyncApp, app_token: str, log: logging.Logger, ping_seconds: float = PING_SECONDS) -> None:
+        self._handler = AsyncSocketModeHandler(app, app_token, logger=log, ping_interval=ping_seconds)
+        self._watch_seconds = ping_seconds
         self._tasks: list[asyncio.Task[None]] = []
 
     async def ready(self) -> bool:
@@ -43,6 +44,6 @@ class Connection:
         """An address that Slack gave out is good for one connection, and for a short time; the library goes on trying
         the same one. Without an address it asks for a new one."""
         while True:
-            await asyncio.sleep(WATCH_SECONDS)
+            await asyncio.sleep(self._watch_seconds)
             if not await self.ready():
                 self._handler.client.wss_uri = None

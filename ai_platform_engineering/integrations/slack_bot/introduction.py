@@ -6,22 +6,20 @@ import asyncio
 import logging
 from typing import Final
 
+import yaml
 from aiohttp import ClientError
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from ai_platform_engineering.integrations.slack_bot.listeners.identity import Identity
+from ai_platform_engineering.integrations.slack_bot.manifest import manifest
+from ai_platform_engineering.integrations.slack_bot.tokens import APP_TOKEN_PLACE, BOT_TOKEN_PLACE
 from ai_platform_engineering.settings import Settings, SettingsError
 from ai_platform_engineering.utils.errors import ReadableError
 
+logger = logging.getLogger(__name__)
+
 TRIES: Final = 4
-_PAGE: Final = "https://api.slack.com/apps, your app"
-BOT_TOKEN_PLACE: Final = f'the "Bot User OAuth Token" (xoxb-...) at {_PAGE}, "OAuth & Permissions"'
-APP_TOKEN_PLACE: Final = (
-    f'an app-level token (xapp-...) with the scope connections:write at {_PAGE}, "Basic Information", '
-    '"App-Level Tokens"'
-)
-SECRET_PLACE: Final = f'the "Signing Secret" at {_PAGE}, "Basic Information"'
 _WRONG_TOKEN: Final = frozenset(
     {"invalid_auth", "not_authed", "token_expired", "token_revoked", "account_inactive", "not_allowed_token_type"}
 )
@@ -29,26 +27,6 @@ _WRONG_TOKEN: Final = frozenset(
 
 class UnreachableError(ReadableError):
     """Slack did not answer."""
-
-
-def check_tokens(settings: Settings) -> None:
-    """That every token is set that is needed, and is of its kind."""
-    bot, app, secret = settings.slack_bot_token, settings.slack_app_token, settings.slack_signing_secret
-    problems = []
-    if bot is None:
-        problems.append(f"SLACK_BOT_TOKEN is not set: it is {BOT_TOKEN_PLACE}.")
-    elif not bot.get_secret_value().startswith("xoxb-"):
-        problems.append(f"SLACK_BOT_TOKEN is not the token of a bot: it must be {BOT_TOKEN_PLACE}.")
-    if app is not None and not app.get_secret_value().startswith("xapp-"):
-        problems.append(f"SLACK_APP_TOKEN is not the token of an app: it must be {APP_TOKEN_PLACE}.")
-    if app is None and secret is None:
-        problems.append(
-            "How is Slack to reach the bot? "
-            f"Set SLACK_APP_TOKEN for Socket Mode, which needs no address: it is {APP_TOKEN_PLACE}. "
-            f"Or set SLACK_SIGNING_SECRET to be called over HTTP: it is {SECRET_PLACE}."
-        )
-    if problems:
-        raise SettingsError(*problems)
 
 
 async def introduce(settings: Settings, log: logging.Logger, pause: float = 1.0) -> Identity:
@@ -63,13 +41,13 @@ async def introduce(settings: Settings, log: logging.Logger, pause: float = 1.0)
         retry_handlers=[],
     )
     for attempt in range(TRIES):
-        if attempt:
-            await asyncio.sleep(pause * 2 ** (attempt - 1))
+        wait = pause * 2**attempt
         try:
             answer = await client.auth_test()
             identity = Identity(answer["team_id"], answer["team"], answer["user_id"], answer.get("bot_id") or "")
             if not identity.bot:
                 raise SettingsError(f"SLACK_BOT_TOKEN is not the token of a bot: it must be {BOT_TOKEN_PLACE}.")
+            _tell_missing(str(answer.headers.get("x-oauth-scopes", "")), settings)
             if app is not None:
                 await client.apps_connections_open(app_token=app.get_secret_value())
             return identity
@@ -77,12 +55,26 @@ async def introduce(settings: Settings, log: logging.Logger, pause: float = 1.0)
             problem = _problem(error)
             if problem:
                 raise SettingsError(problem) from None
+            wait = max(wait, float(error.response.headers.get("Retry-After", 0)))
         except (ClientError, OSError, TimeoutError):
-            continue
+            pass
+        if attempt < TRIES - 1:
+            await asyncio.sleep(wait)
     raise UnreachableError(
         f"Slack cannot be reached at {settings.slack_api_url}: see whether this machine may connect to it, and, "
         "behind a proxy, set HTTPS_PROXY."
     )
+
+
+def _tell_missing(scopes: str, settings: Settings) -> None:
+    """Most things work without one or the other scope, so that it is no reason not to start."""
+    wanted = yaml.safe_load(manifest(settings))["oauth_config"]["scopes"]["bot"]
+    if missing := sorted(set(wanted) - {scope.strip() for scope in scopes.split(",")}):
+        logger.warning(
+            "The Slack app lacks the scopes %s: some of what the bot does will fail. Paste the manifest again "
+            "(platform-engineer slack --manifest), and reinstall the app.",
+            ", ".join(missing),
+        )
 
 
 def _problem(error: SlackApiError) -> str | None:

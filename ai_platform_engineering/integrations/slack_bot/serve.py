@@ -17,12 +17,13 @@ from ai_platform_engineering.integrations.slack_bot.app import build_app
 from ai_platform_engineering.integrations.slack_bot.assembly import assemble
 from ai_platform_engineering.integrations.slack_bot.channels import Channels, load_channels
 from ai_platform_engineering.integrations.slack_bot.connection import Connection
-from ai_platform_engineering.integrations.slack_bot.introduction import check_tokens, introduce
+from ai_platform_engineering.integrations.slack_bot.introduction import introduce
 from ai_platform_engineering.integrations.slack_bot.library_log import library_log
 from ai_platform_engineering.integrations.slack_bot.listeners.calls import BotCalls
 from ai_platform_engineering.integrations.slack_bot.listeners.identity import Identity
 from ai_platform_engineering.integrations.slack_bot.listeners.listening import Listening
 from ai_platform_engineering.integrations.slack_bot.store import BotStore, open_store
+from ai_platform_engineering.integrations.slack_bot.tokens import check_tokens
 from ai_platform_engineering.integrations.slack_bot.web import events_route, health_routes
 from ai_platform_engineering.integrations.slack_bot.web_client import web_client
 from ai_platform_engineering.serving import begin_start, listen, run
