@@ -31,7 +31,7 @@ def all_offers(settings: Settings) -> list[Offer]:
 def list_workflows(found: Sequence[Offer], *, as_json: bool) -> int:
     if as_json:
         for offer in found:
-            _print(json.dumps(_facts(offer)))
+            _print(json.dumps(offer.facts()))
         return 0
     rows = [
         (
@@ -50,7 +50,7 @@ def show_workflow(found: Sequence[Offer], name: str, *, as_json: bool) -> int:
     offer = _find(found, name)
     if as_json:
         whole = offer.workflow.model_dump(mode="json", exclude_unset=True)
-        _print(json.dumps({**_facts(offer), **whole}, indent=2))
+        _print(json.dumps({**offer.facts(), **whole}, indent=2))
         return 0
     for line in _described(offer):
         _print(line)
@@ -72,18 +72,6 @@ def _find(found: Sequence[Offer], name: str) -> Offer:
         known = [offer.workflow.name for offer in found]
         raise WorkflowLookupError(f"There is no workflow {name!r}; {nearest(name, known)}.")
     return next(offer for offer in found if offer.workflow is workflow)
-
-
-def _facts(offer: Offer) -> dict[str, object]:
-    workflow = offer.workflow
-    return {
-        "name": workflow.name,
-        "title": workflow.title,
-        "description": workflow.description,
-        "agents": list(workflow.agents()),
-        "ready": offer.reason is None,
-        "reason": offer.reason,
-    }
 
 
 def _described(offer: Offer) -> Iterator[str]:

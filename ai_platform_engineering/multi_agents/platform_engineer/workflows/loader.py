@@ -22,6 +22,17 @@ class Offer:
     workflow: Workflow
     reason: str | None = None
 
+    def facts(self) -> dict[str, object]:
+        """For programs that list workflows."""
+        return {
+            "name": self.workflow.name,
+            "title": self.workflow.title,
+            "description": self.workflow.description,
+            "agents": list(self.workflow.agents()),
+            "ready": self.reason is None,
+            "reason": self.reason,
+        }
+
 
 def library_directory() -> Path:
     """Where the workflows that come with the product are."""
