@@ -235,9 +235,11 @@ class Thread:
             begun = asyncio.create_task(self._begin(self._run))
             try:
                 async for item in self._run.items():
-                    if not isinstance(item, Lost):
+                    if isinstance(item, Lost):
+                        continue
+                    if not self.state.trace_id:
                         self._put(Begun(self._run.task_id, self._run.trace_id))
-                        self._put(_Heard(item, self._run.told))
+                    self._put(_Heard(item, self._run.told))
             finally:
                 begun.cancel()
         except SupervisorError as error:

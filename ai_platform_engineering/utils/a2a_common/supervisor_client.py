@@ -93,6 +93,8 @@ async def connected(
         transport=transport,
         auth=auth,
         timeout=httpx.Timeout(_CONNECT_SECONDS, read=_SILENCE_SECONDS),
+        # Every run that is listened to is a connection, and there may be hundreds.
+        limits=httpx.Limits(max_connections=None),
     )
     async with http:
         card = await _fetch_card(http, address)
