@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, contextmanager
@@ -31,6 +32,8 @@ class Server:
         self._faults = faults
         self._loopback = Loopback("")
         self._about: Counter[tuple[str, str]] = Counter()
+        self.latency = 0.001
+        """Seconds of real time between doing what was asked and saying so. At once would hide calls that overlap."""
         self.under_way = 0
         """Requests that will be answered without anything else happening."""
         self._app = Starlette(
@@ -56,7 +59,9 @@ class Server:
             self._state.calls.append(call)
             with self._alone(call):
                 fault = self._faults.of(call)
-                return await (self._answer(call) if fault is None else self._go_wrong(request, call, fault))
+                response = await (self._answer(call) if fault is None else self._go_wrong(request, call, fault))
+                await asyncio.sleep(self.latency)
+                return response
         finally:
             self.under_way -= 1
 
