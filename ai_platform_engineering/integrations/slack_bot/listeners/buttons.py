@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -14,6 +15,7 @@ from ai_platform_engineering.integrations.slack_bot.listeners.requests import Bo
 from ai_platform_engineering.integrations.slack_bot.operations import Rating, Retry, Stop
 
 THANKS: Final = "Thank you, noted."
+_RATING_SECONDS: Final = 0.5
 UNREADABLE: Final = (
     "This button is from another time, and I do not know any more what it belongs to. Ask again instead."
 )
@@ -45,9 +47,17 @@ class Buttons:
                 await bot.rate(rating, corner.person, good=True)
                 return THANKS
             case Rating() as rating:
-                # The trigger is good for three seconds; and who closes the form without a word has rated all the same.
-                await self._listening.client.views_open(trigger_id=trigger, view=reason_view(rating, corner))
-                await bot.rate(rating, corner.person, good=False)
+                await self._ask_why(rating, corner, trigger)
                 return None
             case _:
                 return UNREADABLE
+
+    async def _ask_why(self, rating: Rating, corner: Corner, trigger: str) -> None:
+        # Who closes the form without a word has rated all the same, and that comes before what they say in it; but the
+        # trigger is good for three seconds only.
+        rated = asyncio.create_task(self._listening.bot.rate(rating, corner.person, good=False))
+        await asyncio.wait({rated}, timeout=_RATING_SECONDS)
+        try:
+            await self._listening.client.views_open(trigger_id=trigger, view=reason_view(rating, corner))
+        finally:
+            await rated
