@@ -87,18 +87,22 @@ def test_code_in_several_messages_is_the_same_code(lines: list[str]) -> None:
         pytest.param(PARAGRAPH, PARAGRAPH, id="between paragraphs"),
         pytest.param("x" * 130 + "\n", "y" * 80, id="between lines"),
         pytest.param("x" * 130 + "\n- a\n- b\n", "- c\n  continued\n  " + "y" * 60, id="between items"),
+        pytest.param("x" * 120 + "\n\n", "- item\n\n  " + "y" * 80, id="not in an item"),
         pytest.param("x" * 130 + "\n\n", "# Heading\n\n" + "y" * 80, id="before a heading"),
+        pytest.param("x" * 60 + "\n\n", "# " + "y" * 60 + "\n" + "z" * 150, id="before a heading even if it is early"),
         pytest.param("x" * 130 + "\n\n", "This is it:\n\n" + "y" * 80, id="before what announces something"),
         pytest.param("x" * 130 + "\n\n", "See:\n```\n" + "y\n" * 40 + "```\n", id="before code and its heading"),
         pytest.param("x" * 100 + "\n```\nyy\n```\n", "z " * 60, id="after code"),
-        pytest.param("x" * 120 + "\n", "```\n" + "y\n" * 40 + "```\n", id="before code"),
-        pytest.param("x" * 120 + "\n\n", "| a | b |\n|---|---|\n" + "| 1 | 2 |\n" * 10, id="before a table"),
+        pytest.param("x" * 100 + "\n\n" + "y" * 40 + "\n", "```\n" + "z\n" * 40 + "```\n", id="before code"),
+        pytest.param("x" * 10 + "\n", "```py " + "title " * 50 + "\n", id="not in the line that opens code"),
+        pytest.param("x" * 120 + "\n", "| a | b |\n|---|---|\n" + "| 1 | 2 |\n" * 10, id="before a table"),
         pytest.param("First. " * 24, "second " * 10, id="between sentences"),
         pytest.param("文" * 150 + "。", "字" * 100, id="between sentences without spaces"),
         pytest.param("word " * 40, "word " * 10, id="between words"),
-        pytest.param("word " * 39, "words - and " * 4, id="not before what would be a list"),
+        pytest.param("word " * 39, "word - and", id="not before what would be a list"),
         pytest.param("x" * 20 + "\n", "y" * 190, id="early when there is no other place"),
         pytest.param("x" * 200, "x" * 100, id="anywhere"),
+        pytest.param("x" * 197, "x```" + "y" * 50, id="not where a message would begin with code"),
         pytest.param("x" * 197, "👩‍👩‍👧" * 5, id="not in a family"),
         pytest.param("x" * 199, "🇩🇪🇫🇷" * 5, id="before the flag that does not fit"),
         pytest.param("x" * 197 + "🇩🇪", "🇫🇷" * 5, id="not in a flag"),
@@ -129,6 +133,11 @@ def test_code_is_closed_and_opened_again() -> None:
     assert shown(text, *second, closed=True) == "```python title\n" + "print(1)\n" * 10 + "```\n"
 
 
+def test_of_a_long_first_line_only_the_language_is_repeated() -> None:
+    text = f"  ~~~yaml {'title ' * 20}\n" + "key: value\n" * 30
+    assert shown(text, 150, 160, closed=True).startswith("  ~~~yaml\n")
+
+
 def test_a_message_that_goes_on_is_not_closed() -> None:
     text = "~~~\nx = 1"
     assert shown(text, 0, len(text), closed=False) == text
@@ -138,6 +147,7 @@ def test_a_message_that_goes_on_is_not_closed() -> None:
 def test_no_code_is_left_without_a_line() -> None:
     before = "x" * 180 + "\n\n```\n"
     assert cut(before + "y" * 100 + "\n```\n", 0, LIMIT) == 182
+    assert cut("```\n" + "y" * 300, 0, LIMIT) == LIMIT - len("\n```")
     code = "```\n" + "y" * 95 + "\n" + "z" * 95 + "\n"
     assert cut(code + "```\n" + PARAGRAPH * 2, 0, LIMIT) == 100
 

@@ -69,6 +69,7 @@ def test_short_texts_are_shown_as_they_are(raw: str) -> None:
         ("Look:\n`", "Look:\n"),
         ("Look:\n``", "Look:\n"),
         ("Look:\n``x", "Look:\n``x"),
+        ("Look:\n  ", "Look:\n"),
         ("Look:\n  ```py", "Look:\n"),
         ("Look:\n```inline` code", "Look:\n```inline` code"),
         ("Look:\n```py\nx = 1\n", "Look:\n"),
@@ -82,6 +83,7 @@ def test_short_texts_are_shown_as_they_are(raw: str) -> None:
         ("1. a\n\n      ```\n      x\n      ```\n", "1. a\n\n      ```\n      x\n      ```\n"),
         ("```py\n    ```\n", ""),
         ("~~~~~~~~~~~~~\nx", "~~~~~~~~~~~~~\nx"),
+        (" " * 17 + "```\nx", " " * 17 + "```\nx"),
     ],
 )
 def test_code_is_shown_when_it_is_closed(raw: str, text: str) -> None:
@@ -98,7 +100,7 @@ def test_code_is_shown_when_it_is_closed(raw: str, text: str) -> None:
         ("All:\n| Name | Age |\nx", "All:\n| Name | Age |\nx"),
         (f"All:\n{TABLE}| Ann | 41 |\n", "All:\n"),
         (f"All:\n{TABLE}| Ann | 41 |\n\n", f"All:\n{TABLE}| Ann | 41 |\n\n"),
-        (f"{TABLE}| Ann | 41 |\n```\n", f"{TABLE}| Ann | 41 |\n"),
+        (f"{TABLE}| Ann | 41 |\n```a|b\n", f"{TABLE}| Ann | 41 |\n"),
         ("Name | Ag", "Name | Ag"),
         ("Name | Age\n-", "Name | Age\n"),
         ("Name | Age\n- x", "Name | Age\n- x"),
@@ -123,6 +125,12 @@ def test_long_code_becomes_a_file() -> None:
     )
     (file,) = presented.files
     assert (file.name, file.content) == ("answer-1.py", LONG_CODE)
+
+
+def test_files_are_told_in_paragraphs_of_their_own() -> None:
+    code = f"```\n{LONG_CODE}```\n"
+    text = present(f"{code}{code}\n{code}", complete=True).text
+    assert re.sub(r"_The.*_", "_", text) == "_\n\n_\n\n_\n"
 
 
 def test_code_that_never_closes_may_be_long_too() -> None:
@@ -224,6 +232,11 @@ def test_mentions_look_the_same_and_call_nobody(raw: str, text: str) -> None:
 @pytest.mark.parametrize("end", ["<", "<!", "<@", "<!ch", "@", "@h", "@everyon", "<!subtea"])
 def test_an_end_that_may_become_a_mention_waits(end: str) -> None:
     assert shown(f"Hello {end}") == "Hello "
+
+
+@pytest.mark.parametrize("text", ["5 > 3 < 4", "ops@here", "<@u", "@heroes", "<!-- "])
+def test_an_end_that_is_no_mention_does_not_wait(text: str) -> None:
+    assert shown(text) == text
 
 
 def test_files_are_as_they_were_written() -> None:

@@ -56,8 +56,8 @@ def _first_too_many(text: str, start: int, limit: int) -> int | None:
 def _anywhere(text: str, least: int, most: int) -> int:
     """Where no character is parted, and no mark of code."""
     ends = range(most, max(min(least, most), most - _LONGEST_CHARACTER) - 1, -1)
-    whole = [end for end in ends if graphemes.may_part(text, end)]
-    return next((end for end in whole if text[end] not in "`~"), whole[0] if whole else most)
+    whole = (end for end in ends if text[end] not in "`~" and graphemes.may_part(text, end))
+    return next(whole, most)
 
 
 def _reopening(text: str, start: int) -> str:

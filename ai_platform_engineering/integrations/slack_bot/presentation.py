@@ -72,8 +72,8 @@ class _Page:
 
     def _write_note(self, note: str) -> None:
         """A paragraph of its own, whatever is before and after it."""
-        last = self.parts[-1] if self.parts else ""
-        is_below_text = last.endswith("\n") and last != "\n" and not last.endswith("\n\n")
+        above = "".join(self.parts[-2:])
+        is_below_text = above.endswith("\n") and not above.endswith("\n\n")
         self.parts.append("\n" + note if is_below_text else note)
         self._after_note = True
 

@@ -44,12 +44,11 @@ class Fence:
         return " " * self.indent + self.mark
 
     def closed_by(self, line: str) -> bool:
+        if self.mark not in line:
+            return False
         content = line.strip()
-        return (
-            len(content) >= len(self.mark)
-            and content == self.mark[0] * len(content)
-            and _column(line[: line.index(content)]) <= self.indent + 3
-        )
+        is_mark = content == self.mark[0] * len(content)
+        return is_mark and _column(line[: line.index(content)]) <= self.indent + 3
 
 
 def opened_by(line: str) -> Fence | None:

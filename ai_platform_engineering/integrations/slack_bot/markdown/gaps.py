@@ -74,8 +74,7 @@ def _lines(text: str, start: int) -> Iterator[_Line]:
             is_heading = _is_heading(line) if line.strip() else is_heading
             yield _Line(at, line, "opening" if fence else "prose", is_heading)
         elif fence.closed_by(line) or (end == len(text) and _may_close(fence, line)):
-            fence = None
-            is_heading = False
+            fence, is_heading = None, False
             yield _Line(at, line, "closing", is_heading)
         else:
             yield _Line(at, line, "code", is_heading=False)
@@ -91,7 +90,7 @@ def _between(above: _Line, below: _Line) -> Kind | None:
     if above.is_heading:
         return Kind.BELOW_HEADING
     is_apart = above.is_blank or above.role == "closing" or below.role == "opening"
-    if below.is_blank or (is_apart and not below.text[0].isspace()):
+    if is_apart and below.text[:1].strip():
         return Kind.BETWEEN_PARAGRAPHS
     return Kind.BETWEEN_ITEMS if _ITEM.match(below.text) else Kind.BETWEEN_LINES
 
