@@ -204,6 +204,14 @@ class TestCommand:
         assert sentence in shown.err
         assert shown.out == ""
 
+    def test_the_libraries_of_slack_are_not_needed(self, recording: str, tmp_path: Path) -> None:
+        missing = "import sys; sys.modules.update(dict.fromkeys(['slack_sdk', 'slack_bolt', 'aiohttp']))"
+        program = f"{missing}; from ai_platform_engineering.cli import main; sys.exit(main())"
+        command = [sys.executable, "-c", program, "slack", "--preview", recording]
+        shown = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False, encoding="utf-8")
+        assert shown.returncode == 0, shown.stderr
+        assert "which apps?" in shown.stdout
+
     def test_a_terminal_sees_it_grow(self, recording: str, tmp_path: Path) -> None:
         ours, theirs = pty.openpty()
         command = [
