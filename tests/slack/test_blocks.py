@@ -52,9 +52,10 @@ bodies = st.builds(Body, text=anything, plan=anything, cards=many_cards, footer=
 pieces = st.builds(Piece, text=anything, plan=st.none() | anything, cards=many_cards)
 
 
-def test_chunks_are_the_plan_then_cards_then_text() -> None:
+def test_chunks_are_the_text_then_the_plan_then_cards() -> None:
     piece = Piece("The answer.", "Two steps", PLAN[:2])
     assert chunks_of(piece) == [
+        {"type": "markdown_text", "text": "The answer."},
         {"type": "plan_update", "title": "Two steps"},
         {
             "type": "task_update",
@@ -64,7 +65,6 @@ def test_chunks_are_the_plan_then_cards_then_text() -> None:
             "details": "Calling Agent Jira... · search",
         },
         {"type": "task_update", "id": "s2", "title": "[Argo CD] Sync", "status": "error"},
-        {"type": "markdown_text", "text": "The answer."},
     ]
 
 

@@ -127,7 +127,7 @@ async def test_a_stream_from_begin_to_end(do: Doer, slack: Slack) -> None:
     assert await do(StopStream(3, ts, Piece(" Done."), Retry("t1"))) == Arrived(3)
     start, append, stop = (arguments for _, arguments in slack.calls)
     assert slack.methods == ["chat.startStream", "chat.appendStream", "chat.stopStream"]
-    assert [chunk["type"] for chunk in start.pop("chunks")] == ["plan_update", "task_update", "markdown_text"]
+    assert [chunk["type"] for chunk in start.pop("chunks")] == ["markdown_text", "plan_update", "task_update"]
     assert start == {
         "channel": "C1",
         "thread_ts": PLACE.thread_ts,

@@ -43,13 +43,13 @@ _UNTITLED: Final = "Plan"
 
 
 def chunks_of(piece: Piece) -> list[dict[str, Any]]:
-    """What is added to a stream."""
+    """What is added to a stream. The plan stands where it first came: below what was said before, not within it."""
     chunks: list[dict[str, Any]] = []
+    if text := _fit(piece.text, TEXT_LIMIT):
+        chunks.append({"type": "markdown_text", "text": text})
     if title := _fit(piece.plan or ""):
         chunks.append({"type": "plan_update", "title": title})
     chunks.extend(_task_update(card) for card in piece.cards)
-    if text := _fit(piece.text, TEXT_LIMIT):
-        chunks.append({"type": "markdown_text", "text": text})
     return chunks
 
 

@@ -79,7 +79,8 @@ def started(cards: Cards, event: AgentStarted | ToolStarted) -> Cards:
         case ToolStarted(agent=agent, tool=tool) if agent == SUPERVISOR and tool in KNOWLEDGE_TOOLS:
             card_id, title, detail = _KNOWLEDGE_CARD, "Knowledge base", tool
         case ToolStarted(agent=agent, tool=tool):
-            card_id, title, detail = f"own:{agent}:{tool}", f"{display(agent)}: {display(tool)}", tool
+            tag = "" if agent == SUPERVISOR else f"[{display(agent)}] "
+            card_id, title, detail = f"own:{agent}:{tool}", tag + _in_words(tool), tool
     card_id = _host(cards, event.parent_call_id, event.plan_step_id) or card_id
     cards = _noted(_with(cards, Card(card_id, one_line(title, _TITLE), "in_progress")), card_id, detail)
     return replace(cards, calls=(*cards.calls, Call(event.call_id, card_id)))
@@ -120,6 +121,10 @@ def step_title(step: PlanStep) -> str:
     title = one_line(step.title, _TITLE)
     tag = f"[{display(step.agent)}]" if step.agent else ""
     return f"{tag} {title}" if tag and not title.lower().startswith(tag.lower()) else title
+
+
+def _in_words(tool: str) -> str:
+    return tool.replace("_", " ").replace("-", " ").strip().capitalize()
 
 
 def _dropped(card: Card) -> Card:
