@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from ai_platform_engineering.events import Event, Form, InputRequired, TextDelta
-from ai_platform_engineering.integrations.slack_bot.deciding import decide
+from ai_platform_engineering.integrations.slack_bot.deciding import STOPPER, decide
 from ai_platform_engineering.integrations.slack_bot.making import operation_of
 from ai_platform_engineering.integrations.slack_bot.operations import Arrived, Later, Operation, Refused, Unclear
 from ai_platform_engineering.integrations.slack_bot.reporting import reported
@@ -59,7 +59,8 @@ def reduce(state: State, item: Input, now: float) -> tuple[State, list[Operation
     state = _known(state, item, now)
     match decide(state, now):
         case Flight() as flight:
-            buffer = state.buffer.taken(now) if flight.kind in _TELLING else state.buffer
+            tells = flight.kind in _TELLING and flight.place != STOPPER
+            buffer = state.buffer.taken(now) if tells else state.buffer
             state = replace(state, flight=flight, numbers=flight.number, buffer=buffer)
             return state, [operation_of(state, flight)]
         case _:

@@ -19,6 +19,7 @@ from ai_platform_engineering.utils.users import User, sign_user, signing_key
 PATIENCE_SECONDS: Final = 60.0
 """A supervisor that is being restarted is back by then."""
 _LONGEST_PAUSE: Final = 5.0
+_MISSED_SECONDS: Final = 0.5
 _FEEDBACK_SECONDS: Final = 10.0
 
 
@@ -31,6 +32,8 @@ class SupervisorLink:
         self._stack = AsyncExitStack()
         self._found: Supervisor | None = None
         self._finding = asyncio.Lock()
+        self._missed: SupervisorError | None = None
+        self._missed_at = 0.0
 
     async def supervisor(self, *, patient: bool = True) -> Supervisor:
         """The supervisor. Raises `SupervisorError` where there is none, after a while if `patient`."""
@@ -47,10 +50,18 @@ class SupervisorLink:
 
     async def _find(self) -> Supervisor:
         async with self._finding:
-            if self._found is None:
-                auth = SupervisorAuth(self._settings)
-                self._found = await self._stack.enter_async_context(connected(self.address, auth))
-            return self._found
+            if self._found is not None:
+                return self._found
+            # One try is for everybody who waits.
+            if self._missed is not None and time.monotonic() < self._missed_at + _MISSED_SECONDS:
+                raise self._missed
+            try:
+                found = await self._stack.enter_async_context(connected(self.address, SupervisorAuth(self._settings)))
+            except SupervisorError as error:
+                self._missed, self._missed_at = error, time.monotonic()
+                raise
+            self._found = found
+            return found
 
     def metadata(self, message_id: str, person: Person, incoming: Incoming) -> dict[str, Any]:
         """What goes with a message: who sends it, and what the channel wants. None of it is part of the question."""

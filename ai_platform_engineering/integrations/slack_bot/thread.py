@@ -100,6 +100,11 @@ class Thread:
         """Whether people have to answer before it goes on."""
         return self.state.telling.outcome == "asked" and not self.state.sayings
 
+    @property
+    def _is_spoken_to(self) -> bool:
+        """Whether it waited, and somebody has answered."""
+        return self.state.telling.outcome == "asked" and bool(self.state.sayings)
+
     async def live(self) -> None:
         """Until all there is to tell has been told."""
         try:
@@ -107,11 +112,13 @@ class Thread:
                 self._doing = asyncio.create_task(self._find_out(operation_of(self.state, self.state.flight)))
             self._hear_on()
             self._step(Tick(self._around.pace()))
-            while not (self.state.ended and is_done(self.state)):
+            while self._is_spoken_to or not self.state.ended or not is_done(self.state):
                 await self._next()
         finally:
             await self._leave()
         self._keep(done=not self.waits)
+        if self.state.closed:
+            logger.warning("%s: given up: nothing can be written in this thread", self.kept.id)
 
     def answer(self, saying: Saying) -> None:
         """Something is said to the run, which waits or will wait again. It is kept when this returns."""
@@ -150,7 +157,7 @@ class Thread:
 
     async def _next(self) -> None:
         """Take what has come, or wait for it, as long as there is nothing to do by itself."""
-        if self.state.telling.outcome == "asked" and self.state.sayings:
+        if self._is_spoken_to:
             self._step(GoingOn())
             self._keep()
             self._hear_on()
