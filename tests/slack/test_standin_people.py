@@ -276,6 +276,20 @@ async def test_an_assistant_thread_begins_in_direct_messages(scene: Scene) -> No
     assert message["channel_type"] == "im"
 
 
+async def test_the_bot_hears_that_somebody_looks_at_its_messages(scene: Scene) -> None:
+    heard: list[Json] = []
+
+    @scene.app.event("app_home_opened")
+    async def hear(event: Json) -> None:
+        heard.append(event)
+
+    direct = await scene.ada.opens_direct_messages()
+    await scene.slack.deliveries.finish()
+    assert [(event["user"], event["channel"], event["tab"]) for event in heard] == [
+        (scene.ada.id, direct.id, "messages")
+    ]
+
+
 async def test_another_bot_is_told_apart_from_people(scene: Scene) -> None:
     heard: list[Json] = []
 

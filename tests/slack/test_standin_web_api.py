@@ -91,6 +91,7 @@ async def test_forms_and_json_are_both_read(client: AsyncWebClient, channel: Con
         ({"blocks": [{"type": "divider"}] * 51, "text": "x"}, "invalid_blocks"),
         ({"blocks": [{"type": "markdown", "text": "x" * 12_001}], "text": "x"}, "invalid_blocks"),
         ({"text": "x", "thread_ts": "1.000001"}, "thread_not_found"),
+        ({"text": "x", "metadata": {"number": 1}}, "invalid_metadata_format"),
     ],
 )
 async def test_a_message_is_checked(
@@ -182,6 +183,8 @@ async def test_a_thread_can_be_read_page_by_page(client: AsyncWebClient, channel
     await client.chat_postEphemeral(channel=channel.id, user=ada.id, thread_ts=question.ts, text="only you")
     first = await client.conversations_replies(channel=channel.id, ts=question.ts, limit=2)
     assert [message["text"] for message in first["messages"]] == ["first", "answer 0"]
+    assert "metadata" not in first["messages"][1]
+    first = await client.conversations_replies(channel=channel.id, ts=question.ts, limit=2, include_all_metadata=True)
     assert first["messages"][1]["metadata"]["event_payload"] == {"number": 0}
     cursor = first["response_metadata"]["next_cursor"]
     rest = await client.conversations_replies(channel=channel.id, ts=question.ts, limit=5, cursor=cursor)

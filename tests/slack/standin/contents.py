@@ -36,6 +36,16 @@ def check_message(arguments: Mapping[str, Any], unknown_blocks: Collection[str],
         raise RefusedError("msg_too_long", f"markdown_text has {len(markdown or '')} characters")
     if blocks:
         check_blocks(blocks, unknown_blocks)
+    check_metadata(arguments.get("metadata"))
+
+
+def check_metadata(metadata: Any) -> None:
+    if metadata is None:
+        return
+    if not isinstance(metadata, Mapping) or set(metadata) != {"event_type", "event_payload"}:
+        raise RefusedError("invalid_metadata_format", "metadata has an event_type and an event_payload")
+    if not isinstance(metadata["event_type"], str) or not isinstance(metadata["event_payload"], Mapping):
+        raise RefusedError("invalid_metadata_schema")
 
 
 def check_blocks(blocks: Any, unknown_blocks: Collection[str]) -> None:

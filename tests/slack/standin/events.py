@@ -51,6 +51,16 @@ def assistant_thread_started(state: State, message: Message, person: str) -> Jso
     return {"type": "assistant_thread_started", "assistant_thread": thread, "event_ts": message.ts}
 
 
+def app_home_opened(state: State, channel: str, person: str) -> Json:
+    return {
+        "type": "app_home_opened",
+        "user": person,
+        "channel": channel,
+        "tab": "messages",
+        "event_ts": state.new_ts(),
+    }
+
+
 def is_subscribed(app: App, event: Json, conversation: Conversation | None) -> bool:
     """Whether the app is told: it has asked for such events, may read them, and is where they happen."""
     if conversation is not None and app.user_id not in conversation.members:
@@ -63,8 +73,8 @@ def is_subscribed(app: App, event: Json, conversation: Conversation | None) -> b
             return "app_mention" in app.events and "app_mentions:read" in app.scopes
         case "assistant_thread_started":
             return "assistant_thread_started" in app.events and "assistant:write" in app.scopes
-        case _:
-            return False
+        case other:
+            return other in app.events
 
 
 def envelope(state: State, event: Json) -> Json:

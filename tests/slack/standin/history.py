@@ -6,8 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from ai_platform_engineering.integrations.slack_bot.preview.calls import Key
 from ai_platform_engineering.integrations.slack_bot.preview.messages import Message
-from ai_platform_engineering.integrations.slack_bot.preview.workspace import Key, Transcript, Workspace
+from ai_platform_engineering.integrations.slack_bot.preview.workspace import Transcript, Workspace
 
 
 @dataclass(frozen=True, slots=True)

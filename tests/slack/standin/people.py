@@ -15,6 +15,7 @@ from tests.slack.standin.contents import check_view
 from tests.slack.standin.deliveries import Ack, BotRequest, Deliveries
 from tests.slack.standin.directory import Conversation, User
 from tests.slack.standin.events import (
+    app_home_opened,
     app_mention,
     assistant_thread_started,
     message_changed,
@@ -81,6 +82,12 @@ class Person:
             self.state.tell(app_mention(self.state, message))
         self.state.tell(message_event(self.state, message))
         return message
+
+    async def opens_direct_messages(self) -> Conversation:
+        """Look at the bot's own messages, where it may have something to suggest."""
+        conversation = self.state.directory.direct(self.id)
+        self.state.tell(app_home_opened(self.state, conversation.id, self.id))
+        return conversation
 
     async def starts_assistant_thread(self) -> Message:
         """Open the assistant: a thread in their direct messages, in which they write then."""

@@ -10,8 +10,9 @@ from itertools import count
 from typing import Any, Literal
 
 from ai_platform_engineering.integrations.slack_bot.clock import Clock
+from ai_platform_engineering.integrations.slack_bot.preview.calls import Key
 from ai_platform_engineering.integrations.slack_bot.preview.messages import Message
-from ai_platform_engineering.integrations.slack_bot.preview.workspace import Key, Workspace
+from ai_platform_engineering.integrations.slack_bot.preview.workspace import Workspace
 from tests.slack.standin.calls import ApiCall
 from tests.slack.standin.directory import Directory
 from tests.slack.standin.history import History
@@ -98,7 +99,7 @@ class State:
 
     def let_time_pass(self) -> None:
         """Streams and statuses end by themselves."""
-        streaming = [message for message in self.workspace.messages.values() if message.streaming]
+        streaming = self.workspace.streaming()
         threads = {(message.channel, message.thread_ts or message.ts) for message in streaming}
         threads.update(self.workspace.statuses)
         self.workspace.passes(self.now)

@@ -7,46 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
-from ai_platform_engineering.integrations.slack_bot.preview.messages import (
-    Message,
-    Part,
-    SharedFile,
-    Text,
-    parts_of,
-)
+from ai_platform_engineering.integrations.slack_bot.preview.calls import Arguments, Call, Key, content_of
+from ai_platform_engineering.integrations.slack_bot.preview.messages import Message, SharedFile, Text, parts_of
 from ai_platform_engineering.integrations.slack_bot.preview.modals import Modal, Modals
 from ai_platform_engineering.integrations.slack_bot.preview.streams import streamed
 
-STREAM_SECONDS = 300.0
-STATUS_SECONDS = 120.0
-TEXT_LIMIT = 40_000
-
-Arguments = Mapping[str, Any]
-Key = tuple[str, str]
-"""A channel, and a message in it or the first one of a thread."""
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    method: str
-    arguments: Arguments
-    now: float
-    made: str
-    author: str
-
-    def get(self, name: str) -> str:
-        return str(self.arguments.get(name) or "")
-
-    @property
-    def key(self) -> Key:
-        """The message that it is about."""
-        return self.get("channel"), self.get("ts")
-
-    @property
-    def thread(self) -> Key:
-        return self.get("channel_id"), self.get("thread_ts")
+STREAM_SECONDS: Final = 300.0
+STATUS_SECONDS: Final = 120.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,37 +48,40 @@ class Workspace:
     prompts: dict[Key, tuple[str, ...]] = field(default_factory=dict)
     modals: Modals = field(default_factory=Modals)
     uploads: dict[str, SharedFile] = field(default_factory=dict)
+    _places: dict[Key, list[Key]] = field(default_factory=dict)
+    """The messages of each thread; those of a channel itself under its name alone."""
+    _streams: set[Key] = field(default_factory=set)
     _one_plan: set[Key] = field(default_factory=set)
 
     def apply(self, method: str, arguments: Arguments, *, now: float, made: str = "", author: str = "") -> None:
         """A Web API call that was done. `made` is what Slack called the thing that it made: the ts of a message, the
-        id of a file or of a view. `author` is the bot that called; for views, the person who sees them. What a method
-        that only reads is asked for changes nothing."""
+        id of a file or of a view. `author` is the bot that called; for views, the person who sees them. A method that
+        only reads changes nothing."""
         self.passes(now)
         if effect := _EFFECTS.get(method):
             effect(self, Call(method, arguments, now, made, author or self.bot))
 
     def passes(self, now: float) -> None:
         """Time passes: Slack ends streams and takes statuses away by itself."""
-        for key, message in self.messages.items():
-            if message.streaming_since is not None and now - message.streaming_since >= STREAM_SECONDS:
-                self.messages[key] = replace(message, streaming_since=None, expired=True)
+        for key in list(self._streams):
+            if now - (self.messages[key].streaming_since or 0.0) >= STREAM_SECONDS:
+                self._streams.discard(key)
+                self._change(key, streaming_since=None, expired=True)
         for key, status in list(self.statuses.items()):
             if now - status.since >= STATUS_SECONDS:
                 del self.statuses[key]
 
     def say(self, author: str, channel: str, ts: str, text: str, thread_ts: str = "") -> Message:
         """Somebody writes a message."""
-        message = Message(channel, ts, author, thread_ts, (Text(text, mrkdwn=True),))
-        self.messages[channel, ts] = message
-        return message
+        return self._put(Message(channel, ts, author, thread_ts, (Text(text, mrkdwn=True),)))
 
     def edit(self, channel: str, ts: str, text: str) -> None:
         """Somebody changes their message."""
-        self._change(channel, ts, parts=(Text(text, mrkdwn=True),), edited=True)
+        self._change((channel, ts), parts=(Text(text, mrkdwn=True),), edited=True)
 
     def delete(self, channel: str, ts: str) -> None:
-        self._change(channel, ts, deleted=True, streaming_since=None)
+        self._streams.discard((channel, ts))
+        self._change((channel, ts), deleted=True, streaming_since=None)
 
     def upload(self, file_id: str, content: bytes) -> None:
         self.uploads[file_id] = replace(self.uploads[file_id], content=content)
@@ -125,25 +97,18 @@ class Workspace:
     def transcript(self, channel: str, thread_ts: str = "", *, viewer: str = "") -> Transcript:
         """A thread, or without `thread_ts` what stands in the channel itself. Messages for one person only are there
         for that `viewer`; all of them where nobody is named."""
-        messages = sorted(
-            (
-                message
-                for message in self.messages.values()
-                if message.channel == channel
-                and thread_ts in (message.ts, message.thread_ts)
-                and (not message.deleted or message.ts == thread_ts)
-                and (not viewer or message.ephemeral_for in ("", viewer))
-            ),
-            key=lambda message: message.ts,
-        )
-        if all(message.deleted for message in messages):
-            messages = []
         key = (channel, thread_ts)
+        head = self.messages.get(key)
+        replies = [self.messages[one] for one in self._places.get(key, ())]
+        seen = [reply for reply in replies if not reply.deleted and (not viewer or reply.ephemeral_for in ("", viewer))]
+        # Of a deleted message that had answers, a trace stays.
+        if head is not None and (seen or not head.deleted):
+            seen.append(head)
         status = self.statuses.get(key)
         return Transcript(
             channel,
             thread_ts,
-            tuple(messages),
+            tuple(sorted(seen, key=lambda message: message.ts)),
             status.text if status else "",
             self.titles.get(key, ""),
             self.prompts.get(key, ()),
@@ -151,40 +116,43 @@ class Workspace:
 
     def threads(self) -> list[Key]:
         """Every thread there is, oldest first; a message that nobody has answered is one."""
-        return sorted({(message.channel, message.thread_ts or message.ts) for message in self.messages.values()})
+        threads = {(message.channel, message.thread_ts or message.ts) for message in self.messages.values()}
+        return sorted(threads, key=lambda key: key[1])
+
+    def streaming(self) -> list[Message]:
+        return [self.messages[key] for key in self._streams]
 
     def _post(self, call: Call) -> None:
-        parts, notification = _content(call.arguments)
-        message = self._made(call, parts=parts, notification=notification, ephemeral_for=call.get("user"))
-        self._put(message)
+        parts, notification = content_of(call.arguments)
+        self._make(call, parts=parts, notification=notification, ephemeral_for=call.get("user"))
 
     def _update(self, call: Call) -> None:
-        parts, notification = _content(call.arguments)
-        if not parts and call.arguments.get("blocks") is None:
+        if not call.replaces_content:
             return
-        message = self.messages[call.key]
+        parts, notification = content_of(call.arguments)
         # Slack marks a message as edited only where its plain text was.
-        edited = message.edited or not call.arguments.get("blocks")
-        self._change(*call.key, parts=parts, notification=notification, edited=edited, streamed=False, expired=False)
+        edited = self.messages[call.key].edited or not call.arguments.get("blocks")
+        self._change(call.key, parts=parts, notification=notification, edited=edited, streamed=False, expired=False)
 
     def _delete(self, call: Call) -> None:
         self.delete(*call.key)
 
     def _start(self, call: Call) -> None:
-        message = self._made(call, streamed=True, streaming_since=call.now)
+        message = self._make(call, streamed=True, streaming_since=call.now)
+        key = (message.channel, message.ts)
+        self._streams.add(key)
         if call.get("task_display_mode") == "plan":
-            self._one_plan.add((message.channel, message.ts))
-        self._put(message)
-        self._append(replace(call, arguments={**call.arguments, "ts": message.ts}))
+            self._one_plan.add(key)
+        self._grow(key, call.arguments)
 
     def _append(self, call: Call) -> None:
-        parts = streamed(self.messages[call.key].parts, call.arguments, one_plan=call.key in self._one_plan)
-        self._change(*call.key, parts=parts)
+        self._grow(call.key, call.arguments)
 
     def _stop(self, call: Call) -> None:
-        self._append(call)
+        self._grow(call.key, call.arguments)
+        self._streams.discard(call.key)
         parts = (*self.messages[call.key].parts, *parts_of(call.arguments.get("blocks") or ()))
-        self._change(*call.key, parts=parts, streaming_since=None)
+        self._change(call.key, parts=parts, streaming_since=None)
 
     def _set_status(self, call: Call) -> None:
         self.statuses.pop(call.thread, None)
@@ -210,37 +178,33 @@ class Workspace:
         files = [replace(self.uploads[file["id"]], title=file.get("title") or "") for file in call.arguments["files"]]
         comment = call.get("initial_comment")
         if call.get("channel_id"):
-            message = self._made(call, files=tuple(files), parts=(Text(comment, mrkdwn=True),) if comment else ())
-            self._put(message)
+            self._make(call, files=tuple(files), parts=(Text(comment, mrkdwn=True),) if comment else ())
 
     def _react(self, call: Call) -> None:
         key = (call.get("channel"), call.get("timestamp"))
-        self._change(*key, reactions=(*self.messages[key].reactions, (call.get("name"), call.author)))
+        self._change(key, reactions=(*self.messages[key].reactions, (call.get("name"), call.author)))
 
-    def _made(self, call: Call, **content: Any) -> Message:
+    def _make(self, call: Call, **content: Any) -> Message:
         channel = call.get("channel") or call.get("channel_id")
-        return Message(channel, call.made, call.author, call.get("thread_ts"), **content)
-
-    def _put(self, message: Message) -> None:
-        self.messages[message.channel, message.ts] = message
+        message = Message(channel, call.made, call.author, call.get("thread_ts"), **content)
         if not message.ephemeral_for:
             self.statuses.pop((message.channel, message.thread_ts), None)
+        return self._put(message)
 
-    def _change(self, channel: str, ts: str, **changes: Any) -> None:
-        self.messages[channel, ts] = replace(self.messages[channel, ts], **changes)
+    def _grow(self, key: Key, added: Arguments) -> None:
+        self._change(key, parts=streamed(self.messages[key].parts, added, one_plan=key in self._one_plan))
+
+    def _put(self, message: Message) -> Message:
+        key = (message.channel, message.ts)
+        self.messages[key] = message
+        self._places.setdefault((message.channel, message.thread_ts), []).append(key)
+        return message
+
+    def _change(self, key: Key, **changes: Any) -> None:
+        self.messages[key] = replace(self.messages[key], **changes)
 
 
-def _content(arguments: Arguments) -> tuple[tuple[Part, ...], str]:
-    """What a message shows, and its notification. Where there are blocks, the text is not shown."""
-    text = str(arguments.get("text") or "")[:TEXT_LIMIT]
-    if blocks := arguments.get("blocks"):
-        return parts_of(blocks), text
-    if markdown := arguments.get("markdown_text"):
-        return (Text(markdown),), markdown
-    return ((Text(text, mrkdwn=True),) if text else ()), text
-
-
-_EFFECTS: Mapping[str, Callable[[Workspace, Call], None]] = {
+_EFFECTS: Final[Mapping[str, Callable[[Workspace, Call], None]]] = {
     "chat.postMessage": Workspace._post,
     "chat.postEphemeral": Workspace._post,
     "chat.update": Workspace._update,

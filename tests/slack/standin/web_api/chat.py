@@ -57,6 +57,8 @@ def update(state: State, call: ApiCall) -> Json:
         raise RefusedError("streaming_state_conflict")
     check_message(call.arguments, state.directory.unknown_blocks, text_limit=UPDATE_TEXT_LIMIT)
     before = message_json(state, message)
+    if metadata := call.arguments.get("metadata"):
+        state.metadata[message.channel, message.ts] = metadata
     state.done("chat.update", _named(state, call))
     after = message_json(state, state.workspace.messages[message.channel, message.ts])
     state.tell(message_changed(state, message.channel, after, before))

@@ -119,11 +119,17 @@ def _page(state: State, call: ApiCall, messages: list[Message]) -> Json:
     wanted = [
         message
         for message in messages
-        if oldest < float(message.ts) < latest or (inclusive and float(message.ts) in (oldest, latest))
+        if oldest < float(message.ts) < latest
+        or (inclusive and float(message.ts) in (oldest, latest))
+        or message.ts == call.get("ts")
     ]
     more = len(wanted) > start + limit
+    shown = [message_json(state, message) for message in wanted[start : start + limit]]
+    if call.get("include_all_metadata") not in ("1", "true", "True"):
+        for message in shown:
+            message.pop("metadata", None)
     return {
-        "messages": [message_json(state, message) for message in wanted[start : start + limit]],
+        "messages": shown,
         "has_more": more,
         "response_metadata": {"next_cursor": str(start + limit) if more else ""},
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ai_platform_engineering.integrations.slack_bot.preview.workspace import Key
+from ai_platform_engineering.integrations.slack_bot.preview.calls import Key
 from tests.slack.standin.contents import POST_TEXT_LIMIT, check_message, with_block_ids
 from tests.slack.standin.events import message_event
 from tests.slack.standin.refusals import RefusedError
