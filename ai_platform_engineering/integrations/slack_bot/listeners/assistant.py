@@ -35,13 +35,13 @@ class Assistant:
 
     async def began(self, event: Mapping[str, Any], body: Body) -> None:
         thread = event["assistant_thread"]
-        if self._listening.first_time(f"event/{body.get('event_id')}"):
+        if self._listening.first_time("event", body.get("event_id")):
             channel, thread_ts = thread["channel_id"], thread["thread_ts"]
             corner = Corner(Person(self._listening.identity.team, thread["user_id"]), channel, thread_ts)
             self._listening.later(corner, self._greet(channel, thread_ts))
 
     async def opened(self, event: Mapping[str, Any], body: Body) -> None:
-        if event.get("tab") == "messages" and self._listening.first_time(f"event/{body.get('event_id')}"):
+        if event.get("tab") == "messages" and self._listening.first_time("event", body.get("event_id")):
             corner = Corner(Person(self._listening.identity.team, event["user"]), event["channel"])
             self._listening.later(corner, self._suggest(event["channel"]))
 

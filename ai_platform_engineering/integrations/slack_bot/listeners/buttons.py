@@ -33,7 +33,7 @@ class Buttons:
         await ack()
         corner = corner_of(body, self._listening.identity.team)
         trigger: str = body.get("trigger_id") or ""
-        if self._listening.first_time(f"pressed/{trigger}"):
+        if self._listening.first_time("pressed", trigger):
             self._listening.later(corner, self._do(action.get("value"), corner, trigger))
 
     async def _do(self, value: object, corner: Corner, trigger: str) -> str | None:

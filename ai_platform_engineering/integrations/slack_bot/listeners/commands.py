@@ -32,7 +32,7 @@ class Commands:
             await ack(text=help_text(self._listening.command), response_type="ephemeral")
             return
         await ack()
-        if not self._listening.first_time(f"typed/{body.get('trigger_id')}"):
+        if not self._listening.first_time("typed", body.get("trigger_id")):
             return
         match word:
             case "agents":

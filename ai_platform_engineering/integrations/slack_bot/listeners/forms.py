@@ -39,7 +39,7 @@ class Forms:
 
     async def pressed(self, ack: AsyncAck, body: Body) -> None:
         await ack()
-        if self._listening.first_time(f"pressed/{body.get('trigger_id')}"):
+        if self._listening.first_time("pressed", body.get("trigger_id")):
             corner = corner_of(body, self._listening.identity.team)
             self._listening.later(corner, self._press(body, corner))
 

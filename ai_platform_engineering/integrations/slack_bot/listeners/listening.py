@@ -30,9 +30,9 @@ class Listening:
     clock: Clock = field(default_factory=SystemClock)
     background: Background = field(default_factory=Background)
 
-    def first_time(self, request: str) -> bool:
-        """Whether this was not heard before: Slack sends some things twice."""
-        return self.store.first_time(request, self.clock.now())
+    def first_time(self, kind: str, request_id: str | None) -> bool:
+        """Whether this was not heard before: Slack sends some things twice. What has no id is always new."""
+        return not request_id or self.store.first_time(f"{kind}/{request_id}", self.clock.now())
 
     def later(self, corner: Corner, work: Coroutine[Any, Any, str | None]) -> None:
         """Do this after Slack has had its answer, and tell the person the sentence that comes of it, if there is one,

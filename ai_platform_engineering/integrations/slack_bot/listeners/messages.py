@@ -40,7 +40,7 @@ class Messages:
                 if sentence := await self._listening.bot.take(incoming):
                     self._tell(incoming.person, incoming.place.channel, event.get("thread_ts") or "", sentence)
             case Notice() as notice:
-                if self._listening.first_time(f"notice/{notice.channel}/{notice.ts}"):
+                if self._listening.first_time("notice", f"{notice.channel}/{notice.ts}"):
                     self._tell(notice.person, notice.channel, notice.thread_ts, self._words(notice))
             case None:
                 pass

@@ -64,7 +64,7 @@ class Reasons:
         await ack()
         kept = json.loads(view["private_metadata"])
         corner = Corner(person_of(body, self._listening.identity.team), kept["channel"], kept["thread_ts"])
-        if self._listening.first_time(f"submitted/{body.get('trigger_id') or view.get('id')}"):
+        if self._listening.first_time("submitted", body.get("trigger_id")):
             self._listening.later(corner, self._keep(Rating(**kept["rating"]), corner, view["state"]["values"]))
 
     async def _keep(self, rating: Rating, corner: Corner, values: Mapping[str, Any]) -> str | None:
