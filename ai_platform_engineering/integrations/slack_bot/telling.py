@@ -166,13 +166,7 @@ def _plan(telling: Telling, event: PlanUpdated) -> Telling:
 
 def _answer(telling: Telling, event: FinalResult) -> Telling:
     """The answer is told once, whole: where it was being told already, only what is missing of it."""
-    speeches = telling.speeches
-    begun = next((speech for speech in speeches if speech.message_id == event.answer_message_id), None)
-    answer = Speech(event.answer_message_id, event.text, ended=True)
-    if begun is not None and event.text.startswith(begun.text):
-        speeches = tuple(answer if speech is begun else speech for speech in speeches)
-    else:
-        speeches = (*speeches, answer)
+    speeches = _said(telling.speeches, Speech(event.answer_message_id, event.text, ended=True))
     ended = replace(telling, speeches=speeches, held=(), holding=False, answer_id=event.answer_message_id)
     return _end(ended, "answered", words.closing(event))
 
@@ -180,7 +174,25 @@ def _answer(telling: Telling, event: FinalResult) -> Telling:
 def _with_partial(telling: Telling, partial: str) -> Telling:
     if not partial.strip() or partial.strip() in raw_text(_ended_messages(telling)):
         return telling
-    return replace(telling, speeches=(*telling.speeches, Speech("partial", partial, ended=True)))
+    return replace(telling, speeches=_said(telling.speeches, Speech("partial", partial, ended=True)))
+
+
+def _said(speeches: tuple[Speech, ...], whole: Speech) -> tuple[Speech, ...]:
+    """With all of `whole`, of which the message of that name, or else the last one, may be the beginning."""
+    last = speeches[-1] if speeches and speeches[-1].text.strip() else None
+    begun = next((speech for speech in speeches if speech.message_id == whole.message_id), last)
+    text = None if begun is None else _completed(begun.text, whole.text)
+    if text is None:
+        return (*speeches, whole)
+    return tuple(Speech(whole.message_id, text, ended=True) if speech is begun else speech for speech in speeches)
+
+
+def _completed(begun: str, whole: str) -> str | None:
+    """`begun` with what is missing; None where `whole` says something else. Blanks at the ends say nothing."""
+    indent = begun[: len(begun) - len(begun.lstrip())]
+    if whole.lstrip().startswith(begun.lstrip()):
+        return indent + whole.lstrip()
+    return begun if whole.strip() == begun.strip() else None
 
 
 def _end(telling: Telling, outcome: Outcome, closing: str) -> Telling:
