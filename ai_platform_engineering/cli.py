@@ -125,6 +125,7 @@ def build_parser() -> argparse.ArgumentParser:
     for action in (tasks_list, tasks_show, tasks_export):
         action.add_argument("--agent", metavar="NAME", help="tasks of this agent's own server, not the supervisor's")
 
+    _add_feedback(commands)
     _add_workflows(commands)
     _add_ingest(commands)
     _add_rag(commands)
@@ -167,6 +168,16 @@ def _add_chat(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     decision.add_argument("--reject", metavar="REASON", help="reject what is asked for, or dismiss the form")
     answers.add_argument("--form", metavar="ID", help="which form, where several are open")
     chat.set_defaults(run=_chat, quiet=True)
+
+
+def _add_feedback(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    feedback = commands.add_parser("feedback", help="what people thought of answers").add_subparsers(
+        metavar="ACTION", required=True
+    )
+    feedback_list = feedback.add_parser("list", help="list what they said, the newest first")
+    feedback_list.add_argument("--limit", type=_count, default=20, help="how many (20)")
+    feedback_list.add_argument("--json", action="store_true", help="print one JSON object for each")
+    feedback_list.set_defaults(run=_feedback_list, quiet=True)
 
 
 def _add_workflows(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -498,6 +509,17 @@ def _tasks_export(options: argparse.Namespace, settings: Settings) -> int:
         return EXIT_UNUSABLE
     except OSError as error:
         return _refuse(f"{options.output} cannot be written: {error.strerror}.")
+
+
+def _feedback_list(options: argparse.Namespace, settings: Settings) -> int:
+    from ai_platform_engineering.feedback_command import list_feedback
+    from ai_platform_engineering.utils.errors import ReadableError
+
+    try:
+        return list_feedback(settings, options.limit, as_json=options.json)
+    except ReadableError as error:
+        _refuse(error)
+        return EXIT_UNUSABLE
 
 
 def _workflows_list(options: argparse.Namespace, settings: Settings) -> int:

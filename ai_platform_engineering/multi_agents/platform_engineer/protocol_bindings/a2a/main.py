@@ -18,6 +18,7 @@ from ai_platform_engineering.knowledge_bases.rag.knowledge_base import Knowledge
 from ai_platform_engineering.knowledge_bases.rag.rest.lazy import LazyRest
 from ai_platform_engineering.multi_agents.connectivity import remote_tools
 from ai_platform_engineering.multi_agents.platform_engineer.deep_agent import PlatformEngineerDeepAgent
+from ai_platform_engineering.multi_agents.platform_engineer.feedback.routes import FeedbackDesk
 from ai_platform_engineering.multi_agents.platform_engineer.knowledge import KNOWLEDGE_BASE
 from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.agent import (
     AIPlatformEngineerA2ABinding,
@@ -64,10 +65,11 @@ def create_app(settings: Settings, mas: PlatformEngineerDeepAgent | None = None)
     binding = AIPlatformEngineerA2ABinding(supervisor)
     executor = AIPlatformEngineerA2AExecutor(binding, log, settings)
     knowledge = KnowledgeBase(settings)
+    desk = FeedbackDesk(settings)
 
     @asynccontextmanager
     async def running() -> AsyncIterator[Forget | None]:
-        async with checkpointer_for(settings) as checkpointer:
+        async with checkpointer_for(settings) as checkpointer, desk.running():
             await supervisor.start(checkpointer)
             try:
                 yield checkpointer.forget if isinstance(checkpointer, ConversationSaver) else None
@@ -85,6 +87,7 @@ def create_app(settings: Settings, mas: PlatformEngineerDeepAgent | None = None)
         release=executor.release,
     )
     app.router.routes.append(workflow_route(offers(known_workflows(settings), supervisor.registry.entries)))
+    app.router.routes.extend(desk.routes())
     if settings.enable_rag and settings.rag_server_url is None:
         app.mount("/rag", LazyRest(knowledge))
     return app

@@ -1,0 +1,36 @@
+"""`platform-engineer feedback`: what people thought of answers, read from the file, also while a server writes it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from datetime import UTC, datetime
+
+from ai_platform_engineering.multi_agents.platform_engineer.feedback.file import feedback_path, read_newest
+from ai_platform_engineering.multi_agents.platform_engineer.feedback.record import Feedback
+from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.terminal.text import one_line
+from ai_platform_engineering.utils.columns import aligned
+
+
+def list_feedback(settings: Settings, limit: int, *, as_json: bool) -> int:
+    found = read_newest(feedback_path(settings), limit)
+    if as_json:
+        lines = [json.dumps(feedback.facts()) for feedback in found]
+    else:
+        lines = [*aligned([*map(_row, found)])] if found else ["No feedback is kept here."]
+    sys.stdout.write("".join(f"{line}\n" for line in lines))
+    return 0
+
+
+def _row(feedback: Feedback) -> tuple[str, ...]:
+    at = datetime.fromtimestamp(feedback.at_ns / 1e9, UTC)
+    who = feedback.user_name or feedback.user or "-"
+    return (
+        f"{at:%Y-%m-%d %H:%M:%S}",
+        feedback.rating,
+        feedback.surface,
+        one_line(who),
+        feedback.task_id or feedback.trace_id,
+        one_line(feedback.reason),
+    )

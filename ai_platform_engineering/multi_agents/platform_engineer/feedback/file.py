@@ -1,0 +1,165 @@
+"""The file in which feedback is kept. Its methods wait for the disk: call them in a thread."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import astuple, fields
+from pathlib import Path
+from threading import Lock
+from typing import Final, Literal
+
+from ai_platform_engineering.multi_agents.platform_engineer.feedback.record import Feedback
+from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.utils.errors import ReadableError
+
+FORMAT: Final = 1
+_NS_PER_DAY: Final = 86_400 * 10**9
+_COLUMNS: Final = tuple(field.name for field in fields(Feedback))
+_STATES: Final = {"waiting": 0, "forwarded": 1, "refused": 2}
+_TABLE: Final = """
+CREATE TABLE feedback (
+    id TEXT PRIMARY KEY,
+    trace_id TEXT NOT NULL,
+    rating TEXT NOT NULL,
+    surface TEXT NOT NULL,
+    at_ns INTEGER NOT NULL,
+    task_id TEXT NOT NULL,
+    message_id TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    user TEXT NOT NULL,
+    user_name TEXT NOT NULL,
+    forwarded INTEGER NOT NULL DEFAULT 0
+) WITHOUT ROWID;
+CREATE INDEX feedback_by_time ON feedback (at_ns);
+CREATE INDEX feedback_waiting ON feedback (at_ns) WHERE forwarded = 0;
+"""
+
+
+class FeedbackFileError(ReadableError):
+    """The file cannot be used; the text names it and the way out."""
+
+    def __init__(self, path: Path | None, why: str) -> None:
+        super().__init__(
+            f"{path or 'Memory'} cannot be used to keep feedback: {why}. Move the file away to begin a new one, or "
+            "choose another directory with DATA_DIR."
+        )
+
+
+class FeedbackFile:
+    """Opened when it is first needed. Several processes may write to it. Without a path it is gone with the process."""
+
+    def __init__(self, path: Path | None, max_age_days: float = 0) -> None:
+        self.path = path
+        self._max_age_ns = int(max_age_days * _NS_PER_DAY)
+        self._lock = Lock()
+        self._connection: sqlite3.Connection | None = None
+
+    @classmethod
+    def of(cls, settings: Settings) -> FeedbackFile:
+        """Kept where tasks are kept, and as long."""
+        path = feedback_path(settings) if settings.event_log == "sqlite" else None
+        return cls(path, settings.event_log_max_age_days)
+
+    def keep(self, feedback: Feedback) -> bool:
+        """Whether it is new; what the same person said of the same answer before is replaced."""
+        with self._open() as connection:
+            known = connection.execute("SELECT 1 FROM feedback WHERE id = ?", [feedback.id]).fetchone()
+            places = ", ".join("?" * len(_COLUMNS))
+            connection.execute(
+                f"INSERT OR REPLACE INTO feedback (id, {', '.join(_COLUMNS)}) VALUES (?, {places})",  # noqa: S608
+                [feedback.id, *astuple(feedback)],
+            )
+            if self._max_age_ns:
+                connection.execute("DELETE FROM feedback WHERE at_ns < ?", [time.time_ns() - self._max_age_ns])
+            return known is None
+
+    def newest(self, limit: int) -> list[Feedback]:
+        with self._open() as connection:
+            return _read(connection, "ORDER BY at_ns DESC LIMIT ?", limit)
+
+    def waiting(self, limit: int) -> list[Feedback]:
+        """What has not been sent on, oldest first."""
+        with self._open() as connection:
+            return _read(connection, "WHERE forwarded = 0 ORDER BY at_ns LIMIT ?", limit)
+
+    def settle(self, feedback: Feedback, how: Literal["forwarded", "refused"]) -> None:
+        """It need not be sent on any more, unless it has been replaced in the meantime."""
+        with self._open() as connection:
+            connection.execute(
+                "UPDATE feedback SET forwarded = ? WHERE id = ? AND at_ns = ?",
+                [_STATES[how], feedback.id, feedback.at_ns],
+            )
+
+    def close(self) -> None:
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        with self._lock:
+            try:
+                if self._connection is None:
+                    self._connection = _opened(self.path)
+                with self._connection:
+                    yield self._connection
+            except (sqlite3.Error, OSError) as error:
+                raise FeedbackFileError(self.path, _reason(error)) from error
+
+
+def feedback_path(settings: Settings) -> Path:
+    return settings.data_dir / "feedback.sqlite"
+
+
+def read_newest(path: Path, limit: int) -> list[Feedback]:
+    """What the file has, also while a server writes it; nothing where there is none yet."""
+    if not path.exists():
+        return []
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+            _check_format(path, connection)
+            return _read(connection, "ORDER BY at_ns DESC LIMIT ?", limit)
+    except sqlite3.Error as error:
+        raise FeedbackFileError(path, _reason(error)) from error
+
+
+def _opened(path: Path | None) -> sqlite3.Connection:
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # What people think is nobody else's business; SQLite gives its other files the same mode.
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    connection = sqlite3.connect(path or ":memory:", check_same_thread=False)
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute("BEGIN IMMEDIATE")
+        if connection.execute("PRAGMA user_version").fetchone()[0] == 0:
+            for statement in filter(str.strip, _TABLE.split(";")):
+                connection.execute(statement)
+            connection.execute(f"PRAGMA user_version = {FORMAT}")
+        connection.commit()
+        _check_format(path, connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _check_format(path: Path | None, connection: sqlite3.Connection) -> None:
+    found = connection.execute("PRAGMA user_version").fetchone()[0]
+    if found != FORMAT:
+        raise FeedbackFileError(path, f"it has format {found}, not {FORMAT}")
+
+
+def _read(connection: sqlite3.Connection, which: str, limit: int) -> list[Feedback]:
+    rows = connection.execute(f"SELECT {', '.join(_COLUMNS)} FROM feedback {which}", [limit])  # noqa: S608
+    return [Feedback(*row) for row in rows]
+
+
+def _reason(error: Exception) -> str:
+    return error.strerror if isinstance(error, OSError) and error.strerror else str(error)

@@ -1,0 +1,50 @@
+"""One person's opinion of one answer."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+Rating = Literal["up", "down"]
+
+
+@dataclass(frozen=True, slots=True)
+class Feedback:
+    """An answer is named by its trace and, where there are several in one, by its message. `at_ns` is when it was
+    given, in nanoseconds since 1970."""
+
+    trace_id: str
+    rating: Rating
+    surface: str
+    at_ns: int
+    task_id: str = ""
+    message_id: str = ""
+    reason: str = ""
+    user: str = ""
+    user_name: str = ""
+
+    @property
+    def id(self) -> str:
+        """The same for whatever the same person says of the same answer later."""
+        named = json.dumps([self.trace_id, self.message_id, self.user])
+        return hashlib.sha256(named.encode()).hexdigest()[:32]
+
+    def facts(self) -> dict[str, Any]:
+        """For programs; what is not known is left out."""
+        at = datetime.fromtimestamp(self.at_ns / 1e9, UTC).isoformat(timespec="milliseconds")
+        facts = {
+            "id": self.id,
+            "at": at.replace("+00:00", "Z"),
+            "rating": self.rating,
+            "reason": self.reason,
+            "trace_id": self.trace_id,
+            "task_id": self.task_id,
+            "message_id": self.message_id,
+            "user": self.user,
+            "user_name": self.user_name,
+            "surface": self.surface,
+        }
+        return {name: value for name, value in facts.items() if value}

@@ -1,0 +1,97 @@
+"""`/feedback` over HTTP: POST keeps what somebody thinks of an answer, GET lists the newest."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Final
+
+from a2a.utils.errors import A2AError
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from ai_platform_engineering.multi_agents.platform_engineer.feedback.file import FeedbackFile, FeedbackFileError
+from ai_platform_engineering.multi_agents.platform_engineer.feedback.forwarding import Forwarding
+from ai_platform_engineering.multi_agents.platform_engineer.feedback.langfuse import Langfuse
+from ai_platform_engineering.multi_agents.platform_engineer.feedback.submission import (
+    LARGEST_BODY,
+    SubmissionError,
+    read_submission,
+)
+from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.utils.a2a_common.http.request_body import PayloadTooLargeError, read_json
+
+logger = logging.getLogger(__name__)
+
+PATH: Final = "/feedback"
+_MOST_LISTED: Final = 1000
+_LISTED: Final = 50
+
+
+class FeedbackDesk:
+    """Where feedback is handed in. To be `running` while its routes are served."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._file = FeedbackFile.of(settings)
+        langfuse = Langfuse.of(settings)
+        self._forwarding = Forwarding(self._file, langfuse) if langfuse else None
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        try:
+            if self._forwarding is None:
+                yield
+            else:
+                async with self._forwarding.running():
+                    yield
+        finally:
+            self._file.close()
+
+    def routes(self) -> list[Route]:
+        return [
+            Route(PATH, self._take, methods=["POST"]),
+            Route(PATH, self._list, methods=["GET"]),
+        ]
+
+    async def _take(self, request: Request) -> Response:
+        try:
+            body = await read_json(request, min(LARGEST_BODY, self._settings.max_request_bytes))
+            feedback = read_submission(body, self._settings)
+            is_new = await asyncio.to_thread(self._file.keep, feedback)
+        except ClientDisconnect:
+            return Response(status_code=400)
+        except PayloadTooLargeError:
+            return _problem(413, f"Feedback may have at most {LARGEST_BODY} bytes.")
+        except A2AError as error:
+            return _problem(400, error.message)
+        except SubmissionError as error:
+            return _problem(400, str(error))
+        except FeedbackFileError as error:
+            return _unkept(error)
+        if self._forwarding is not None:
+            self._forwarding.wake()
+        return JSONResponse({"id": feedback.id, "replaced": not is_new}, status_code=201 if is_new else 200)
+
+    async def _list(self, request: Request) -> Response:
+        wanted = request.query_params.get("limit", str(_LISTED))
+        if not (wanted.isascii() and wanted.isdigit() and len(wanted) < 6 and 0 < int(wanted) <= _MOST_LISTED):
+            return _problem(400, f"limit: must be a whole number from 1 to {_MOST_LISTED}.")
+        try:
+            found = await asyncio.to_thread(self._file.newest, int(wanted))
+        except FeedbackFileError as error:
+            return _unkept(error)
+        return JSONResponse({"feedback": [feedback.facts() for feedback in found]})
+
+
+def _problem(code: int, sentence: str) -> Response:
+    return JSONResponse({"error": "invalid_request", "message": sentence}, status_code=code)
+
+
+def _unkept(error: FeedbackFileError) -> Response:
+    logger.error("%s", error)
+    sentence = "Feedback cannot be kept at the moment. The server's log says why."
+    return JSONResponse({"error": "unavailable", "message": sentence}, status_code=503)

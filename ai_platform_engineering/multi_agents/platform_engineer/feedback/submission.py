@@ -1,0 +1,90 @@
+"""What is sent as feedback, read strictly, and who sends it."""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
+
+from ai_platform_engineering.multi_agents.platform_engineer.feedback.record import Feedback
+from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.utils.errors import ReadableError
+
+LARGEST_BODY: Final = 32_768
+_LOOKS_SIGNED: Final = re.compile(r"ey[\w-]+\.[\w-]+\.[\w-]+")
+
+_Id = Annotated[str, StringConstraints(strip_whitespace=True, max_length=200)]
+_GivenId = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
+_ALLOWED: Final = {
+    "trace_id": "the trace id of an answer, at most 200 characters",
+    "task_id": "a text of at most 200 characters",
+    "message_id": "a text of at most 200 characters",
+    "rating": "up or down",
+    "reason": "a text of at most 4000 characters",
+    "user": "a signed token or a name, at most 4000 characters",
+    "surface": "a word of lower-case letters, digits and dashes, at most 40 characters",
+}
+
+
+class SubmissionError(ReadableError):
+    """It cannot be taken; the text says which part of it, and what that must be."""
+
+
+class _Submission(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    trace_id: _GivenId
+    rating: Literal["up", "down"]
+    surface: Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]{0,39}$")]
+    task_id: _Id = ""
+    message_id: _Id = ""
+    reason: Annotated[str, StringConstraints(strip_whitespace=True, max_length=4000)] = ""
+    user: Annotated[str, StringConstraints(strip_whitespace=True, max_length=4000)] = ""
+
+
+def read_submission(body: Any, settings: Settings) -> Feedback:
+    try:
+        sent = _Submission.model_validate(body)
+    except ValidationError as error:
+        raise SubmissionError(_sentence(error)) from None
+    user, name = _user(sent, settings)
+    return Feedback(
+        trace_id=sent.trace_id,
+        rating=sent.rating,
+        surface=sent.surface,
+        at_ns=time.time_ns(),
+        task_id=sent.task_id,
+        message_id=sent.message_id,
+        reason=sent.reason,
+        user=user,
+        user_name=name,
+    )
+
+
+def _user(sent: _Submission, settings: Settings) -> tuple[str, str]:
+    """Who sent it, by id and name. A signature is made for the trace that is rated."""
+    if settings.user_signing_key is None and settings.a2a_auth_shared_key is None:
+        # What cannot be checked is nobody.
+        return ("" if _LOOKS_SIGNED.fullmatch(sent.user) else sent.user[:200]), ""
+    if not sent.user:
+        return "", ""
+    # Cryptography takes a while to load, which is of no use where nobody signs.
+    from ai_platform_engineering.utils.users import UserTokenError, read_user, signing_key  # noqa: PLC0415
+
+    try:
+        user = read_user(signing_key(settings) or "", sent.user, message_id=sent.trace_id, now=time.time())
+    except UserTokenError as error:
+        raise SubmissionError(f"user: must be signed for the trace, as a key is set here. {error}") from None
+    return user.id, user.name
+
+
+def _sentence(error: ValidationError) -> str:
+    problem = error.errors(include_input=False, include_url=False, include_context=False)[0]
+    name = str(problem["loc"][0]) if problem["loc"] else ""
+    if not name:
+        return "The body must be a JSON object."
+    if name not in _ALLOWED:
+        return f"There is no field of that name; the fields are {', '.join(_ALLOWED)}."
+    return f"{name}: must be {_ALLOWED[name]}."
