@@ -30,7 +30,7 @@ def approval(args: dict[str, Any], leading: dict[str, Any] | None = None) -> For
     return replace(form, form_id="f1")
 
 
-PIECES = ["a", "word ", "é", "😀", "<", "&", "\n", "`", "\x00", '"', "https://x.y/"]
+PIECES = ["word ", "😀", "&", "\n", "\x00", "https://x.y/"]
 """What long texts are made of: each makes another limit be the first one that is broken."""
 
 

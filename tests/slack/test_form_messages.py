@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -40,7 +41,7 @@ def test_every_form_obeys_the_limits_of_a_message(form: Form, task_id: str, note
 @pytest.mark.parametrize("piece", PIECES, ids=repr)
 def test_the_largest_forms_do_too(piece: str) -> None:
     one_each = (large_form(piece, kind, 1) for kind in TYPES)
-    forms = [large_approval(piece), large_form(piece, "select", 60), *one_each]
+    forms = [large_approval(piece), large_form(piece, "select", 46), *one_each]
     assert [message_problems(*reversed(form_message(form, long(piece, 3_200)))) for form in forms] == [[]] * len(forms)
 
 
@@ -102,6 +103,12 @@ def test_an_approval_says_what_would_be_done() -> None:
     assert list(buttons(blocks)) == ["Approve", "Reject...", "Edit...", "Always approve"]
     assert [button.get("style") for button in buttons(blocks).values()] == ["primary", None, None, None]
     assert inputs(blocks) == []
+
+
+def test_an_approval_says_how_much_it_does_not_show() -> None:
+    _, blocks = form_message(approval({f"argument {number}": "x" * 190 for number in range(30)}), "t1")
+    assert "argument 0" in read(blocks)
+    assert re.search(r"\.\.\. and \d+ more lines", read(blocks))
 
 
 def test_what_always_means_is_confirmed() -> None:

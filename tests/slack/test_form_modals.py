@@ -50,7 +50,7 @@ def test_every_form_obeys_the_limits_of_a_modal(form: Form, kind: Any) -> None:
 
 @pytest.mark.parametrize("piece", PIECES, ids=repr)
 def test_the_largest_forms_do_too(piece: str) -> None:
-    forms = [large_form(piece, "multiselect", 60), *(large_form(piece, kind, 2) for kind in TYPES)]
+    forms = [large_form(piece, "multiselect", 46), *(large_form(piece, kind, 2) for kind in TYPES)]
     assert [view_problems(modal(form, "t1", PLACE)) for form in forms] == [[]] * len(forms)
     assert [view_problems(modal(large_approval(piece), "t1", PLACE, kind)) for kind in ("edit", "reject")] == [[], []]
 
@@ -143,6 +143,8 @@ def test_what_is_asked_is_said() -> None:
     assert block["hint"]["text"] == "How many. It takes a whole number of at least 1."
     assert not block["optional"]
     assert opened(FormField("a", required=False))[0]["optional"]
+    proposed = opened(FormField("a", required=False, value="demo"))[0]
+    assert proposed["hint"]["text"] == "Left empty, it is as proposed."
 
 
 def test_options_are_cut_and_keep_their_places() -> None:

@@ -11,8 +11,9 @@ from typing import Any, Final
 
 from ai_platform_engineering.events import Form
 from ai_platform_engineering.integrations.slack_bot.forms.block_kit import Block, input_block, line, section, size
+from ai_platform_engineering.integrations.slack_bot.forms.elements import text_element
 from ai_platform_engineering.integrations.slack_bot.forms.ids import block_id, version_of
-from ai_platform_engineering.integrations.slack_bot.forms.inputs import MOST_FIELDS, text_element
+from ai_platform_engineering.integrations.slack_bot.forms.inputs import MOST_FIELDS
 from ai_platform_engineering.integrations.slack_bot.forms.values import can_be_shown
 from ai_platform_engineering.terminal import form_words
 from ai_platform_engineering.utils.forms.credentials import is_secret

@@ -22,6 +22,8 @@ BUTTON_LENGTH: Final = 75
 
 _NOTHING: Final = "–"
 _LONGEST_ESCAPE: Final = 5
+_LINE_LENGTH: Final = 500
+_MISSING: Final = "... and {} more lines"
 
 
 def line(text: str, longest: int) -> str:
@@ -63,17 +65,16 @@ def context(text: str) -> Block:
 
 
 def preformatted(lines: Sequence[str], longest: int) -> Block:
-    """`lines` as they are; where they are too long, how many are missing."""
+    """`lines` as they are, each cut where it would take the room of the others; and how many are missing."""
     shown: list[str] = []
-    room = longest - len("... and 1000000 more lines")
-    for number, text in enumerate(map(clean, lines)):
+    room = longest - len(_MISSING.format(10**6))
+    for number, text in enumerate(map(_cut, lines)):
         room -= len(text) + 1
         if room < 0:
-            shown.append(f"... and {len(lines) - number} more lines")
+            shown.append(_MISSING.format(len(lines) - number))
             break
         shown.append(text)
-    text = "\n".join(shown)
-    element = {"type": "text", "text": text if text.strip() else _NOTHING}
+    element = {"type": "text", "text": "\n".join(shown) if any(map(str.strip, shown)) else _NOTHING}
     return {"type": "rich_text", "elements": [{"type": "rich_text_preformatted", "elements": [element]}]}
 
 
@@ -104,3 +105,8 @@ def input_block(block_id: str, label: str, element: Block, hint: str, *, optiona
 def size(part: object) -> int:
     """How large Slack finds it."""
     return len(json.dumps(part))
+
+
+def _cut(text: str) -> str:
+    text = clean(text)
+    return text if len(text) <= _LINE_LENGTH else f"{text[:_LINE_LENGTH]}…"

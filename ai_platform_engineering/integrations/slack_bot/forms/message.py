@@ -31,9 +31,9 @@ from ai_platform_engineering.terminal import form_words
 from ai_platform_engineering.utils.forms.credentials import is_secret
 from ai_platform_engineering.utils.forms.decisions import is_approval
 
-INTRODUCTION_LENGTH: Final = 2_000
-
+_FALLBACK_LENGTH: Final = 500
 # Slack takes some 12,000 characters in all texts of a message.
+_INTRODUCTION_LENGTH: Final = 2_000
 _ACTIONS_LENGTH: Final = 4_000
 _FIELDS_LENGTH: Final = 2_500
 _FIELD_LENGTH: Final = 400
@@ -46,7 +46,7 @@ def form_message(form: Form, task_id: str, note: str | None = None) -> tuple[str
     """The text for notifications, and the blocks. With a `note` (in Slack's own Markdown) the form takes no answer any
     more, and the note says why."""
     heading = form_words.heading(form)
-    text = escaped_line(heading, INTRODUCTION_LENGTH)
+    text = escaped_line(heading, _FALLBACK_LENGTH)
     if note is not None:
         return f"{text}\n{note}", [*_asked(replace(form, response=""), heading), context(note)]
     value = write_reference(Reference(task_id, form.form_id), VALUE_LENGTH)
@@ -56,7 +56,7 @@ def form_message(form: Form, task_id: str, note: str | None = None) -> tuple[str
 
 def introduction_blocks(form: Form) -> list[Block]:
     """Why it is asked, and what would be done."""
-    lines = [escaped_line(text, INTRODUCTION_LENGTH // 2) for text in form_words.introduction(form)]
+    lines = [escaped_line(text, _INTRODUCTION_LENGTH // 2) for text in form_words.introduction(form)]
     actions = form_words.action_lines(form)
     return [
         *([section("\n\n".join(lines))] if lines else []),

@@ -16,6 +16,7 @@ from ai_platform_engineering.integrations.slack_bot.forms.block_kit import (
     section,
     size,
 )
+from ai_platform_engineering.integrations.slack_bot.forms.elements import text_element
 from ai_platform_engineering.integrations.slack_bot.forms.ids import (
     METADATA_LENGTH,
     ModalKind,
@@ -25,7 +26,7 @@ from ai_platform_engineering.integrations.slack_bot.forms.ids import (
     version_of,
     write_reference,
 )
-from ai_platform_engineering.integrations.slack_bot.forms.inputs import field_blocks, shown_fields, text_element
+from ai_platform_engineering.integrations.slack_bot.forms.inputs import field_blocks, shown_fields
 from ai_platform_engineering.integrations.slack_bot.forms.message import introduction_blocks
 from ai_platform_engineering.integrations.slack_bot.places import Place
 from ai_platform_engineering.terminal import form_words
