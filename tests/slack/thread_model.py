@@ -75,8 +75,20 @@ class ThreadModel:
                 return Later(operation.number, 0.5) if creates else Unclear(operation.number)
             case "later":
                 return Later(operation.number, 2.0)
+            case "not_streaming" if not isinstance(operation, AppendStream | StopStream):
+                return Refused(operation.number, "other")
             case _:
+                self._is_so(operation, fate)
                 return Refused(operation.number, fate)  # type: ignore[arg-type]
+
+    def _is_so(self, operation: Operation, fate: Fate) -> None:
+        """A refusal tells the truth."""
+        ts = getattr(operation, "ts", "")
+        found = self.find(ts)
+        if found is not None and fate == "not_streaming":
+            found.streaming = False
+        if found is not None and fate == "message_gone":
+            self.messages.remove(found)
 
     def _apply(self, operation: Operation) -> Report:  # noqa: PLR0911, PLR0912 - one case for each operation
         number = operation.number
@@ -121,7 +133,8 @@ class ThreadModel:
                 return Arrived(number, shown.ts)
             case UpdateForm(ts=ts, form=form, note=note):
                 found = self.find(ts)
-                assert found is not None
+                if found is None:
+                    return Refused(number, "message_gone")
                 found.form, found.note = form, note
                 return Arrived(number)
             case UploadFile(file=file):
