@@ -78,8 +78,15 @@ class NotingBot:
         self.asked.append(("cancel", task_id, person))
         return self.says or "Stopping it."
 
+    async def cancel_run(self, run_id: str, person: Person) -> str:
+        await self._work()
+        self.asked.append(("cancel_run", run_id, person))
+        return self.says or "Stopping it."
+
     def running_in(self, channel: str, thread_ts: str | None = None) -> list[KeptRun]:
-        return [run for run in self.running if run.incoming.place.channel == channel]
+        places = [(run, run.incoming.place) for run in self.running]
+        here = [(run, place) for run, place in places if place.channel == channel]
+        return [run for run, place in here if thread_ts in (None, place.thread_ts)]
 
     async def retry(self, task_id: str, person: Person, *, addition: str = "") -> str | None:
         await self._work()

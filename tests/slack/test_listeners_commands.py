@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from ai_platform_engineering.integrations.slack_bot.channels import load_channels
-from ai_platform_engineering.integrations.slack_bot.listeners.commands import NOT_BEGUN
 from ai_platform_engineering.integrations.slack_bot.listeners.guidance import NOT_HERE, help_text, listed
 from ai_platform_engineering.integrations.slack_bot.listeners.trouble import NOT_IN_CHANNEL
 from ai_platform_engineering.integrations.slack_bot.places import Incoming, Person, Place
@@ -105,7 +104,7 @@ async def test_cancel_stops_what_the_person_began_here(listeners: Bench) -> None
     listeners.bot.says = "It is being stopped."
     await listeners.command("cancel")
     await listeners.quiet()
-    assert listeners.bot.asked == [("cancel", "t1", ANNA)]
+    assert listeners.bot.asked == [("cancel_run", "t1", ANNA)]
     assert [told["text"] for told in listeners.slack.whispers] == ["It is being stopped."]
 
 
@@ -117,14 +116,6 @@ async def test_cancel_lists_what_it_stops(listeners: Bench) -> None:
     first, second = listeners.slack.whispers[0]["text"].splitlines()
     assert first == "• _deploy &lt;it&gt;_: Stopping it."
     assert len(second) < 120
-
-
-async def test_what_has_not_begun_cannot_be_stopped_yet(listeners: Bench) -> None:
-    listeners.bot.running = [running("", "deploy")]
-    await listeners.command("cancel")
-    await listeners.quiet()
-    assert listeners.bot.asked == []
-    assert [told["text"] for told in listeners.slack.whispers] == [NOT_BEGUN]
 
 
 async def test_cancel_says_that_there_is_nothing(listeners: Bench) -> None:

@@ -18,6 +18,7 @@ from ai_platform_engineering.integrations.slack_bot.listeners.forms import Forms
 from ai_platform_engineering.integrations.slack_bot.listeners.listening import Listening
 from ai_platform_engineering.integrations.slack_bot.listeners.messages import Messages
 from ai_platform_engineering.integrations.slack_bot.listeners.reason import Reasons
+from ai_platform_engineering.integrations.slack_bot.listeners.sessions import Sessions
 
 _ANYTHING: Final = re.compile("")
 
@@ -40,7 +41,7 @@ def build_app(listening: Listening, signing_secret: str, log: logging.Logger) ->
         # Slack has its answer when a listener returns: what was said is kept by then.
         process_before_response=True,
     )
-    for noun in (Messages, Assistant, Commands, Buttons, Reasons, Forms, Failures):
+    for noun in (Messages, Assistant, Commands, Buttons, Reasons, Forms, Sessions, Failures):
         noun(listening).listen(app)
     app.event(_ANYTHING)(_nothing)
     app.action(_ANYTHING)(_acknowledge)

@@ -108,7 +108,15 @@ class Bot:
 
     async def cancel(self, task_id: str, person: Person) -> str:
         """Stop that task; what to tell the person."""
-        thread = self._thread_of(task_id)
+        return await self._cancel(self._thread_of(task_id), person)
+
+    async def cancel_run(self, run_id: str, person: Person) -> str:
+        """Stop that run, which the supervisor need not have begun with; what to tell the person."""
+        kept = self._around.store.run(run_id)
+        thread = self._threads.get(run_id) or (Thread(kept, self._around) if kept is not None else None)
+        return await self._cancel(thread, person)
+
+    async def _cancel(self, thread: Thread | None, person: Person) -> str:
         if thread is None or (thread.state.ended and not thread.waits):
             return words.ALREADY_OVER
         stopped = await thread.cancel(person)
@@ -206,7 +214,7 @@ class Bot:
         for thread in self._threads.values():
             if task_id and thread.state.task_id == task_id:
                 return thread
-        kept = self._around.store.run_of_task(task_id)
+        kept = self._around.store.run_of_task(task_id) if task_id else None
         return None if kept is None or not kept.state else Thread(kept, self._around)
 
     def _begin(self, thread: Thread) -> None:

@@ -19,6 +19,9 @@ class BotCalls(Protocol):
     async def cancel(self, task_id: str, person: Person) -> str:
         """Stop that task; what to tell the person."""
 
+    async def cancel_run(self, run_id: str, person: Person) -> str:
+        """Stop that run, also before it is a task; what to tell the person."""
+
     async def retry(self, task_id: str, person: Person, *, addition: str = "") -> str | None:
         """Ask again what that task was asked, and what to do better; if that cannot be done, the sentence that says
         why."""

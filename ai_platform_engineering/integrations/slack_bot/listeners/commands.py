@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from slack_bolt.async_app import AsyncAck, AsyncApp
 
 from ai_platform_engineering.integrations.slack_bot.listeners.guidance import NOT_HERE, escaped, help_text, listed
@@ -12,8 +10,6 @@ from ai_platform_engineering.integrations.slack_bot.listeners.readable import re
 from ai_platform_engineering.integrations.slack_bot.listeners.requests import Body, Corner, corner_of
 from ai_platform_engineering.integrations.slack_bot.places import Incoming, Place
 from ai_platform_engineering.integrations.slack_bot.store import KeptRun
-
-NOT_BEGUN: Final = "The supervisor has not begun with it yet. Try again in a moment."
 
 
 class Commands:
@@ -59,7 +55,7 @@ class Commands:
         mine = [run for run in bot.running_in(corner.channel) if run.incoming.person.id == person.id]
         if not mine:
             return "Nothing is going on in this channel that you have asked for."
-        told = [(run, await bot.cancel(run.task_id, person) if run.task_id else NOT_BEGUN) for run in mine]
+        told = [(run, await bot.cancel_run(run.id, person)) for run in mine]
         if len(told) == 1:
             return told[0][1]
         return "\n".join(f"• _{_short(run)}_: {sentence}" for run, sentence in told)

@@ -1,0 +1,32 @@
+"""Slack's own button that stops the bot, which Slack shows while the bot works in a thread."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from slack_bolt.async_app import AsyncApp
+
+from ai_platform_engineering.integrations.slack_bot.listeners.listening import Listening
+from ai_platform_engineering.integrations.slack_bot.listeners.requests import Body, Corner
+from ai_platform_engineering.integrations.slack_bot.places import Person
+
+
+class Sessions:
+    def __init__(self, listening: Listening) -> None:
+        self._listening = listening
+
+    def listen(self, app: AsyncApp) -> None:
+        app.event("agent_session_stopped")(self.stopped)
+
+    async def stopped(self, event: Mapping[str, Any], body: Body) -> None:
+        if not self._listening.first_time("event", body.get("event_id")):
+            return
+        person = Person(self._listening.identity.team, event["user"])
+        corner = Corner(person, event["channel"], event["thread_ts"])
+        self._listening.later(corner, self._stop(corner))
+
+    async def _stop(self, corner: Corner) -> None:
+        # What comes of it is seen in the thread.
+        for run in self._listening.bot.running_in(corner.channel, corner.thread_ts):
+            await self._listening.bot.cancel_run(run.id, corner.person)
