@@ -102,6 +102,7 @@ def test_code_in_several_messages_is_the_same_code(lines: list[str]) -> None:
         pytest.param("word " * 39, "word - and", id="not before what would be a list"),
         pytest.param("x" * 20 + "\n", "y" * 190, id="early when there is no other place"),
         pytest.param("x" * 200, "x" * 100, id="anywhere"),
+        pytest.param("  " + "x" * 198, "x" * 100, id="not after white space alone"),
         pytest.param("x" * 197, "x```" + "y" * 50, id="not where a message would begin with code"),
         pytest.param("x" * 197, "👩‍👩‍👧" * 5, id="not in a family"),
         pytest.param("x" * 199, "🇩🇪🇫🇷" * 5, id="before the flag that does not fit"),
