@@ -2,14 +2,14 @@
 
     async with standing_in() as slack:
         ada = slack.person("ada")
-        help = slack.channel("platform-help", ada)
+        channel = slack.channel("platform-help", ada)
         ...                                       # start the bot with slack.environ() and slack.api_url
         await slack.connected()                   # Socket Mode; or slack.calls_bot_at("http://.../slack/events")
-        question = await ada.says(help, f"{slack.mention} what is out of sync?")
-        await slack.until(lambda: "guestbook" in ada.reads(help, question.ts))
-        answer = ada.sees(help, question.ts).messages[-1]
+        question = await ada.says(channel, f"{slack.mention} what is out of sync?")
+        await slack.until(lambda: "guestbook" in ada.reads(channel, question.ts))
+        answer = ada.sees(channel, question.ts).messages[-1]
         await ada.presses(answer, "Try again")
-        assert slack.history.taken_back(help.id, question.ts) == []
+        assert slack.history.taken_back(channel.id, question.ts) == []
         assert slack.violations == []
 
 It refuses what Slack refuses (tokens, scopes, rate limits, limits of texts and blocks, streams that have ended), and

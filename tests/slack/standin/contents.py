@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from tests.slack.block_kit import message_problems, view_problems
@@ -127,12 +127,12 @@ def _text_problem(texts: Mapping[str, Any], longest: int, kind: str) -> str:
     return ""
 
 
-def with_block_ids(blocks: Sequence[Mapping[str, Any]], new_id: Any) -> list[dict[str, Any]]:
+def with_block_ids(blocks: Sequence[Mapping[str, Any]], new_id: Callable[[], str]) -> list[dict[str, Any]]:
     """Slack names every block that has no name, and every element that can be used."""
     return [_named(block, new_id) for block in blocks]
 
 
-def _named(block: Mapping[str, Any], new_id: Any) -> dict[str, Any]:
+def _named(block: Mapping[str, Any], new_id: Callable[[], str]) -> dict[str, Any]:
     named = {"block_id": new_id(), **block}
     for key in ("element", "accessory"):
         if key in block and block[key].get("type") != "image":

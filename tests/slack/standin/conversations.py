@@ -16,7 +16,7 @@ def known(state: State, channel: str) -> Conversation:
     """A conversation that the bot knows of: any public one, and those that it is part of."""
     conversation = state.directory.conversations.get(channel)
     if conversation is None:
-        raise RefusedError("channel_not_found", fault=channel not in state.directory.conversations)
+        raise RefusedError("channel_not_found", f"there never was a {channel!r}", fault=True)
     if conversation.kind != "channel" and state.directory.app.user_id not in conversation.members:
         raise RefusedError("channel_not_found")
     return conversation

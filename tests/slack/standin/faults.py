@@ -6,6 +6,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Literal
 
 from tests.slack.standin.calls import ApiCall
 
@@ -15,6 +16,7 @@ class TooMany:
     """429: nothing is done, and the method may not be called for so many seconds."""
 
     seconds: int = 1
+    done: Literal[False] = field(default=False, init=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,20 +9,26 @@ MINUTE = 60.0
 BURST = 5
 """Messages at once in a channel. Slack says only that short bursts are allowed."""
 PACED = "chat.postMessage"
+ON_THE_WAY = 0.25
+"""Seconds after the answer with `Retry-After` in which calls come that were sent before it was heard."""
 
 
 @dataclass(slots=True)
 class RateLimits:
     _calls: dict[str, deque[float]] = field(default_factory=lambda: defaultdict(deque))
     _channels: dict[str, deque[float]] = field(default_factory=lambda: defaultdict(deque))
-    _held: dict[str, float] = field(default_factory=dict)
+    _held: dict[str, tuple[float, float]] = field(default_factory=dict)
 
     def held(self, method: str, now: float) -> float:
         """Seconds that are left of a time in which the method must not be called, because Slack has said so."""
-        return max(0.0, self._held.get(method, 0.0) - now)
+        return max(0.0, self._held.get(method, (0.0, 0.0))[1] - now)
 
-    def hold(self, method: str, until: float) -> None:
-        self._held[method] = until
+    def is_known(self, method: str, now: float) -> bool:
+        """Whether the caller can have heard that."""
+        return now - self._held[method][0] > ON_THE_WAY
+
+    def hold(self, method: str, seconds: float, now: float) -> None:
+        self._held[method] = (now, now + seconds)
 
     def wait(self, method: str, per_minute: int, channel: str, now: float) -> float:
         """0.0 for a call that is within the limits, which is counted; otherwise the seconds until one would be."""

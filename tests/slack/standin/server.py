@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
@@ -57,11 +57,14 @@ class Server:
             arguments, token = await _read(request)
             call = ApiCall(request.path_params["method"], arguments, token, self._state.now)
             self._state.calls.append(call)
+            fault = self._faults.of(call)
             with self._alone(call):
-                fault = self._faults.of(call)
-                response = await (self._answer(call) if fault is None else self._go_wrong(request, call, fault))
+                answer = await self._answer(call) if fault is None or fault.done else None
                 await asyncio.sleep(self.latency)
-                return response
+            if answer is not None and (fault is None or not call.ok):
+                return answer
+            assert fault is not None
+            return await self._go_wrong(request, call, fault)
         finally:
             self.under_way -= 1
 
@@ -77,14 +80,11 @@ class Server:
         return JSONResponse(dict(call.answer), headers=headers)
 
     async def _go_wrong(self, request: Request, call: ApiCall, fault: Fault) -> Response:
-        if not isinstance(fault, TooMany) and fault.done:
-            done = await self._answer(call)
-            if not call.ok:
-                return done
-            call.answer = None
+        """What comes of it instead of the answer."""
+        call.answer = None
         match fault:
             case TooMany(seconds=seconds):
-                self._state.rates.hold(call.method, self._state.now + seconds)
+                self._state.rates.hold(call.method, seconds, self._state.now)
                 call.answer = {"ok": False, "error": "ratelimited"}
                 return _too_many(seconds)
             case Broken(status=status):
@@ -111,7 +111,7 @@ class Server:
         await _disconnected(request)
 
     @contextmanager
-    def _alone(self, call: ApiCall) -> Any:
+    def _alone(self, call: ApiCall) -> Iterator[None]:
         """Calls about one message come one after another, or nobody knows what people see."""
         about = (call.get("channel"), call.get("ts"))
         if call.method not in ABOUT_A_MESSAGE:
@@ -136,11 +136,10 @@ class Server:
                 content = await request.body()
             call = ApiCall("upload", {"length": len(content)}, "", self._state.now)
             fault = self._faults.of(call)
-            if fault is not None and not getattr(fault, "done", False):
-                return await self._go_wrong(request, call, fault)
-            arrived = files.receive(self._state, request.path_params["file_id"], content)
+            file_id = request.path_params["file_id"]
+            arrived = (fault is None or fault.done) and files.receive(self._state, file_id, content)
             if fault is not None:
-                return await self._go_wrong(request, call, _without_done(fault))
+                return await self._go_wrong(request, call, fault)
             return PlainTextResponse(f"OK - {len(content)}" if arrived else "no", 200 if arrived else 400)
         finally:
             self.under_way -= 1
@@ -153,20 +152,6 @@ class Server:
                 self._state.violate("refused", "response_url", str(refused))
             return PlainTextResponse(refused.error, 404)
         return PlainTextResponse("ok")
-
-
-def _without_done(fault: Fault) -> Fault:
-    match fault:
-        case Broken(status=status):
-            return Broken(status)
-        case Silence():
-            return Silence()
-        case Lost():
-            return Lost()
-        case Refusal(error=error):
-            return Refusal(error)
-        case TooMany():
-            return fault
 
 
 async def _read(request: Request) -> tuple[dict[str, Any], str]:

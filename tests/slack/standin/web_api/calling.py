@@ -76,12 +76,13 @@ def _check_token(state: State, call: ApiCall, method: Method) -> None:
 
 def _check_rate(state: State, call: ApiCall, method: Method) -> None:
     if left := state.rates.held(call.method, state.now):
-        state.violate("too_early", call.method, f"{left:.1f} s before it might be called again")
+        if state.rates.is_known(call.method, state.now):
+            state.violate("too_early", call.method, f"{left:.1f} s before it might be called again")
         raise TooManyCallsError(left)
     wait = state.rates.wait(call.method, method.per_minute, call.get("channel"), state.now)
     if wait:
         state.violate("rate_limit", call.method, f"the next was possible in {wait:.1f} s")
-        state.rates.hold(call.method, state.now + ceil(wait))
+        state.rates.hold(call.method, ceil(wait), state.now)
         raise TooManyCallsError(wait)
 
 
