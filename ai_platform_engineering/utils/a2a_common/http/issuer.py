@@ -7,56 +7,34 @@ issuer that does not answer leaves the keys that are known in use.
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from typing import Any, Final
-from urllib.parse import urlsplit, urlunsplit
 
 import httpx
 import jwt
 
-from ai_platform_engineering.utils.connections import reason_of
+from ai_platform_engineering.utils.a2a_common.http.issuer_keys import ALGORITHMS, IssuerKey, NoKeysError, fetch_keys
 from ai_platform_engineering.utils.errors import ReadableError
 
 logger = logging.getLogger(__name__)
 
 LONGEST_TOKEN: Final = 16_384
-_FETCH_SECONDS: Final = 5.0
-_LARGEST_ANSWER: Final = 1_000_000
-_MOST_KEYS: Final = 100
 _PAUSE_SECONDS: Final = 10.0
 """Between two fetches, so that tokens with made-up keys do not become requests to the issuer."""
 _PAUSE_WITHOUT_KEYS: Final = 1.0
 _FRESH_SECONDS: Final = 3600.0
 """After which keys are fetched again, as the issuer may have withdrawn one."""
 _LEEWAY_SECONDS: Final = 30.0
-_SMALLEST_RSA: Final = 2048
-
-_RSA: Final = frozenset({"RS256", "RS384", "RS512", "PS256", "PS384", "PS512"})
-_ALGORITHMS: Final = _RSA | {"ES256", "ES384", "ES512", "EdDSA"}
-"""Those whose keys can be shown to everybody."""
 
 
 class IssuerError(ReadableError):
     """The issuer's keys cannot be had at the moment."""
 
 
-class _NoKeysError(Exception):
-    """Why not, as part of a sentence."""
-
-
 class TokenRefusedError(Exception):
     """This token is not good; the text is a sentence for whoever sent it."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Key:
-    id: str | None
-    algorithms: frozenset[str]
-    key: Any
 
 
 class Issuer:
@@ -75,7 +53,7 @@ class Issuer:
         self._clock = clock
         # Reading all the certificates takes long enough to be noticed by other requests.
         self._tls = httpx.create_ssl_context()
-        self._keys: tuple[_Key, ...] = ()
+        self._keys: tuple[IssuerKey, ...] = ()
         self._fetched_at = float("-inf")
         self._tried_at = float("-inf")
         self._fetching: asyncio.Task[None] | None = None
@@ -106,7 +84,7 @@ class Issuer:
                     continue
         return None
 
-    def _claims(self, token: str, algorithm: str, key: _Key) -> Mapping[str, Any]:
+    def _claims(self, token: str, algorithm: str, key: IssuerKey) -> Mapping[str, Any]:
         bare = self.issuer.rstrip("/")
         try:
             return jwt.decode(
@@ -137,82 +115,18 @@ class Issuer:
     async def _replace_keys(self) -> None:
         self._tried_at = self._clock()
         try:
-            client = httpx.AsyncClient(verify=self._tls, timeout=_FETCH_SECONDS)
-            async with asyncio.timeout(_FETCH_SECONDS), client as http:
-                keys = await self._read_keys(http)
+            self._keys = await fetch_keys(self.issuer, self._jwks_url, self._tls)
             self._fetched_at = self._clock()
-            self._keys = keys
             if not self._answers:
                 logger.info("The OAuth2 issuer %s answers again.", self.issuer)
             self._answers = True
-        except (_NoKeysError, httpx.HTTPError, httpx.InvalidURL, TimeoutError) as error:
+        except NoKeysError as reason:
             if self._answers:
-                reason = str(error) if isinstance(error, _NoKeysError) else _why_silent(error)
                 known = "The keys that are known stay in use." if self._keys else "No access token can be checked."
                 logger.warning("The keys of the OAuth2 issuer %s cannot be had: %s. %s", self.issuer, reason, known)
             self._answers = False
         finally:
             self._fetching = None
-
-    async def _read_keys(self, http: httpx.AsyncClient) -> tuple[_Key, ...]:
-        match await _get(http, self._jwks_url or await self._announced(http)):
-            case {"keys": list(described)}:
-                keys = tuple(_usable(described[:_MOST_KEYS]))
-            case _:
-                keys = ()
-        if not keys:
-            raise _NoKeysError("there is no key among them that could be used")
-        return keys
-
-    async def _announced(self, http: httpx.AsyncClient) -> str:
-        for address in metadata_addresses(self.issuer):
-            match await _get(http, address):
-                case {"jwks_uri": str(url)} if urlsplit(url).scheme in {"http", "https"}:
-                    return url
-        raise _NoKeysError("its metadata do not say where they are; set A2A_OAUTH_JWKS_URL")
-
-
-def metadata_addresses(issuer: str) -> list[str]:
-    """Where an issuer describes itself: OpenID Connect adds a path, OAuth2 puts one before the issuer's own."""
-    parts = urlsplit(issuer.rstrip("/"))
-    own = f"{urlunsplit(parts)}/.well-known"
-    before = urlunsplit(parts._replace(path=f"/.well-known/oauth-authorization-server{parts.path}"))
-    return list(dict.fromkeys([f"{own}/openid-configuration", before, f"{own}/oauth-authorization-server"]))
-
-
-async def _get(http: httpx.AsyncClient, address: str) -> object:
-    """The JSON at an address; None where there is none."""
-    async with http.stream("GET", address, headers={"Accept": "application/json"}) as response:
-        if response.is_client_error:
-            return None
-        response.raise_for_status()
-        body = bytearray()
-        async for chunk in response.aiter_bytes():
-            body += chunk
-            if len(body) > _LARGEST_ANSWER:
-                raise _NoKeysError("the answer is too long")
-    try:
-        found: object = json.loads(body)
-    except (ValueError, RecursionError):
-        return None
-    return found
-
-
-def _usable(described: Sequence[object]) -> Iterator[_Key]:
-    for each in described:
-        if not isinstance(each, dict) or each.get("use") == "enc" or each.get("kty") == "oct":
-            continue
-        try:
-            read = jwt.PyJWK(each)
-        except (jwt.PyJWTError, ValueError, TypeError, KeyError):
-            continue
-        key: Any = read.key
-        if each.get("kty") == "RSA" and key.key_size < _SMALLEST_RSA:
-            continue
-        # An RSA key that does not say what it is for signs in all of their ways.
-        stated = _RSA if each.get("kty") == "RSA" and "alg" not in each else {read.algorithm_name}
-        if algorithms := _ALGORITHMS & stated:
-            yield _Key(read.key_id, algorithms, key)
 
 
 def _header(token: str) -> tuple[str, str | None]:
@@ -222,7 +136,7 @@ def _header(token: str) -> tuple[str, str | None]:
     except jwt.PyJWTError:
         header = {}
     match header:
-        case {"alg": str(algorithm)} if algorithm in _ALGORITHMS:
+        case {"alg": str(algorithm)} if algorithm in ALGORITHMS:
             return algorithm, header.get("kid")
         case {"alg": _}:
             raise TokenRefusedError("The access token is signed in a way that is not accepted here.")
@@ -242,9 +156,3 @@ def _reason(error: jwt.PyJWTError) -> str:
             return "The access token is of another issuer."
         case _:
             return "The access token cannot be used: something in it is missing or is not valid."
-
-
-def _why_silent(error: Exception) -> str:
-    if isinstance(error, httpx.HTTPStatusError):
-        return f"HTTP {error.response.status_code}"
-    return f"no answer within {_FETCH_SECONDS:g} s" if isinstance(error, TimeoutError) else reason_of(error)
