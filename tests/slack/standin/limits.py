@@ -53,9 +53,9 @@ def _recent(calls: deque[float], now: float) -> deque[float]:
 def _pace(posted: deque[float], now: float) -> float:
     """One a second, with a bucket that holds a burst."""
     missing = 0.0
-    last = now
+    last = posted[0] if posted else now
     for time in posted:
-        missing = max(0.0, missing - (time - last)) + 1 if missing else 1.0
+        missing = max(0.0, missing - (time - last)) + 1
         last = time
     missing = max(0.0, missing - (now - last))
     return max(0.0, missing + 1 - BURST)
