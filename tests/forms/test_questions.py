@@ -57,6 +57,8 @@ def test_an_action_to_review_is_an_approval() -> None:
             {"agent": "argocd", "tool": "delete_app", "args": {"name": "shop", "n": 2}, "description": "Deletes it."},
         ),
     )
+    secret = form_of("i1", {"action_requests": [{"name": "login", "args": {"api_key": "hunter2hunter2"}}]})
+    assert "hunter2" not in str(secret)
     two = form_of("i1", {"action_requests": [{"name": "a"}, {"name": "b", "args": None}]})
     assert two.title == "Approve 2 actions?"
     assert [request["args"] for request in two.action_requests] == [{}, {}]

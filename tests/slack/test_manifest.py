@@ -22,6 +22,7 @@ ROOT = Path(__file__).parents[2]
 BOT = ROOT / "ai_platform_engineering/integrations/slack_bot"
 ADDRESS = "https://slack-bot.example.com"
 SCOPES_OF_EVENTS = {
+    "agent_session_stopped": {"assistant:write"},
     "app_home_opened": set[str](),
     "app_mention": {"app_mentions:read"},
     "message.channels": {"channels:history"},

@@ -14,6 +14,7 @@ from typing import Any, Final
 from ai_platform_engineering.events import Form, FormField
 from ai_platform_engineering.utils.a2a_common.codec.forms import form_data, is_form_data, read_form
 from ai_platform_engineering.utils.a2a_common.codec.labels import display
+from ai_platform_engineering.utils.approvals.arguments import shown_arguments
 
 RESPONSE_FIELD: Final = FormField("response", "multiline", "Your reply")
 APPROVAL_FIELDS: Final = (
@@ -68,7 +69,7 @@ def _requests(data: object, agent: str | None) -> tuple[dict[str, Any], ...]:
         {
             "agent": agent,
             "tool": str(request["name"]),
-            "args": dict(args) if isinstance(args := request.get("args"), Mapping) else {},
+            "args": shown_arguments(args) if isinstance(args := request.get("args"), Mapping) else {},
             "description": str(request.get("description") or ""),
         }
         for request in data
