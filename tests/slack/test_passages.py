@@ -37,7 +37,7 @@ def test_code_and_tables_are_what_a_markdown_parser_finds(text: str) -> None:
         for passage in passages(text, complete=True)
         if not isinstance(passage, Prose)
     ]
-    tokens = MarkdownIt().parse(text)
+    tokens = MarkdownIt().enable("table").parse(text)
     expected = [
         token.content if token.type == "fence" else token.map[1] - token.map[0]
         for token in tokens

@@ -36,8 +36,8 @@ class Fence:
     @property
     def reopening(self) -> str:
         """The line that opens the rest of this code somewhere else."""
-        info = self.info if len(self.info) <= _LONGEST_INFO else self.language
-        return f"{' ' * self.indent}{self.mark}{info if len(info) <= _LONGEST_INFO else ''}\n"
+        info = next(info for info in (self.info, self.language, "") if len(info) <= _LONGEST_INFO)
+        return f"{' ' * self.indent}{self.mark}{info}\n"
 
     @property
     def closing(self) -> str:
@@ -63,8 +63,7 @@ def opened_by(line: str) -> Fence | None:
     indent = _column(line[:begin])
     if indent > _DEEPEST or len(match[0]) > _LONGEST_MARK or (match[0][0] == "`" and "`" in info):
         return None
-    lead = line[:begin]
-    return Fence(lead if lead.strip() else "", indent, match[0], info)
+    return Fence(line[:begin] if line[:begin].strip() else "", indent, match[0], info)
 
 
 def may_open(line: str) -> bool:

@@ -67,7 +67,7 @@ class Table:
 
 
 Block = Code | Table
-"""Its `lead` is the part of its first line that was prose before the block could be recognised. It stays prose."""
+"""Its `lead`, the first line or the beginning of it, was prose until the block was recognised, and stays prose."""
 Passage = Prose | Block
 
 
