@@ -134,9 +134,10 @@ def is_done(state: State) -> bool:
 
 
 def _is_worth_showing(state: State) -> bool:
+    if state.forms:
+        # People were asked: they are told what comes of it.
+        return True
     match state.telling.outcome:
-        case "asked":
-            return True
         case "answered":
             return not any(
                 is_silence(speech.text)

@@ -77,13 +77,15 @@ def _message_arrived(state: State, flight: Flight, now: float) -> State:
     message = state.messages[flight.place]
     if flight.kind == "stop" and message.unsure:
         return state.with_message(flight.place, replace(message, streaming=False))
-    after = replace(message, sent=flight.upto, plan=flight.plan, cards=flight.cards)
+    # It may have been closed meanwhile; what was on its way then is in it.
+    end = None if message.end is None else max(message.end, flight.upto)
+    after = replace(message, sent=flight.upto, end=end, plan=flight.plan, cards=flight.cards)
     match flight.kind:
         case "stop":
             rotated = flight.end is None
             after = replace(after, streaming=False, end=flight.end, footer=flight.footer, rotated=rotated)
         case "update":
-            after = replace(after, end=flight.end, footer=flight.footer, unsure=False)
+            after = replace(after, end=end if flight.end is None else flight.end, footer=flight.footer, unsure=False)
             state = replace(state, updated=now)
     return state.with_message(flight.place, after)
 
