@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from functools import reduce
 
 import pytest
@@ -145,7 +146,7 @@ def test_details_stop_growing_before_slack_refuses_them() -> None:
     for number in range(40):
         events.append(ToolStarted("jira", f"a_tool_with_a_long_name_{number}", f"t{number}", "jira"))
     details = [after(*events[: count + 1]).all[0].details for count in range(len(events))]
-    assert all(later.startswith(earlier) for earlier, later in zip(details, details[1:], strict=False))
+    assert all(later.startswith(earlier) for earlier, later in itertools.pairwise(details))
     assert details[-1].endswith(" …")
     assert len(details[-1]) <= 256
 

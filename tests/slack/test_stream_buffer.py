@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from ai_platform_engineering.integrations.slack_bot.operations import AppendStream, StartStream
@@ -59,7 +61,7 @@ def test_batches_keep_the_pace_while_words_come_faster() -> None:
         times += [
             scene.model.now for operation in scene.driver.operations[before:] if isinstance(operation, AppendStream)
         ]
-    gaps = [later - earlier for earlier, later in zip(times, times[1:], strict=False)]
+    gaps = [later - earlier for earlier, later in itertools.pairwise(times)]
     assert len(times) >= 8
     assert min(gaps) >= Pace().stream - 0.03
     assert max(gaps) <= Pace().stream + GATHER_SECONDS

@@ -59,8 +59,24 @@ class ThreadModel:
         self.statuses: list[str] = []
         self.fate = fate
         self.made = 0
+        self.longest_stream = 0.0
 
     def do(self, operation: Operation) -> Report:
+        before = {shown.ts: "".join(shown.text.split()) for shown in self.messages}
+        report = self._done(operation)
+        for shown in self.messages:
+            self._check(shown, before.get(shown.ts, ""))
+        return report
+
+    def _check(self, shown: Shown, before: str) -> None:
+        """Nothing that was read is taken back, and a message has something to read. Code that goes on was closed
+        meanwhile."""
+        assert "".join(shown.text.split()).startswith(before.removesuffix("```"))
+        assert shown.text.strip() or shown.cards or shown.form
+        if shown.streaming:
+            self.longest_stream = max(self.longest_stream, self.now - shown.born)
+
+    def _done(self, operation: Operation) -> Report:
         fate = self.fate(operation)
         match fate:
             case "done":

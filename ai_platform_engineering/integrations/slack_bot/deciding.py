@@ -23,8 +23,6 @@ CARD_SECONDS: Final = 3.0
 MESSAGE_BYTES: Final = 9_500
 LEAST_BYTES: Final = 4_000
 """Slack refuses a stream at somewhat more than 10,000 bytes in all."""
-STOPPER: Final = -1
-"""The place of the message with the button that stops the run."""
 
 Decision = Flight | float | None
 """An operation, the time to look again, or nothing."""
@@ -326,11 +324,11 @@ def _forms(here: Situation) -> Decision:
 
 def _stop_button(here: Situation) -> Decision:
     if here.ended:
-        return here.flight("delete", place=STOPPER) if here.state.stopper else None
+        return here.flight("no_button") if here.state.stopper else None
     if here.state.stopper or here.state.unstoppable or not here.state.task_id:
         return None
     due = here.state.begun + STOP_BUTTON_SECONDS
-    return here.flight("post", place=STOPPER) if here.now >= due else due
+    return here.flight("button") if here.now >= due else due
 
 
 _RULES: Final = (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ai_platform_engineering.integrations.slack_bot import words
 from ai_platform_engineering.integrations.slack_bot.cutting import shown
-from ai_platform_engineering.integrations.slack_bot.deciding import STOPPER
 from ai_platform_engineering.integrations.slack_bot.operations import (
     AppendStream,
     Body,
@@ -46,23 +45,28 @@ def operation_of(state: State, flight: Flight) -> Operation:
             piece = Piece() if message.unsure else _piece(state, message, flight)
             operation = StopStream(number, message.ts, piece, _footer(state, flight.footer))
         case "post":
-            operation = PostMessage(number, _stop_body(state) if flight.place == STOPPER else _body(state, flight))
+            operation = PostMessage(number, _body(state, flight))
         case "update":
             operation = UpdateMessage(number, state.messages[flight.place].ts, _body(state, flight))
-        case "delete":
-            operation = DeleteMessage(number, state.stopper)
         case "form":
-            asked = state.forms[flight.place]
-            if asked.in_words:
-                operation = PostMessage(number, Body("\n".join([*form_lines(asked.form), "", BY_MESSAGE])))
-            else:
-                operation = PostForm(number, asked.form, state.task_id)
+            operation = _question(state, flight)
         case "form_update":
             asked = state.forms[flight.place]
             operation = UpdateForm(number, asked.ts, asked.form, state.task_id, flight.note)
         case "file":
             operation = UploadFile(number, text_and_files(state.telling)[1][flight.place])
+        case "button":
+            operation = PostMessage(number, Body(words.STOPPABLE, footer=Stop(state.task_id)))
+        case "no_button":
+            operation = DeleteMessage(number, state.stopper)
     return operation
+
+
+def _question(state: State, flight: Flight) -> PostForm | PostMessage:
+    asked = state.forms[flight.place]
+    if asked.in_words:
+        return PostMessage(flight.number, Body("\n".join([*form_lines(asked.form), "", BY_MESSAGE])))
+    return PostForm(flight.number, asked.form, state.task_id)
 
 
 def _first_piece(state: State, flight: Flight) -> Piece:
@@ -89,10 +93,6 @@ def _added(card: Card, before: Card | None) -> Card:
 def _body(state: State, flight: Flight) -> Body:
     text = _shown(state, flight.start, flight.upto, closed=True)
     return Body(text, flight.plan, flight.cards, _footer(state, flight.footer))
-
-
-def _stop_body(state: State) -> Body:
-    return Body(words.STOPPABLE, footer=Stop(state.task_id))
 
 
 def _footer(state: State, kind: FooterKind) -> Footer | None:

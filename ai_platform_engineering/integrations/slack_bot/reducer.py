@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from ai_platform_engineering.events import Event, Form, InputRequired, TextDelta
-from ai_platform_engineering.integrations.slack_bot.deciding import STOPPER, decide
+from ai_platform_engineering.integrations.slack_bot.deciding import decide
 from ai_platform_engineering.integrations.slack_bot.making import operation_of
 from ai_platform_engineering.integrations.slack_bot.operations import Arrived, Later, Operation, Refused, Unclear
 from ai_platform_engineering.integrations.slack_bot.reporting import reported
@@ -59,8 +59,7 @@ def reduce(state: State, item: Input, now: float) -> tuple[State, list[Operation
     state = _known(state, item, now)
     match decide(state, now):
         case Flight() as flight:
-            tells = flight.kind in _TELLING and flight.place != STOPPER
-            buffer = state.buffer.taken(now) if tells else state.buffer
+            buffer = state.buffer.taken(now) if flight.kind in _TELLING else state.buffer
             state = replace(state, flight=flight, numbers=flight.number, buffer=buffer)
             return state, [operation_of(state, flight)]
         case _:
@@ -70,7 +69,8 @@ def reduce(state: State, item: Input, now: float) -> tuple[State, list[Operation
 def next_look(state: State, now: float) -> float | None:
     """When a tick is needed, if nothing else happens before."""
     decision = decide(state, now)
-    return decision if isinstance(decision, float) else None
+    # What was not due yet when something last happened may be so by now.
+    return now if isinstance(decision, Flight) else decision
 
 
 _TELLING = frozenset({"start", "append", "stop", "post", "update"})

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Final
 
 from ai_platform_engineering.integrations.slack_bot.cutting import MESSAGE_LIMIT
-from ai_platform_engineering.integrations.slack_bot.deciding import STOPPER
 from ai_platform_engineering.integrations.slack_bot.operations import Arrived, Later, Refusal, Refused, Report, Unclear
 from ai_platform_engineering.integrations.slack_bot.state import Flight, FlightKind, Message, State
 from ai_platform_engineering.integrations.slack_bot.telling import text_and_files
@@ -42,7 +41,7 @@ def _arrived(state: State, flight: Flight, ts: str, now: float) -> State:
     match flight.kind:
         case "status":
             after = replace(state, status="shown")
-        case "start" | "post" if flight.place != STOPPER:
+        case "start" | "post":
             made = Message(
                 start=flight.start,
                 sent=flight.upto,
@@ -55,11 +54,11 @@ def _arrived(state: State, flight: Flight, ts: str, now: float) -> State:
                 footer=flight.footer,
             )
             after = replace(state, messages=(*state.messages, made), updated=now)
-        case "post":
-            after = replace(state, stopper=ts)
         case "append" | "stop" | "update":
             after = _message_arrived(state, flight, now)
-        case "delete":
+        case "button":
+            after = replace(state, stopper=ts)
+        case "no_button":
             after = replace(state, stopper="")
         case "form":
             asked = state.forms[flight.place]
@@ -99,9 +98,9 @@ def _refused(state: State, flight: Flight, why: Refusal, error: str) -> State:
         case "append" | "stop" | "update":
             message = state.messages[flight.place]
             after = state.with_message(flight.place, _after_refusal(message, flight.kind, why, error, state.failures))
-        case "delete":
+        case "no_button":
             after = replace(state, stopper="" if why == "message_gone" else state.stopper)
-        case "post" if flight.place == STOPPER:
+        case "button":
             # It has no button then; the slash command stops it.
             after = replace(state, unstoppable=True)
         case "form":
@@ -150,5 +149,5 @@ def _failed(state: State, kind: FlightKind, now: float) -> State:
 
 def _waiting(state: State, kind: FlightKind, until: float) -> State:
     # What the operation was for has not been told: it is due as soon as it may be.
-    buffer = replace(state.buffer, sent=0)
+    buffer = replace(state.buffer, sent=0, flushed=0.0)
     return replace(state, busy={**state.busy, kind: until}, buffer=buffer)

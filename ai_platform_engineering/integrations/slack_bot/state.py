@@ -16,7 +16,10 @@ from ai_platform_engineering.integrations.slack_bot.stream_buffer import Pace, S
 from ai_platform_engineering.integrations.slack_bot.telling import Telling
 
 FooterKind = Literal["none", "rating", "retry"]
-FlightKind = Literal["status", "start", "append", "stop", "post", "update", "delete", "form", "form_update", "file"]
+FlightKind = Literal[
+    "status", "start", "append", "stop", "post", "update", "form", "form_update", "file", "button", "no_button"
+]
+"""What an operation is for; `button` is the message with the button that stops the run."""
 
 
 @dataclass(frozen=True, slots=True)
