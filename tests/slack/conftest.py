@@ -3,7 +3,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 import pytest
+import pytest_asyncio
 
+from tests.slack.company import Service, supervisor_with
+from tests.slack.held_tools import HeldTools, knowledge_base
 from tests.slack.standin import Slack, standing_in
 
 
@@ -11,3 +14,17 @@ from tests.slack.standin import Slack, standing_in
 async def slack() -> AsyncIterator[Slack]:
     async with standing_in() as slack:
         yield slack
+
+
+@pytest_asyncio.fixture(scope="package", loop_scope="package")
+async def knowledge(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[HeldTools]:
+    async with knowledge_base(tmp_path_factory.mktemp("knowledge")) as tools:
+        yield tools
+
+
+@pytest_asyncio.fixture(scope="package", loop_scope="package")
+async def supervisor(knowledge: HeldTools, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Service]:
+    """The supervisor with the offline model and the sandbox, in a process of its own."""
+    service = supervisor_with(tmp_path_factory.mktemp("supervisor"), RAG_SERVER_URL=f"{knowledge.url}/mcp")
+    async with service.running():
+        yield service

@@ -1,0 +1,225 @@
+"""A company: a workspace, a supervisor and the bot, the latter two as processes of their own."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ai_platform_engineering.integrations.slack_bot import words
+from ai_platform_engineering.integrations.slack_bot.preview.messages import Message
+from ai_platform_engineering.integrations.slack_bot.preview.plain import plain_message, plain_modal
+from ai_platform_engineering.sandbox.records import Repository
+from ai_platform_engineering.sandbox.world import World, world_path
+from ai_platform_engineering.serving import listen
+from tests.servers import CommandLine
+from tests.slack.standin import Conversation, Person, Slack, standing_in
+from tests.slack.standin.typing_in import buttons_in
+
+GOOD, BAD = "👍", "👎"
+STACK = "Traceback (most recent call last)"
+
+
+def free_port() -> int:
+    with listen("127.0.0.1", 0) as listener:
+        return int(listener.getsockname()[1])
+
+
+@dataclass
+class Service:
+    """A command that can be killed and started again, at the same address and with the same data."""
+
+    arguments: list[str]
+    environ: Mapping[str, str]
+    port: int
+    lives: list[CommandLine] = field(default_factory=list)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def output(self) -> str:
+        return "".join(line for life in self.lives for line in life.output)
+
+    async def start(self, **more: str) -> None:
+        life = CommandLine([*self.arguments, "--port", str(self.port)], {**self.environ, **more})
+        self.lives.append(life)
+        await life.__aenter__()
+
+    async def kill(self) -> None:
+        """As if the power went out."""
+        await self.lives[-1].stop(signal.SIGKILL)
+
+    async def stop(self) -> int:
+        return await self.lives[-1].stop()
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[Service]:
+        await self.start()
+        try:
+            yield self
+        finally:
+            await self.stop()
+
+
+def supervisor_with(folder: Path, **environ: str) -> Service:
+    base = {"DATA_DIR": str(folder), "SANDBOX": "true", "OFFLINE_MODEL_DELAY": "0.003"}
+    return Service(["serve"], {**base, **environ}, free_port())
+
+
+@dataclass
+class Company:
+    slack: Slack
+    bot: Service
+    socket_mode: bool = True
+
+    async def connected(self) -> None:
+        """The bot can be reached by Slack."""
+        if self.socket_mode:
+            await self.slack.connected()
+        else:
+            self.slack.calls_bot_at(f"{self.bot.url}/slack/events")
+
+    async def restart_bot(self) -> None:
+        await self.bot.start()
+        await self.connected()
+
+    def person(self, name: str = "ada") -> Person:
+        return self.slack.person(name)
+
+    def channel(self, *people: Person, name: str = "platform-help") -> Conversation:
+        return self.slack.channel(name, *people)
+
+    async def asks(self, person: Person, question: str, channel: Conversation | None = None) -> Thread:
+        """Somebody mentions the bot, in a channel of their own unless one is named."""
+        channel = channel or self.channel(person)
+        asked = await person.says(channel, f"{self.slack.mention} {question}")
+        return Thread(self.slack, person, channel, asked.ts)
+
+    def check(self, *secrets: str, also: Mapping[str, str] | None = None, addresses: tuple[str, ...] = ()) -> None:
+        """What holds whatever happens: the limits are kept, and nobody sees what is not for people."""
+        slack = self.slack
+        assert slack.violations == []
+        assert max((ack.seconds for ack in slack.acks), default=0) < 3
+        tokens = [slack.app.bot_token, slack.app.app_token, slack.app.signing_secret, *secrets]
+        seen = "\n".join(_everything_seen(slack))
+        for word in [*tokens, STACK, self.bot.url.removeprefix("http://"), *addresses]:
+            assert word not in seen, f"{word} was seen in Slack"
+        for name, output in {"the bot": self.bot.output, **(also or {})}.items():
+            for word in [*tokens, STACK]:
+                assert word not in output, f"{word} is in the log of {name}:\n{output}"
+
+
+def _everything_seen(slack: Slack) -> Iterator[str]:
+    for call in slack.calls():
+        yield json.dumps(call.arguments, ensure_ascii=False)
+    for message in slack.workspace.messages.values():
+        yield plain_message(message)
+
+
+@asynccontextmanager
+async def company(
+    folder: Path, supervisor_url: str, *, socket_mode: bool = True, **environ: str
+) -> AsyncIterator[Company]:
+    """A workspace with the bot in it, which asks that supervisor."""
+    async with standing_in() as slack:
+        base = {"DATA_DIR": str(folder), "SUPERVISOR_URL": supervisor_url, **slack.environ(socket_mode=socket_mode)}
+        bot = Service(["slack"], {**base, **environ}, free_port())
+        async with bot.running():
+            here = Company(slack, bot, socket_mode)
+            await here.connected()
+            yield here
+
+
+@dataclass
+class Thread:
+    """A thread as one person sees it."""
+
+    slack: Slack
+    person: Person
+    channel: Conversation
+    ts: str
+
+    @property
+    def text(self) -> str:
+        return self.person.reads(self.channel, self.ts)
+
+    @property
+    def messages(self) -> list[Message]:
+        """What the bot has said, without what only this person sees."""
+        seen = self.person.sees(self.channel, self.ts).messages
+        return [
+            one for one in seen if one.author == self.slack.app.user_id and one.ts != self.ts and not one.ephemeral_for
+        ]
+
+    @property
+    def whispers(self) -> list[str]:
+        """What the bot has told this person alone."""
+        seen = self.person.sees(self.channel, self.ts).messages
+        return [plain_message(one) for one in seen if one.ephemeral_for]
+
+    @property
+    def answers(self) -> list[Message]:
+        """Messages that can be rated: each ends an answer."""
+        return [one for one in self.messages if GOOD in labels(one)]
+
+    @property
+    def said(self) -> str:
+        """All text of the bot, one message below the other, without plans and buttons."""
+        return "\n\n".join(message.text for message in self.messages)
+
+    def with_button(self, label: str) -> Message:
+        found = [message for message in self.messages if label in labels(message)]
+        assert found, f"there is no {label}:\n{self.text}"
+        return found[-1]
+
+    def has_button(self, label: str) -> bool:
+        return any(label in labels(message) for message in self.messages)
+
+    async def until(self, holds: Callable[[], Any], within: float = 20.0) -> None:
+        await self.slack.until(holds, within)
+
+    async def answered(self, count: int = 1, within: float = 20.0) -> Message:
+        """The answer, once it is there, nothing streams and no button is left to stop anything."""
+        await self.until(lambda: len(self.answers) >= count, within)
+        await self.until(lambda: not self.has_button("Stop") and not any(one.streaming for one in self.messages))
+        assert len(self.answers) == count, self.text
+        return self.answers[-1]
+
+    async def says(self, text: str, person: Person | None = None) -> Message:
+        return await (person or self.person).says(self.channel, text, self.ts)
+
+    def moments(self) -> list[list[Message]]:
+        """What the bot had said, at every moment."""
+        bot = self.slack.app.user_id
+        return [
+            [one for one in moment.transcript.messages if one.author == bot and one.ts != self.ts]
+            for moment in self.slack.history.of(self.channel.id, self.ts)
+        ]
+
+    def seen_by(self, person: Person) -> Thread:
+        return Thread(self.slack, person, self.channel, self.ts)
+
+    def check(self) -> None:
+        """Nothing that was said was taken back, but for the button that stops it."""
+        lost = self.slack.history.taken_back(self.channel.id, self.ts)
+        assert [one for one in lost if one.before != words.STOPPABLE] == []
+
+
+def labels(message: Message) -> set[str]:
+    return {button.label for button in buttons_in(message.blocks)}
+
+
+def modal_text(person: Person) -> str:
+    return plain_modal(person.modal)
+
+
+def repositories(supervisor: Service) -> list[str]:
+    """The repositories of the sandbox that this process looks after."""
+    with World(world_path(Path(supervisor.environ["DATA_DIR"]))).read() as session:
+        return [repository.name for repository in session.all(Repository)]
