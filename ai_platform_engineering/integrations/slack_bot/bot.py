@@ -9,7 +9,6 @@ import asyncio
 import logging
 import uuid
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
@@ -17,6 +16,7 @@ import httpx
 
 from ai_platform_engineering.events import Form
 from ai_platform_engineering.integrations.slack_bot import words
+from ai_platform_engineering.integrations.slack_bot.deciding import is_done
 from ai_platform_engineering.integrations.slack_bot.forms.words import answered_note
 from ai_platform_engineering.integrations.slack_bot.operations import Rating
 from ai_platform_engineering.integrations.slack_bot.places import Incoming, Person, Place
@@ -49,17 +49,17 @@ class Bot:
         """Go on with what was left when the bot stopped."""
         for kept in self._around.store.open_runs():
             thread = Thread(kept, self._around, again=True)
-            if thread.state.flight is not None or not thread.waits:
+            if not (thread.waits and is_done(thread.state)):
                 self._begin(thread)
         self._upkeep = asyncio.create_task(self._keep_up())
 
     async def aclose(self) -> None:
         """Let what is being done in Slack be done, and leave; the rest is kept."""
-        for task in [self._upkeep, *self._lives.values()]:
-            if task is not None:
-                task.cancel()
-                with suppress(asyncio.CancelledError):
-                    await task
+        tasks = [task for task in (self._upkeep, *self._lives.values()) if task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._around.link.aclose()
 
     async def take(self, incoming: Incoming) -> str | None:
         """Answer this message. It is kept when this returns; the same message again changes nothing.

@@ -108,7 +108,7 @@ class Thread:
     async def live(self) -> None:
         """Until all there is to tell has been told."""
         try:
-            if self.state.flight is not None:
+            if self.state.flight is not None and self._doing is None:
                 self._doing = asyncio.create_task(self._find_out(operation_of(self.state, self.state.flight)))
             self._hear_on()
             self._step(Tick(self._around.pace()))
