@@ -120,8 +120,8 @@ QUESTIONS = [
         "how does authentication work?",
         [f"{DEPLOY} > Authentication", f"{CONFIGURATION} > Server"],
         DEPLOY,
-        "With this set, every path but `/healthz`, `/readyz` and the agent card needs the header "
-        "`Authorization: Bearer ...` with the value.",
+        "With a shared key or an OAuth2 issuer set, every path but `/healthz`, `/readyz` and the agent card needs the "
+        "header `Authorization: Bearer ...` with the key or an access token.",
     ),
     (
         "how do I approve a call from a script?",
