@@ -25,7 +25,12 @@ CROWDED: Final = 0.5
 
 
 def assemble(
-    settings: Settings, client: AsyncWebClient, store: BotStore, channels: Channels, clock: Clock | None = None
+    settings: Settings,
+    client: AsyncWebClient,
+    store: BotStore,
+    channels: Channels,
+    clock: Clock | None = None,
+    link: SupervisorLink | None = None,
 ) -> Bot:
     """The bot; `aclose` it before the store. Raises `SettingsError` where it cannot get to the supervisor."""
     clock = clock or SystemClock()
@@ -39,7 +44,7 @@ def assemble(
         store=store,
         delivery=Delivery(client, budget, clock),
         clock=clock,
-        link=SupervisorLink(settings),
+        link=link or SupervisorLink(settings),
         pace=lambda: pace(budget, bot.open_threads),
     )
     bot = Bot(around, allowed)

@@ -6,6 +6,7 @@ How it is cut into messages, and what of it has arrived, is not known here.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Final, Literal
 
 from ai_platform_engineering.events import (
@@ -26,7 +27,7 @@ from ai_platform_engineering.events import (
 from ai_platform_engineering.integrations.slack_bot import cards, words
 from ai_platform_engineering.integrations.slack_bot.cards import Cards
 from ai_platform_engineering.integrations.slack_bot.operations import File
-from ai_platform_engineering.integrations.slack_bot.presentation import present
+from ai_platform_engineering.integrations.slack_bot.presentation import Presented, present
 
 PARAGRAPH: Final = "\n\n"
 Outcome = Literal["answered", "failed", "canceled", "asked"]
@@ -97,10 +98,16 @@ def go_on(telling: Telling) -> Telling:
 def text_and_files(telling: Telling) -> tuple[str, tuple[File, ...]]:
     """All text so far, of which what was given before is the beginning, and the files that belong to it."""
     ended = telling.outcome is not None
-    presented = present(raw_text(telling), complete=ended)
+    presented = _presented(raw_text(telling), ended)
     parts = [telling.told, presented.text, telling.closing]
     parts += [f"**{file.title}**\n```\n{file.content}\n```" for file in telling.unfiled]
     return PARAGRAPH.join(part for part in parts if part.strip()), telling.told_files + presented.files
+
+
+@lru_cache(maxsize=64)
+def _presented(raw: str, complete: bool) -> Presented:
+    """It is asked for several times before it changes, and long texts take a while."""
+    return present(raw, complete=complete)
 
 
 def raw_text(telling: Telling) -> str:
