@@ -22,7 +22,6 @@ from ai_platform_engineering.integrations.slack_bot.operations import Rating
 from ai_platform_engineering.integrations.slack_bot.places import Incoming, Person, Place
 from ai_platform_engineering.integrations.slack_bot.state import Saying
 from ai_platform_engineering.integrations.slack_bot.store import KeptRun, Session
-from ai_platform_engineering.integrations.slack_bot.supervisor_link import user_of
 from ai_platform_engineering.integrations.slack_bot.thread import Surroundings, Thread
 from ai_platform_engineering.utils.a2a_common.supervisor_run import SupervisorError
 from ai_platform_engineering.utils.errors import ReadableError
@@ -145,7 +144,7 @@ class Bot:
             "message_id": rating.message_id,
             "rating": "up" if good else "down",
             "reason": reason,
-            "user": user_of(person).id,
+            "user": self._around.link.vouched(person, rating.trace_id),
             "surface": "slack",
         }
         try:

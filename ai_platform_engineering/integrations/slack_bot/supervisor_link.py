@@ -28,7 +28,7 @@ class SupervisorLink:
         self.address = settings.supervisor_url
         self.patience = patience
         self._key = signing_key(settings)
-        self._settings = settings
+        self._auth = SupervisorAuth(settings)
         self._stack = AsyncExitStack()
         self._found: Supervisor | None = None
         self._finding = asyncio.Lock()
@@ -56,7 +56,7 @@ class SupervisorLink:
             if self._missed is not None and time.monotonic() < self._missed_at + _MISSED_SECONDS:
                 raise self._missed
             try:
-                found = await self._stack.enter_async_context(connected(self.address, SupervisorAuth(self._settings)))
+                found = await self._stack.enter_async_context(connected(self.address, self._auth))
             except SupervisorError as error:
                 self._missed, self._missed_at = error, time.monotonic()
                 raise
@@ -65,31 +65,28 @@ class SupervisorLink:
 
     def metadata(self, message_id: str, person: Person, incoming: Incoming) -> dict[str, Any]:
         """What goes with a message: who sends it, and what the channel wants. None of it is part of the question."""
-        user = user_of(person)
-        marks: dict[str, Any] = (
-            {"user": user.id}
-            if self._key is None
-            else {"user_token": sign_user(self._key, user, message_id=message_id, now=time.time())}
-        )
+        name = "user" if self._key is None else "user_token"
+        marks: dict[str, Any] = {name: self.vouched(person, message_id)}
         if incoming.instructions:
             marks["instructions"] = incoming.instructions
         if incoming.quiet:
             marks["silent_when_unsure"] = True
         return marks
 
+    def vouched(self, person: Person, about: str) -> str:
+        """Who it is, signed for what it is `about` where there is a key: a message, or the trace that is rated."""
+        user = User(f"slack:{person.team}/{person.id}")
+        return user.id if self._key is None else sign_user(self._key, user, message_id=about, now=time.time())
+
     async def post(self, path: str, body: dict[str, Any]) -> httpx.Response:
         """Call one of the supervisor's own routes."""
-        async with httpx.AsyncClient(auth=SupervisorAuth(self._settings), timeout=_FEEDBACK_SECONDS) as http:
+        async with httpx.AsyncClient(auth=self._auth, timeout=_FEEDBACK_SECONDS) as http:
             return await http.post(self.address.rstrip("/") + path, json=body)
 
     async def get(self, path: str) -> Any:
-        async with httpx.AsyncClient(auth=SupervisorAuth(self._settings), timeout=_FEEDBACK_SECONDS) as http:
+        async with httpx.AsyncClient(auth=self._auth, timeout=_FEEDBACK_SECONDS) as http:
             response = await http.get(self.address.rstrip("/") + path)
             return response.raise_for_status().json()
 
     async def aclose(self) -> None:
         await self._stack.aclose()
-
-
-def user_of(person: Person) -> User:
-    return User(f"slack:{person.team}/{person.id}")
