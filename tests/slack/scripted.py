@@ -83,7 +83,7 @@ class Stage:
 
     async def done(self, within: float = 30.0) -> None:
         async with asyncio.timeout(within):
-            while self.bot.open_threads:
+            while self.bot.open_threads:  # noqa: ASYNC110 - threads end without telling
                 await asyncio.sleep(0.005)
 
     def answers(self, place: Place) -> list[Message]:
