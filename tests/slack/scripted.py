@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -82,9 +81,7 @@ class Stage:
         return place
 
     async def done(self, within: float = 30.0) -> None:
-        async with asyncio.timeout(within):
-            while self.bot.open_threads:  # noqa: ASYNC110 - threads end without telling
-                await asyncio.sleep(0.005)
+        await self.slack.until(lambda: not self.bot.open_threads, within)
 
     def answers(self, place: Place) -> list[Message]:
         """What the bot has written in a thread."""

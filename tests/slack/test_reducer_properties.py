@@ -51,13 +51,14 @@ def is_spoken(event: Event) -> bool:
     return isinstance(event, TextDelta) and event.agent == SUPERVISOR and event.parent_call_id is None
 
 
+def begins(event: Event) -> bool:
+    return isinstance(event, AgentStarted | ToolStarted) and event.parent_call_id is None
+
+
 def must_be_shown(events: list[Event], place: int) -> bool:
-    """Said before any agent had reported, or before something else began: that is narration."""
-    reported = any(isinstance(event, AgentFinished) for event in events[:place])
-    begun = any(
-        isinstance(event, AgentStarted | ToolStarted) and event.parent_call_id is None for event in events[place:]
-    )
-    return not reported or begun
+    """Said when no agent had reported since something else began, or before something else began: that is narration."""
+    before = next((one for one in reversed(events[:place]) if begins(one) or isinstance(one, AgentFinished)), None)
+    return not isinstance(before, AgentFinished) or any(begins(event) for event in events[place:])
 
 
 def may_be_shown(events: list[Event], place: int) -> bool:

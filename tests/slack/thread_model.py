@@ -92,7 +92,7 @@ class ThreadModel:
             case "later":
                 return Later(operation.number, 2.0)
             case "not_streaming" if not isinstance(operation, AppendStream | StopStream):
-                return Refused(operation.number, "other")
+                return self._apply(operation)
             case _:
                 self._is_so(operation, fate)
                 return Refused(operation.number, fate)  # type: ignore[arg-type]

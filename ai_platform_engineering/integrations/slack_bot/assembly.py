@@ -8,7 +8,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from ai_platform_engineering.events import Form
 from ai_platform_engineering.integrations.slack_bot.bot import Bot
-from ai_platform_engineering.integrations.slack_bot.budget import LIMITS, Budget
+from ai_platform_engineering.integrations.slack_bot.budget import LIMITS, MINUTE, ORDINARY_SHARE, Budget
 from ai_platform_engineering.integrations.slack_bot.channels import Channels
 from ai_platform_engineering.integrations.slack_bot.clock import Clock, SystemClock
 from ai_platform_engineering.integrations.slack_bot.delivery import Delivery
@@ -20,8 +20,9 @@ from ai_platform_engineering.integrations.slack_bot.supervisor_link import Super
 from ai_platform_engineering.integrations.slack_bot.thread import Surroundings
 from ai_platform_engineering.settings import Settings
 
-CROWDED: Final = 0.5
-"""From this share of a budget on, threads take turns instead of writing whenever they have something to say."""
+CROWDED: Final = 0.3
+"""From this share of a budget on, threads take turns instead of writing whenever they have something to say: what is
+left of it for them lasts for a minute, so that nobody falls silent."""
 
 
 def assemble(
@@ -45,22 +46,22 @@ def assemble(
         delivery=Delivery(client, budget, clock),
         clock=clock,
         link=link or SupervisorLink(settings),
-        pace=lambda: pace(budget, bot.open_threads),
+        pace=lambda: pace(budget, bot.streaming, bot.open_threads - bot.streaming),
     )
     bot = Bot(around, allowed)
     return bot
 
 
-def pace(budget: Budget, threads: int) -> Pace:
-    """How often a thread may write now, with so many open."""
+def pace(budget: Budget, streaming: int, updating: int) -> Pace:
+    """How often a thread may write now, with so many that do."""
     usual = Pace()
     return Pace(
-        _seconds(budget, "chat.appendStream", threads, usual.stream),
-        _seconds(budget, "chat.update", threads, usual.update),
+        _seconds(budget, "chat.appendStream", streaming, usual.stream),
+        _seconds(budget, "chat.update", updating, usual.update),
     )
 
 
 def _seconds(budget: Budget, method: str, threads: int, usual: float) -> float:
     if budget.pressure(method) < CROWDED:
         return usual
-    return max(usual, threads * 60.0 / LIMITS[method])
+    return max(usual, threads * MINUTE / (LIMITS[method] * (ORDINARY_SHARE - CROWDED)))

@@ -232,6 +232,11 @@ class Bot:
     def open_threads(self) -> int:
         return len(self._threads)
 
+    @property
+    def streaming(self) -> int:
+        """How many of them write into a stream."""
+        return sum(thread.is_streaming for thread in self._threads.values())
+
     async def _keep_up(self) -> None:
         while True:
             more = self._around.store.prune(self._around.clock.now(), _MAX_AGE_SECONDS)

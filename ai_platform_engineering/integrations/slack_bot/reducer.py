@@ -11,7 +11,7 @@ from ai_platform_engineering.integrations.slack_bot.deciding import decide
 from ai_platform_engineering.integrations.slack_bot.making import operation_of
 from ai_platform_engineering.integrations.slack_bot.operations import Arrived, Later, Operation, Refused, Unclear
 from ai_platform_engineering.integrations.slack_bot.reporting import reported
-from ai_platform_engineering.integrations.slack_bot.state import Flight, OpenForm, Saying, State
+from ai_platform_engineering.integrations.slack_bot.state import TELLING, Flight, OpenForm, Saying, State
 from ai_platform_engineering.integrations.slack_bot.stream_buffer import Pace, StreamBuffer
 from ai_platform_engineering.integrations.slack_bot.telling import go_on, raw_text, tell
 
@@ -59,7 +59,7 @@ def reduce(state: State, item: Input, now: float) -> tuple[State, list[Operation
     state = _known(state, item, now)
     match decide(state, now):
         case Flight() as flight:
-            buffer = state.buffer.taken(now) if flight.kind in _TELLING else state.buffer
+            buffer = state.buffer.taken(now) if flight.kind in TELLING else state.buffer
             state = replace(state, flight=flight, numbers=flight.number, buffer=buffer)
             return state, [operation_of(state, flight)]
         case _:
@@ -71,9 +71,6 @@ def next_look(state: State, now: float) -> float | None:
     decision = decide(state, now)
     # What was not due yet when something last happened may be so by now.
     return now if isinstance(decision, Flight) else decision
-
-
-_TELLING = frozenset({"start", "append", "stop", "post", "update"})
 
 
 def _known(state: State, item: Input, now: float) -> State:

@@ -7,7 +7,7 @@ from typing import Final
 
 from ai_platform_engineering.integrations.slack_bot.cutting import MESSAGE_LIMIT
 from ai_platform_engineering.integrations.slack_bot.operations import Arrived, Later, Refusal, Refused, Report, Unclear
-from ai_platform_engineering.integrations.slack_bot.state import Flight, FlightKind, Message, State
+from ai_platform_engineering.integrations.slack_bot.state import TELLING, Flight, FlightKind, Message, State
 from ai_platform_engineering.integrations.slack_bot.telling import text_and_files
 
 PATIENCE: Final = 12
@@ -90,7 +90,7 @@ def _message_arrived(state: State, flight: Flight, now: float) -> State:
 
 
 def _refused(state: State, flight: Flight, why: Refusal, error: str) -> State:
-    if why == "too_long" and flight.kind in {"start", "post", "append", "stop", "update"}:
+    if why == "too_long" and flight.kind in TELLING:
         state = replace(state, limit=max(_SMALLEST_MESSAGE, (state.limit or MESSAGE_LIMIT) // 2))
     match flight.kind:
         case "start":
@@ -148,6 +148,6 @@ def _failed(state: State, kind: FlightKind, now: float) -> State:
 
 
 def _waiting(state: State, kind: FlightKind, until: float) -> State:
-    # What the operation was for has not been told: it is due as soon as it may be.
-    buffer = replace(state.buffer, sent=0, flushed=0.0)
-    return replace(state, busy={**state.busy, kind: until}, buffer=buffer)
+    state = replace(state, busy={**state.busy, kind: until})
+    # What was to be told has not been: it is due as soon as it may be.
+    return replace(state, buffer=state.buffer.given_back()) if kind in TELLING else state

@@ -20,6 +20,8 @@ FlightKind = Literal[
     "status", "start", "append", "stop", "post", "update", "form", "form_update", "file", "button", "no_button"
 ]
 """What an operation is for; `button` is the message with the button that stops the run."""
+TELLING: Final[frozenset[FlightKind]] = frozenset({"start", "append", "stop", "post", "update"})
+"""Those that tell people what there is to tell."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,10 @@ class StreamBuffer:
         """All that waited goes out."""
         return replace(self, sent=self.length, line=False, flushed=now)
 
+    def given_back(self) -> StreamBuffer:
+        """The last batch did not go out: with all that waits, it need not wait any longer."""
+        return replace(self, sent=0, flushed=0.0)
+
     def due(self, pace: float) -> float | None:
         """When the next batch goes out; None while nothing waits."""
         waiting = self.length - self.sent

@@ -105,6 +105,10 @@ class Thread:
         """Whether it waited, and somebody has answered."""
         return self.state.telling.outcome == "asked" and bool(self.state.sayings)
 
+    @property
+    def is_streaming(self) -> bool:
+        return bool(self.state.messages) and self.state.messages[-1].streaming
+
     async def live(self) -> None:
         """Until all there is to tell has been told."""
         try:
@@ -163,8 +167,7 @@ class Thread:
             self._hear_on()
         if not self._items:
             await self._wait()
-        if not self._items:
-            self._step(Tick(self._around.pace()))
+        self._step(Tick(self._around.pace()))
         while self._items:
             match self._items.popleft():
                 case _Heard(event, told):
