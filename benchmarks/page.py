@@ -46,6 +46,8 @@ make bench
   sandbox's agents on; the bare graph was given the same agents and tools.
 - One event costs what the same answer costs more when every word is an event of its own.
 - An idle stream is a request that waits for its model, or a further subscription to one.
+- *In Slack* is the bot in a process of its own, with 30 people who ask at once; what the supervisor tells is prepared.
+  Slack is a stand-in on the same machine that keeps Slack's limits: the way to Slack comes on top.
 
 {knowledge}
 ## The machine

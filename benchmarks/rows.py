@@ -27,6 +27,7 @@ AIMS: Final[Mapping[str, Aim]] = MappingProxyType(
         "unreachable": Aim(5),
         "idle.tasks": Aim(150),
         "idle.watchers": Aim(150),
+        "slack.first": Aim(500),
         "retrieval.alone.ndcg": Aim(1.0),
         "retrieval.alone.recall": Aim(1.0),
     }

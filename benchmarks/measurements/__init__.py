@@ -17,6 +17,7 @@ from benchmarks.measurements.per_event import per_event
 from benchmarks.measurements.prompts import prompts
 from benchmarks.measurements.requests import requests
 from benchmarks.measurements.retrieval import retrieval
+from benchmarks.measurements.slack import slack
 from benchmarks.measurements.start_up import start_up
 from benchmarks.measurements.throughput import throughput
 from benchmarks.measurements.tool_calls import tool_calls
@@ -37,6 +38,7 @@ EVERYTHING: Final[Mapping[str, Measurement]] = MappingProxyType(
         "idle-streams": idle_streams,
         "agents": agents,
         "turns": turns,
+        "slack": slack,
         "retrieval": retrieval,
         "knowledge": knowledge,
     }
