@@ -30,9 +30,9 @@ class _Round:
 
 
 def slack(effort: Effort) -> list[Row]:
-    rounds = min(3, effort.starts)
-    many = [_round(effort.words, effort.words) for _ in range(rounds)]
-    few = [_round(_FEW, effort.words) for _ in range(rounds)]
+    rounds, words = min(3, effort.starts), effort.words // 2
+    many = [_round(words, words) for _ in range(rounds)]
+    few = [_round(_FEW, words) for _ in range(rounds)]
     best = min(many, key=lambda one: max(one.first_texts))
     costly, cheap = (min(some, key=lambda one: one.cpu_seconds) for some in (many, few))
     of_one = (costly.cpu_seconds - cheap.cpu_seconds) / (costly.events - cheap.events)
