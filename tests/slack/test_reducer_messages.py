@@ -134,6 +134,19 @@ def test_a_stream_that_cannot_be_stopped_at_the_moment_is_completed_first() -> N
     assert isinstance(scene.model.messages[0].footer, Rating)
 
 
+def test_the_next_message_does_not_wait_until_a_full_one_can_be_stopped() -> None:
+    scene = Scene(always(StopStream, "later"))
+    text = "\n\n".join(f"Paragraph {number} " + "x" * 300 for number in range(90))
+    for start in range(0, len(text), 2_000):
+        scene.hear(writes("m1", text[start : start + 2_000]), then=1.0)
+    assert len(scene.text) > len(text) - 4_000
+    assert len(scene.model.messages) > 2
+    scene.model.fate = lambda _: "done"
+    scene.hear(MessageEnded(SUPERVISOR, "m1"), FinalResult(text, "m1"))
+    scene.driver.finish()
+    told(scene, [text])
+
+
 def test_where_streams_are_refused_messages_are_updated() -> None:
     scene = Scene(always(StartStream, "no_streaming"))
     words = talk(scene, 20, 1.0)

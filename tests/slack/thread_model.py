@@ -60,6 +60,8 @@ class ThreadModel:
         self.fate = fate
         self.made = 0
         self.longest_stream = 0.0
+        self.not_stopped: set[str] = set()
+        """Streams that Slack once refused to stop; it ends them by itself, later."""
 
     def do(self, operation: Operation) -> Report:
         before = {shown.ts: "".join(shown.text.split()) for shown in self.messages}
@@ -103,6 +105,8 @@ class ThreadModel:
         found = self.find(ts)
         if found is not None and fate == "not_streaming":
             found.streaming = False
+        elif isinstance(operation, StopStream):
+            self.not_stopped.add(ts)
         if found is not None and fate == "message_gone":
             self.messages.remove(found)
 

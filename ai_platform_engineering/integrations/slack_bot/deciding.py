@@ -249,7 +249,7 @@ def _stream(here: Situation) -> Decision:
     expires = message.born + STREAM_SECONDS
     if here.ended or end is not None or here.now >= expires:
         if not here.free("stop") and changed and here.free("append"):
-            return here.flight("append", **details)
+            return here.flight("append", end=end, **details)
         is_last = here.ended and end is None
         footer = here.footer() if is_last else "none"
         return here.flight("stop", end=upto if is_last else end, footer=footer, **details)

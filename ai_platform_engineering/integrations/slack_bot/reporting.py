@@ -16,6 +16,7 @@ _TRIES: Final = 3
 _LONGEST_PAUSE: Final = 30.0
 _SMALLEST_MESSAGE: Final = 1_000
 _ON_MESSAGE: Final = frozenset({"append", "stop", "update"})
+_MAKING: Final = frozenset({"start", "post", "form", "file"})
 _STREAM_IS_BUSY: Final = "streaming_state_conflict"
 
 
@@ -30,7 +31,9 @@ def reported(state: State, report: Report, now: float) -> State:
         case Later(seconds=seconds):
             return _waiting(state, flight.kind, now + seconds)
         case Unclear():
-            return _failed(_unclear(state, flight), flight.kind, now)
+            # What may have been made twice is not tried for ever; everything else is, until Slack is back.
+            patience = PATIENCE if flight.kind in _MAKING else None
+            return _failed(_unclear(state, flight), flight.kind, now, patience)
         case Refused(why="thread_gone"):
             return replace(state, closed=True)
         case Refused(why=why, error=error):
@@ -80,6 +83,8 @@ def _message_arrived(state: State, flight: Flight, now: float) -> State:
     end = None if message.end is None else max(message.end, flight.upto)
     after = replace(message, sent=flight.upto, end=end, plan=flight.plan, cards=flight.cards)
     match flight.kind:
+        case "append" if flight.end is not None:
+            after = replace(after, end=flight.end)
         case "stop":
             rotated = flight.end is None
             after = replace(after, streaming=False, end=flight.end, footer=flight.footer, rotated=rotated)
@@ -99,7 +104,8 @@ def _refused(state: State, flight: Flight, why: Refusal, error: str) -> State:
             message = state.messages[flight.place]
             after = state.with_message(flight.place, _after_refusal(message, flight.kind, why, error, state.failures))
         case "no_button":
-            after = replace(state, stopper="" if why == "message_gone" else state.stopper)
+            # Where nothing may be deleted it stays, and says that it is over to whoever presses it.
+            after = replace(state, stopper="" if why == "message_gone" or state.failures >= _TRIES else state.stopper)
         case "button":
             # It has no button then; the slash command stops it.
             after = replace(state, unstoppable=True)
@@ -141,10 +147,11 @@ def _unclear(state: State, flight: Flight) -> State:
     return state.with_message(flight.place, replace(message, unsure=True))
 
 
-def _failed(state: State, kind: FlightKind, now: float) -> State:
+def _failed(state: State, kind: FlightKind, now: float, patience: int | None = PATIENCE) -> State:
     failures = state.failures + 1
-    pause = 0.0 if failures == 1 else min(_LONGEST_PAUSE, 0.25 * 2**failures)
-    return replace(_waiting(state, kind, now + pause), failures=failures, closed=state.closed or failures > PATIENCE)
+    pause = 0.0 if failures == 1 else min(_LONGEST_PAUSE, 0.25 * 2 ** min(failures, 10))
+    closed = state.closed or (patience is not None and failures > patience)
+    return replace(_waiting(state, kind, now + pause), failures=failures, closed=closed)
 
 
 def _waiting(state: State, kind: FlightKind, until: float) -> State:
