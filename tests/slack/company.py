@@ -104,7 +104,7 @@ class Company:
     def check(self, *secrets: str, also: Mapping[str, str] | None = None, addresses: tuple[str, ...] = ()) -> None:
         """What holds whatever happens: the limits are kept, and nobody sees what is not for people."""
         slack = self.slack
-        assert slack.violations == []
+        assert slack.violations == [], "\n".join(map(str, slack.violations))
         assert max((ack.seconds for ack in slack.acks), default=0) < 3
         tokens = [slack.app.bot_token, slack.app.app_token, slack.app.signing_secret, *secrets]
         seen = "\n".join(_everything_seen(slack))
@@ -187,9 +187,14 @@ class Thread:
     async def answered(self, count: int = 1, within: float = 20.0) -> Message:
         """The answer, once it is there, nothing streams and no button is left to stop anything."""
         await self.until(lambda: len(self.answers) >= count, within)
-        await self.until(lambda: not self.has_button("Stop") and not any(one.streaming for one in self.messages))
+        await self.until(self.is_at_rest)
         assert len(self.answers) == count, self.text
         return self.answers[-1]
+
+    def is_at_rest(self) -> bool:
+        at_work = any(card.status == "in_progress" for message in self.messages for card in message.cards)
+        streams = any(message.streaming for message in self.messages)
+        return not (at_work or streams or self.has_button("Stop"))
 
     async def says(self, text: str, person: Person | None = None) -> Message:
         return await (person or self.person).says(self.channel, text, self.ts)
@@ -208,7 +213,8 @@ class Thread:
     def check(self) -> None:
         """Nothing that was said was taken back, but for the button that stops it."""
         lost = self.slack.history.taken_back(self.channel.id, self.ts)
-        assert [one for one in lost if one.before != words.STOPPABLE] == []
+        lost = [one for one in lost if one.before != words.STOPPABLE]
+        assert lost == [], str(lost)
 
 
 def labels(message: Message) -> set[str]:

@@ -1,0 +1,232 @@
+"""The bot and the supervisor are killed at every bad moment: the answer is there once, and nothing is lost."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+
+import pytest
+import pytest_asyncio
+
+from tests.slack.company import Company, Service, Thread, company, repositories, supervisor_with
+from tests.slack.played_model import Call, Pause, PlayedModel, played_model
+from tests.slack.standin import Fault, Silence
+from tests.slack.standin.calls import ApiCall
+from tests.slack.standin.limits import RateLimits
+
+Choice = Callable[[ApiCall], Fault | None]
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def model() -> AsyncIterator[PlayedModel]:
+    async with played_model() as model:
+        yield model
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def thinker(model: PlayedModel, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Service]:
+    """A supervisor whose model stops where the test wants it to."""
+    environ = {**model.environ(), "ENABLE_RAG": "false"}
+    async with supervisor_with(tmp_path_factory.mktemp("supervisor"), **environ).running() as service:
+        yield service
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def acme(thinker: Service, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Company]:
+    async with company(tmp_path_factory.mktemp("bot"), thinker.url, socket_mode=False) as acme:
+        acme.slack.deliveries.retries = (0.2,) * 100
+        yield acme
+        acme.check(
+            "sk-played",
+            also={"the supervisor": thinker.output},
+            addresses=(thinker.url.removeprefix("http://"),),
+        )
+
+
+@pytest.fixture(autouse=True)
+def a_minute_later(acme: Company) -> None:
+    """A bot that comes back does not know what it has called before; nobody kills it every few seconds."""
+    acme.slack.state.rates = RateLimits()
+
+
+async def check_told_once(thread: Thread, *texts: str) -> None:
+    await thread.answered()
+    for text in texts:
+        assert thread.said.count(text) == 1, thread.text
+    assert [thread.said.index(text) for text in texts] == sorted(thread.said.index(text) for text in texts)
+    thread.check()
+
+
+@dataclass
+class Moment:
+    """A run that has come to a certain point. What Slack is called for then goes unanswered, `done` or not."""
+
+    acme: Company
+    model: PlayedModel
+    method: str = ""
+    done: bool = False
+    pauses: tuple[Pause, Pause] = field(default_factory=lambda: (Pause(), Pause()))
+    thread: Thread | None = None
+
+    async def come(self) -> None:
+        first, second = self.pauses
+        question = f"What of {self.method or 'nothing'}, {self.done}?"
+        self.model.parts[question] = [["It begins.\n\n", first, "It goes on.\n\n", second, "It ends.\n"]]
+        ada = self.acme.person()
+        channel = self.acme.channel(ada)
+        faults = self.acme.slack.faults
+        if self.method:
+            faults.choose = _also(faults.choose, channel.id, self.method, Silence(done=self.done))
+        thread = self.thread = await self.acme.asks(ada, question, channel)
+        if self.method not in {"assistant.threads.setStatus", "chat.startStream"}:
+            await thread.until(lambda: "It begins." in thread.said)
+        if self.method in {"chat.appendStream", "chat.stopStream"}:
+            first.end()
+        if self.method == "chat.stopStream":
+            second.end()
+        if self.method:
+            calls = self.acme.slack.calls
+            await thread.until(
+                lambda: any(
+                    (call.get("channel") or call.get("channel_id")) == channel.id for call in calls(self.method)
+                )
+            )
+
+    def go_on(self) -> None:
+        for pause in self.pauses:
+            pause.end()
+
+
+def _also(choose: Choice, channel: str, method: str, fault: Fault) -> Choice:
+    """The first call of the method in that channel meets with the fault, too."""
+    left = [fault]
+
+    def choice(call: ApiCall) -> Fault | None:
+        if left and call.method == method and (call.get("channel") or call.get("channel_id")) == channel:
+            return left.pop()
+        return choose(call)
+
+    return choice
+
+
+METHODS = ("", "assistant.threads.setStatus", "chat.startStream", "chat.appendStream", "chat.stopStream")
+
+
+async def test_killed_at_every_moment_of_a_run(acme: Company, model: PlayedModel) -> None:
+    """Before, while and after Slack was called: nobody knows then whether it was done."""
+    moments = [Moment(acme, model, method, done) for method in METHODS for done in (True, False)]
+    await asyncio.gather(*(moment.come() for moment in moments))
+    await acme.bot.kill()
+    # One half ends while the bot is away, the other one when it is back.
+    for moment in moments[::2]:
+        moment.go_on()
+    await acme.restart_bot()
+    for moment in moments:
+        moment.go_on()
+    for moment in moments:
+        assert moment.thread is not None
+        await check_told_once(moment.thread, "It begins.", "It goes on.", "It ends.")
+
+
+async def test_killed_at_once_after_the_event_was_taken(acme: Company, model: PlayedModel) -> None:
+    question = "What of the beginning?"
+    model.parts[question] = [["It was not forgotten.\n"]]
+    thread = await acme.asks(acme.person(), question)
+    await acme.slack.deliveries.finish()
+    await acme.bot.kill()
+    await acme.restart_bot()
+    await check_told_once(thread, "It was not forgotten.")
+    assert len([one for one in model.requests if question in str(one["messages"][-1])]) == 1
+
+
+async def test_what_is_said_while_it_is_away_is_heard_when_it_is_back(acme: Company, model: PlayedModel) -> None:
+    question = "What of the night?"
+    model.parts[question] = [["It is over.\n"]]
+    await acme.bot.kill()
+    thread = await acme.asks(acme.person(), question)
+    await acme.restart_bot()
+    await check_told_once(thread, "It is over.")
+
+
+async def test_killed_between_messages_it_remembers_the_conversation(acme: Company, model: PlayedModel) -> None:
+    first, second = "My name is Ada.", "What is my name?"
+    model.parts[first] = [["Hello Ada.\n"]]
+    model.parts[second] = [["It is Ada.\n"]]
+    thread = await acme.asks(acme.person(), first)
+    await thread.answered()
+    await acme.bot.kill()
+    await acme.restart_bot()
+    await thread.says(second)
+    await thread.answered(2)
+    assert thread.said.count("It is Ada.") == 1
+    assert model.heard(second) == [first, second]
+    thread.check()
+
+
+async def test_killed_while_a_form_is_open(acme: Company, model: PlayedModel, thinker: Service) -> None:
+    question = "A repository, please"
+    model.parts[question] = [[Call("start_workflow", {"name": "create_github_repo", "inputs": {}})], ["It is made.\n"]]
+    ada = acme.person()
+    thread = await acme.asks(ada, question)
+    await thread.until(lambda: thread.has_button("Submit"))
+    await acme.bot.kill()
+    form = thread.with_button("Submit")
+    await ada.fills_in(form, {"repository": "survivor"})
+    assert (await ada.presses(form, "Submit")).problem
+    await acme.restart_bot()
+    await ada.presses(form, "Submit")
+    await check_told_once(thread, "It is made.")
+    assert repositories(thinker).count("survivor") == 1
+
+
+async def test_killed_while_the_form_is_being_posted(acme: Company, model: PlayedModel, thinker: Service) -> None:
+    question = "Another repository, please"
+    model.parts[question] = [[Call("start_workflow", {"name": "create_github_repo", "inputs": {}})], ["It is made.\n"]]
+    ada = acme.person()
+    acme.slack.faults.next("chat.postMessage", Silence(done=True))
+    thread = await acme.asks(ada, question)
+    await thread.until(lambda: thread.has_button("Submit"))
+    await acme.bot.kill()
+    await acme.restart_bot()
+    await asyncio.sleep(1)
+    (form,) = [message for message in thread.messages if "Submit" in str(message.blocks)]
+    await ada.fills_in(form, {"repository": "survivor-2"})
+    await ada.presses(form, "Submit")
+    await check_told_once(thread, "It is made.")
+    assert repositories(thinker).count("survivor-2") == 1
+
+
+async def test_the_supervisor_is_killed_while_the_answer_streams(
+    acme: Company, model: PlayedModel, thinker: Service
+) -> None:
+    """It does not go on by itself: what it did last may not bear being done twice. Who asked may ask again."""
+    question, pause = "What of the supervisor?", Pause()
+    model.parts[question] = [["It begins.\n\n", pause, "It ends.\n"]]
+    thread = await acme.asks(acme.person(), question)
+    await thread.until(lambda: "It begins." in thread.said)
+    await thinker.kill()
+    pause.end()
+    await thinker.start()
+    await thread.until(lambda: thread.has_button("Try again") and thread.is_at_rest())
+    assert thread.said.strip().splitlines()[-1] == "⚠️ The supervisor was restarted while it worked on this. Ask again."
+    await thread.person.presses(thread.with_button("Try again"), "Try again")
+    await thread.answered()
+    assert thread.said.count("It ends.") == 1
+    thread.check()
+
+
+async def test_both_are_killed(acme: Company, model: PlayedModel, thinker: Service) -> None:
+    question, pause = "What of both?", Pause()
+    model.parts[question] = [["It begins.\n\n", pause, "It ends.\n"]]
+    thread = await acme.asks(acme.person(), question)
+    await thread.until(lambda: "It begins." in thread.said)
+    await asyncio.gather(acme.bot.kill(), thinker.kill())
+    pause.end()
+    await asyncio.gather(acme.restart_bot(), thinker.start())
+    await thread.until(lambda: thread.has_button("Try again") and thread.is_at_rest())
+    assert thread.said.count("It begins.") == 1
+    assert thread.said.count("was restarted while it worked on this") == 1
+    thread.check()
