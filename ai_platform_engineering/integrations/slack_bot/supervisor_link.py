@@ -18,7 +18,7 @@ from ai_platform_engineering.utils.users import User, sign_user, signing_key
 
 PATIENCE_SECONDS: Final = 60.0
 """A supervisor that is being restarted is back by then."""
-_LONGEST_PAUSE: Final = 5.0
+_LONGEST_PAUSE: Final = 2.0
 _MISSED_SECONDS: Final = 0.5
 _FEEDBACK_SECONDS: Final = 10.0
 
