@@ -30,6 +30,7 @@ from ai_platform_engineering.integrations.slack_bot.operations import (
 )
 from ai_platform_engineering.integrations.slack_bot.reducer import Begun
 from ai_platform_engineering.integrations.slack_bot.state import State
+from ai_platform_engineering.integrations.slack_bot.stream_buffer import Pace
 from ai_platform_engineering.utils.silence import NOTHING_TO_SAY
 from tests.slack.scenes import Scene, answers, begins, form, plan, reports, says, writes
 from tests.slack.thread_model import Shown
@@ -147,6 +148,26 @@ def test_the_next_message_does_not_wait_until_a_full_one_can_be_stopped() -> Non
     told(scene, [text])
 
 
+def test_a_stream_that_takes_no_more_is_left_and_its_message_updated() -> None:
+    scene = Scene(always(AppendStream, "other"))
+    told(scene, talk(scene, 12, 1.0))
+    assert len(scene.done(AppendStream)) == 1
+    assert len(scene.model.messages) == 1
+
+
+def test_a_message_that_takes_no_more_changes_is_followed_by_another() -> None:
+    scene = Scene(always(UpdateMessage, "other"), State(task_id="task", streams=False, begun=BEGUN))
+    told(scene, talk(scene, 30, 1.0))
+    assert len(scene.model.messages) > 1
+
+
+def test_what_went_wrong_once_is_put_right_at_once() -> None:
+    scene = Scene(only(AppendStream, "dropped"))
+    scene.hear(writes("m1", "One. "), then=2.0)
+    scene.hear(writes("m1", "Two.\n"), then=0.0)
+    assert scene.text == "One. Two.\n"
+
+
 def test_where_streams_are_refused_messages_are_updated() -> None:
     scene = Scene(always(StartStream, "no_streaming"))
     words = talk(scene, 20, 1.0)
@@ -175,6 +196,30 @@ def test_updates_keep_their_pace() -> None:
         scene.hear(writes("m1", f"w{number}\n"), then=0.1)
         times += [scene.model.now] * (len(scene.done(UpdateMessage)) - before)
     assert len(times) == 3
+
+
+def crowded(fate: Callable[[Operation], str]) -> Scene:
+    """A thread that may write three times a minute, and has just written."""
+    scene = Scene(fate)
+    scene.driver.pace = Pace(20.0, 20.0)
+    scene.driver.wait(1.0)
+    scene.hear(writes("m1", "One.\n"), then=1.0)
+    return scene
+
+
+def test_a_batch_that_had_to_wait_does_not_wait_for_its_turn_again() -> None:
+    scene = crowded(only(AppendStream, "later"))
+    scene.hear(writes("m1", "Two.\n"), then=19.5)
+    assert scene.text == "One.\n"
+    scene.driver.wait(2.0)
+    assert scene.text == "One.\nTwo.\n"
+
+
+def test_a_button_that_had_to_wait_is_no_reason_to_write() -> None:
+    scene = crowded(only(PostMessage, "later", "later"))
+    scene.hear(writes("m1", "Two.\n"), then=15.0)
+    assert scene.text == "One.\n"
+    assert len(buttons(scene)) == 1
 
 
 # What is too long

@@ -29,6 +29,7 @@ from ai_platform_engineering.integrations.slack_bot.operations import (
 from ai_platform_engineering.integrations.slack_bot.operations import Stop as StopButton
 from ai_platform_engineering.integrations.slack_bot.reducer import Input, Tick, next_look, reduce
 from ai_platform_engineering.integrations.slack_bot.state import State, from_json, to_json
+from ai_platform_engineering.integrations.slack_bot.stream_buffer import Pace
 
 STREAM_SECONDS = 300.0
 MESSAGE_LIMIT = 12_000
@@ -202,6 +203,7 @@ class Driver:
         self.model = model
         self.state = state or State(task_id="task", trace_id="trace", begun=model.now)
         self.operations: list[Operation] = []
+        self.pace = Pace()
         self._reports: list[Report] = []
 
     def feed(self, item: Input) -> None:
@@ -221,7 +223,7 @@ class Driver:
         self.settle()
         while (look := next_look(self.state, self.model.now)) is not None and look <= end:
             self.model.now = max(self.model.now, look)
-            self.feed(Tick())
+            self.feed(Tick(self.pace))
             self.settle()
         self.model.now = end
 
