@@ -106,11 +106,14 @@ class FakeSupervisor:
         state = StreamState(work.id, work.context_id, "trace-1")
         for event in events:
             await self._clock.sleep(self._pause)
-            for update in encode(state, event):
-                stamp(update, len(work.updates) + 1)
-                work.updates.append(update)
-            self._grown[work.id].set()
-            self._grown[work.id] = asyncio.Event()
+            self._add(work, state, event)
+
+    def _add(self, work: Work, state: StreamState, event: Event) -> None:
+        for update in encode(state, event):
+            stamp(update, len(work.updates) + 1)
+            work.updates.append(update)
+        self._grown[work.id].set()
+        self._grown[work.id] = asyncio.Event()
 
     async def subscribe(self, request: Any, context: Any) -> AsyncIterator[StreamResponse]:
         work = self.tasks[request.id]
@@ -139,10 +142,7 @@ class FakeSupervisor:
     async def cancel_task(self, request: Any) -> None:
         await asyncio.sleep(0)
         work = self.tasks[request.id]
-        for update in encode(StreamState(work.id, work.context_id, "trace-1"), Canceled()):
-            stamp(update, len(work.updates) + 1)
-            work.updates.append(update)
-        self._grown[work.id].set()
+        self._add(work, StreamState(work.id, work.context_id, "trace-1"), Canceled())
 
     def _task(self, work: Work) -> Task:
         task = Task(id=work.id, context_id=work.context_id)
@@ -176,6 +176,7 @@ class World:
         self._may_answer = may_answer
         self._life = 0
         self._over = False
+        self.link = _Link(self)
         self.bot = self._new_bot()
 
     def passes(self, life: int) -> bool:
@@ -215,7 +216,7 @@ class World:
 
     def _new_bot(self) -> Bot:
         store, delivery = _Store(self, self._life), _Delivery(self, self._life)
-        around = Surroundings(store, delivery, self.clock, _Link(self), Pace)  # type: ignore[arg-type]
+        around = Surroundings(store, delivery, self.clock, self.link, Pace)  # type: ignore[arg-type]
         return Bot(around, self._may_answer)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import traceback
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,10 +19,10 @@ from ai_platform_engineering.events import Form
 from ai_platform_engineering.integrations.slack_bot import words
 from ai_platform_engineering.integrations.slack_bot.deciding import is_done
 from ai_platform_engineering.integrations.slack_bot.forms.words import answered_note
-from ai_platform_engineering.integrations.slack_bot.operations import Rating
+from ai_platform_engineering.integrations.slack_bot.operations import Body, PostMessage, Rating, Retry
 from ai_platform_engineering.integrations.slack_bot.places import Incoming, Person, Place
-from ai_platform_engineering.integrations.slack_bot.state import Saying
-from ai_platform_engineering.integrations.slack_bot.store import KeptRun, Session
+from ai_platform_engineering.integrations.slack_bot.state import Saying, to_json
+from ai_platform_engineering.integrations.slack_bot.store import KeptRun, Session, StoreError
 from ai_platform_engineering.integrations.slack_bot.thread import Surroundings, Thread
 from ai_platform_engineering.utils.a2a_common.supervisor_run import SupervisorError
 from ai_platform_engineering.utils.errors import ReadableError
@@ -31,6 +32,7 @@ logger = logging.getLogger(__name__)
 
 _MAX_AGE_SECONDS: Final = 30 * 86_400.0
 _PRUNE_SECONDS: Final = 3_600.0
+_MOST_BREAKS: Final = 3
 
 MayAnswer = Callable[[Form, KeptRun, Person], str | None]
 """None, or the sentence that says why this person may not answer this form."""
@@ -43,6 +45,8 @@ class Bot:
         self._threads: dict[str, Thread] = {}
         self._lives: dict[str, asyncio.Task[None]] = {}
         self._upkeep: asyncio.Task[None] | None = None
+        self._breaks: dict[str, int] = {}
+        self._mending: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
         """Go on with what was left when the bot stopped."""
@@ -54,7 +58,7 @@ class Bot:
 
     async def aclose(self) -> None:
         """Let what is being done in Slack be done, and leave; the rest is kept."""
-        tasks = [task for task in (self._upkeep, *self._lives.values()) if task is not None]
+        tasks = [task for task in (self._upkeep, *self._mending, *self._lives.values()) if task is not None]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -111,26 +115,32 @@ class Bot:
 
     async def cancel_run(self, run_id: str, person: Person) -> str:
         """Stop that run, which the supervisor need not have begun with; what to tell the person."""
-        kept = self._around.store.run(run_id)
-        thread = self._threads.get(run_id) or (Thread(kept, self._around) if kept is not None else None)
-        return await self._cancel(thread, person)
+        return await self._cancel(self._threads.get(run_id) or self._kept_thread(run_id), person)
 
     async def _cancel(self, thread: Thread | None, person: Person) -> str:
         if thread is None or (thread.state.ended and not thread.waits):
             return words.ALREADY_OVER
-        stopped = await thread.cancel(person)
-        if stopped and thread.kept.id not in self._threads:
-            self._begin(thread)
-        return words.STOPPING if stopped else words.NOT_STOPPED
+        if not await thread.cancel(person):
+            return words.NOT_STOPPED
+        # Meanwhile somebody else may have answered or stopped it.
+        thread = self._threads.get(thread.kept.id) or self._kept_thread(thread.kept.id) or thread
+        if thread.waits:
+            thread.stopped(person)
+            self._go_on(thread)
+        return words.STOPPING
 
     async def retry(self, task_id: str, person: Person, *, addition: str = "") -> str | None:
-        """Ask again what that task was asked; if that cannot be done, the sentence that says why."""
-        kept = self._around.store.run_of_task(task_id)
+        """Ask again what that task, or that run, was asked; if that cannot be done, the sentence that says why."""
+        kept = self._around.store.run_of_task(task_id) or self._around.store.run(task_id)
         if kept is None:
             return words.FORGOTTEN
+        if self._waiting_in(kept.incoming.place) is not None:
+            # The supervisor would take it for the answer, from somebody who may not be allowed to give one.
+            return words.ASKED
         now = self._around.clock.now()
         text = f"{kept.incoming.text}\n\n{addition}" if addition else kept.incoming.text
-        incoming = replace(kept.incoming, text=text, person=person, ts=f"{kept.incoming.ts}-{uuid.uuid4().hex[:8]}")
+        ts = f"{kept.incoming.ts}-{uuid.uuid4().hex[:8]}"
+        incoming = replace(kept.incoming, text=text, person=person, ts=ts, quiet=False)
         again = KeptRun(run_id_of(incoming), incoming, kept.context_id, begun=now)
         self._around.store.put_run(again)
         self._begin(Thread(again, self._around))
@@ -194,13 +204,21 @@ class Bot:
         note = f"Answered by <@{person.id}> in the thread."
         self._answer(thread, Saying(message_id, person.team, person.id, words=incoming.text, note=note))
         # The same message may come again.
-        self._around.store.put_run(KeptRun(message_id, incoming, thread.kept.context_id, done=True))
+        now = self._around.clock.now()
+        self._around.store.put_run(KeptRun(message_id, incoming, thread.kept.context_id, done=True, begun=now))
         return None
 
     def _answer(self, thread: Thread, saying: Saying) -> None:
         thread.answer(saying)
+        self._go_on(thread)
+
+    def _go_on(self, thread: Thread) -> None:
         if thread.kept.id not in self._threads:
             self._begin(thread)
+
+    def _kept_thread(self, run_id: str) -> Thread | None:
+        kept = self._around.store.run(run_id)
+        return None if kept is None else Thread(kept, self._around)
 
     def _waiting_in(self, place: Place) -> Thread | None:
         for kept in self._around.store.open_runs(place):
@@ -223,10 +241,38 @@ class Bot:
         task.add_done_callback(lambda ended: self._end(run_id, ended))
 
     def _end(self, run_id: str, task: asyncio.Task[None]) -> None:
-        self._threads.pop(run_id, None)
+        thread = self._threads.pop(run_id)
         self._lives.pop(run_id, None)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            logger.error("%s: the thread broke off", run_id, exc_info=error)
+        if task.cancelled():
+            return
+        if (error := task.exception()) is None:
+            self._breaks.pop(run_id, None)
+            if thread.is_spoken_to:
+                # That was said when it had all but ended.
+                self._begin(thread)
+            return
+        # What an error says may be what people have said.
+        frames = "".join(traceback.format_tb(error.__traceback__))
+        logger.error("%s: the thread broke off: %s\n%s", run_id, type(error).__name__, frames.rstrip())
+        mending = asyncio.create_task(self._mend(thread))
+        self._mending.add(mending)
+        mending.add_done_callback(self._mending.discard)
+
+    async def _mend(self, thread: Thread) -> None:
+        """Go on with a thread that broke off; or, if it breaks off again and again, say that it is over."""
+        run_id = thread.kept.id
+        breaks = self._breaks[run_id] = self._breaks.get(run_id, 0) + 1
+        await self._around.clock.sleep(2.0**breaks)
+        if run_id in self._threads:
+            return
+        if breaks <= _MOST_BREAKS:
+            self._begin(Thread(replace(thread.kept, state=to_json(thread.state)), self._around, again=True))
+            return
+        del self._breaks[run_id]
+        sorry = PostMessage(thread.state.numbers + 1, Body(f"⚠️ {words.BROKEN}", footer=Retry(run_id)))
+        incoming = thread.kept.incoming
+        await self._around.delivery.do(incoming.place, incoming.person, sorry, urgent=True, holder=run_id)
+        self._around.store.put_run(replace(thread.kept, done=True))
 
     @property
     def open_threads(self) -> int:
@@ -239,7 +285,11 @@ class Bot:
 
     async def _keep_up(self) -> None:
         while True:
-            more = self._around.store.prune(self._around.clock.now(), _MAX_AGE_SECONDS)
+            try:
+                more = self._around.store.prune(self._around.clock.now(), _MAX_AGE_SECONDS)
+            except StoreError as error:
+                logger.error("What is old cannot be forgotten: %s", error)
+                more = False
             await asyncio.sleep(0 if more else _PRUNE_SECONDS)
 
 

@@ -100,7 +100,8 @@ def _footer(state: State, kind: FooterKind) -> Footer | None:
         case "rating":
             return Rating(state.task_id, state.trace_id, state.telling.answer_id)
         case "retry":
-            return Retry(state.task_id)
+            # The supervisor may not even have taken it.
+            return Retry(state.task_id or state.run_id)
         case "none":
             return None
 

@@ -35,7 +35,7 @@ class Rating:
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """A button to ask the same again."""
+    """A button to ask the same again: what a task was asked, or a run that has not become one."""
 
     task_id: str
 

@@ -97,6 +97,7 @@ class Saying:
 
 @dataclass(frozen=True, slots=True)
 class State:
+    run_id: str = ""
     task_id: str = ""
     trace_id: str = ""
     quiet: bool = False

@@ -44,7 +44,7 @@ from ai_platform_engineering.integrations.slack_bot.reducer import (
 )
 from ai_platform_engineering.integrations.slack_bot.reporting import reported
 from ai_platform_engineering.integrations.slack_bot.state import Saying, State, from_json, to_json
-from ai_platform_engineering.integrations.slack_bot.store import BotStore, KeptRun
+from ai_platform_engineering.integrations.slack_bot.store import BotStore, KeptRun, StoreError
 from ai_platform_engineering.integrations.slack_bot.stream_buffer import Pace
 from ai_platform_engineering.integrations.slack_bot.supervisor_link import SupervisorLink
 from ai_platform_engineering.utils.a2a_common.supervisor_client import message_to, question_message
@@ -55,6 +55,7 @@ logger = logging.getLogger(__name__)
 STOPPED_IN_SLACK: Final = "stopped_by_user"
 """How Slack says that somebody stopped a stream with Slack's own button."""
 _LEAVE_SECONDS: Final = 2.0
+_UNKEPT_SECONDS: Final = 5.0
 _URGENT: Final = frozenset({"start", "post", "stop", "form", "form_update"})
 
 
@@ -89,11 +90,13 @@ class Thread:
         self._run: Run | None = None
         self._hearing: asyncio.Task[None] | None = None
         self._doing: asyncio.Task[None] | None = None
+        self._unkept = False
         self.state = from_json(kept.state) if kept.state else self._fresh()
 
     def _fresh(self) -> State:
         incoming = self.kept.incoming
-        return State(quiet=incoming.quiet, begun=self._around.clock.now(), streams=not incoming.person.is_bot)
+        begun, streams = self._around.clock.now(), not incoming.person.is_bot
+        return State(run_id=self.kept.id, quiet=incoming.quiet, begun=begun, streams=streams)
 
     @property
     def waits(self) -> bool:
@@ -101,7 +104,7 @@ class Thread:
         return self.state.telling.outcome == "asked" and not self.state.sayings
 
     @property
-    def _is_spoken_to(self) -> bool:
+    def is_spoken_to(self) -> bool:
         """Whether it waited, and somebody has answered."""
         return self.state.telling.outcome == "asked" and bool(self.state.sayings)
 
@@ -116,36 +119,46 @@ class Thread:
                 self._doing = asyncio.create_task(self._find_out(operation_of(self.state, self.state.flight)))
             self._hear_on()
             self._step(Tick(self._around.pace()))
-            while self._is_spoken_to or not self.state.ended or not is_done(self.state):
+            while self.is_spoken_to or not self.state.ended or not is_done(self.state) or not self._is_kept(over=True):
                 await self._next()
         finally:
             await self._leave()
-        self._keep(done=not self.waits)
         if self.state.closed:
             logger.warning("%s: given up: nothing can be written in this thread", self.kept.id)
 
     def answer(self, saying: Saying) -> None:
         """Something is said to the run, which waits or will wait again. It is kept when this returns."""
-        self._step(Answered(saying))
-        self._keep()
+        before = self.state
+        self.state, operations = reduce(self.state, Answered(saying), self._around.clock.now())
+        try:
+            self._keep()
+        except StoreError:
+            self.state = before
+            raise
+        self._start(operations)
         self._stirred.set()
 
     async def cancel(self, person: Person) -> bool:
-        """Whether the supervisor has stopped it."""
+        """Whether the supervisor has stopped it. One that waited is told so: it hears nothing by itself."""
         try:
             if self.waits:
                 supervisor = await self._around.link.supervisor(patient=False)
                 await supervisor.client.cancel_task(CancelTaskRequest(id=self.state.task_id))
-                self._step(Stopping(person.id))
-                self._step(Canceled())
-                self._keep()
-            elif self._run is not None:
+                return True
+            if self._run is not None:
                 self._step(Stopping(person.id))
                 await self._run.cancel()
         except (A2AError, SupervisorError, httpx.HTTPError, TimeoutError) as error:
             logger.info("%s: not stopped: %s", self.kept.id, type(error).__name__)
             return False
         return self._run is not None or self.state.ended
+
+    def stopped(self, person: Person) -> None:
+        """It waited, and is over."""
+        self._step(Stopping(person.id))
+        self._step(Canceled())
+        self._is_kept()
+        self._stirred.set()
 
     async def _leave(self) -> None:
         """What is being done in Slack is waited for, but not for long; nothing new is done."""
@@ -157,13 +170,14 @@ class Thread:
         for item in self._items:
             if isinstance(item, Arrived | Refused | Later | Unclear):
                 self.state = reported(self.state, item, self._around.clock.now())
-        self._keep()
+        if not self.kept.done:
+            self._is_kept()
 
     async def _next(self) -> None:
         """Take what has come, or wait for it, as long as there is nothing to do by itself."""
-        if self._is_spoken_to:
+        if self.is_spoken_to:
             self._step(GoingOn())
-            self._keep()
+            self._is_kept()
             self._hear_on()
         if not self._items:
             await self._wait()
@@ -171,14 +185,15 @@ class Thread:
         while self._items:
             match self._items.popleft():
                 case _Heard(event, told):
-                    self.kept = replace(self.kept, seen=told)
-                    self._step(event)
+                    self._step(event, told)
                 case item:
                     self._step(item)
 
     async def _wait(self) -> None:
         now = self._around.clock.now()
         look = next_look(self.state, now)
+        if look is None and self._unkept:
+            look = now + _UNKEPT_SECONDS
         self._stirred.clear()
         waits: list[asyncio.Task[Any]] = [asyncio.create_task(self._stirred.wait())]
         if look is not None:
@@ -193,17 +208,36 @@ class Thread:
         self._items.append(item)
         self._stirred.set()
 
-    def _step(self, item: Input) -> None:
+    def _step(self, item: Input, told: int | None = None) -> None:
         self.state, operations = reduce(self.state, item, self._around.clock.now())
+        if told is not None:
+            self.kept = replace(self.kept, seen=told)
+        if operations:
+            self._is_kept()
+        self._start(operations)
+
+    def _start(self, operations: list[Operation]) -> None:
         for operation in operations:
-            self._keep()
             self._doing = asyncio.create_task(self._do(operation))
 
+    def _is_kept(self, *, over: bool = False) -> bool:
+        """People are told also what cannot be kept: a full disk is worse for whoever is killed than for who reads."""
+        try:
+            self._keep(done=over and not self.waits)
+        except StoreError as error:
+            if not self._unkept:
+                logger.error("%s: it goes on, but cannot be kept: %s", self.kept.id, error)
+            self._unkept = True
+            return False
+        self._unkept = False
+        return True
+
     def _keep(self, *, done: bool = False) -> None:
-        self.kept = replace(
+        kept = replace(
             self.kept, task_id=self.state.task_id, trace_id=self.state.trace_id, state=to_json(self.state), done=done
         )
-        self._around.store.put_run(self.kept)
+        self._around.store.put_run(kept)
+        self.kept = kept
 
     async def _do(self, operation: Operation) -> None:
         urgent = self.state.ended or (self.state.flight is not None and self.state.flight.kind in _URGENT)

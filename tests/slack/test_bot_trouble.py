@@ -1,0 +1,214 @@
+"""What goes wrong around a run, and what people see of it: a full disk, errors, two people at once, no supervisor."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from a2a.types.a2a_pb2 import Message
+
+from ai_platform_engineering.events import AgentStarted, Event, Failed, FinalResult, Form, InputRequired
+from ai_platform_engineering.integrations.slack_bot import thread as thread_module
+from ai_platform_engineering.integrations.slack_bot import words
+from ai_platform_engineering.integrations.slack_bot.operations import (
+    CREATING,
+    DeleteMessage,
+    Operation,
+    Refused,
+    Report,
+    Retry,
+    Unclear,
+)
+from ai_platform_engineering.integrations.slack_bot.reducer import reduce
+from ai_platform_engineering.integrations.slack_bot.store import StoreError
+from ai_platform_engineering.utils.a2a_common.supervisor_run import SupervisorError
+from ai_platform_engineering.utils.forms.answers import Submitted
+from tests.slack.bot_world import ANNA, BERT, World, incoming
+from tests.slack.test_kill_anywhere import THEN, check, script
+
+ANSWER = Submitted({"environment": "prod"})
+
+
+async def asked(world: World) -> None:
+    await world.bot.start()
+    await world.bot.take(incoming())
+    await is_asked(world)
+
+
+async def is_asked(world: World) -> None:
+    await world.until(lambda: any(shown.form for shown in world.slack.messages) and not world.bot.open_threads)
+
+
+async def answered(world: World) -> None:
+    assert await world.bot.answer("task-1", "form-1", ANSWER, ANNA) is None
+    await over(world)
+
+
+async def over(world: World) -> None:
+    await world.until(lambda: not world.store.open_runs() and not world.bot.open_threads)
+
+
+async def test_what_cannot_be_kept_is_told_all_the_same(caplog: pytest.LogCaptureFixture) -> None:
+    world = World(script)
+    await world.bot.start()
+    await world.bot.take(incoming())
+    await world.until(lambda: bool(world.slack.messages))
+    world.disk_full = True
+    await world.until(lambda: any(shown.form for shown in world.slack.messages))
+    world.disk_full = False
+    await is_asked(world)
+    await answered(world)
+    check(world)
+    assert len([line for line in caplog.messages if "cannot be kept" in line]) == 1
+    await world.end()
+
+
+async def test_an_answer_that_cannot_be_kept_is_not_taken() -> None:
+    world = World(script)
+    await asked(world)
+    world.disk_full = True
+    with pytest.raises(StoreError):
+        await world.bot.answer("task-1", "form-1", Submitted({"environment": "dev"}), BERT)
+    world.disk_full = False
+    await answered(world)
+    check(world)
+    await world.end()
+
+
+def breaking(monkeypatch: pytest.MonkeyPatch, times: int) -> None:
+    """The reducer does not take one of the events, so many times."""
+    left = times
+
+    def broken(state: Any, item: Any, now: float) -> Any:
+        nonlocal left
+        if isinstance(item, AgentStarted) and left:
+            left -= 1
+            raise RuntimeError(repr(item))
+        return reduce(state, item, now)
+
+    monkeypatch.setattr(thread_module, "reduce", broken)
+
+
+async def test_a_thread_that_breaks_off_goes_on(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    breaking(monkeypatch, 1)
+    world = World(script)
+    await asked(world)
+    await answered(world)
+    check(world)
+    assert "RuntimeError" in caplog.text
+    assert "call-1" not in caplog.text, "what an error quotes may be what people have said"
+    await world.end()
+
+
+async def test_a_thread_that_always_breaks_off_says_so_and_can_be_tried_again(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.CRITICAL)
+    breaking(monkeypatch, 4)
+    world = World(script)
+    await world.bot.start()
+    await world.bot.take(incoming())
+    await over(world)
+    last = world.slack.messages[-1]
+    assert words.BROKEN in last.text
+    assert isinstance(last.footer, Retry)
+    assert await world.bot.retry(last.footer.task_id, ANNA) is None
+    await is_asked(world)
+    await world.end()
+
+
+@pytest.mark.parametrize("other", ["cancel", "answer"])
+async def test_two_people_decide_at_once(other: str) -> None:
+    world = World(script)
+    await asked(world)
+    second: Callable[[], Awaitable[object]] = {
+        "cancel": lambda: world.bot.cancel("task-1", BERT),
+        "answer": lambda: world.bot.answer("task-1", "form-1", ANSWER, BERT),
+    }[other]
+    await asyncio.gather(world.bot.cancel("task-1", ANNA), second())
+    await over(world)
+    ends = [shown.text for shown in world.slack.messages if "Stopped" in shown.text or "five" in shown.text]
+    assert len(ends) == 1
+    await world.end()
+
+
+async def test_what_never_reached_the_supervisor_can_be_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def nobody(**_: object) -> None:
+        raise SupervisorError("There is no supervisor.")
+
+    world = World(script)
+    with monkeypatch.context() as patch:
+        patch.setattr(world.link, "supervisor", nobody)
+        await world.bot.start()
+        await world.bot.take(incoming())
+        await over(world)
+    footer = world.slack.messages[-1].footer
+    assert isinstance(footer, Retry)
+    assert await world.bot.retry(footer.task_id, ANNA) is None
+    await is_asked(world)
+    await world.end()
+
+
+async def test_trying_again_answers_no_form() -> None:
+    """The supervisor takes whatever is said in a conversation that waits for the answer."""
+    form = Form("form-1", "Delete it?", action_requests=({"name": "delete", "args": {}},))
+
+    def failing_then_asking(message: Message) -> list[list[Event]]:
+        failed = Failed("model", "The model does not answer.")
+        return [[failed]] if message.parts[0].text == "approve" else [[InputRequired((form,))], list(THEN)]
+
+    world = World(failing_then_asking)
+    await world.bot.start()
+    await world.bot.take(incoming("approve", person=BERT))
+    await over(world)
+    await world.bot.take(incoming("delete it", ts="2.0"))
+    await is_asked(world)
+    assert await world.bot.retry("task-1", BERT) == words.ASKED
+    assert [len(work.heard) for work in world.supervisor.tasks.values()] == [1, 1]
+    await world.end()
+
+
+async def test_who_asks_again_hears_something_where_the_bot_was_quiet() -> None:
+    world = World(lambda _: [[FinalResult("[nothing to say]", "m1")]])
+    await world.bot.start()
+    await world.bot.take(incoming(quiet=True))
+    await over(world)
+    assert not world.slack.messages
+    assert await world.bot.retry("task-1", ANNA) is None
+    await over(world)
+    assert world.slack.text
+    await world.end()
+
+
+async def test_nothing_is_lost_while_slack_is_down_for_long() -> None:
+    world = World(script)
+    until = world.clock.now() + 3_600
+
+    def down(operation: Operation) -> Report | None:
+        is_down = world.slack.messages and world.clock.now() < until and not isinstance(operation, CREATING)
+        return Unclear(operation.number) if is_down else None
+
+    world.fails = down
+    await asked(world)
+    await answered(world)
+    check(world)
+    await world.end()
+
+
+async def test_a_button_that_cannot_be_taken_away_ends_nothing_else() -> None:
+    world = World(script, pause=2.5)
+
+    def undeletable(operation: Operation) -> Report | None:
+        refused = Refused(operation.number, "other", "compliance_exports_prevent_deletion")
+        return refused if isinstance(operation, DeleteMessage) else None
+
+    world.fails = undeletable
+    await asked(world)
+    await answered(world)
+    assert "eight" in world.slack.text
+    await world.end()
