@@ -19,6 +19,7 @@ from ai_platform_engineering.events import (
     ToolFinished,
     ToolStarted,
 )
+from ai_platform_engineering.integrations.slack_bot.markdown.mentions import silent
 from ai_platform_engineering.integrations.slack_bot.operations import Card, CardStatus
 from ai_platform_engineering.utils.a2a_common.codec.labels import display, one_line
 
@@ -68,7 +69,7 @@ def planned(cards: Cards, event: PlanUpdated) -> Cards:
     kept = {card.id for card in steps}
     dropped = [_dropped(card) for card in cards.steps if card.id not in kept]
     active = frozenset(_step_id(step.id) for step in event.steps if step.status == "in_progress")
-    return replace(cards, plan=one_line(event.title, _TITLE), steps=(*steps, *dropped), active=active)
+    return replace(cards, plan=_line(event.title, _TITLE), steps=(*steps, *dropped), active=active)
 
 
 def started(cards: Cards, event: AgentStarted | ToolStarted) -> Cards:
@@ -82,7 +83,7 @@ def started(cards: Cards, event: AgentStarted | ToolStarted) -> Cards:
             tag = "" if agent == SUPERVISOR else f"[{display(agent)}] "
             card_id, title, detail = f"own:{agent}:{tool}", tag + _in_words(tool), tool
     card_id = _host(cards, event.parent_call_id, event.plan_step_id) or card_id
-    cards = _noted(_with(cards, Card(card_id, one_line(title, _TITLE), "in_progress")), card_id, detail)
+    cards = _noted(_with(cards, Card(card_id, _line(title, _TITLE), "in_progress")), card_id, _line(detail, _TITLE))
     return replace(cards, calls=(*cards.calls, Call(event.call_id, card_id)))
 
 
@@ -93,7 +94,7 @@ def finished(cards: Cards, event: AgentFinished | ToolFinished) -> Cards:
     cards = replace(cards, calls=tuple(one for one in cards.calls if one is not call))
     what = display(event.agent) if isinstance(event, AgentFinished) else event.tool
     if not event.ok:
-        reason = one_line(event.reason or "", _REASON)
+        reason = _line(event.reason or "", _REASON)
         cards = _noted(cards, call.card_id, f"{what} failed" + (f": {reason}" if reason else ""))
     if any(one.card_id == call.card_id for one in cards.calls) or not _is_other(cards, call.card_id):
         return cards
@@ -118,9 +119,14 @@ def _step_card(step: PlanStep, known: Mapping[str, Card]) -> Card:
 
 def step_title(step: PlanStep) -> str:
     """The title with the agent in brackets before it, once: models like to write it themselves."""
-    title = one_line(step.title, _TITLE)
+    title = _line(step.title, _TITLE)
     tag = f"[{display(step.agent)}]" if step.agent else ""
     return f"{tag} {title}" if tag and not title.lower().startswith(tag.lower()) else title
+
+
+def _line(text: str, longest: int) -> str:
+    """What a model or a tool has written, on one line; it calls nobody."""
+    return one_line(silent(text), longest)
 
 
 def _in_words(tool: str) -> str:

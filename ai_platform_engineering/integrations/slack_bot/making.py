@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from ai_platform_engineering.integrations.slack_bot import words
-from ai_platform_engineering.integrations.slack_bot.cutting import shown
+from ai_platform_engineering.integrations.slack_bot.cutting import MESSAGE_LIMIT, shown
+from ai_platform_engineering.integrations.slack_bot.markdown.mentions import silent
 from ai_platform_engineering.integrations.slack_bot.operations import (
     AppendStream,
     Body,
@@ -27,6 +30,8 @@ from ai_platform_engineering.integrations.slack_bot.operations import (
 from ai_platform_engineering.integrations.slack_bot.state import Flight, FooterKind, Message, State
 from ai_platform_engineering.integrations.slack_bot.telling import text_and_files
 from ai_platform_engineering.terminal.form_words import BY_MESSAGE, form_lines
+
+_CUT: Final = "\n..."
 
 
 def operation_of(state: State, flight: Flight) -> Operation:
@@ -65,7 +70,10 @@ def operation_of(state: State, flight: Flight) -> Operation:
 def _question(state: State, flight: Flight) -> PostForm | PostMessage:
     asked = state.forms[flight.place]
     if asked.in_words:
-        return PostMessage(flight.number, Body("\n".join([*form_lines(asked.form), "", BY_MESSAGE])))
+        question = silent("\n".join(form_lines(asked.form)))
+        room = MESSAGE_LIMIT - len(BY_MESSAGE) - len(_CUT)
+        question = question if len(question) <= room else question[:room] + _CUT
+        return PostMessage(flight.number, Body(f"{question}\n\n{BY_MESSAGE}"))
     return PostForm(flight.number, asked.form, state.task_id)
 
 

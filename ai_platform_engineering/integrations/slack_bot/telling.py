@@ -5,6 +5,7 @@ How it is cut into messages, and what of it has arrived, is not known here.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final, Literal
@@ -26,6 +27,7 @@ from ai_platform_engineering.events import (
 )
 from ai_platform_engineering.integrations.slack_bot import cards, words
 from ai_platform_engineering.integrations.slack_bot.cards import Cards
+from ai_platform_engineering.integrations.slack_bot.markdown.mentions import silent_code
 from ai_platform_engineering.integrations.slack_bot.operations import File
 from ai_platform_engineering.integrations.slack_bot.presentation import Presented, present
 
@@ -100,8 +102,15 @@ def text_and_files(telling: Telling) -> tuple[str, tuple[File, ...]]:
     ended = telling.outcome is not None
     presented = _presented(raw_text(telling), ended)
     parts = [telling.told, presented.text, telling.closing]
-    parts += [f"**{file.title}**\n```\n{file.content}\n```" for file in telling.unfiled]
+    parts += map(_in_text, telling.unfiled)
     return PARAGRAPH.join(part for part in parts if part.strip()), telling.told_files + presented.files
+
+
+def _in_text(file: File) -> str:
+    """A file as code, with marks that nothing in it can close."""
+    longest = max(map(len, re.findall("`+", file.content)), default=0)
+    mark = "`" * max(3, longest + 1)
+    return f"**{file.title}**\n{mark}\n{silent_code(file.content)}\n{mark}"
 
 
 @lru_cache(maxsize=64)

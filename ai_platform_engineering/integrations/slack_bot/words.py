@@ -6,6 +6,7 @@ import re
 from typing import Final
 
 from ai_platform_engineering.events import Canceled, Failed, FinalResult
+from ai_platform_engineering.integrations.slack_bot.markdown.mentions import silent
 from ai_platform_engineering.utils.redact import redact
 
 WORKING: Final = "is working on it..."
@@ -53,5 +54,5 @@ def closing(ending: FinalResult | Failed | Canceled, stopped_by: str = "") -> st
 
 
 def plain(sentence: str) -> str:
-    """`sentence` without what only operators may see."""
-    return _ADDRESS.sub("(address)", redact(sentence)).strip()
+    """`sentence` without what only operators may see; it calls nobody."""
+    return silent(_ADDRESS.sub("(address)", redact(sentence)).strip())
