@@ -23,11 +23,11 @@ from ai_platform_engineering.integrations.slack_bot.operations import (
     Unclear,
 )
 from ai_platform_engineering.integrations.slack_bot.reducer import reduce
-from ai_platform_engineering.integrations.slack_bot.store import StoreError
+from ai_platform_engineering.integrations.slack_bot.store import KeptRun, StoreError
 from ai_platform_engineering.utils.a2a_common.supervisor_run import SupervisorError
 from ai_platform_engineering.utils.forms.answers import Submitted
 from tests.slack.bot_world import ANNA, BERT, World, incoming
-from tests.slack.test_kill_anywhere import THEN, check, script
+from tests.slack.test_kill_anywhere import RUN, THEN, check, script
 
 ANSWER = Submitted({"environment": "prod"})
 
@@ -211,4 +211,27 @@ async def test_a_button_that_cannot_be_taken_away_ends_nothing_else() -> None:
     await asked(world)
     await answered(world)
     assert "eight" in world.slack.text
+    await world.end()
+
+
+async def test_half_of_a_surrogate_pair_is_no_trouble() -> None:
+    world = World(script)
+    await world.bot.start()
+    await world.bot.take(incoming("what is wrong? \ud83d"))
+    await is_asked(world)
+    assert await world.bot.answer("task-1", "form-1", Submitted({"environment": "prod\ud83d"}), ANNA) is None
+    await over(world)
+    assert "eight" in world.slack.text
+    await world.end()
+
+
+async def test_a_run_that_cannot_be_read_stops_nobody() -> None:
+    world = World(script)
+    world.store.put_run(KeptRun("old", incoming("old", ts="0.5"), "context", state='{"forms": 7}'))
+    world.store.put_run(KeptRun(RUN, incoming(), "context"))
+    await world.bot.start()
+    await is_asked(world)
+    assert [run.id for run in world.store.open_runs()] == [RUN]
+    await answered(world)
+    check(world)
     await world.end()

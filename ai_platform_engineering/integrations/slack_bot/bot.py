@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Final
 
 import httpx
+from pydantic import ValidationError
 
 from ai_platform_engineering.events import Form
 from ai_platform_engineering.integrations.slack_bot import words
@@ -24,6 +25,7 @@ from ai_platform_engineering.integrations.slack_bot.places import Incoming, Pers
 from ai_platform_engineering.integrations.slack_bot.state import Saying, to_json
 from ai_platform_engineering.integrations.slack_bot.store import KeptRun, Session, StoreError
 from ai_platform_engineering.integrations.slack_bot.thread import Surroundings, Thread
+from ai_platform_engineering.utils.a2a_common.codec.values import scrub
 from ai_platform_engineering.utils.a2a_common.supervisor_run import SupervisorError
 from ai_platform_engineering.utils.errors import ReadableError
 from ai_platform_engineering.utils.forms.answers import Answer, answer_data
@@ -51,7 +53,12 @@ class Bot:
     async def start(self) -> None:
         """Go on with what was left when the bot stopped."""
         for kept in self._around.store.open_runs():
-            thread = Thread(kept, self._around, again=True)
+            try:
+                thread = Thread(kept, self._around, again=True)
+            except ValidationError:
+                logger.error("%s: it was kept by another version of the bot, and cannot go on", kept.id)
+                self._around.store.put_run(replace(kept, done=True))
+                continue
             if not (thread.waits and is_done(thread.state)):
                 self._begin(thread)
         self._upkeep = asyncio.create_task(self._keep_up())
@@ -69,6 +76,7 @@ class Bot:
 
         The sentence to tell the person, where somebody else has to answer first.
         """
+        incoming = scrub(incoming)
         store, run_id = self._around.store, run_id_of(incoming)
         if store.run(run_id) is not None:
             return None
@@ -96,6 +104,7 @@ class Bot:
 
     async def answer(self, task_id: str, form_id: str, answer: Answer, person: Person) -> str | None:
         """Answer a form; if that cannot be done, the sentence that says why. It is kept when this returns."""
+        answer = scrub(answer)
         found, thread = await self.form(task_id, form_id), self._thread_of(task_id)
         if found is None or thread is None:
             return words.NOT_OPEN
