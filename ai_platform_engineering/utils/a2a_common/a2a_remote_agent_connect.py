@@ -203,7 +203,8 @@ class A2ARemoteAgentConnectTool:
         return RemoteAgentError(f"The {self.name} agent cannot be reached ({reason}). Other agents are not affected.")
 
     def _broken(self, error: Exception, started: bool, thread: RemoteThread) -> RemoteAgentError:
-        logger.warning("%s: the call failed: %s", self.name, type(error).__name__, exc_info=error)
+        reason = f"{type(error).__name__}: {error}" if isinstance(error, A2AError) else reason_of(error)
+        logger.warning("%s: the call failed: %s", self.name, reason)
         if thread.turn > 1 and isinstance(error, TaskNotFoundError | UnsupportedOperationError):
             return RemoteAgentError(
                 f"The {self.name} agent no longer waits for this answer. What it was to do has to be asked for again.",
