@@ -16,8 +16,13 @@ class Clock(Protocol):
 
 
 class SystemClock:
+    """The time of day when it was made, and from then on without jumps: a clock that is set back stops nothing."""
+
+    def __init__(self) -> None:
+        self._begin = time.time() - time.monotonic()
+
     def now(self) -> float:
-        return time.time()
+        return self._begin + time.monotonic()
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)

@@ -213,12 +213,16 @@ class Delivery:
         why = refusal_of(outcome.error, job.operation)
         if outcome.error in TOKEN:
             if not self._token_refused:
-                _log.error("Slack refuses SLACK_BOT_TOKEN: %s. Nothing can be delivered", outcome.error)
+                _log.error(
+                    "Slack refuses SLACK_BOT_TOKEN: %s. Nothing can be delivered until there is another",
+                    outcome.error,
+                )
             self._token_refused = True
-        else:
-            level = logging.WARNING if why in ("other", "bad_blocks") else logging.INFO
-            needed = f"; the app lacks the scope {outcome.needed}" if outcome.needed else ""
-            _log.log(level, "Slack refuses %s in %s: %s%s", request.method, job.place.key, outcome.error, needed)
+            # What is not delivered is kept, for the bot that is started with another token.
+            return self._later(job)
+        level = logging.WARNING if why in ("other", "bad_blocks") else logging.INFO
+        needed = f"; the app lacks the scope {outcome.needed}" if outcome.needed else ""
+        _log.log(level, "Slack refuses %s in %s: %s%s", request.method, job.place.key, outcome.error, needed)
         return Refused(job.number, why, outcome.error)
 
     def _wait(self, job: Job, method: str) -> float:

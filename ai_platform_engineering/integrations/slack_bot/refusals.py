@@ -67,7 +67,6 @@ _KINDS: Final[Mapping[Refusal, frozenset[str]]] = {
             "restricted_action_non_threadable_channel",
             "restricted_action_read_only_channel",
             "restricted_action_thread_locked",
-            *TOKEN,
         }
     ),
     "bad_blocks": frozenset(
