@@ -8,9 +8,9 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from a2a.types.a2a_pb2 import Message
+from a2a.types.a2a_pb2 import Message, TaskState
 
-from ai_platform_engineering.events import AgentStarted, Event, Failed, FinalResult, Form, InputRequired
+from ai_platform_engineering.events import AgentStarted, Event, Failed, FinalResult, Form, FormField, InputRequired
 from ai_platform_engineering.integrations.slack_bot import thread as thread_module
 from ai_platform_engineering.integrations.slack_bot import words
 from ai_platform_engineering.integrations.slack_bot.operations import (
@@ -234,4 +234,30 @@ async def test_a_run_that_cannot_be_read_stops_nobody() -> None:
     assert [run.id for run in world.store.open_runs()] == [RUN]
     await answered(world)
     check(world)
+    await world.end()
+
+
+async def test_a_question_that_nobody_can_see_is_withdrawn() -> None:
+    world = World(script)
+    world.fails = lambda operation: Refused(operation.number, "thread_gone", "not_in_channel")
+    await world.bot.start()
+    await world.bot.take(incoming())
+    await over(world)
+    assert world.supervisor.tasks["task-1"].updates[-1].status.state == TaskState.TASK_STATE_CANCELED
+    world.fails = lambda _: None
+    await world.bot.take(incoming("hello again", ts="2.0"))
+    await world.until(lambda: any(shown.form for shown in world.slack.messages) and not world.bot.open_threads)
+    assert [len(work.heard) for work in world.supervisor.tasks.values()] == [1, 1]
+    await world.end()
+
+
+async def test_a_secret_is_forgotten_when_it_was_heard() -> None:
+    form = Form("form-1", "Log in", (FormField("password"),))
+    world = World(lambda _: [[InputRequired((form,))], list(THEN)])
+    await asked(world)
+    assert await world.bot.answer("task-1", "form-1", Submitted({"password": "hunter2"}), ANNA) is None
+    await over(world)
+    kept = world.store.run(RUN)
+    assert kept is not None
+    assert "hunter2" not in kept.state
     await world.end()

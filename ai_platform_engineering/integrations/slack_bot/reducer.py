@@ -97,6 +97,9 @@ def _told(state: State, event: Event, now: float) -> State:
     length = len(raw_text(telling))
     line = isinstance(event, TextDelta) and "\n" in event.text
     state = replace(state, telling=telling, buffer=state.buffer.grown(length, line, now))
+    if state.ended:
+        # It was heard, and may hold a secret.
+        state = replace(state, saying=None)
     if isinstance(event, InputRequired):
         return _asked(state, event.forms)
     return _with_forms_closed(state) if state.ended else state

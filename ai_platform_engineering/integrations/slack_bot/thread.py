@@ -101,12 +101,16 @@ class Thread:
     @property
     def waits(self) -> bool:
         """Whether people have to answer before it goes on."""
-        return self.state.telling.outcome == "asked" and not self.state.sayings
+        return self._has_asked and not self.state.sayings and not self.state.closed
+
+    @property
+    def _has_asked(self) -> bool:
+        return self.state.telling.outcome == "asked"
 
     @property
     def is_spoken_to(self) -> bool:
         """Whether it waited, and somebody has answered."""
-        return self.state.telling.outcome == "asked" and bool(self.state.sayings)
+        return self._has_asked and bool(self.state.sayings)
 
     @property
     def is_streaming(self) -> bool:
@@ -125,6 +129,16 @@ class Thread:
             await self._leave()
         if self.state.closed:
             logger.warning("%s: given up: nothing can be written in this thread", self.kept.id)
+            if self._has_asked:
+                await self._withdraw()
+
+    async def _withdraw(self) -> None:
+        """Nobody sees what was asked: whatever is said in the thread next must not become the answer."""
+        try:
+            supervisor = await self._around.link.supervisor(patient=False)
+            await supervisor.client.cancel_task(CancelTaskRequest(id=self.state.task_id))
+        except (A2AError, SupervisorError, httpx.HTTPError, TimeoutError) as error:
+            logger.warning("%s: what nobody can answer still waits: %s", self.kept.id, type(error).__name__)
 
     def answer(self, saying: Saying) -> None:
         """Something is said to the run, which waits or will wait again. It is kept when this returns."""
