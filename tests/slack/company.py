@@ -124,10 +124,17 @@ def _everything_seen(slack: Slack) -> Iterator[str]:
 
 @asynccontextmanager
 async def company(
-    folder: Path, supervisor_url: str, *, socket_mode: bool = True, **environ: str
+    folder: Path,
+    supervisor_url: str,
+    *,
+    socket_mode: bool = True,
+    prepare: Callable[[Slack], Mapping[str, str]] = lambda _: {},
+    **environ: str,
 ) -> AsyncIterator[Company]:
-    """A workspace with the bot in it, which asks that supervisor."""
+    """A workspace with the bot in it, which asks that supervisor. `prepare` is called before the bot is there, and may
+    give it variables."""
     async with standing_in() as slack:
+        environ |= prepare(slack)
         base = {"DATA_DIR": str(folder), "SUPERVISOR_URL": supervisor_url, **slack.environ(socket_mode=socket_mode)}
         bot = Service(["slack"], {**base, **environ}, free_port())
         async with bot.running():

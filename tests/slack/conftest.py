@@ -7,6 +7,7 @@ import pytest_asyncio
 
 from tests.slack.company import Service, supervisor_with
 from tests.slack.held_tools import HeldTools, knowledge_base
+from tests.slack.played_model import PlayedModel, played_model
 from tests.slack.standin import Slack, standing_in
 
 
@@ -27,4 +28,20 @@ async def supervisor(knowledge: HeldTools, tmp_path_factory: pytest.TempPathFact
     """The supervisor with the offline model and the sandbox, in a process of its own."""
     service = supervisor_with(tmp_path_factory.mktemp("supervisor"), RAG_SERVER_URL=f"{knowledge.url}/mcp")
     async with service.running():
+        yield service
+
+
+@pytest_asyncio.fixture(scope="package", loop_scope="package")
+async def model() -> AsyncIterator[PlayedModel]:
+    async with played_model() as model:
+        yield model
+
+
+@pytest_asyncio.fixture(scope="package", loop_scope="package")
+async def thinker(
+    model: PlayedModel, knowledge: HeldTools, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Service]:
+    """A supervisor whose model says what the test wants, and stops where the test wants."""
+    environ = {**model.environ(), "RAG_SERVER_URL": f"{knowledge.url}/mcp"}
+    async with supervisor_with(tmp_path_factory.mktemp("thinker"), **environ).running() as service:
         yield service

@@ -57,13 +57,13 @@ class PlayedModel:
             "OPENAI_MODEL_NAME": "played",
         }
 
+    def asked(self, question: str) -> list[Json]:
+        """The requests that ended with this question."""
+        return [request for request in self.requests if _said(request)[-1:] == [question]]
+
     def heard(self, question: str) -> list[str]:
-        """What people had said in the conversation when it was asked this."""
-        for request in reversed(self.requests):
-            said = [_text(one) for one in request["messages"] if one["role"] == "user"]
-            if said and said[-1] == question:
-                return said
-        return []
+        """What people had said in the conversation when it was last asked this."""
+        return _said(self.asked(question)[-1])
 
     async def answer(self, request: Request) -> Response:
         body = await request.json()
@@ -114,3 +114,7 @@ def _chunk(delta: Json, finish: str | None = None) -> str:
 def _text(message: Json) -> str:
     content = message.get("content") or ""
     return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
+
+
+def _said(request: Json) -> list[str]:
+    return [_text(one) for one in request["messages"] if one["role"] == "user"]

@@ -102,5 +102,4 @@ async def test_an_agent_that_is_gone_is_named_and_the_answer_says_so(acme: Compa
     statuses = {card.title: card.status for message in thread.messages for card in message.cards}
     assert statuses["[Github] Show GitHub issues"] == "error"
     assert statuses["[Jira] Show Jira issues"] == "complete"
-    await github.start()
     thread.check()

@@ -9,32 +9,18 @@ from dataclasses import dataclass, field
 import pytest
 import pytest_asyncio
 
-from tests.slack.company import Company, Service, Thread, company, repositories, supervisor_with
-from tests.slack.played_model import Call, Pause, PlayedModel, played_model
+from tests.slack.company import Company, Service, Thread, company, repositories
+from tests.slack.played_model import Call, Pause, PlayedModel
 from tests.slack.standin import Fault, Silence
 from tests.slack.standin.calls import ApiCall
 from tests.slack.standin.limits import RateLimits
 
 Choice = Callable[[ApiCall], Fault | None]
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="package")
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def model() -> AsyncIterator[PlayedModel]:
-    async with played_model() as model:
-        yield model
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def thinker(model: PlayedModel, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Service]:
-    """A supervisor whose model stops where the test wants it to."""
-    environ = {**model.environ(), "ENABLE_RAG": "false"}
-    async with supervisor_with(tmp_path_factory.mktemp("supervisor"), **environ).running() as service:
-        yield service
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="package")
 async def acme(thinker: Service, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Company]:
     async with company(tmp_path_factory.mktemp("bot"), thinker.url, socket_mode=False) as acme:
         acme.slack.deliveries.retries = (0.2,) * 100
@@ -139,7 +125,7 @@ async def test_killed_at_once_after_the_event_was_taken(acme: Company, model: Pl
     await acme.bot.kill()
     await acme.restart_bot()
     await check_told_once(thread, "It was not forgotten.")
-    assert len([one for one in model.requests if question in str(one["messages"][-1])]) == 1
+    assert len(model.asked(question)) == 1
 
 
 async def test_what_is_said_while_it_is_away_is_heard_when_it_is_back(acme: Company, model: PlayedModel) -> None:
