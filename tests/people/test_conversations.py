@@ -45,6 +45,17 @@ async def test_a_message_that_is_no_answer_brings_the_form_back(tmp_path: Path) 
         check_task(talk.told)
 
 
+async def test_a_message_that_is_only_a_question_answers_no_form(tmp_path: Path) -> None:
+    async with placed(tmp_path) as caller, calling(caller.url) as other:
+        talk = Dialogue(caller, "c")
+        (form,) = await talk.ask("ask jira")
+        with pytest.raises(UnsupportedOperationError, match="A form is open"):
+            await other.ask("name: demo\nreplicas: 3", context_id="c", metadata={"question_only": True})
+        assert await state_of(caller, talk.task_id) == TaskState.TASK_STATE_INPUT_REQUIRED
+        assert not await talk.answer(VALUES, form)
+        check_task(talk.told)
+
+
 async def test_a_message_that_came_before_the_form_waits_until_it_is_answered(tmp_path: Path) -> None:
     async with placed(tmp_path, SCRIPT_DELAY="0.1") as caller, calling(caller.url) as other:
         first, second = Dialogue(caller, "c"), Dialogue(other, "c")

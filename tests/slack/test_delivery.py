@@ -577,17 +577,28 @@ async def test_every_call_for_a_file_is_within_its_budget(
 async def test_what_a_former_life_did_is_found(
     do: Doer, slack: Slack, client: AsyncWebClient, budget: Budget, clock: VirtualClock, operation: Operation
 ) -> None:
-    begun = clock.now()
     await do(operation)
     for message in slack.own:
         for file in message.get("files", ()):
             file["name"] = "table.csv"
     clock.advance(1000)
     reborn = Delivery(client, budget, clock)
-    found = await reborn.find(PLACE, operation, holder="run-1", since=begun)
+    found = await reborn.find(PLACE, operation, holder="run-1")
     assert found == Arrived(7, slack.own[0]["ts"])
-    assert isinstance(await reborn.find(PLACE, operation, holder="run-1", since=begun), Later), "it is found once"
-    assert await reborn.find(PLACE, AppendStream(8, "1.0", Piece("a")), holder="run-1", since=begun) == Unclear(8)
+    assert isinstance(await reborn.find(PLACE, operation, holder="run-1"), Later), "it is found once"
+    assert await reborn.find(PLACE, AppendStream(8, "1.0", Piece("a")), holder="run-1") == Unclear(8)
+
+
+async def test_an_older_message_that_begins_alike_is_not_taken_for_it(
+    do: Doer, slack: Slack, client: AsyncWebClient, budget: Budget, clock: VirtualClock
+) -> None:
+    stream = StartStream(7, Piece("Looking."))
+    await do(stream)
+    older = slack.own[0]["ts"]
+    reborn = Delivery(client, budget, clock)
+    assert isinstance(await reborn.find(PLACE, stream, holder="run-2", after=older), Later)
+    reborn.know(PLACE.channel, older)
+    assert isinstance(await reborn.find(PLACE, stream, holder="run-2"), Later)
 
 
 # Slack out of reach

@@ -59,6 +59,7 @@ class Bot:
                 logger.error("%s: it was kept by another version of the bot, and cannot go on", kept.id)
                 self._around.store.put_run(replace(kept, done=True))
                 continue
+            self._around.delivery.know(kept.incoming.place.channel, *thread.state.known_messages())
             if not (thread.waits and is_done(thread.state)):
                 self._begin(thread)
         self._upkeep = asyncio.create_task(self._keep_up())
@@ -148,9 +149,8 @@ class Bot:
             return words.ASKED
         now = self._around.clock.now()
         text = f"{kept.incoming.text}\n\n{addition}" if addition else kept.incoming.text
-        ts = f"{kept.incoming.ts}-{uuid.uuid4().hex[:8]}"
-        incoming = replace(kept.incoming, text=text, person=person, ts=ts, quiet=False)
-        again = KeptRun(run_id_of(incoming), incoming, kept.context_id, begun=now)
+        incoming = replace(kept.incoming, text=text, person=person, quiet=False, ts=Thread(kept, self._around).latest)
+        again = KeptRun(f"{kept.id}-{uuid.uuid4().hex[:8]}", incoming, kept.context_id, begun=now)
         self._around.store.put_run(again)
         self._begin(Thread(again, self._around))
         return None
@@ -208,7 +208,9 @@ class Bot:
         for asked in thread.state.forms:
             refusal = self._may_answer(asked.form, thread.kept, incoming.person) if asked.note is None else None
             if refusal is not None:
-                return refusal
+                # A mention comes twice, and is refused once.
+                first = self._around.store.first_time(f"refused/{message_id}", self._around.clock.now())
+                return refusal if first else None
         person = incoming.person
         note = f"Answered by <@{person.id}> in the thread."
         self._answer(thread, Saying(message_id, person.team, person.id, words=incoming.text, note=note))

@@ -64,11 +64,18 @@ class Delivery:
         self._token_refused = False
 
     async def do(
-        self, place: Place, recipient: Person, operation: Operation, *, urgent: bool = False, holder: str = ""
+        self,
+        place: Place,
+        recipient: Person,
+        operation: Operation,
+        *,
+        urgent: bool = False,
+        holder: str = "",
+        after: str = "",
     ) -> Report:
         """`holder` is the run that asks, by default the thread. It has one operation under way at a time, and gives
-        different ones different numbers."""
-        job = Job(place, recipient, operation, holder or place.key, urgent)
+        different ones different numbers. `after` is the last message in the thread that it knows of."""
+        job = Job(place, recipient, operation, holder or place.key, urgent, after)
         try:
             report = await self._do(job)
         except Exception:
@@ -78,12 +85,17 @@ class Delivery:
             self._pauses.pop(job.holder, None)
         return report
 
-    async def find(self, place: Place, operation: Operation, *, since: float, holder: str = "") -> Report:
-        """Whether an operation that was begun since then was done, where nobody waited for the answer. It is told for
-        those that make something; whatever else may be done again."""
-        job = Job(place, Person(place.team, ""), operation, holder or place.key, urgent=True)
+    async def find(self, place: Place, operation: Operation, *, holder: str = "", after: str = "") -> Report:
+        """Whether an operation was done, where nobody waited for the answer. It is told for those that make something;
+        whatever else may be done again."""
+        job = Job(place, Person(place.team, ""), operation, holder or place.key, urgent=True, after=after)
         wanted = wanted_of(job)
-        return await self._looked_up(job, wanted, since) if wanted else Unclear(operation.number)
+        return await self._looked_up(job, wanted) if wanted else Unclear(operation.number)
+
+    def know(self, channel: str, *messages: str) -> None:
+        """These are accounted for: nothing that is looked for is one of them."""
+        for ts in filter(None, messages):
+            self._lookup.know(channel, ts)
 
     async def _do(self, job: Job) -> Report:
         match job.operation:
@@ -118,10 +130,9 @@ class Delivery:
             request = request_of(job, self._unknown_blocks)
             if wait := self._wait(job, request.method):
                 return Later(job.number, wait)
-            since = self._clock.now()
             outcome = await self._call(request)
             if not self._takes_less(job, request, outcome):
-                return await self._report(job, request, outcome, since, wanted_of(job))
+                return await self._report(job, request, outcome, wanted_of(job))
 
     def _takes_less(self, job: Job, request: Request, outcome: Outcome) -> bool:
         """Whether Slack may take the same with fewer blocks. What it did not take is left out from then on."""
@@ -154,8 +165,7 @@ class Delivery:
         share = Request("files.completeUploadExternal", {"files": [{"id": file_id, "title": file.title}], **to})
         while wait := self._wait(job, share.method):
             await self._clock.sleep(wait)
-        since = self._clock.now()
-        return await self._report(job, share, await self._call(share), since, shares(file_id))
+        return await self._report(job, share, await self._call(share), shares(file_id))
 
     def _not_shared(self, job: Job, request: Request, outcome: Outcome) -> Report:
         match outcome:
@@ -166,9 +176,7 @@ class Delivery:
             case _:
                 return self._later(job)
 
-    async def _report(
-        self, job: Job, request: Request, outcome: Outcome, since: float, wanted: Wanted | None
-    ) -> Report:
+    async def _report(self, job: Job, request: Request, outcome: Outcome, wanted: Wanted | None) -> Report:
         match outcome:
             case Done(data=data):
                 report = self._arrived(job, str(data.get("ts") or ""))
@@ -178,15 +186,15 @@ class Delivery:
                 report = self._later(job)
             case Lost(reason=reason):
                 _log.info("It is unclear whether Slack did %s in %s: %s", request.method, job.place.key, reason)
-                report = await self._looked_up(job, wanted, since) if wanted else Unclear(job.number)
+                report = await self._looked_up(job, wanted) if wanted else Unclear(job.number)
             case Declined(error="message_not_found") if isinstance(job.operation, DeleteMessage):
                 report = Arrived(job.number)
             case Declined():
                 report = self._refused(job, request, outcome)
         return report
 
-    async def _looked_up(self, job: Job, wanted: Wanted, since: float) -> Report:
-        ts = await self._lookup.find(job, wanted, since)
+    async def _looked_up(self, job: Job, wanted: Wanted) -> Report:
+        ts = await self._lookup.find(job, wanted)
         if ts is None:
             return Unclear(job.number)
         return self._arrived(job, ts) if ts else self._later(job)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from itertools import count
 from typing import Any, Final
 
 from slack_sdk.web.async_client import AsyncWebClient
@@ -28,11 +29,9 @@ from ai_platform_engineering.integrations.slack_bot.requests import EVENT_TYPE, 
 Message = Mapping[str, Any]
 Wanted = Callable[[Message], bool]
 
-_MARGIN: Final = 60.0
-"""Seconds by which Slack's clock may be behind ours."""
 _LOOKS: Final = (0.0, 2.0)
 """Seconds to wait before each look: what Slack was still about to do is there at the second."""
-_TRIES: Final = 5
+_LONGEST_PAUSE: Final = 30.0
 _PAGE: Final = 200
 _KEPT: Final = 10_000
 _SIGNATURE: Final = 60
@@ -53,13 +52,13 @@ class Lookup:
         if len(self._known) > _KEPT:
             del self._known[next(iter(self._known))]
 
-    async def find(self, job: Job, wanted: Wanted, since: float) -> str | None:
-        """The message of ours that was made since then and that nobody knows yet; empty if it is not there, None if
-        that cannot be found out."""
+    async def find(self, job: Job, wanted: Wanted) -> str | None:
+        """The message of ours that the job has made and that nobody knows yet; empty if it is not there, None if that
+        cannot be found out."""
         for pause in _LOOKS:
             if pause:
                 await self._clock.sleep(pause)
-            messages = await self._messages(job, since)
+            messages = await self._messages(job)
             if messages is None:
                 return None
             for message in messages:
@@ -69,7 +68,7 @@ class Lookup:
                     return ts
         return ""
 
-    async def _messages(self, job: Job, since: float) -> list[Message] | None:
+    async def _messages(self, job: Job) -> list[Message] | None:
         """Our own messages in the thread."""
         own = await self._identity()
         if not own:
@@ -77,18 +76,20 @@ class Lookup:
         found: list[Message] = []
         cursor: str | None = None
         while cursor != "":
-            page = await self._page(job, since, cursor)
+            page = await self._page(job, cursor)
             if page is None:
                 return None
             found.extend(page.get("messages") or ())
             cursor = str((page.get("response_metadata") or {}).get("next_cursor") or "")
         return [message for message in found if _is_reply(message, job.place) and not own.isdisjoint(_authors(message))]
 
-    async def _page(self, job: Job, since: float, cursor: str | None) -> Mapping[str, Any] | None:
-        for again in range(_TRIES):
+    async def _page(self, job: Job, cursor: str | None) -> Mapping[str, Any] | None:
+        """A part of the thread; None if Slack does not want to show it. Slack being away is waited for: whoever made
+        the message again now would have it there twice."""
+        for again in count():
             while wait := self._budget.wait("conversations.replies", job.place.channel, job.holder, urgent=True):
                 await self._clock.sleep(wait)
-            outcome = await self._replies(job.place, since, cursor)
+            outcome = await self._replies(job, cursor)
             match outcome:
                 case Done(data=data):
                     return data
@@ -99,15 +100,15 @@ class Lookup:
                 case TooMany(seconds=seconds):
                     self._budget.hold("conversations.replies", seconds)
                 case _:
-                    await self._clock.sleep(2.0**again)
+                    await self._clock.sleep(min(2.0**again, _LONGEST_PAUSE))
         return None
 
-    async def _replies(self, place: Place, since: float, cursor: str | None) -> Outcome:
+    async def _replies(self, job: Job, cursor: str | None) -> Outcome:
         return await outcome_of(
             self._client.conversations_replies(
-                channel=place.channel,
-                ts=place.thread_ts,
-                oldest=f"{since - _MARGIN:.6f}",
+                channel=job.place.channel,
+                ts=job.place.thread_ts,
+                oldest=job.after or job.place.thread_ts,
                 include_all_metadata=True,
                 limit=_PAGE,
                 cursor=cursor,

@@ -40,13 +40,15 @@ _POINTER: Final = re.compile(r"/blocks/(\d+)")
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """An operation, where and for whom; `holder` is the run that asks."""
+    """An operation, where and for whom; `holder` is the run that asks, `after` the last message in the thread that was
+    there before, by Slack's clock."""
 
     place: Place
     recipient: Person
     operation: Operation
     holder: str
     urgent: bool = False
+    after: str = ""
 
     @property
     def number(self) -> int:

@@ -100,6 +100,8 @@ class State:
     run_id: str = ""
     task_id: str = ""
     trace_id: str = ""
+    after: str = ""
+    """The last message that was in the thread before the run."""
     quiet: bool = False
     begun: float = 0.0
     telling: Telling = field(default_factory=Telling)
@@ -133,6 +135,11 @@ class State:
     @property
     def ended(self) -> bool:
         return self.telling.outcome is not None
+
+    def known_messages(self) -> tuple[str, ...]:
+        """All that the run has made so far, and the one it came after."""
+        made = (*(message.ts for message in self.messages), *(form.ts for form in self.forms), self.stopper)
+        return tuple(ts for ts in (self.after, *made) if ts)
 
     def with_message(self, place: int, message: Message) -> State:
         return replace(self, messages=(*self.messages[:place], message, *self.messages[place + 1 :]))

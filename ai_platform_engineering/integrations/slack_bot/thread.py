@@ -47,6 +47,7 @@ from ai_platform_engineering.integrations.slack_bot.state import Saying, State, 
 from ai_platform_engineering.integrations.slack_bot.store import BotStore, KeptRun, StoreError
 from ai_platform_engineering.integrations.slack_bot.stream_buffer import Pace
 from ai_platform_engineering.integrations.slack_bot.supervisor_link import SupervisorLink
+from ai_platform_engineering.utils.a2a_common.execution.admission import QUESTION_ONLY
 from ai_platform_engineering.utils.a2a_common.supervisor_client import message_to, question_message
 from ai_platform_engineering.utils.a2a_common.supervisor_run import Lost, Parked, Run, SupervisorError
 
@@ -96,12 +97,17 @@ class Thread:
     def _fresh(self) -> State:
         incoming = self.kept.incoming
         begun, streams = self._around.clock.now(), not incoming.person.is_bot
-        return State(run_id=self.kept.id, quiet=incoming.quiet, begun=begun, streams=streams)
+        return State(run_id=self.kept.id, after=incoming.ts, quiet=incoming.quiet, begun=begun, streams=streams)
 
     @property
     def waits(self) -> bool:
         """Whether people have to answer before it goes on."""
         return self._has_asked and not self.state.sayings and not self.state.closed
+
+    @property
+    def latest(self) -> str:
+        """The last message in the thread that it knows of. Slack names messages by its own clock."""
+        return max(self.state.known_messages(), key=float, default=self.kept.incoming.place.thread_ts)
 
     @property
     def _has_asked(self) -> bool:
@@ -257,7 +263,7 @@ class Thread:
         urgent = self.state.ended or (self.state.flight is not None and self.state.flight.kind in _URGENT)
         incoming = self.kept.incoming
         report = await self._around.delivery.do(
-            incoming.place, incoming.person, operation, urgent=urgent, holder=self.kept.id
+            incoming.place, incoming.person, operation, urgent=urgent, holder=self.kept.id, after=self.latest
         )
         self._put(report)
         if isinstance(report, Refused) and report.error == STOPPED_IN_SLACK and not self.state.ended:
@@ -267,10 +273,11 @@ class Thread:
         """What became of the operation that was being done when the bot was killed."""
         report: Report = Unclear(operation.number)
         if isinstance(operation, CREATING):
-            incoming = self.kept.incoming
-            report = await self._around.delivery.find(
-                incoming.place, operation, holder=self.kept.id, since=self.kept.begun
-            )
+            place = self.kept.incoming.place
+            try:
+                report = await self._around.delivery.find(place, operation, holder=self.kept.id, after=self.latest)
+            except Exception:  # then it is done once more: better twice than never
+                logger.exception("%s: nobody knows what became of an operation", self.kept.id)
         self._put(report)
 
     def _hear_on(self) -> None:
@@ -316,7 +323,8 @@ class Thread:
         """What is said to the supervisor: the question, or what was said to the run when it waited."""
         incoming, saying = self.kept.incoming, self.state.saying
         if saying is None:
-            metadata = self._around.link.metadata(self.kept.id, incoming.person, incoming)
+            # Who may answer a form is looked up before; this has not been.
+            metadata = {**self._around.link.metadata(self.kept.id, incoming.person, incoming), QUESTION_ONLY: True}
             return question_message(incoming.text, self.kept.context_id, message_id=self.kept.id, metadata=metadata)
         person = Person(saying.team, saying.person)
         metadata = self._around.link.metadata(saying.message_id, person, incoming)

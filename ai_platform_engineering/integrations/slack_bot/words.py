@@ -14,7 +14,10 @@ STOPPABLE: Final = "_Working on it._"
 CUT_OFF: Final = "_The text above was cut off; it is written again._"
 NO_SUPERVISOR: Final = "I cannot reach the supervisor right now. Please try again in a moment."
 MISCONFIGURED: Final = "I am not set up to talk to the supervisor. Please tell whoever runs me; the log says why."
-NOT_TAKEN: Final = "The supervisor did not take this. Please say it in other words, or ask somewhere else."
+NOT_TAKEN: Final = (
+    "The supervisor did not take this. Something that was asked in this thread may still wait for an answer; "
+    "please ask in a new thread."
+)
 TOO_LATE: Final = "This was over before your answer came. Please ask again."
 NOT_OPEN: Final = "This is no longer open."
 ALREADY_OVER: Final = "This is over already."

@@ -24,6 +24,8 @@ logger = logging.getLogger(__name__)
 USER: Final = "user"
 USER_TOKEN: Final = "user_token"  # noqa: S105 - the name of a field
 INSTRUCTIONS: Final = "instructions"
+QUESTION_ONLY: Final = "question_only"
+"""On a message that must not become the answer to a form: whoever sends it has not looked who may answer."""
 
 Proof = Callable[[str, str], str]
 """The id of the user that a token names, for the message with an id."""
@@ -59,6 +61,11 @@ class Admission:
         if not self._warned:
             self._warned = True
             logger.warning("A client signs who asks, but no key is set here to check it: set USER_SIGNING_KEY.")
+
+
+def is_question_only(message: Message) -> bool:
+    fields = _fields(message)
+    return QUESTION_ONLY in fields and fields[QUESTION_ONLY].bool_value
 
 
 def _proof(settings: Settings) -> Proof | None:

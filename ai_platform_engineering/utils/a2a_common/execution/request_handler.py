@@ -36,7 +36,7 @@ from a2a.utils.proto_utils import validate_proto_required_fields
 from a2a.utils.task import apply_history_length, validate_history_length
 
 from ai_platform_engineering.events import SUPERVISOR
-from ai_platform_engineering.utils.a2a_common.execution.admission import Admission
+from ai_platform_engineering.utils.a2a_common.execution.admission import Admission, is_question_only
 from ai_platform_engineering.utils.a2a_common.execution.assignments import Assignments
 from ai_platform_engineering.utils.a2a_common.execution.task_store import LogTaskStore
 from ai_platform_engineering.utils.a2a_common.http.push import BackgroundSender
@@ -51,6 +51,7 @@ PROTOCOL = "protocol"
 
 _ENDED = "The task has ended. Send the message without its taskId, with the same contextId, to go on from it."
 _BUSY = "The task is being worked on. Send the message without its taskId, with the same contextId: it waits its turn."
+_FORM_OPEN = "A form is open in this conversation. Answer it or cancel its task first, or ask in another conversation."
 
 StreamItem = Snapshot | Entry
 """A stream is one snapshot, then entries."""
@@ -172,6 +173,8 @@ class LogRequestHandler(DefaultRequestHandlerV2):
         if message.context_id and not message.task_id:
             # While a form is open, whatever is said in the conversation is said to it.
             message.task_id = await self.log.waiting(message.context_id) or ""
+            if message.task_id and is_question_only(message):
+                raise UnsupportedOperationError(message=_FORM_OPEN)
         known = await self._named_task(message)
         request = await self._request_context_builder.build(
             params=params, task_id=message.task_id or None, context_id=message.context_id or None, context=context
