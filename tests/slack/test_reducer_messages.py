@@ -161,8 +161,16 @@ def test_a_message_that_takes_no_more_changes_is_followed_by_another() -> None:
     assert len(scene.model.messages) > 1
 
 
-def test_what_went_wrong_once_is_put_right_at_once() -> None:
-    scene = Scene(only(AppendStream, "dropped"))
+def test_a_message_that_was_not_changed_once_is_changed_then() -> None:
+    scene = Scene(only(UpdateMessage, "other", "other"), State(task_id="task", streams=False, begun=BEGUN))
+    told(scene, talk(scene, 12, 1.0))
+    assert len(scene.model.messages) == 1
+
+
+@pytest.mark.parametrize("streams", [True, False])
+def test_what_went_wrong_once_is_put_right_at_once(streams: bool) -> None:
+    fate = only(AppendStream if streams else UpdateMessage, "dropped")
+    scene = Scene(fate, State(task_id="task", streams=streams, begun=BEGUN))
     scene.hear(writes("m1", "One. "), then=2.0)
     scene.hear(writes("m1", "Two.\n"), then=0.0)
     assert scene.text == "One. Two.\n"
@@ -213,6 +221,33 @@ def test_a_batch_that_had_to_wait_does_not_wait_for_its_turn_again() -> None:
     assert scene.text == "One.\n"
     scene.driver.wait(2.0)
     assert scene.text == "One.\nTwo.\n"
+
+
+def test_the_next_message_keeps_the_pace_as_well_until_the_run_ends() -> None:
+    scene = crowded(lambda _: "done")
+    scene.driver.wait(STREAM_SECONDS + 1.0)
+    assert not scene.model.messages[0].streaming
+    scene.hear(writes("m1", "\n\nTwo."), then=10.0)
+    assert scene.text == "One.\n"
+    scene.driver.wait(15.0)
+    assert len(scene.done(StartStream)) == 2
+    scene.driver.wait(STREAM_SECONDS + 1.0)
+    scene.hear(writes("m1", "\n\nThree."), then=1.0)
+    assert "Three" not in scene.text
+    scene.hear(MessageEnded(SUPERVISOR, "m1"), FinalResult("One.\n\n\nTwo.\n\nThree.", "m1"), then=0.0)
+    told(scene, ["One.", "Two.", "Three."])
+
+
+def test_a_thread_is_done_when_all_has_been_told_and_not_before() -> None:
+    scene = Scene(always(StopStream, "later"))
+    assert not is_done(scene.driver.state)
+    scene.hear(*says("m1", "It is 3.1."))
+    assert not is_done(scene.driver.state)
+    scene.hear(FinalResult("It is 3.1.", "m1"))
+    assert not is_done(scene.driver.state)
+    scene.model.fate = lambda _: "done"
+    scene.driver.finish()
+    assert is_done(scene.driver.state)
 
 
 def test_a_button_that_had_to_wait_is_no_reason_to_write() -> None:

@@ -68,8 +68,7 @@ def _arrived(state: State, flight: Flight, ts: str, now: float) -> State:
             after = state.with_form(flight.place, replace(asked, ts=ts, shown=asked.form))
         case "form_update":
             asked = state.forms[flight.place]
-            noted = asked.noted or flight.note is not None
-            after = state.with_form(flight.place, replace(asked, shown=asked.form, noted=noted))
+            after = state.with_form(flight.place, replace(asked, shown=asked.form, noted=flight.note is not None))
         case "file":
             after = replace(state, files_sent=flight.place + 1)
     return after
