@@ -6,7 +6,7 @@ something that fits better by then, is decided again.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 from ai_platform_engineering.integrations.slack_bot.cutting import MESSAGE_LIMIT, SMALLEST_LIMIT, cut
@@ -28,14 +28,24 @@ Decision = Flight | float | None
 """An operation, the time to look again, or nothing."""
 
 
-@dataclass(frozen=True, slots=True)
 class Situation:
-    """A state, the time, and what there is to tell."""
+    """A state, the time, and what there is to tell, which is worked out only where it is needed: it may be long."""
 
-    state: State
-    now: float
-    text: str
-    files: tuple[File, ...]
+    def __init__(self, state: State, now: float) -> None:
+        self.state = state
+        self.now = now
+
+    @cached_property
+    def _told(self) -> tuple[str, tuple[File, ...]]:
+        return text_and_files(self.state.telling)
+
+    @property
+    def text(self) -> str:
+        return self._told[0]
+
+    @property
+    def files(self) -> tuple[File, ...]:
+        return self._told[1]
 
     @property
     def ended(self) -> bool:
@@ -112,8 +122,7 @@ class Situation:
 def decide(state: State, now: float) -> Decision:
     if state.closed or state.flight is not None or (state.quiet and not _is_worth_showing(state)):
         return None
-    text, files = text_and_files(state.telling)
-    situation = Situation(state, now, text, files)
+    situation = Situation(state, now)
     times = []
     for rule in _RULES:
         match rule(situation):
@@ -230,14 +239,17 @@ def _first_or_next_message(here: Situation) -> Decision:
 
 def _stream(here: Situation) -> Decision:
     place = here.current
-    if place is None:
+    message = None if place is None else here.state.messages[place]
+    if place is None or message is None or message.unsure or not message.streaming:
         return None
-    message = here.state.messages[place]
-    if message.unsure or not message.streaming:
-        return None
+    shows = place == here.host
+    expires = message.born + STREAM_SECONDS
+    text_due = here.state.buffer.due(here.state.pace.stream)
+    is_early = text_due is not None and here.now < text_due and here.now < expires
+    if text_due is not None and is_early and not here.ended and (here.shows_cards(message) or not shows):
+        return min(text_due, expires)
     end = _end_of(here, message)
     upto = len(here.text) if end is None else end
-    shows = place == here.host
     changed = upto > message.sent or (shows and not here.shows_cards(message))
     details = {
         "place": place,
@@ -246,7 +258,6 @@ def _stream(here: Situation) -> Decision:
         "plan": here.plan if shows else message.plan,
         "cards": here.cards if shows else message.cards,
     }
-    expires = message.born + STREAM_SECONDS
     if here.ended or end is not None or here.now >= expires:
         if not here.free("stop") and changed and here.free("append"):
             return here.flight("append", end=end, **details)
@@ -255,7 +266,6 @@ def _stream(here: Situation) -> Decision:
         return here.flight("stop", end=upto if is_last else end, footer=footer, **details)
     if not changed:
         return expires
-    text_due = here.state.buffer.due(here.state.pace.stream)
     cards_due = here.state.buffer.flushed + here.state.pace.stream
     due = min(text_due if upto > message.sent and text_due is not None else cards_due, cards_due + CARD_SECONDS)
     return here.flight("append", **details) if here.now >= due else min(due, expires)
