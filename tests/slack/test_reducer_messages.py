@@ -10,8 +10,12 @@ from ai_platform_engineering.events import (
     SUPERVISOR,
     Failed,
     FinalResult,
+    Form,
     InputRequired,
     MessageEnded,
+    PlanStep,
+    PlanUpdated,
+    TextDelta,
     ToolStarted,
 )
 from ai_platform_engineering.integrations.slack_bot.deciding import STREAM_SECONDS, is_done
@@ -28,12 +32,12 @@ from ai_platform_engineering.integrations.slack_bot.operations import (
     UpdateMessage,
     UploadFile,
 )
-from ai_platform_engineering.integrations.slack_bot.reducer import Begun
-from ai_platform_engineering.integrations.slack_bot.state import State
+from ai_platform_engineering.integrations.slack_bot.reducer import Answered, Begun, GoingOn
+from ai_platform_engineering.integrations.slack_bot.state import Saying, State
 from ai_platform_engineering.integrations.slack_bot.stream_buffer import Pace
 from ai_platform_engineering.utils.silence import NOTHING_TO_SAY
 from tests.slack.scenes import Scene, answers, begins, form, plan, reports, says, writes
-from tests.slack.thread_model import Shown
+from tests.slack.thread_model import Driver, Shown, ThreadModel
 
 BEGUN = 1_000_000.0
 LONG_CODE = "```python\n" + "".join(f"line_{number} = {number}\n" for number in range(300)) + "```\n"
@@ -511,3 +515,34 @@ def test_the_plan_of_a_message_that_takes_no_more_text_is_still_kept_up() -> Non
     scene.hear(plan(("Look", "argocd", "completed"), ("Tell", "", "in_progress")), then=10.0)
     assert scene.statuses == {"[Argocd] Look": "complete", "Tell": "in_progress"}
     assert scene.model.messages[1].cards == {}
+
+
+def test_the_plan_stands_between_what_was_said_before_it_and_the_answer() -> None:
+    model = ThreadModel()
+    driver = Driver(model)
+    driver.feed(TextDelta(SUPERVISOR, "m1", "I'll"))
+    driver.wait(0.1)
+    driver.feed(TextDelta(SUPERVISOR, "m1", " ask."))
+    driver.feed(MessageEnded(SUPERVISOR, "m1"))
+    driver.feed(PlanUpdated((PlanStep("s", "Look", "completed", 0),), "One step"))
+    driver.feed(TextDelta(SUPERVISOR, "m2", "Found."))
+    driver.feed(FinalResult("Found.", "m2"))
+    driver.finish()
+    pieces = [operation.piece for operation in driver.operations if isinstance(operation, StartStream | StopStream)]
+    assert [(piece.text, len(piece.cards), piece.below) for piece in pieces] == [
+        ("I'll", 0, ""),
+        (" ask.", 1, "\n\nFound."),
+    ]
+
+
+def test_silence_after_a_form_is_a_word() -> None:
+    model = ThreadModel()
+    driver = Driver(model, State(task_id="task", quiet=True, begun=model.now))
+    driver.feed(InputRequired((Form("f", "Which?"),)))
+    driver.finish()
+    driver.feed(Answered(Saying("m", "T1", "U1", "f", {"values": {}}, note="Answered.")))
+    driver.feed(GoingOn())
+    driver.feed(TextDelta(SUPERVISOR, "m2", NOTHING_TO_SAY))
+    driver.feed(FinalResult(NOTHING_TO_SAY, "m2"))
+    driver.finish()
+    assert model.text.strip() == "_Done._"

@@ -172,8 +172,8 @@ class ThreadModel:
         return shown
 
     def _add(self, shown: Shown, piece: Piece) -> None:
-        assert len(piece.text) <= MESSAGE_LIMIT
-        shown.text += piece.text
+        assert len(piece.text + piece.below) <= MESSAGE_LIMIT
+        shown.text += piece.text + piece.below
         shown.plan = shown.plan if piece.plan is None else piece.plan
         for card in piece.cards:
             before = shown.cards.get(card.id)

@@ -43,19 +43,16 @@ _UNTITLED: Final = "Plan"
 
 
 def chunks_of(piece: Piece) -> list[dict[str, Any]]:
-    """What is added to a stream. The plan stands where it first came: below what was said before, not within it."""
-    chunks: list[dict[str, Any]] = []
-    if text := _fit(piece.text, TEXT_LIMIT):
-        chunks.append({"type": "markdown_text", "text": text})
-    if title := _fit(piece.plan or ""):
-        chunks.append({"type": "plan_update", "title": title})
-    chunks.extend(_task_update(card) for card in piece.cards)
-    return chunks
+    """What is added to a stream."""
+    plan = [{"type": "plan_update", "title": title}] if (title := _fit(piece.plan or "")) else []
+    return [*_markdown_chunk(piece.text), *plan, *map(_task_update, piece.cards), *_markdown_chunk(piece.below)]
 
 
 def fits(content: Piece | Body) -> bool:
     """Whether all of the text can be shown."""
-    return len(content.text) <= (TEXT_LIMIT if isinstance(content, Piece) else ROOM)
+    if isinstance(content, Piece):
+        return len(content.text) + len(content.below) <= TEXT_LIMIT
+    return len(content.text) <= ROOM
 
 
 def message_of(body: Body, without: Collection[str] = ()) -> tuple[str, list[Block]]:
@@ -117,6 +114,10 @@ def _button(label: str, action_id: str, value: str) -> Block:
 
 def _plain(text: str) -> Block:
     return {"type": "plain_text", "text": text}
+
+
+def _markdown_chunk(text: str) -> list[dict[str, Any]]:
+    return [{"type": "markdown_text", "text": fitting}] if (fitting := _fit(text, TEXT_LIMIT)) else []
 
 
 def _task_update(card: Card) -> dict[str, Any]:

@@ -150,7 +150,7 @@ def posted_as(number: int, run: str) -> Wanted:
 
 def begins_with(piece: Piece) -> Wanted:
     """A stream that began with that. Slack keeps it as it shows it, so only plain words can be compared."""
-    heads = (piece.text, piece.plan or "", *(card.title for card in piece.cards))
+    heads = (piece.text, piece.plan or "", *(card.title for card in piece.cards), piece.below)
     signature = next(filter(None, map(_signature, heads)), "")
 
     def wanted(message: Message) -> bool:

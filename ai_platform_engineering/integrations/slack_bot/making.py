@@ -79,7 +79,8 @@ def _question(state: State, flight: Flight) -> PostForm | PostMessage:
 
 def _first_piece(state: State, flight: Flight) -> Piece:
     text = _shown(state, flight.start, flight.upto, closed=False)
-    return Piece(text, flight.plan or None, flight.cards)
+    above, below = _around_plan(state, text, flight.start) if flight.cards else (text, "")
+    return Piece(above, flight.plan or None, flight.cards, below)
 
 
 def _piece(state: State, message: Message, flight: Flight) -> Piece:
@@ -88,7 +89,15 @@ def _piece(state: State, message: Message, flight: Flight) -> Piece:
     after = _shown(state, message.start, flight.upto, closed=flight.end is not None)
     known = {card.id: card for card in message.cards}
     changed = tuple(_added(card, known.get(card.id)) for card in flight.cards if known.get(card.id) != card)
-    return Piece(after[len(before) :], flight.plan if flight.plan != message.plan else None, changed)
+    text = after[len(before) :]
+    above, below = _around_plan(state, text, message.sent) if changed and not known else (text, "")
+    return Piece(above, flight.plan if flight.plan != message.plan else None, changed, below)
+
+
+def _around_plan(state: State, text: str, start: int) -> tuple[str, str]:
+    """The part of `text` that was said before there was a plan, and the rest."""
+    at = max(0, state.telling.plan_at - start)
+    return text[:at], text[at:]
 
 
 def _added(card: Card, before: Card | None) -> Card:

@@ -62,12 +62,13 @@ class Body:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """What is added to a stream: text, the title of the plan if it has changed, and the cards that have changed, whose
-    details are the part that Slack has not got yet."""
+    """What is added to a stream: text, the title of the plan if it has changed, the cards that have changed, whose
+    details are the part that Slack has not got yet, and the text below them. A plan stays where it first comes."""
 
     text: str = ""
     plan: str | None = None
     cards: tuple[Card, ...] = ()
+    below: str = ""
 
 
 @dataclass(frozen=True, slots=True)

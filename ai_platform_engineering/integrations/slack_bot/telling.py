@@ -30,6 +30,7 @@ from ai_platform_engineering.integrations.slack_bot.cards import Cards
 from ai_platform_engineering.integrations.slack_bot.markdown.mentions import silent_code
 from ai_platform_engineering.integrations.slack_bot.operations import File
 from ai_platform_engineering.integrations.slack_bot.presentation import Presented, present
+from ai_platform_engineering.utils.silence import is_silence
 
 PARAGRAPH: Final = "\n\n"
 Outcome = Literal["answered", "failed", "canceled", "asked"]
@@ -56,6 +57,8 @@ class Telling:
     held: tuple[Speech, ...] = ()
     holding: bool = False
     cards: Cards = field(default_factory=Cards)
+    plan_at: int = 0
+    """How much text there was when the first card came: the plan stands below it."""
     outcome: Outcome | None = None
     answer_id: str = ""
     closing: str = ""
@@ -64,6 +67,13 @@ class Telling:
 
 
 def tell(telling: Telling, event: Event, stopped_by: str = "") -> Telling:
+    after = _tell(telling, event, stopped_by)
+    if telling.cards.all or not after.cards.all:
+        return after
+    return replace(after, plan_at=len(text_and_files(after)[0]))
+
+
+def _tell(telling: Telling, event: Event, stopped_by: str) -> Telling:
     match event:
         case TextDelta(agent=agent, parent_call_id=None) if agent == SUPERVISOR:
             after = _write(telling, event)
@@ -123,7 +133,7 @@ def raw_text(telling: Telling) -> str:
     """What the supervisor has said, one message after the other: a later one waits until those before have ended."""
     texts = []
     for speech in telling.speeches:
-        if speech.text.strip():
+        if speech.text.strip() and not is_silence(speech.text):
             texts.append(speech.text)
         if not speech.ended:
             break

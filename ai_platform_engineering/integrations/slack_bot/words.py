@@ -8,6 +8,7 @@ from typing import Final
 from ai_platform_engineering.events import Canceled, Failed, FinalResult
 from ai_platform_engineering.integrations.slack_bot.markdown.mentions import silent
 from ai_platform_engineering.utils.redact import redact
+from ai_platform_engineering.utils.silence import is_silence
 
 WORKING: Final = "is working on it..."
 STOPPABLE: Final = "_Working on it._"
@@ -36,18 +37,16 @@ _LOST_CODES: Final = frozenset({"stream_ended"})
 _ADDRESS: Final = re.compile(
     r"\b(?:[a-z][a-z0-9+.-]*://|(?:localhost|\d{1,3}(?:\.\d{1,3}){3})(?=[:/\s]))[^\s)>\]]*", re.I
 )
+_DONE: Final = "_Done._"
+_NO_ANSWER: Final = "_There is no answer._"
 _LIMIT: Final = "_This is as far as I got: a limit on the work for one request was reached._"
 
 
 def closing(ending: FinalResult | Failed | Canceled, stopped_by: str = "") -> str:
     """What is said below everything else when a run has ended; empty where the answer says it all."""
     match ending:
-        case FinalResult(text=text) if not text.strip():
-            return "_There is no answer._"
-        case FinalResult(limit=None):
-            return ""
-        case FinalResult():
-            return _LIMIT
+        case FinalResult(text=text, limit=limit):
+            return _DONE if is_silence(text) else _LIMIT if limit else "" if text.strip() else _NO_ANSWER
         case Canceled():
             return f"_Stopped by <@{stopped_by}>._" if stopped_by else "_Stopped._"
         case Failed(code=code) if code in _LOST_CODES:

@@ -154,7 +154,7 @@ async def _fetch_card(http: httpx.AsyncClient, address: str) -> AgentCard:
         reason = "that is not an address"
     raise SupervisorError(
         f"There is no supervisor at {address} ({reason}). Start one with `platform-engineer serve`, "
-        "or leave --url out to run one here."
+        "or check the address."
     )
 
 
