@@ -73,6 +73,7 @@ def planned(cards: Cards, event: PlanUpdated) -> Cards:
 
 
 def started(cards: Cards, event: AgentStarted | ToolStarted) -> Cards:
+    host = _host(cards, event.parent_call_id, event.plan_step_id)
     match event:
         case AgentStarted(agent=agent):
             card_id, title = f"agent:{event.call_id}", f"Agent {display(agent)}"
@@ -81,8 +82,9 @@ def started(cards: Cards, event: AgentStarted | ToolStarted) -> Cards:
             card_id, title, detail = _KNOWLEDGE_CARD, "Knowledge base", tool
         case ToolStarted(agent=agent, tool=tool):
             tag = "" if agent == SUPERVISOR else f"[{display(agent)}] "
-            card_id, title, detail = f"own:{agent}:{tool}", tag + _in_words(tool), tool
-    card_id = _host(cards, event.parent_call_id, event.plan_step_id) or card_id
+            # On a card of its own, the title says it.
+            card_id, title, detail = f"own:{agent}:{tool}", tag + _in_words(tool), tool if host else ""
+    card_id = host or card_id
     cards = _noted(_with(cards, Card(card_id, _line(title, _TITLE), "in_progress")), card_id, _line(detail, _TITLE))
     return replace(cards, calls=(*cards.calls, Call(event.call_id, card_id)))
 
