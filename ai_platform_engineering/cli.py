@@ -39,6 +39,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; the exit code of the process."""
     for variable, value in _LIBRARY_DEFAULTS.items():
         os.environ.setdefault(variable, value)
+    # httpx has a command line of its own, and loads what that needs where it can: here, nobody uses it.
+    sys.modules.setdefault("httpx._main", None)  # type: ignore[arg-type]  # how a module is said not to be there
     options = build_parser().parse_args(argv)
     command: Callable[[argparse.Namespace, Settings], int] = options.run
 
