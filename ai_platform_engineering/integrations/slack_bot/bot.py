@@ -98,10 +98,10 @@ class Bot:
         thread = self._thread_of(task_id)
         if thread is None:
             return None
-        for asked in thread.state.forms:
-            if asked.form.form_id == form_id and asked.note is None:
-                return asked.form, thread.kept
-        return None
+        asked = [asked.form for asked in thread.state.forms if asked.note is None]
+        # An id that is too long for a button is not sent; one form needs none.
+        wanted = asked if not form_id and len(asked) == 1 else [form for form in asked if form.form_id == form_id]
+        return (wanted[0], thread.kept) if wanted else None
 
     async def answer(self, task_id: str, form_id: str, answer: Answer, person: Person) -> str | None:
         """Answer a form; if that cannot be done, the sentence that says why. It is kept when this returns."""
@@ -114,8 +114,8 @@ class Bot:
         if refusal is not None:
             return refusal
         note = answered_note(form, answer, f"<@{person.id}>")
-        message_id = f"{kept.id}-{form_id}-{len(thread.state.forms)}"
-        saying = Saying(message_id, person.team, person.id, form_id, answer_data(answer), note=note)
+        message_id = f"{kept.id}-{form.form_id}-{len(thread.state.forms)}"
+        saying = Saying(message_id, person.team, person.id, form.form_id, answer_data(answer), note=note)
         self._answer(thread, saying)
         return None
 
