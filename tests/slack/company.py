@@ -12,12 +12,12 @@ from typing import Any
 
 from ai_platform_engineering.integrations.slack_bot import words
 from ai_platform_engineering.integrations.slack_bot.preview.messages import Message
-from ai_platform_engineering.integrations.slack_bot.preview.plain import plain_message, plain_modal
 from ai_platform_engineering.sandbox.records import Repository
 from ai_platform_engineering.sandbox.world import World, world_path
 from ai_platform_engineering.serving import listen
 from tests.servers import CommandLine
 from tests.slack.standin import Conversation, Person, Slack, standing_in
+from tests.slack.standin.plain import plain_message, plain_modal
 from tests.slack.standin.typing_in import buttons_in
 
 GOOD, BAD = "👍", "👎"

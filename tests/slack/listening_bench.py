@@ -34,6 +34,7 @@ from ai_platform_engineering.integrations.slack_bot.places import Incoming, Pers
 from ai_platform_engineering.integrations.slack_bot.store import BotStore, KeptRun, Session
 from ai_platform_engineering.integrations.slack_bot.store.memory import MemoryStore
 from ai_platform_engineering.integrations.slack_bot.web import EVENTS_PATH, events_route
+from ai_platform_engineering.integrations.slack_bot.words import NOT_OPEN
 from tests.servers import serving
 
 SECRET = "secret-of-the-tests"
@@ -48,7 +49,9 @@ class NotingBot:
     store: BotStore
     taken: list[Incoming] = field(default_factory=list)
     asked: list[tuple[Any, ...]] = field(default_factory=list)
-    forms: dict[tuple[str, str], tuple[Form, KeptRun]] = field(default_factory=dict)
+    forms: dict[tuple[str, str], Form] = field(default_factory=dict)
+    refuses: dict[str, str] = field(default_factory=dict)
+    """What people are told who may not answer, by their ids."""
     seconds: float = 0.0
     error: Exception | None = None
     running: list[KeptRun] = field(default_factory=list)
@@ -64,9 +67,9 @@ class NotingBot:
         self.taken.append(incoming)
         return self.says
 
-    async def form(self, task_id: str, form_id: str) -> tuple[Form, KeptRun] | None:
+    async def form(self, task_id: str, form_id: str, person: Person) -> Form | str:
         await self._work()
-        return self.forms.get((task_id, form_id))
+        return self.refuses.get(person.id) or self.forms.get((task_id, form_id), NOT_OPEN)
 
     async def answer(self, task_id: str, form_id: str, answer: Any, person: Person) -> str | None:
         await self._work()

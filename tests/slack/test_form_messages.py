@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ai_platform_engineering.events import Form, FormField
 from ai_platform_engineering.integrations.slack_bot.forms.message import form_message
-from ai_platform_engineering.integrations.slack_bot.forms.words import answered_note, closed_note
+from ai_platform_engineering.integrations.slack_bot.forms.words import answered_note
 from ai_platform_engineering.utils.forms.answers import Approved, Dismissed, Rejected, Submitted
 from tests.forms.declared import TYPES
 from tests.slack.block_kit import message_problems
@@ -170,8 +170,3 @@ def test_a_note_says_what_is_remembered() -> None:
 def test_a_note_leaves_secrets_out() -> None:
     form = Form("f1", "Sign in", (FormField("api_token"),))
     assert "hunter2" not in answered_note(form, Submitted({"api_token": "hunter2"}), "<@U1>")
-
-
-@pytest.mark.parametrize("why", ["answered", "expired", "stopped"])
-def test_a_form_that_is_not_open_says_why(why: Any) -> None:
-    assert closed_note(REPOSITORY, why) in read(form_message(REPOSITORY, "t1", closed_note(REPOSITORY, why))[1])

@@ -5,19 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
 from ai_platform_engineering.events import Form, FormField
-from ai_platform_engineering.integrations.slack_bot.channels import load_channels
 from ai_platform_engineering.integrations.slack_bot.forms.ids import INPUT, Press, Reference, button_id, write_reference
 from ai_platform_engineering.integrations.slack_bot.forms.message import form_message
-from ai_platform_engineering.integrations.slack_bot.listeners.forms import NOT_OPEN
-from ai_platform_engineering.integrations.slack_bot.places import Incoming, Person, Place
-from ai_platform_engineering.integrations.slack_bot.store import KeptRun
+from ai_platform_engineering.integrations.slack_bot.places import Person
+from ai_platform_engineering.integrations.slack_bot.words import NOT_OPEN
 from ai_platform_engineering.utils.forms.answers import Approved, Dismissed, Rejected, Submitted
 from tests.slack.listening_bench import ANNA, Bench, bench
 
@@ -30,7 +27,6 @@ FORM = Form(
 APPROVAL = Form(
     "form-2", "Delete it?", action_requests=({"name": "delete_repo", "args": {"name": "demo", "force": False}},)
 )
-ASKED = KeptRun("r1", Incoming(Place("T1", "C1", "1.0"), "1.0", "create a repo", ANNA), "context", task_id=TASK)
 
 
 @pytest.fixture
@@ -41,7 +37,7 @@ async def listeners() -> AsyncIterator[Bench]:
 
 
 def open_forms(made: Bench) -> None:
-    made.bot.forms = {(TASK, form.form_id): (form, ASKED) for form in (FORM, APPROVAL)}
+    made.bot.forms = {(TASK, form.form_id): form for form in (FORM, APPROVAL)}
 
 
 async def press(
@@ -124,7 +120,7 @@ async def test_a_short_form_is_answered_in_its_message(listeners: Bench) -> None
 
 async def test_what_is_wrong_in_a_message_is_said_there_and_nothing_is_lost(listeners: Bench) -> None:
     form = replace(FORM, fields=(*FORM.fields[:2], FormField("size", "number")))
-    listeners.bot.forms[TASK, "form-1"] = (form, ASKED)
+    listeners.bot.forms[TASK, "form-1"] = form
     blocks = {"blocks": form_message(form, TASK)[1]}
     await press(listeners, FORM, "submit", typed(blocks, name="demo", size="many"))
     assert listeners.bot.asked == []
@@ -174,24 +170,22 @@ async def test_a_form_that_is_not_wanted_is_dismissed(listeners: Bench) -> None:
 
 @pytest.mark.parametrize("which", ["approve", "edit"])
 async def test_only_those_may_answer_who_may(listeners: Bench, which: Press) -> None:
+    listeners.bot.refuses = {"UEVE": "Only <@UANNA> may answer this."}
     await press(listeners, APPROVAL, which, person="UEVE")
     assert listeners.bot.asked == []
     assert listeners.slack.of("views.open") == []
     assert whispered(listeners) == ["Only <@UANNA> may answer this."]
 
 
-async def test_a_modal_of_somebody_who_may_not_says_so(tmp_path: Path) -> None:
-    path = tmp_path / "channels.yaml"
-    path.write_text("channels: {C1: {approvers: [UBOSS]}}", encoding="utf-8")
-    async with bench(load_channels(path)) as listeners:
-        open_forms(listeners)
-        await press(listeners, APPROVAL, "edit", person="UBOSS")
-        view = opened(listeners)
-        answer = (await submit(listeners, view, typed(view, force="true"))).json()
-        assert answer["response_action"] == "update"
-        assert "Only <@UBOSS> may decide this." in json.dumps(answer["view"])
-        await submit(listeners, view, typed(view, force="true"), person="UBOSS")
-        assert [asked[4] for asked in listeners.bot.asked] == [Person("T1", "UBOSS")]
+async def test_a_modal_of_somebody_who_may_not_says_so(listeners: Bench) -> None:
+    await press(listeners, APPROVAL, "edit", person="UBOSS")
+    view = opened(listeners)
+    listeners.bot.refuses = {"UANNA": "Only <@UBOSS> may decide this."}
+    answer = (await submit(listeners, view, typed(view, force="true"))).json()
+    assert answer["response_action"] == "update"
+    assert "Only <@UBOSS> may decide this." in json.dumps(answer["view"])
+    await submit(listeners, view, typed(view, force="true"), person="UBOSS")
+    assert [asked[4] for asked in listeners.bot.asked] == [Person("T1", "UBOSS")]
 
 
 async def test_a_form_that_is_not_open_any_more_says_so(listeners: Bench) -> None:

@@ -16,11 +16,8 @@ from ai_platform_engineering.integrations.slack_bot.forms.message import form_me
 from ai_platform_engineering.integrations.slack_bot.introduction import introduce
 from ai_platform_engineering.integrations.slack_bot.library_log import library_log
 from ai_platform_engineering.integrations.slack_bot.operations import Rating, Stop
-from ai_platform_engineering.integrations.slack_bot.places import Incoming, Place
-from ai_platform_engineering.integrations.slack_bot.places import Person as Asker
 from ai_platform_engineering.integrations.slack_bot.preview.messages import Message
 from ai_platform_engineering.integrations.slack_bot.serve import create_slack_app
-from ai_platform_engineering.integrations.slack_bot.store import KeptRun
 from ai_platform_engineering.integrations.slack_bot.store.memory import MemoryStore
 from ai_platform_engineering.settings import Settings, load_settings
 from ai_platform_engineering.utils.forms.answers import Approved, Submitted
@@ -163,9 +160,7 @@ async def test_a_bad_answer_is_told_why_and_answered_again(made: Office) -> None
 
 async def ask_with(made: Office, form: Form) -> tuple[Message, Message]:
     question = await made.ada.says(made.channel, f"{made.slack.mention} do it")
-    asker = Asker("T0WORKSPACE", made.ada.id)
-    incoming = Incoming(Place("T0WORKSPACE", made.channel.id, question.ts), question.ts, "do it", asker)
-    made.bot.forms[TASK, form.form_id] = (form, KeptRun("run", incoming, "context", task_id=TASK))
+    made.bot.forms[TASK, form.form_id] = form
     text, blocks = form_message(form, TASK)
     return question, await made.posts(question, text, blocks)
 
@@ -187,6 +182,7 @@ async def test_a_form_is_filled_in_and_mistakes_are_told_in_it(both: Office) -> 
 
 async def test_only_who_may_decides(made: Office) -> None:
     eve = made.slack.person("eve")
+    made.bot.refuses = {eve.id: f"Only <@{made.ada.id}> may answer this."}
     made.channel.members.add(eve.id)
     question, message = await ask_with(made, APPROVAL)
     await eve.presses(message, "Approve")

@@ -28,11 +28,11 @@ from ai_platform_engineering.events import (
 from ai_platform_engineering.events_json import Asked, Line, encode_line
 from ai_platform_engineering.integrations.slack_bot.preview.messages import Message
 from ai_platform_engineering.integrations.slack_bot.preview.moments import Moment
-from ai_platform_engineering.integrations.slack_bot.preview.plain import plain_message
 from ai_platform_engineering.integrations.slack_bot.preview.player import BOT, NAMES, PERSON, moments_of
 from ai_platform_engineering.integrations.slack_bot.preview.playing import play, show
 from ai_platform_engineering.terminal.replay import CUT_SHORT, read_recording
 from tests.recordings.record import HERE, runs
+from tests.slack.standin.plain import plain_message
 from tests.terminal.runs import RUN
 
 RECORDINGS = sorted(HERE.glob("*.jsonl"))

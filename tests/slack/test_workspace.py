@@ -6,8 +6,8 @@ import pytest
 
 from ai_platform_engineering.integrations.slack_bot.preview.messages import Plan, TaskCard, Text
 from ai_platform_engineering.integrations.slack_bot.preview.modals import Modal
-from ai_platform_engineering.integrations.slack_bot.preview.plain import plain_modal, plain_transcript
 from ai_platform_engineering.integrations.slack_bot.preview.workspace import Workspace
+from tests.slack.standin.plain import plain_modal, plain_transcript
 
 CHANNEL = "C1"
 QUESTION = "100.000001"

@@ -93,28 +93,24 @@ class Bot:
         self._begin(Thread(kept, self._around))
         return None
 
-    async def form(self, task_id: str, form_id: str) -> tuple[Form, KeptRun] | None:
-        """A form that is open, and the run that asks."""
+    async def form(self, task_id: str, form_id: str, person: Person) -> Form | str:
+        """A form that is open and that this person may answer, or the sentence that says why there is none."""
         thread = self._thread_of(task_id)
-        if thread is None:
-            return None
-        asked = [asked.form for asked in thread.state.forms if asked.note is None]
+        asked = [asked.form for asked in thread.state.forms if asked.note is None] if thread is not None else []
         # An id that is too long for a button is not sent; one form needs none.
         wanted = asked if not form_id and len(asked) == 1 else [form for form in asked if form.form_id == form_id]
-        return (wanted[0], thread.kept) if wanted else None
+        if thread is None or not wanted:
+            return words.NOT_OPEN
+        return self._may_answer(wanted[0], thread.kept, person) or wanted[0]
 
     async def answer(self, task_id: str, form_id: str, answer: Answer, person: Person) -> str | None:
         """Answer a form; if that cannot be done, the sentence that says why. It is kept when this returns."""
+        form, thread = await self.form(task_id, form_id, person), self._thread_of(task_id)
+        if isinstance(form, str) or thread is None:
+            return str(form)
         answer = scrub(answer)
-        found, thread = await self.form(task_id, form_id), self._thread_of(task_id)
-        if found is None or thread is None:
-            return words.NOT_OPEN
-        form, kept = found
-        refusal = self._may_answer(form, kept, person)
-        if refusal is not None:
-            return refusal
         note = answered_note(form, answer, f"<@{person.id}>")
-        message_id = f"{kept.id}-{form.form_id}-{len(thread.state.forms)}"
+        message_id = f"{thread.kept.id}-{form.form_id}-{len(thread.state.forms)}"
         saying = Saying(message_id, person.team, person.id, form.form_id, answer_data(answer), note=note)
         self._answer(thread, saying)
         return None

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import Final, Literal
 
 from ai_platform_engineering.events import (
@@ -29,7 +28,7 @@ from ai_platform_engineering.integrations.slack_bot import cards, words
 from ai_platform_engineering.integrations.slack_bot.cards import Cards
 from ai_platform_engineering.integrations.slack_bot.markdown.mentions import silent_code
 from ai_platform_engineering.integrations.slack_bot.operations import File
-from ai_platform_engineering.integrations.slack_bot.presentation import Presented, present
+from ai_platform_engineering.integrations.slack_bot.presentation import present
 from ai_platform_engineering.utils.silence import is_silence
 
 PARAGRAPH: Final = "\n\n"
@@ -110,7 +109,7 @@ def go_on(telling: Telling) -> Telling:
 def text_and_files(telling: Telling) -> tuple[str, tuple[File, ...]]:
     """All text so far, of which what was given before is the beginning, and the files that belong to it."""
     ended = telling.outcome is not None
-    presented = _presented(raw_text(telling), ended)
+    presented = present(raw_text(telling), complete=ended)
     parts = [telling.told, presented.text, telling.closing]
     parts += map(_in_text, telling.unfiled)
     return PARAGRAPH.join(part for part in parts if part.strip()), telling.told_files + presented.files
@@ -121,12 +120,6 @@ def _in_text(file: File) -> str:
     longest = max(map(len, re.findall("`+", file.content)), default=0)
     mark = "`" * max(3, longest + 1)
     return f"**{file.title}**\n{mark}\n{silent_code(file.content)}\n{mark}"
-
-
-@lru_cache(maxsize=64)
-def _presented(raw: str, complete: bool) -> Presented:
-    """It is asked for several times before it changes, and long texts take a while."""
-    return present(raw, complete=complete)
 
 
 def raw_text(telling: Telling) -> str:

@@ -20,7 +20,7 @@ NOT_TAKEN: Final = (
     "please ask in a new thread."
 )
 TOO_LATE: Final = "This was over before your answer came. Please ask again."
-NOT_OPEN: Final = "This is no longer open."
+NOT_OPEN: Final = "This is not open any more: it was answered already, or nobody answered in time."
 ALREADY_OVER: Final = "This is over already."
 STOPPING: Final = "Stopping it."
 NOT_STOPPED: Final = "I could not stop it right now. Please try again in a moment."

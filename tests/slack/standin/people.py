@@ -8,7 +8,6 @@ from typing import Any
 
 from ai_platform_engineering.integrations.slack_bot.preview.messages import Message
 from ai_platform_engineering.integrations.slack_bot.preview.modals import Modal
-from ai_platform_engineering.integrations.slack_bot.preview.plain import plain_transcript
 from ai_platform_engineering.integrations.slack_bot.preview.workspace import Transcript
 from tests.slack.standin import interactions
 from tests.slack.standin.contents import check_view
@@ -23,6 +22,7 @@ from tests.slack.standin.events import (
     message_event,
 )
 from tests.slack.standin.messages_json import message_json
+from tests.slack.standin.plain import plain_transcript
 from tests.slack.standin.refusals import RefusedError
 from tests.slack.standin.state import State
 from tests.slack.standin.typing_in import (

@@ -13,7 +13,6 @@ import httpx
 
 from ai_platform_engineering.integrations.slack_bot.clock import Clock, SystemClock
 from ai_platform_engineering.integrations.slack_bot.manifest import manifest
-from ai_platform_engineering.integrations.slack_bot.preview.plain import plain_transcript
 from ai_platform_engineering.integrations.slack_bot.preview.workspace import Transcript, Workspace
 from ai_platform_engineering.settings import load_settings
 from tests.slack.standin.calls import ApiCall
@@ -25,6 +24,7 @@ from tests.slack.standin.faults import Faults
 from tests.slack.standin.history import History
 from tests.slack.standin.http_route import HttpRoute
 from tests.slack.standin.people import Person
+from tests.slack.standin.plain import plain_transcript
 from tests.slack.standin.server import Server
 from tests.slack.standin.socket_mode import Sockets
 from tests.slack.standin.state import State

@@ -1,17 +1,13 @@
-"""What stands below a form that takes no answer any more: who answered what, or why nobody can."""
+"""What stands below a form that was answered: who said what."""
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from typing import Final
 
 from ai_platform_engineering.events import Form
 from ai_platform_engineering.integrations.slack_bot.forms.block_kit import escaped_line
 from ai_platform_engineering.terminal import form_words
 from ai_platform_engineering.utils.forms.answers import Answer, Approved, Dismissed, Rejected, Submitted
-from ai_platform_engineering.utils.forms.decisions import is_approval
-
-Closed = Literal["answered", "expired", "stopped"]
-"""Why a form is not open: it was answered somewhere else, nobody answered in time, the run was stopped."""
 
 _NOTE_LENGTH: Final = 1_000
 
@@ -34,17 +30,6 @@ def answered_note(form: Form, answer: Answer, person_mention: str) -> str:
             return f"Rejected by {person_mention}{_because(reason)}"
         case Dismissed(reason):
             return f"Canceled by {person_mention}{_because(reason)}"
-
-
-def closed_note(form: Form, why: Closed) -> str:
-    """Why `form` takes no answer; also for somebody who has just tried to give one."""
-    match why:
-        case "answered":
-            return "This was decided already." if is_approval(form) else "This was answered already."
-        case "expired":
-            return "This is not open any more: nobody answered in time."
-        case "stopped":
-            return "This is not open any more: the request was stopped."
 
 
 def _because(reason: str) -> str:

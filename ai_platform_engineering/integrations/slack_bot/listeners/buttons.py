@@ -10,11 +10,10 @@ from slack_bolt.async_app import AsyncAck, AsyncApp
 
 from ai_platform_engineering.integrations.slack_bot.actions import RATE, RETRY, STOP, read_value
 from ai_platform_engineering.integrations.slack_bot.listeners.listening import Listening
-from ai_platform_engineering.integrations.slack_bot.listeners.reason import reason_view
+from ai_platform_engineering.integrations.slack_bot.listeners.reason import THANKS, reason_view
 from ai_platform_engineering.integrations.slack_bot.listeners.requests import Body, Corner, corner_of
 from ai_platform_engineering.integrations.slack_bot.operations import Rating, Retry, Stop
 
-THANKS: Final = "Thank you, noted."
 _RATING_SECONDS: Final = 0.5
 UNREADABLE: Final = (
     "This button is from another time, and I do not know any more what it belongs to. Ask again instead."

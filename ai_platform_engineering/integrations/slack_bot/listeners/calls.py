@@ -29,8 +29,8 @@ class BotCalls(Protocol):
     async def rate(self, rating: Rating, person: Person, *, good: bool, reason: str = "") -> None:
         """Keep what the person thinks of an answer."""
 
-    async def form(self, task_id: str, form_id: str) -> tuple[Form, KeptRun] | None:
-        """A form that is open, and the run that asks."""
+    async def form(self, task_id: str, form_id: str, person: Person) -> Form | str:
+        """A form that is open and that this person may answer, or the sentence that says why there is none."""
 
     async def answer(self, task_id: str, form_id: str, answer: Answer, person: Person) -> str | None:
         """Say this to a form; if it is not taken, the sentence that says why."""

@@ -21,11 +21,10 @@ from ai_platform_engineering.integrations.slack_bot.forms.reading import (
 from ai_platform_engineering.integrations.slack_bot.listeners.listening import Listening
 from ai_platform_engineering.integrations.slack_bot.listeners.notice_view import notice_view
 from ai_platform_engineering.integrations.slack_bot.listeners.requests import Body, Corner, corner_of, person_of
-from ai_platform_engineering.integrations.slack_bot.permissions import may_answer
 from ai_platform_engineering.integrations.slack_bot.places import Person, Place
+from ai_platform_engineering.integrations.slack_bot.words import NOT_OPEN
 from ai_platform_engineering.utils.forms.answers import Answer
 
-NOT_OPEN: Final = "This is not open any more: it was answered already, or nobody answered in time."
 _ANSWER_SECONDS: Final = 2.0
 
 
@@ -89,13 +88,9 @@ class Forms:
 
     async def _open(self, reference: Reference | None, person: Person) -> Form | str:
         """The form, if it is open and this person may answer it; else the sentence to show."""
-        found = reference and await self._listening.bot.form(reference.task_id, reference.form_id)
-        if not found:
+        if reference is None:
             return NOT_OPEN
-        form, run = found
-        where = run.incoming.place.channel
-        channel = self._listening.channels.of(where, direct=where.startswith("D"))
-        return may_answer(form, run.incoming.person, person, channel) or form
+        return await self._listening.bot.form(reference.task_id, reference.form_id, person)
 
     async def _answer(self, reference: Reference, form: Form, answer: Answer, person: Person) -> str | None:
         return await self._listening.bot.answer(reference.task_id, form.form_id, answer, person)
