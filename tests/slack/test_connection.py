@@ -64,6 +64,15 @@ async def test_an_address_that_is_no_good_any_more_is_not_tried_for_ever(slack: 
         await connecting.__aexit__(None, None, None)
 
 
+async def test_an_address_to_begin_with_that_came_too_late_is_asked_for_anew(slack: Slack) -> None:
+    app, _ = hearing(slack)
+    stale = slack.api_url.replace("http", "ws").replace("/api/", "/link/?ticket=stale")
+    async with Connection(app, slack.app.app_token, library_log(), ping_seconds=0.1, address=stale) as connection:
+        assert await connection.ready()
+    assert len(slack.calls("apps.connections.open")) == 1
+    assert slack.violations == []
+
+
 async def _forget(tickets: dict[str, float]) -> None:
     while True:
         tickets.clear()

@@ -40,9 +40,11 @@ def test_tokens_of_the_right_kind_are_enough() -> None:
 
 @pytest.mark.parametrize("socket_mode", [True, False])
 async def test_slack_says_who_the_bot_is(slack: Slack, socket_mode: bool) -> None:
-    identity = await introduce(settings_of(slack.environ(socket_mode=socket_mode)), library_log())
-    assert identity == Identity("T0WORKSPACE", "Workspace", slack.app.user_id, slack.app.bot_id)
+    introduction = await introduce(settings_of(slack.environ(socket_mode=socket_mode)), library_log())
+    assert introduction.identity == Identity("T0WORKSPACE", "Workspace", slack.app.user_id, slack.app.bot_id)
     assert len(slack.calls("apps.connections.open")) == socket_mode
+    assert bool(introduction.address) == socket_mode
+    assert "ticket" not in repr(introduction)
 
 
 async def test_scopes_that_are_missing_are_named(slack: Slack, caplog: pytest.LogCaptureFixture) -> None:
@@ -55,8 +57,8 @@ async def test_scopes_that_are_missing_are_named(slack: Slack, caplog: pytest.Lo
 
 async def test_slack_is_asked_again_when_it_does_not_answer(slack: Slack) -> None:
     slack.faults.next("auth.test", Broken(), TooMany(1))
-    identity = await introduce(settings_of(slack.environ()), library_log(), pause=0.0)
-    assert identity.user == slack.app.user_id
+    introduction = await introduce(settings_of(slack.environ()), library_log(), pause=0.0)
+    assert introduction.identity.user == slack.app.user_id
 
 
 async def test_slack_out_of_reach_is_no_mistake_in_the_settings(slack: Slack) -> None:

@@ -52,7 +52,7 @@ async def office(*, socket_mode: bool) -> AsyncIterator[Office]:
     async with standing_in() as slack:
         environ = slack.environ(socket_mode=socket_mode)
         settings: Settings = load_settings(environ, env_file=None)
-        identity = await introduce(settings, library_log())
+        introduction = await introduce(settings, library_log())
         store = MemoryStore()
         bot = NotingBot(store)
         clients: list[AsyncWebClient] = []
@@ -62,7 +62,7 @@ async def office(*, socket_mode: bool) -> AsyncIterator[Office]:
             clients.append(client)
             yield bot
 
-        app = create_slack_app(settings, identity, Channels(None), store, bot_with)
+        app = create_slack_app(settings, introduction, Channels(None), store, bot_with)
         async with serving(lambda _settings: app, environ) as url:
             if not socket_mode:
                 slack.calls_bot_at(f"{url}/slack/events")

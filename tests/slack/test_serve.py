@@ -40,6 +40,7 @@ async def test_it_starts_without_a_supervisor_takes_what_is_said_and_stops_in_or
         assert re.fullmatch(line, process.output[-1])
         assert await get(f"{process.url}/healthz") == (200, '{"status":"ok"}')
         assert await get(f"{process.url}/readyz") == (200, '{"status":"ready"}')
+        assert len(slack.calls("apps.connections.open")) == socket_mode
         if not socket_mode:
             slack.calls_bot_at(f"{process.url}/slack/events")
         await ada.commands(channel, "/platform", "help")

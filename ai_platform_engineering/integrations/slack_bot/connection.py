@@ -15,10 +15,19 @@ PING_SECONDS: Final = 5.0
 
 
 class Connection:
-    """Open while it is entered. `ready` says whether Slack can reach the bot right now."""
+    """Open while it is entered. `ready` says whether Slack can reach the bot right now. Without an `address` to begin
+    with, Slack is asked for one."""
 
-    def __init__(self, app: AsyncApp, app_token: str, log: logging.Logger, ping_seconds: float = PING_SECONDS) -> None:
+    def __init__(
+        self,
+        app: AsyncApp,
+        app_token: str,
+        log: logging.Logger,
+        ping_seconds: float = PING_SECONDS,
+        address: str = "",
+    ) -> None:
         self._handler = AsyncSocketModeHandler(app, app_token, logger=log, ping_interval=ping_seconds)
+        self._handler.client.wss_uri = address or None
         self._watch_seconds = ping_seconds
         self._tasks: list[asyncio.Task[None]] = []
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from dataclasses import dataclass, field
 from typing import Final
 
 import yaml
@@ -29,9 +30,18 @@ class UnreachableError(ReadableError):
     """Slack did not answer."""
 
 
-async def introduce(settings: Settings, log: logging.Logger, pause: float = 1.0) -> Identity:
-    """Who the bot is; a SettingsError if Slack does not take a token. Tried some times, `pause` seconds apart at first,
-    where Slack does not answer."""
+@dataclass(frozen=True, slots=True)
+class Introduction:
+    """Who the bot is. `address` is where Slack waits for it in Socket Mode, for a short time and one connection; who
+    knows it can connect in its place."""
+
+    identity: Identity
+    address: str = field(default="", repr=False)
+
+
+async def introduce(settings: Settings, log: logging.Logger, pause: float = 1.0) -> Introduction:
+    """Raises `SettingsError` if Slack does not take a token. Tried some times, `pause` seconds apart at first, where
+    Slack does not answer."""
     bot, app = settings.slack_bot_token, settings.slack_app_token
     client = AsyncWebClient(
         token=bot.get_secret_value() if bot else None,
@@ -48,9 +58,10 @@ async def introduce(settings: Settings, log: logging.Logger, pause: float = 1.0)
             if not identity.bot:
                 raise SettingsError(f"SLACK_BOT_TOKEN is not the token of a bot: it must be {BOT_TOKEN_PLACE}.")
             _tell_missing(str(answer.headers.get("x-oauth-scopes", "")), settings)
-            if app is not None:
-                await client.apps_connections_open(app_token=app.get_secret_value())
-            return identity
+            if app is None:
+                return Introduction(identity)
+            opened = await client.apps_connections_open(app_token=app.get_secret_value())
+            return Introduction(identity, opened["url"])
         except SlackApiError as error:
             problem = _problem(error)
             if problem:

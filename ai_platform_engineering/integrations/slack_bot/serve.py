@@ -17,7 +17,7 @@ from ai_platform_engineering.integrations.slack_bot.app import build_app
 from ai_platform_engineering.integrations.slack_bot.assembly import assemble
 from ai_platform_engineering.integrations.slack_bot.channels import Channels, load_channels
 from ai_platform_engineering.integrations.slack_bot.connection import Connection
-from ai_platform_engineering.integrations.slack_bot.introduction import introduce
+from ai_platform_engineering.integrations.slack_bot.introduction import Introduction, introduce
 from ai_platform_engineering.integrations.slack_bot.library_log import library_log
 from ai_platform_engineering.integrations.slack_bot.listeners.calls import BotCalls
 from ai_platform_engineering.integrations.slack_bot.listeners.identity import Identity
@@ -39,23 +39,23 @@ def run_slack_bot(settings: Settings) -> int:
     check_tokens(settings)
     channels = load_channels(settings.slack_channels_file)
     with listen(settings.slack_host, settings.slack_port) as listener:
-        identity = asyncio.run(introduce(settings, library_log()))
+        introduction = asyncio.run(introduce(settings, library_log()))
         store = open_store(settings)
         try:
             app = create_slack_app(
-                settings, identity, channels, store, lambda client: _bot(settings, client, store, channels)
+                settings, introduction, channels, store, lambda client: _bot(settings, client, store, channels)
             )
-            line = _ready_line(settings, identity, listener.getsockname()[1])
+            line = _ready_line(settings, introduction.identity, listener.getsockname()[1])
             return run(app, listener, lambda: _say(line))
         finally:
             store.close()
 
 
 def create_slack_app(
-    settings: Settings, identity: Identity, channels: Channels, store: BotStore, bot_with: OpenBot
+    settings: Settings, introduction: Introduction, channels: Channels, store: BotStore, bot_with: OpenBot
 ) -> Starlette:
     """The bot as an ASGI app: it works while that is served."""
-    log = library_log()
+    log, identity = library_log(), introduction.identity
     bot_token, app_token, secret = (
         token.get_secret_value() if token else ""
         for token in (settings.slack_bot_token, settings.slack_app_token, settings.slack_signing_secret)
@@ -71,7 +71,8 @@ def create_slack_app(
             stack.push_async_callback(listening.background.finish, FINISH_SECONDS)
             app.state.bolt = bolt = build_app(listening, secret, log)
             if app_token:
-                app.state.connection = await stack.enter_async_context(Connection(bolt, app_token, log))
+                connection = Connection(bolt, app_token, log, address=introduction.address)
+                app.state.connection = await stack.enter_async_context(connection)
             yield
 
     async def is_ready() -> bool:
