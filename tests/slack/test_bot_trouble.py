@@ -10,11 +10,22 @@ from typing import Any
 import pytest
 from a2a.types.a2a_pb2 import Message, TaskState
 
-from ai_platform_engineering.events import AgentStarted, Event, Failed, FinalResult, Form, FormField, InputRequired
+from ai_platform_engineering.events import (
+    SUPERVISOR,
+    AgentStarted,
+    Event,
+    Failed,
+    FinalResult,
+    Form,
+    FormField,
+    InputRequired,
+    TextDelta,
+)
 from ai_platform_engineering.integrations.slack_bot import thread as thread_module
 from ai_platform_engineering.integrations.slack_bot import words
 from ai_platform_engineering.integrations.slack_bot.operations import (
     CREATING,
+    AppendStream,
     DeleteMessage,
     Operation,
     Refused,
@@ -27,7 +38,7 @@ from ai_platform_engineering.integrations.slack_bot.store import KeptRun, StoreE
 from ai_platform_engineering.utils.a2a_common.supervisor_run import SupervisorError
 from ai_platform_engineering.utils.forms.answers import Submitted
 from tests.slack.bot_world import ANNA, BERT, World, incoming
-from tests.slack.test_kill_anywhere import RUN, THEN, check, script
+from tests.slack.test_kill_anywhere import FIRST, RUN, THEN, check, script
 
 ANSWER = Submitted({"environment": "prod"})
 
@@ -134,6 +145,21 @@ async def test_two_people_decide_at_once(other: str) -> None:
     await over(world)
     ends = [shown.text for shown in world.slack.messages if "Stopped" in shown.text or "five" in shown.text]
     assert len(ends) == 1
+    await world.end()
+
+
+async def test_a_stream_that_was_stopped_in_slack_stops_the_run_and_nobody_is_named() -> None:
+    world = World(lambda _: [[*FIRST[:2], *(TextDelta(SUPERVISOR, "m1", "and on ") for _ in range(50))]])
+
+    def stopped(operation: Operation) -> Report | None:
+        refused = Refused(operation.number, "not_streaming", "stopped_by_user")
+        return refused if isinstance(operation, AppendStream) else None
+
+    world.fails = stopped
+    await world.bot.start()
+    await world.bot.take(incoming())
+    await over(world)
+    assert "_Stopped._" in world.slack.text, "Slack does not say here who it was"
     await world.end()
 
 

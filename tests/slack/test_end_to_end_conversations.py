@@ -137,11 +137,14 @@ async def test_the_stop_button_cancels(acme: Company, knowledge: HeldTools) -> N
 
 async def test_slacks_own_stop_button_cancels(acme: Company, knowledge: HeldTools) -> None:
     async with knowledge.holding("search"):
-        thread = await acme.asks(acme.person(), "how do I run ArgoCD remotely?")
-        await thread.until(lambda: knowledge.called["search"] and thread.messages)
-        await thread.person.stops(thread.messages[0])
+        ada, bob = acme.person("ada"), acme.person("bob")
+        thread = await acme.asks(ada, "how do I run ArgoCD remotely?", acme.channel(ada, bob))
+        await thread.until(lambda: knowledge.called["search"] and "search" in thread.text)
+        await bob.stops(thread.messages[0])
         await thread.until(lambda: "Stopped" in thread.text and thread.is_at_rest())
+    assert f"Stopped by <@{bob.id}>" in thread.text, "whoever pressed it, not who asked"
     assert thread.answers == []
+    thread.check()
 
 
 async def test_thumbs_are_kept_with_the_person_and_the_answer(acme: Company, supervisor: Service) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ai_platform_engineering.integrations.slack_bot.places import Incoming, Person, Place
 from ai_platform_engineering.integrations.slack_bot.store import KeptRun
+from ai_platform_engineering.integrations.slack_bot.words import NOT_STOPPED
 from tests.slack.listening_bench import bench
 
 STOPPED = {
@@ -28,3 +29,12 @@ async def test_whoever_presses_it_stops_what_goes_on_in_that_thread() -> None:
         ben = Person("T1", "UBEN")
         assert listeners.bot.asked == [("cancel_run", "a", ben), ("cancel_run", "b", ben)]
         assert listeners.slack.calls == []
+
+
+async def test_who_presses_it_in_vain_is_told_so() -> None:
+    async with bench() as listeners:
+        listeners.bot.running, listeners.bot.says = [run_in("1.0", "a")], NOT_STOPPED
+        await listeners.event(STOPPED)
+        await listeners.quiet()
+        (told,) = listeners.slack.of("chat.postEphemeral")
+        assert (told["text"], told["user"], told["thread_ts"]) == (NOT_STOPPED, "UBEN", "1.0")

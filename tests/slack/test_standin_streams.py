@@ -160,9 +160,15 @@ async def test_streams_can_be_switched_off(scene: Scene) -> None:
 
 async def test_somebody_stops_a_stream(scene: Scene) -> None:
     ts = await scene.start(text("On and on"))
+    told = []
+    scene.slack.state.tell = told.append
     await scene.ada.stops(scene.slack.transcript(scene.channel, scene.question).messages[-1])
     assert await refused(scene.append(ts, text("and on"))) == "stopped_by_user"
     assert await refused(scene.stop(ts)) == "message_not_in_streaming_state"
+    (event,) = told
+    assert (event["type"], event["user"]) == ("agent_session_stopped", scene.ada.id)
+    assert (event["channel"], event["thread_ts"]) == (scene.channel.id, scene.question)
+    assert event["streaming_message_ts"] == [ts]
 
 
 async def test_calls_about_one_message_come_one_after_another(scene: Scene) -> None:

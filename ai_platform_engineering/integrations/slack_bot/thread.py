@@ -158,15 +158,17 @@ class Thread:
         self._start(operations)
         self._stirred.set()
 
-    async def cancel(self, person: Person) -> bool:
-        """Whether the supervisor has stopped it. One that waited is told so: it hears nothing by itself."""
+    async def cancel(self, person: Person | None) -> bool:
+        """Whether the supervisor has stopped it, for that person, or for somebody unknown. One that waited is told so:
+        it hears nothing by itself."""
         try:
             if self.waits:
                 supervisor = await self._around.link.supervisor(patient=False)
                 await supervisor.client.cancel_task(CancelTaskRequest(id=self.state.task_id))
                 return True
             if self._run is not None:
-                self._step(Stopping(person.id))
+                if person is not None:
+                    self._step(Stopping(person.id))
                 await self._run.cancel()
         except (A2AError, SupervisorError, httpx.HTTPError, TimeoutError) as error:
             logger.info("%s: not stopped: %s", self.kept.id, type(error).__name__)
@@ -267,7 +269,8 @@ class Thread:
         )
         self._put(report)
         if isinstance(report, Refused) and report.error == STOPPED_IN_SLACK and not self.state.ended:
-            await self.cancel(incoming.person)
+            # Anybody may have pressed it. Who it was comes as an event, where the app is told of those.
+            await self.cancel(None)
 
     async def _find_out(self, operation: Operation) -> None:
         """What became of the operation that was being done when the bot was killed."""

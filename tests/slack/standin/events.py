@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ai_platform_engineering.integrations.slack_bot.preview.messages import Message
@@ -57,6 +58,18 @@ def app_home_opened(state: State, channel: str, person: str) -> Json:
         "user": person,
         "channel": channel,
         "tab": "messages",
+        "event_ts": state.new_ts(),
+    }
+
+
+def agent_session_stopped(state: State, message: Message, person: str, streams: Sequence[str]) -> Json:
+    """Somebody pressed Slack's own stop button in the thread of that message; it has ended these streams."""
+    return {
+        "type": "agent_session_stopped",
+        "user": person,
+        "channel": message.channel,
+        "thread_ts": message.thread_ts or message.ts,
+        "streaming_message_ts": list(streams),
         "event_ts": state.new_ts(),
     }
 

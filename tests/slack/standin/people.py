@@ -14,6 +14,7 @@ from tests.slack.standin.contents import check_view
 from tests.slack.standin.deliveries import Ack, BotRequest, Deliveries
 from tests.slack.standin.directory import Conversation, User
 from tests.slack.standin.events import (
+    agent_session_stopped,
     app_home_opened,
     app_mention,
     assistant_thread_started,
@@ -115,12 +116,17 @@ class Person:
         self.state.tell(message_deleted(self.state, seen))
 
     async def stops(self, message: Message) -> None:
-        """Stop a stream with the button that Slack itself shows."""
-        key = (message.channel, message.ts)
-        if not self._seen(message).streaming:
+        """Stop the bot with the button that Slack itself shows while a message streams. Slack ends all streams of the
+        thread, and tells the bot."""
+        seen = self._seen(message)
+        if not seen.streaming:
             raise NotPossibleError("it does not stream")
-        self.state.stopped_by_people.add(key)
-        self.state.done("chat.stopStream", {"channel": message.channel, "ts": message.ts})
+        thread = self.state.workspace.transcript(seen.channel, seen.thread_ts or seen.ts).messages
+        streams = [one.ts for one in thread if one.streaming]
+        for ts in streams:
+            self.state.stopped_by_people.add((seen.channel, ts))
+            self.state.done("chat.stopStream", {"channel": seen.channel, "ts": ts})
+        self.state.tell(agent_session_stopped(self.state, seen, self.id, streams))
 
     async def presses(self, where: Message | Modal, name: str) -> Ack:
         """Press the button with that label, action id or value."""

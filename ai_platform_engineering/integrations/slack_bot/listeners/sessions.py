@@ -10,6 +10,7 @@ from slack_bolt.async_app import AsyncApp
 from ai_platform_engineering.integrations.slack_bot.listeners.listening import Listening
 from ai_platform_engineering.integrations.slack_bot.listeners.requests import Body, Corner
 from ai_platform_engineering.integrations.slack_bot.places import Person
+from ai_platform_engineering.integrations.slack_bot.words import NOT_STOPPED
 
 
 class Sessions:
@@ -26,7 +27,9 @@ class Sessions:
         corner = Corner(person, event["channel"], event["thread_ts"])
         self._listening.later(corner, self._stop(corner))
 
-    async def _stop(self, corner: Corner) -> None:
-        # What comes of it is seen in the thread.
-        for run in self._listening.bot.running_in(corner.channel, corner.thread_ts):
-            await self._listening.bot.cancel_run(run.id, corner.person)
+    async def _stop(self, corner: Corner) -> str | None:
+        """The sentence to show if it goes on all the same; what else comes of it is seen in the thread."""
+        bot = self._listening.bot
+        runs = bot.running_in(corner.channel, corner.thread_ts)
+        told = [await bot.cancel_run(run.id, corner.person) for run in runs]
+        return NOT_STOPPED if NOT_STOPPED in told else None
