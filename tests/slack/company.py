@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import signal
+import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -222,6 +223,13 @@ class Thread:
         lost = self.slack.history.taken_back(self.channel.id, self.ts)
         lost = [one for one in lost if one.before != words.STOPPABLE]
         assert lost == [], str(lost)
+
+
+def is_done(folder: Path, message: Message) -> bool:
+    """Whether the bot with that folder has told all there is to tell about a message."""
+    with closing(sqlite3.connect(f"file:{folder / 'slack.sqlite'}?mode=ro", uri=True)) as file:
+        asked = "SELECT done FROM run WHERE id LIKE ?"
+        return file.execute(asked, (f"%-{message.channel}-{message.ts}",)).fetchall() == [(1,)]
 
 
 def labels(message: Message) -> set[str]:

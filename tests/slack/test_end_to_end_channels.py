@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +10,7 @@ import pytest
 import pytest_asyncio
 
 from ai_platform_engineering.utils.silence import NOTHING_TO_SAY
-from tests.slack.company import Company, Service, Thread, company
+from tests.slack.company import Company, Service, Thread, company, is_done
 from tests.slack.played_model import Call, PlayedModel
 from tests.slack.standin import Conversation, Person, Slack
 
@@ -81,9 +80,8 @@ async def test_it_reads_everything_and_is_silent_when_unsure(rooms: Rooms, model
     thread = Thread(rooms.company.slack, rooms.ada, rooms.everything, asked.ts)
     await thread.answered()
     assert "It is up." in thread.said
-    await thread.until(lambda: model.asked("Lunch?"))
-    # For as long as it took to show the other answer, and more.
-    await asyncio.sleep(0.5)
+    await thread.until(lambda: is_done(rooms.folder, lunch))
+    assert model.asked("Lunch?")
     history = rooms.company.slack.history
     assert history.first_sign(rooms.everything.id, lunch.ts) is None
 
