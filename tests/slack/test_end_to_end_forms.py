@@ -45,6 +45,9 @@ async def test_a_form_in_the_message_comes_back_with_what_is_wrong_and_then_resu
     ada = acme.person()
     thread = await acme.asks(ada, "Create GitHub Repo")
     form = await asked(thread, "Submit")
+    shown = {card.title: card.status for message in thread.messages for card in message.cards}
+    assert "Waiting for an answer: " in "".join(shown)
+    assert "in_progress" not in shown.values(), "nobody works while it waits"
     await ada.fills_in(form, {"repository": "in slack"})
     await ada.presses(form, "Submit")
     await thread.until(lambda: "[in slack]" in thread.text)
@@ -56,6 +59,7 @@ async def test_a_form_in_the_message_comes_back_with_what_is_wrong_and_then_resu
     assert answer.ts > form.ts
     assert f"Answered by <@{ada.id}>" in thread.text
     assert not thread.has_button("Submit")
+    await thread.until(lambda: "Waiting for an answer: " not in thread.text)
     assert repositories(supervisor).count("in-slack") == 1
     assert (
         len(

@@ -164,6 +164,17 @@ def test_the_text_goes_on_below_the_form_and_the_plan_where_it_was() -> None:
     assert len(scene.done(StartStream)) == 1
 
 
+def test_while_people_are_asked_nothing_is_under_way_and_then_it_goes_on() -> None:
+    scene = Scene()
+    scene.hear(plan(("Ask", "github", "in_progress"), ("Tell", "", "pending")), begins("github", "c1", "s0"))
+    scene.hear(InputRequired((NAME,)), then=60.0)
+    assert scene.statuses == {"Waiting for an answer: [Github] Ask": "pending", "Tell": "pending"}
+    scene.answer(answer_to("name"))
+    scene.go_on()
+    scene.driver.wait(10.0)
+    assert scene.statuses == {"[Github] Ask": "in_progress", "Tell": "pending"}
+
+
 def test_a_form_that_slack_refuses_is_asked_in_words() -> None:
     scene = asked(NAME, fate=lambda operation: "bad_blocks" if isinstance(operation, PostForm) else "done")
     assert "Form name" in scene.model.messages[-1].text

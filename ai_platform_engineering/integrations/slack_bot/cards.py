@@ -38,6 +38,7 @@ _DETAILS: Final = 250
 _SEPARATOR: Final = " · "
 _MORE: Final = " …"
 _NOT_PLANNED: Final = "No longer planned: "
+_WAITING: Final = "Waiting for an answer: "
 _KNOWLEDGE_CARD: Final = "own:knowledge"
 
 
@@ -57,10 +58,14 @@ class Cards:
     calls: tuple[Call, ...] = ()
     active: frozenset[str] = field(default_factory=frozenset)
     """Ids of the steps that are under way."""
+    waiting: bool = False
+    """People were asked: nothing is under way until they answer."""
 
     @property
     def all(self) -> tuple[Card, ...]:
-        return (*self.steps, *self.others)
+        """As people see them."""
+        every = (*self.steps, *self.others)
+        return tuple(map(_waiting, every)) if self.waiting else every
 
 
 def planned(cards: Cards, event: PlanUpdated) -> Cards:
@@ -106,11 +111,16 @@ def finished(cards: Cards, event: AgentFinished | ToolFinished) -> Cards:
 
 def ended(cards: Cards) -> Cards:
     """Nobody works any more: what is unfinished is not under way."""
-    return replace(cards, steps=_at_rest(cards.steps), others=_at_rest(cards.others))
+    return replace(cards, steps=_at_rest(cards.steps), others=_at_rest(cards.others), waiting=False)
 
 
 def _at_rest(cards: Iterable[Card]) -> tuple[Card, ...]:
     return tuple(replace(card, status="pending") if card.status == "in_progress" else card for card in cards)
+
+
+def _waiting(card: Card) -> Card:
+    """Slack has no status for it, so that the title says it."""
+    return replace(card, title=_WAITING + card.title, status="pending") if card.status == "in_progress" else card
 
 
 def _step_card(step: PlanStep, known: Mapping[str, Card]) -> Card:

@@ -94,7 +94,8 @@ def _tell(telling: Telling, event: Event, stopped_by: str) -> Telling:
         case Canceled():
             after = _end(_released(telling), "canceled", words.closing(event, stopped_by))
         case InputRequired():
-            after = replace(_ended_messages(_released(telling)), outcome="asked")
+            asked = _ended_messages(_released(telling))
+            after = replace(asked, cards=replace(asked.cards, waiting=True), outcome="asked")
         case _:
             after = telling
     return after
@@ -103,7 +104,17 @@ def _tell(telling: Telling, event: Event, stopped_by: str) -> Telling:
 def go_on(telling: Telling) -> Telling:
     """People have answered: what was told stays, and what comes is told below it."""
     text, files = text_and_files(telling)
-    return replace(telling, told=text, told_files=files, speeches=(), outcome=None, closing="", unfiled=())
+    under_way = replace(telling.cards, waiting=False)
+    return replace(
+        telling,
+        told=text,
+        told_files=files,
+        speeches=(),
+        cards=under_way,
+        outcome=None,
+        closing="",
+        unfiled=(),
+    )
 
 
 def text_and_files(telling: Telling) -> tuple[str, tuple[File, ...]]:
