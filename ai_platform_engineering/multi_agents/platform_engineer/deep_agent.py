@@ -15,6 +15,7 @@ from typing import Any
 
 from deepagents.backends import StateBackend
 from deepagents.middleware.subagents import CompiledSubAgent, SubAgentMiddleware
+from langchain_core.runnables import Runnable
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from ai_platform_engineering.events import SUPERVISOR
@@ -45,7 +46,7 @@ from ai_platform_engineering.utils.checkpointer import MemorySaver
 from ai_platform_engineering.utils.graphs.agent_graph import PRIVATE_STATE, Graph, agent_graph
 from ai_platform_engineering.utils.graphs.approval_gate import ApprovalGate
 from ai_platform_engineering.utils.graphs.local_agent import Models, local_agent_graph, model_for
-from ai_platform_engineering.utils.graphs.remote_graph import remote_graph
+from ai_platform_engineering.utils.graphs.remote_agent import remote_agent
 from ai_platform_engineering.utils.mcp import McpServers
 
 logger = logging.getLogger(__name__)
@@ -157,20 +158,20 @@ class PlatformEngineerDeepAgent:
             )
 
     def _sub_agent(self, entry: AgentEntry) -> CompiledSubAgent:
-        graph = self._remote(entry) if entry.where == "remote" else self._local(entry)
-        return {"name": entry.name, "description": self.registry.description(entry.name), "runnable": graph}
+        runnable = self._remote(entry) if entry.where == "remote" else self._local(entry)
+        return {"name": entry.name, "description": self.registry.description(entry.name), "runnable": runnable}
 
     def _local(self, entry: AgentEntry) -> Graph:
         if entry.manifest is None:
             raise ValueError(f"{entry.name} has no manifest and cannot run in-process")
         return local_agent_graph(self.settings, entry.manifest, self.mcp, self._models)
 
-    def _remote(self, entry: AgentEntry) -> Graph:
+    def _remote(self, entry: AgentEntry) -> Runnable[Any, Any]:
         connection = self._connections.get(entry.name)
         if connection is None:
             connection = A2ARemoteAgentConnectTool(entry.name, entry.address or "", self.settings, self.bearer)
             self._connections[entry.name] = connection
-        return remote_graph(connection)
+        return remote_agent(connection)
 
     def _line(self, entry: AgentEntry) -> AgentLine:
         keywords = tuple(entry.manifest.keywords) if entry.manifest else ()

@@ -50,7 +50,9 @@ class Run:
         self._work = work
         resumed = work if isinstance(work, Resumption) else None
         self._granted = granted_by(resumed.form, resumed.answer) if resumed else ()
-        self._context = replace(context, approvals=(*context.approvals, *self._granted)) if self._granted else context
+        self._context = context
+        if resumed:
+            self._context = replace(context, approvals=(*context.approvals, *self._granted), resumed=True)
         self._translation = Translation(
             agent,
             own_text=context.stream_text,

@@ -16,7 +16,7 @@ class RequestContext:
     for work that a supervisor hands on: once it has ended, nobody comes back to it. `approvals` are the kinds of action
     that need no further approval; `step` is the step of a workflow that this work is, if it is one. `instructions` are
     what the owners of the place want where this was asked; with `silent_when_unsure` nobody there waits for an answer,
-    and none is better than a poor one."""
+    and none is better than a poor one. `resumed` is on for a run that waited for a person and goes on."""
 
     context_id: str
     task_id: str
@@ -30,3 +30,4 @@ class RequestContext:
     step: Mapping[str, Any] | None = None
     instructions: str = ""
     silent_when_unsure: bool = False
+    resumed: bool = False

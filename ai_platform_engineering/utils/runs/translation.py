@@ -48,9 +48,10 @@ Part = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class RemoteEvent:
-    """Said by the node that talks to a remote agent: an event of that agent's own run."""
+    """Said where a remote agent is talked to: an event of that agent's own run, and the call that it belongs to."""
 
     event: Event
+    delegation: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +109,7 @@ class Translation:
             case "tasks":
                 yield from self._task_ended(data, parent)
             case "custom":
-                yield from self._said(data, parent)
+                yield from self._said(data)
 
     def conclude(self) -> Iterator[Event]:
         """The graph has ended by itself, or waits."""
@@ -223,12 +224,12 @@ class Translation:
         yield from self._end_message(message_id)
         self._answer = _Answer(text, message_id)
 
-    def _said(self, data: Any, parent: str | None) -> Iterator[Event]:
+    def _said(self, data: Any) -> Iterator[Event]:
         match data:
             case LimitReached(limit):
                 self._limit = limit
-            case RemoteEvent(event) if parent is not None:
-                yield from self._remote(event, parent)
+            case RemoteEvent(event, delegation):
+                yield from self._remote(event, delegation)
 
     def _remote(self, event: Event, delegation: str) -> Iterator[Event]:
         """An event of a remote agent's run, placed below the delegation as an in-process agent's would be."""

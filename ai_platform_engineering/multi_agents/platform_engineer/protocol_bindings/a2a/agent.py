@@ -6,7 +6,7 @@ from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.multi_agents.platform_engineer.deep_agent import PlatformEngineerDeepAgent
 from ai_platform_engineering.utils.a2a_common.base_langgraph_agent import BaseLangGraphAgent
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
-from ai_platform_engineering.utils.graphs.remote_graph import waiting_remotely
+from ai_platform_engineering.utils.graphs.remote_agent import waiting_remotely
 
 
 class AIPlatformEngineerA2ABinding(BaseLangGraphAgent):

@@ -1,7 +1,8 @@
-"""The graph that stands for a remote agent: what is asked goes out, its events come through, its questions come up.
+"""A remote agent among the sub-agents: what is asked goes out, its events come through, its questions come up.
 
-`call` sends and streams; `ask` waits for a person and goes back to `call`, which sends the answer to the same task of
-the agent. A node that waits runs again from its start when it goes on, so nothing is sent in the one that waits.
+Most agents answer without a question, and a graph would cost them more than the sending does. One that asks something
+is handed to a graph that can wait: `ask` waits for a person, `call` sends the answer to the same task of the agent. A
+node that waits runs again from its start when it goes on, so nothing is sent in the one that waits.
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ from typing import Annotated, Any, NotRequired, TypedDict
 
 from a2a.types.a2a_pb2 import Part
 from langchain_core.messages import AIMessage, AnyMessage
+from langchain_core.runnables import Runnable, RunnableLambda
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.config import get_config
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import add_messages
-from langgraph.runtime import Runtime
+from langgraph.runtime import Runtime, get_runtime
 from langgraph.types import interrupt
 
 from ai_platform_engineering.events import Canceled, Failed, FinalResult, Form, InputRequired
@@ -57,41 +59,23 @@ class _Result(TypedDict):
     messages: Annotated[list[AnyMessage], add_messages]
 
 
-def remote_graph(connection: A2ARemoteAgentConnectTool) -> Graph:
+def remote_agent(connection: A2ARemoteAgentConnectTool) -> Runnable[Any, Any]:
+    graph = _graph_that_waits(connection)
+
+    async def work(state: _State) -> Any:
+        runtime = get_runtime(RequestContext)
+        if runtime.context.resumed:
+            # Perhaps it is this agent that waits: its graph knows, and sends what was not sent yet.
+            return await graph.ainvoke(state)
+        outcome = await _call(connection, state, runtime)
+        return await graph.ainvoke({**state, **outcome}) if outcome["waiting"] else outcome
+
+    return RunnableLambda(work, name=connection.name)
+
+
+def _graph_that_waits(connection: A2ARemoteAgentConnectTool) -> Graph:
     async def call(state: _State, runtime: Runtime[RequestContext]) -> dict[str, Any]:
-        namespace = get_config()["configurable"]["checkpoint_ns"].split("|")
-        thread = RemoteThread(
-            delegation=delegation_of(namespace) or runtime.context.task_id,
-            task_id=state.get("remote_task", ""),
-            turn=state.get("turn", 0) + 1,
-        )
-        context = replace(
-            runtime.context,
-            approvals=(*state.get("approvals", ()), *runtime.context.approvals),
-            step=state.get("step"),
-        )
-        answer = ""
-        async for event in connection.stream(_message(state), context, thread):
-            match event:
-                case FinalResult(text=text, limit=limit):
-                    answer = text
-                    if limit:
-                        runtime.stream_writer(LimitReached(limit))
-                case InputRequired(forms=forms):
-                    # It asks for one thing at a time; what else it needs it asks for afterwards.
-                    return {
-                        "agent": connection.name,
-                        "remote_task": thread.task_id,
-                        "turn": thread.turn,
-                        "waiting": _waiting(forms[0], connection.name),
-                    }
-                case Failed(message=message):
-                    raise RemoteAgentError(message, "agent")
-                case Canceled():
-                    raise RemoteAgentError(f"The {connection.name} agent was stopped before it had an answer.", "agent")
-                case _:
-                    runtime.stream_writer(RemoteEvent(event))
-        return {"messages": [AIMessage(answer)], "waiting": None}
+        return await _call(connection, state, runtime)
 
     def ask(state: _State) -> dict[str, Any]:
         waiting = state.get("waiting")
@@ -100,10 +84,45 @@ def remote_graph(connection: A2ARemoteAgentConnectTool) -> Graph:
     graph = StateGraph(_State, context_schema=RequestContext, output_schema=_Result)
     graph.add_node("call", call)
     graph.add_node("ask", ask)
-    graph.add_edge(START, "call")
+    graph.add_conditional_edges(START, lambda state: "ask" if state.get("waiting") else "call", ["ask", "call"])
     graph.add_conditional_edges("call", lambda state: "ask" if state.get("waiting") else END, ["ask", END])
     graph.add_edge("ask", "call")
     return graph.compile(name=connection.name)
+
+
+async def _call(
+    connection: A2ARemoteAgentConnectTool, state: _State, runtime: Runtime[RequestContext]
+) -> dict[str, Any]:
+    """Send what there is to say and tell what happens: the answer, or what the agent waits for."""
+    delegation = delegation_of(get_config()["configurable"]["checkpoint_ns"].split("|")) or runtime.context.task_id
+    thread = RemoteThread(delegation, task_id=state.get("remote_task", ""), turn=state.get("turn", 0) + 1)
+    context = replace(
+        runtime.context,
+        approvals=(*state.get("approvals", ()), *runtime.context.approvals),
+        step=state.get("step"),
+    )
+    answer = ""
+    async for event in connection.stream(_message(state), context, thread):
+        match event:
+            case FinalResult(text=text, limit=limit):
+                answer = text
+                if limit:
+                    runtime.stream_writer(LimitReached(limit))
+            case InputRequired(forms=forms):
+                # It asks for one thing at a time; what else it needs it asks for afterwards.
+                return {
+                    "agent": connection.name,
+                    "remote_task": thread.task_id,
+                    "turn": thread.turn,
+                    "waiting": _waiting(forms[0], connection.name),
+                }
+            case Failed(message=message):
+                raise RemoteAgentError(message, "agent")
+            case Canceled():
+                raise RemoteAgentError(f"The {connection.name} agent was stopped before it had an answer.", "agent")
+            case _:
+                runtime.stream_writer(RemoteEvent(event, delegation))
+    return {"messages": [AIMessage(answer)], "waiting": None}
 
 
 async def waiting_remotely(graph: Graph, thread_id: str) -> list[tuple[str, str]]:
