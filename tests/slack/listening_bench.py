@@ -76,6 +76,10 @@ class NotingBot:
         self.asked.append(("answer", task_id, form_id, answer, person))
         return self.says
 
+    async def show_again(self, task_id: str, form: Form) -> None:
+        await self._work()
+        self.asked.append(("show_again", task_id, form))
+
     async def cancel(self, task_id: str, person: Person) -> str:
         await self._work()
         self.asked.append(("cancel", task_id, person))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -38,7 +39,7 @@ from ai_platform_engineering.integrations.slack_bot.store import KeptRun, StoreE
 from ai_platform_engineering.utils.a2a_common.supervisor_run import SupervisorError
 from ai_platform_engineering.utils.forms.answers import Submitted
 from tests.slack.bot_world import ANNA, BERT, World, incoming
-from tests.slack.test_kill_anywhere import FIRST, RUN, THEN, check, script
+from tests.slack.test_kill_anywhere import FIRST, FORM, RUN, THEN, check, script
 
 ANSWER = Submitted({"environment": "prod"})
 
@@ -74,6 +75,22 @@ async def test_what_cannot_be_kept_is_told_all_the_same(caplog: pytest.LogCaptur
     await answered(world)
     check(world)
     assert len([line for line in caplog.messages if "cannot be kept" in line]) == 1
+    await world.end()
+
+
+async def test_a_form_that_was_filled_in_wrongly_is_shown_so_by_its_run_and_can_be_answered() -> None:
+    world = World(script)
+    await asked(world)
+    wrong = replace(FORM, fields=(replace(FORM.fields[0], value="prd", error="There is no prd."),))
+    await world.bot.show_again("task-1", wrong)
+    await world.until(lambda: wrong in [shown.form for shown in world.slack.messages])
+    await world.until(lambda: not world.bot.open_threads)
+    assert await world.bot.form("task-1", "form-1", ANNA) == FORM
+    await answered(world)
+    check(world)
+    await world.bot.show_again("task-1", wrong)
+    await over(world)
+    check(world)
     await world.end()
 
 

@@ -123,10 +123,10 @@ async def test_what_is_wrong_in_a_message_is_said_there_and_nothing_is_lost(list
     listeners.bot.forms[TASK, "form-1"] = form
     blocks = {"blocks": form_message(form, TASK)[1]}
     await press(listeners, FORM, "submit", typed(blocks, name="demo", size="many"))
-    assert listeners.bot.asked == []
-    (updated,) = listeners.slack.of("chat.update")
-    assert (updated["channel"], updated["ts"]) == ("C1", "2.0")
-    shown = json.dumps(updated["blocks"])
+    ((what, task_id, again),) = listeners.bot.asked
+    assert (what, task_id) == ("show_again", TASK)
+    assert listeners.slack.calls == [], "the run shows it, in its turn"
+    shown = json.dumps(form_message(again, task_id)[1])
     assert "demo" in shown
     assert ":warning:" in shown
 

@@ -11,6 +11,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from ai_platform_engineering.events import Form, FormField
 from ai_platform_engineering.integrations.slack_bot.blocks import footer_blocks
+from ai_platform_engineering.integrations.slack_bot.budget import LIMITS, Budget
 from ai_platform_engineering.integrations.slack_bot.channels import Channels
 from ai_platform_engineering.integrations.slack_bot.forms.message import form_message
 from ai_platform_engineering.integrations.slack_bot.introduction import introduce
@@ -35,6 +36,7 @@ class Office:
     slack: Slack
     bot: NotingBot
     client: AsyncWebClient
+    budget: Budget
     ada: Person
     channel: Conversation
 
@@ -56,10 +58,12 @@ async def office(*, socket_mode: bool) -> AsyncIterator[Office]:
         store = MemoryStore()
         bot = NotingBot(store)
         clients: list[AsyncWebClient] = []
+        budgets: list[Budget] = []
 
         @asynccontextmanager
-        async def bot_with(client: AsyncWebClient) -> AsyncIterator[NotingBot]:
+        async def bot_with(client: AsyncWebClient, budget: Budget) -> AsyncIterator[NotingBot]:
             clients.append(client)
+            budgets.append(budget)
             yield bot
 
         app = create_slack_app(settings, introduction, Channels(None), store, bot_with)
@@ -67,7 +71,7 @@ async def office(*, socket_mode: bool) -> AsyncIterator[Office]:
             if not socket_mode:
                 slack.calls_bot_at(f"{url}/slack/events")
             ada = slack.person("ada")
-            yield Office(slack, bot, clients[0], ada, slack.channel("help", ada))
+            yield Office(slack, bot, clients[0], budgets[0], ada, slack.channel("help", ada))
         assert slack.violations == []
         assert [ack for ack in slack.acks if ack.problem] == []
 
@@ -201,3 +205,10 @@ async def test_a_form_that_is_not_open_says_so_in_the_modal(made: Office) -> Non
     await made.ada.fills_in(made.ada.modal, {"name": "demo", "owner": "me", "topic": "x", "license": "MIT"})
     await made.ada.submits()
     assert "not open any more" in str(made.ada.modal.view["blocks"])
+
+
+async def test_what_one_person_is_told_is_part_of_the_budget_of_all(made: Office) -> None:
+    question = await made.ada.says(made.channel, f"{made.slack.mention} who is on call?")
+    await made.ada.presses(await made.posts(question, "Working on it.", footer_blocks(Stop(TASK))), "Stop")
+    await made.slack.until(lambda: made.slack.calls("chat.postEphemeral"))
+    assert made.budget.pressure("chat.postEphemeral") == 1 / LIMITS["chat.postEphemeral"]

@@ -6,17 +6,26 @@ from dataclasses import replace
 
 import pytest
 
-from ai_platform_engineering.events import Canceled, Failed, FormField, InputRequired
+from ai_platform_engineering.events import Canceled, Failed, Form, FormField, InputRequired
 from ai_platform_engineering.integrations.slack_bot.deciding import is_done
+from ai_platform_engineering.integrations.slack_bot.making import operation_of
 from ai_platform_engineering.integrations.slack_bot.operations import (
     AppendStream,
+    Arrived,
     PostForm,
     PostMessage,
     StartStream,
     UpdateForm,
     UpdateMessage,
 )
-from ai_platform_engineering.integrations.slack_bot.reducer import CLOSED_NOTE, Answered, GoingOn, Stopping
+from ai_platform_engineering.integrations.slack_bot.reducer import (
+    CLOSED_NOTE,
+    Answered,
+    FilledInWrongly,
+    GoingOn,
+    Stopping,
+    reduce,
+)
 from ai_platform_engineering.integrations.slack_bot.state import Saying, State
 from tests.slack.scenes import Scene, answer_to, answers, begins, form, plan, reports, says, writes
 from tests.slack.thread_model import Shown
@@ -31,6 +40,17 @@ def forms(scene: Scene) -> list[Shown]:
 
 def notes(scene: Scene) -> list[tuple[str, str | None]]:
     return [(shown.form.form_id, shown.note) for shown in forms(scene)]  # type: ignore[attr-defined]
+
+
+def wrongly(asked: Form, value: str) -> Form:
+    """That form, with something in it that does not fit."""
+    field = replace(asked.fields[0], value=value, error=f"[{value}] does not fit.")
+    return replace(asked, fields=(field, *asked.fields[1:]))
+
+
+def fill_in(scene: Scene, wrong: Form) -> None:
+    scene.driver.feed(FilledInWrongly(wrong))
+    scene.driver.wait(5.0)
 
 
 def asked(*wanted: object, fate: object = None) -> Scene:
@@ -162,6 +182,34 @@ def test_the_text_goes_on_below_the_form_and_the_plan_where_it_was() -> None:
     assert shown.form == NAME
     assert (last.text, last.cards) == ("Made it.", {})
     assert len(scene.done(StartStream)) == 1
+
+
+def test_a_form_that_was_filled_in_wrongly_says_so_until_it_is_answered() -> None:
+    wrong, still_wrong = wrongly(NAME, "in slack"), wrongly(NAME, "in: slack")
+    scene = asked(NAME, COLOUR)
+    fill_in(scene, wrong)
+    assert [shown.form for shown in forms(scene)] == [wrong, COLOUR]
+    fill_in(scene, still_wrong)
+    assert [shown.form for shown in forms(scene)] == [still_wrong, COLOUR]
+    assert [asked.form for asked in scene.driver.state.forms] == [NAME, COLOUR], "what was typed is no proposal"
+    scene.answer(answer_to("name"))
+    assert notes(scene) == [("name", "name is in."), ("colour", None)]
+    fill_in(scene, wrong)
+    assert notes(scene) == [("name", "name is in."), ("colour", None)], "somebody else was faster"
+    assert is_done(scene.driver.state)
+
+
+def test_what_was_typed_while_the_form_was_being_changed_is_shown_after_it() -> None:
+    scene = asked(NAME)
+    first, second = wrongly(NAME, "one"), wrongly(NAME, "two")
+    state, (operation,) = reduce(scene.driver.state, FilledInWrongly(first), scene.model.now)
+    state, nothing = reduce(state, FilledInWrongly(second), scene.model.now)
+    assert nothing == []
+    assert isinstance(operation, UpdateForm)
+    assert operation_of(state, state.flight) == operation  # type: ignore[arg-type]
+    _, (next_one,) = reduce(state, Arrived(operation.number), scene.model.now)
+    assert isinstance(next_one, UpdateForm)
+    assert (operation.form, next_one.form) == (first, second)
 
 
 def test_while_people_are_asked_nothing_is_under_way_and_then_it_goes_on() -> None:

@@ -32,10 +32,12 @@ def assemble(
     channels: Channels,
     clock: Clock | None = None,
     link: SupervisorLink | None = None,
+    budget: Budget | None = None,
 ) -> Bot:
-    """The bot; `aclose` it before the store. Raises `SettingsError` where it cannot get to the supervisor."""
+    """The bot; `aclose` it before the store. `budget` is for whoever else calls Slack. Raises `SettingsError` where it
+    cannot get to the supervisor."""
     clock = clock or SystemClock()
-    budget = Budget(clock)
+    budget = budget or Budget(clock)
 
     def allowed(form: Form, kept: KeptRun, person: Person) -> str | None:
         channel = kept.incoming.place.channel

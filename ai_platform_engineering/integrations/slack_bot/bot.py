@@ -115,6 +115,13 @@ class Bot:
         self._answer(thread, saying)
         return None
 
+    async def show_again(self, task_id: str, form: Form) -> None:
+        """Show a form as somebody has filled it in wrongly, with what is wrong, while it is open."""
+        thread = self._thread_of(task_id)
+        if thread is not None and any(asked.note is None for asked in thread.state.forms):
+            thread.show_again(form)
+            self._go_on(thread)
+
     async def cancel(self, task_id: str, person: Person) -> str:
         """Stop that task; what to tell the person."""
         return await self._cancel(self._thread_of(task_id), person)

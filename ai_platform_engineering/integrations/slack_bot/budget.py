@@ -20,8 +20,10 @@ LIMITS: Final[Mapping[str, int]] = {
     "chat.update": 50,
     "chat.delete": 50,
     "chat.postMessage": 300,
+    "chat.postEphemeral": 100,
     "conversations.replies": 50,
     "assistant.threads.setStatus": 600,
+    "assistant.threads.setSuggestedPrompts": 100,
     "files.getUploadURLExternal": 100,
     "files.completeUploadExternal": 100,
 }

@@ -323,12 +323,12 @@ def _forms(here: Situation) -> Decision:
     for place, form in enumerate(here.state.forms):
         if form.note is not None:
             if form.ts and not form.noted and not form.in_words:
-                return here.flight("form_update", place=place, note=form.note)
+                return here.flight("form_update", place=place, form=form.form, note=form.note)
         elif not form.ts:
             if here.all_told:
-                return here.flight("form", place=place)
-        elif form.shown != form.form and not form.in_words:
-            return here.flight("form_update", place=place)
+                return here.flight("form", place=place, form=form.form)
+        elif form.shown != form.wanted and not form.in_words:
+            return here.flight("form_update", place=place, form=form.wanted)
     return None
 
 

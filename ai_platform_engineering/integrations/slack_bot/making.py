@@ -57,7 +57,7 @@ def operation_of(state: State, flight: Flight) -> Operation:
             operation = _question(state, flight)
         case "form_update":
             asked = state.forms[flight.place]
-            operation = UpdateForm(number, asked.ts, asked.form, state.task_id, flight.note)
+            operation = UpdateForm(number, asked.ts, flight.form or asked.form, state.task_id, flight.note)
         case "file":
             operation = UploadFile(number, text_and_files(state.telling)[1][flight.place])
         case "button":
@@ -74,7 +74,7 @@ def _question(state: State, flight: Flight) -> PostForm | PostMessage:
         room = MESSAGE_LIMIT - len(BY_MESSAGE) - len(_CUT)
         question = question if len(question) <= room else question[:room] + _CUT
         return PostMessage(flight.number, Body(f"{question}\n\n{BY_MESSAGE}"))
-    return PostForm(flight.number, asked.form, state.task_id)
+    return PostForm(flight.number, flight.form or asked.form, state.task_id)
 
 
 def _first_piece(state: State, flight: Flight) -> Piece:

@@ -58,7 +58,7 @@ async def outcome_of(call: Awaitable[AsyncSlackResponse]) -> Outcome:
     try:
         response = await call
     except SlackApiError as error:
-        return _of_response(error.response)
+        return outcome_of_error(error)
     except (ClientConnectorError, ClientHttpProxyError, ConnectionTimeoutError, InvalidURL) as error:
         return Unsent(type(error).__name__)
     except SlackClientError as error:
@@ -67,6 +67,11 @@ async def outcome_of(call: Awaitable[AsyncSlackResponse]) -> Outcome:
         # Among them what slack_sdk stumbles over when something on the way answers in Slack's place.
         return Lost(type(error).__name__)
     return Done(response.data) if isinstance(response.data, dict) else Lost("unreadable")
+
+
+def outcome_of_error(error: SlackApiError) -> Outcome:
+    """What Slack's answer says that slack_sdk has raised."""
+    return _of_response(error.response)
 
 
 def of_status(status: int, headers: Mapping[str, str]) -> Outcome:

@@ -48,11 +48,18 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True)
+class FilledInWrongly:
+    """Somebody has filled in a form, which says what is wrong with it."""
+
+    form: Form
+
+
+@dataclass(frozen=True, slots=True)
 class GoingOn:
     """The run, which waited, is told what was said first."""
 
 
-Input = Event | Arrived | Refused | Later | Unclear | Begun | Tick | Stopping | Answered | GoingOn
+Input = Event | Arrived | Refused | Later | Unclear | Begun | Tick | Stopping | Answered | FilledInWrongly | GoingOn
 
 
 def reduce(state: State, item: Input, now: float) -> tuple[State, list[Operation]]:
@@ -85,6 +92,8 @@ def _known(state: State, item: Input, now: float) -> State:
             after = replace(state, stopped_by=person)
         case Answered(saying):
             after = _answered(state, saying)
+        case FilledInWrongly(form):
+            after = _filled_in_wrongly(state, form)
         case GoingOn():
             after = _going_on(state, now)
         case _:
@@ -109,7 +118,7 @@ def _asked(state: State, forms: tuple[Form, ...]) -> State:
     """Forms that are open already stay where they are. One that comes back after an answer is shown again, below."""
     wanted = {form.form_id: form for form in forms}
     known = tuple(
-        replace(asked, form=wanted[asked.form.form_id])
+        _asked_again(asked, wanted[asked.form.form_id])
         if asked.note is None and asked.form.form_id in wanted
         else replace(asked, note=asked.note or CLOSED_NOTE)
         for asked in state.forms
@@ -120,6 +129,19 @@ def _asked(state: State, forms: tuple[Form, ...]) -> State:
     return replace(state, forms=known + new)
 
 
+def _asked_again(asked: OpenForm, form: Form) -> OpenForm:
+    return asked if asked.form == form else replace(asked, form=form, wrong=None)
+
+
+def _filled_in_wrongly(state: State, form: Form) -> State:
+    """It is for everybody to see while the form is open, and comes to nothing when somebody else was faster."""
+    forms = tuple(
+        replace(asked, wrong=form) if asked.note is None and asked.form.form_id == form.form_id else asked
+        for asked in state.forms
+    )
+    return replace(state, forms=forms)
+
+
 def _with_forms_closed(state: State) -> State:
     return _noted(state, CLOSED_NOTE)
 
@@ -127,7 +149,7 @@ def _with_forms_closed(state: State) -> State:
 def _noted(state: State, note: str, form_id: str | None = None) -> State:
     """Open forms, or that one, take no answer any more."""
     forms = tuple(
-        replace(asked, note=note) if asked.note is None and form_id in (None, asked.form.form_id) else asked
+        replace(asked, note=note, wrong=None) if asked.note is None and form_id in (None, asked.form.form_id) else asked
         for asked in state.forms
     )
     return replace(state, forms=forms)

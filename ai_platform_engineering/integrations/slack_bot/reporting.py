@@ -65,13 +65,18 @@ def _arrived(state: State, flight: Flight, ts: str, now: float) -> State:
             after = replace(state, stopper="")
         case "form":
             asked = state.forms[flight.place]
-            after = state.with_form(flight.place, replace(asked, ts=ts, shown=asked.form))
+            after = state.with_form(flight.place, replace(asked, ts=ts, shown=flight.form or asked.form))
         case "form_update":
-            asked = state.forms[flight.place]
-            after = state.with_form(flight.place, replace(asked, shown=asked.form, noted=flight.note is not None))
+            after = _form_updated(state, flight)
         case "file":
             after = replace(state, files_sent=flight.place + 1)
     return after
+
+
+def _form_updated(state: State, flight: Flight) -> State:
+    asked = state.forms[flight.place]
+    shown = flight.form or asked.form
+    return state.with_form(flight.place, replace(asked, shown=shown, noted=flight.note is not None))
 
 
 def _message_arrived(state: State, flight: Flight, now: float) -> State:
@@ -112,8 +117,8 @@ def _refused(state: State, flight: Flight, why: Refusal, error: str) -> State:
             asked = state.forms[flight.place]
             after = state.with_form(flight.place, replace(asked, in_words=True))
         case "form_update":
-            asked = state.forms[flight.place]
-            after = state.with_form(flight.place, replace(asked, shown=asked.form, noted=asked.note is not None))
+            # It stays as people see it.
+            after = _form_updated(state, flight)
         case "file":
             _, files = text_and_files(state.telling)
             unfiled = (*state.telling.unfiled, files[flight.place])

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-import copy
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import Final
 
-from slack_sdk.http_retry.builtin_async_handlers import AsyncRateLimitErrorRetryHandler
 from slack_sdk.web.async_client import AsyncWebClient
 from starlette.applications import Starlette
 
 from ai_platform_engineering.integrations.slack_bot.app import build_app
 from ai_platform_engineering.integrations.slack_bot.assembly import assemble
+from ai_platform_engineering.integrations.slack_bot.budget import Budget
 from ai_platform_engineering.integrations.slack_bot.channels import Channels, load_channels
+from ai_platform_engineering.integrations.slack_bot.clock import SystemClock
 from ai_platform_engineering.integrations.slack_bot.connection import Connection
 from ai_platform_engineering.integrations.slack_bot.introduction import Introduction, introduce
 from ai_platform_engineering.integrations.slack_bot.library_log import library_log
 from ai_platform_engineering.integrations.slack_bot.listeners.calls import BotCalls
 from ai_platform_engineering.integrations.slack_bot.listeners.identity import Identity
 from ai_platform_engineering.integrations.slack_bot.listeners.listening import Listening
+from ai_platform_engineering.integrations.slack_bot.paced_client import PacedClient
 from ai_platform_engineering.integrations.slack_bot.store import BotStore, open_store
 from ai_platform_engineering.integrations.slack_bot.tokens import check_tokens
 from ai_platform_engineering.integrations.slack_bot.web import events_route, health_routes
@@ -30,7 +31,8 @@ from ai_platform_engineering.serving import begin_start, listen, run
 from ai_platform_engineering.settings import Settings
 
 FINISH_SECONDS: Final = 2.0
-OpenBot = Callable[[AsyncWebClient], AbstractAsyncContextManager[BotCalls]]
+OpenBot = Callable[[AsyncWebClient, Budget], AbstractAsyncContextManager[BotCalls]]
+"""A bot that calls Slack with that client, within that budget, which others use as well."""
 
 
 def run_slack_bot(settings: Settings) -> int:
@@ -43,7 +45,11 @@ def run_slack_bot(settings: Settings) -> int:
         store = open_store(settings)
         try:
             app = create_slack_app(
-                settings, introduction, channels, store, lambda client: _bot(settings, client, store, channels)
+                settings,
+                introduction,
+                channels,
+                store,
+                lambda client, budget: _bot(settings, client, store, channels, budget),
             )
             line = _ready_line(settings, introduction.identity, listener.getsockname()[1])
             return run(app, listener, lambda: _say(line))
@@ -66,8 +72,11 @@ def create_slack_app(
         # What is entered last ends first: no new requests, then what they began, then the bot.
         async with AsyncExitStack() as stack:
             client = await stack.enter_async_context(web_client(bot_token, settings.slack_api_url))
-            bot = await stack.enter_async_context(bot_with(client))
-            listening = Listening(bot, store, channels, _patient(client), identity, settings.slack_command)
+            clock = SystemClock()
+            budget = Budget(clock)
+            bot = await stack.enter_async_context(bot_with(client, budget))
+            paced = PacedClient(client, budget, clock)
+            listening = Listening(bot, store, channels, paced, identity, settings.slack_command, clock)
             stack.push_async_callback(listening.background.finish, FINISH_SECONDS)
             app.state.bolt = bolt = build_app(listening, secret, log)
             if app_token:
@@ -86,21 +95,14 @@ def create_slack_app(
 
 @asynccontextmanager
 async def _bot(
-    settings: Settings, client: AsyncWebClient, store: BotStore, channels: Channels
+    settings: Settings, client: AsyncWebClient, store: BotStore, channels: Channels, budget: Budget
 ) -> AsyncIterator[BotCalls]:
-    bot = assemble(settings, client, store, channels)
+    bot = assemble(settings, client, store, channels, budget=budget)
     await bot.start()
     try:
         yield bot
     finally:
         await bot.aclose()
-
-
-def _patient(client: AsyncWebClient) -> AsyncWebClient:
-    """The same client; but where Slack says that it was too much, it waits as long as Slack says and tries again."""
-    patient = copy.copy(client)
-    patient.retry_handlers = [AsyncRateLimitErrorRetryHandler(max_retry_count=2)]
-    return patient
 
 
 def _ready_line(settings: Settings, identity: Identity, port: int) -> str:

@@ -50,15 +50,22 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class OpenForm:
-    """A form that was asked. `shown` is how people see it, `ts` empty until they do."""
+    """A form that was asked. `shown` is how people see it, `ts` empty until they do. `wrong` is the form as somebody
+    has filled it in wrongly, with what is wrong: people see that then."""
 
     form: Form
     ts: str = ""
     shown: Form | None = None
+    wrong: Form | None = None
     note: str | None = None
     noted: bool = False
     in_words: bool = False
     """Slack did not take it as a form."""
+
+    @property
+    def wanted(self) -> Form:
+        """How people should see it."""
+        return self.wrong or self.form
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +84,7 @@ class Flight:
     plan: str = ""
     cards: tuple[Card, ...] = ()
     footer: FooterKind = "none"
+    form: Form | None = None
     note: str | None = None
 
 

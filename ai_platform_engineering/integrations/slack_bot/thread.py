@@ -16,7 +16,7 @@ import httpx
 from a2a.types.a2a_pb2 import CancelTaskRequest, Message
 from a2a.utils.errors import A2AError
 
-from ai_platform_engineering.events import Canceled, Event, Failed
+from ai_platform_engineering.events import Canceled, Event, Failed, Form
 from ai_platform_engineering.integrations.slack_bot import words
 from ai_platform_engineering.integrations.slack_bot.clock import Clock
 from ai_platform_engineering.integrations.slack_bot.deciding import is_done
@@ -35,6 +35,7 @@ from ai_platform_engineering.integrations.slack_bot.places import Person
 from ai_platform_engineering.integrations.slack_bot.reducer import (
     Answered,
     Begun,
+    FilledInWrongly,
     GoingOn,
     Input,
     Stopping,
@@ -156,6 +157,12 @@ class Thread:
             self.state = before
             raise
         self._start(operations)
+        self._stirred.set()
+
+    def show_again(self, form: Form) -> None:
+        """A form that waits was filled in wrongly, and says so."""
+        self._step(FilledInWrongly(form))
+        self._is_kept()
         self._stirred.set()
 
     async def cancel(self, person: Person | None) -> bool:

@@ -35,6 +35,9 @@ class BotCalls(Protocol):
     async def answer(self, task_id: str, form_id: str, answer: Answer, person: Person) -> str | None:
         """Say this to a form; if it is not taken, the sentence that says why."""
 
+    async def show_again(self, task_id: str, form: Form) -> None:
+        """Show a form with what was typed into it, and what is wrong with that."""
+
     def running_in(self, channel: str, thread_ts: str | None = None) -> list[KeptRun]:
         """The runs that go on in a channel."""
 

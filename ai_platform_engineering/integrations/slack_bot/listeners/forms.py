@@ -10,7 +10,6 @@ from slack_bolt.async_app import AsyncAck, AsyncApp
 
 from ai_platform_engineering.events import Form
 from ai_platform_engineering.integrations.slack_bot.forms.ids import BUTTONS, MODALS, Reference, read_reference
-from ai_platform_engineering.integrations.slack_bot.forms.message import form_message
 from ai_platform_engineering.integrations.slack_bot.forms.modal import modal
 from ai_platform_engineering.integrations.slack_bot.forms.reading import (
     OpenModal,
@@ -78,10 +77,7 @@ class Forms:
                 await self._listening.client.views_open(trigger_id=body["trigger_id"], view=view)
                 return None
             case Form() as again:
-                text, blocks = form_message(again, task_id)
-                await self._listening.client.chat_update(
-                    channel=corner.channel, ts=body["container"]["message_ts"], text=text, blocks=blocks
-                )
+                await self._listening.bot.show_again(task_id, again)
                 return None
             case answer:
                 return await self._answer(pressed.reference, found, answer, corner.person)
