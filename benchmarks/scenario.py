@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from fastmcp import FastMCP
 from langchain_core.language_models import BaseChatModel
 
 from ai_platform_engineering.agents.manifest import AgentManifest
 from ai_platform_engineering.utils.llm.scripted import ScriptedChatModel, Turn
+from ai_platform_engineering.utils.mcp.tool_server import ToolServer
 
 QUESTION: Final = "show argocd version"
 VERSION: Final = "v3.1.8"
@@ -21,7 +21,7 @@ _PROMPT: Final = "You look after {title}. Use your tools and report what they sa
 _PLAN: Final = {"title": "Version", "steps": [{"content": "Get the version", "agent": _AGENT}]}
 _BARE_PLAN: Final = {"todos": [{"content": "Get the version", "status": "in_progress"}]}
 
-server = FastMCP(_AGENT)
+server = ToolServer(_AGENT)
 
 
 @server.tool

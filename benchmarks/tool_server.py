@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import os
+import asyncio
 import sys
 
-os.environ.setdefault("FASTMCP_LOG_ENABLED", "false")
-
 from ai_platform_engineering.serving import listen, run
+from ai_platform_engineering.utils.mcp.protocol import http_app, serve_stdio
 from benchmarks.scenario import server
 
 
 def main(transport: str) -> int:
     if transport == "stdio":
-        server.run("stdio", show_banner=False)
+        asyncio.run(serve_stdio(server))
         return 0
     listener = listen("127.0.0.1", 0)
     address = f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"
-    return run(server.http_app(path="/mcp"), listener, lambda: print(address, flush=True))
+    return run(http_app(server, "/mcp"), listener, lambda: print(address, flush=True))
 
 
 if __name__ == "__main__":

@@ -7,8 +7,6 @@ import re
 from dataclasses import dataclass
 from typing import Annotated, Any, get_args
 
-from fastmcp import FastMCP
-from fastmcp.exceptions import ToolError
 from pydantic import Field
 
 from ai_platform_engineering.sandbox.records import (
@@ -23,6 +21,7 @@ from ai_platform_engineering.sandbox.records import (
 from ai_platform_engineering.sandbox.tools import choice, full_names, new_server, unknown
 from ai_platform_engineering.sandbox.world import Session, World
 from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.utils.mcp.tool_server import ToolError, ToolServer
 
 ApplicationArgument = Annotated[str, Field(description="Name of the application, for example guestbook.")]
 
@@ -30,7 +29,7 @@ _LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 _LABEL_IN_WORDS = "Use up to 63 lower-case letters, digits and '-', with no '-' at either end."
 
 
-def server(settings: Settings) -> FastMCP:
+def server(settings: Settings) -> ToolServer:
     """The MCP server over the world of these settings."""
     argocd = ArgoCd(World.of(settings))
     return new_server(

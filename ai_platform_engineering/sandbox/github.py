@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, get_args
 
-from fastmcp import FastMCP
-from fastmcp.exceptions import ToolError
 from pydantic import Field
 
 from ai_platform_engineering.sandbox.records import (
@@ -23,6 +21,7 @@ from ai_platform_engineering.sandbox.records import (
 from ai_platform_engineering.sandbox.tools import Headline, choice, contains_words, find_person, new_server, unknown
 from ai_platform_engineering.sandbox.world import Session, World
 from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.utils.mcp.tool_server import ToolError, ToolServer
 
 IssueFilter = Literal["open", "closed", "all"]
 PullRequestFilter = Literal["open", "closed", "merged", "all"]
@@ -31,7 +30,7 @@ RepositoryFilter = Annotated[str | None, Field(description="Only those of the re
 Number = Annotated[int, Field(ge=1, description="Number within the repository, for example 57.")]
 
 
-def server(settings: Settings) -> FastMCP:
+def server(settings: Settings) -> ToolServer:
     """The MCP server over the world of these settings."""
     github = GitHub(World.of(settings))
     return new_server(

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, get_args
 
-from fastmcp import FastMCP
-from fastmcp.exceptions import ToolError
 from pydantic import Field
 
 from ai_platform_engineering.sandbox.records import (
@@ -30,6 +28,7 @@ from ai_platform_engineering.sandbox.tools import (
 )
 from ai_platform_engineering.sandbox.world import Session, World
 from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.utils.mcp.tool_server import ToolError, ToolServer
 
 UNASSIGNED = "unassigned"
 
@@ -37,7 +36,7 @@ StatusFilter = Literal["open", "To Do", "In Progress", "In Review", "Done"]
 IssueKey = Annotated[str, Field(description="Key of the issue, for example SHOP-118.")]
 
 
-def server(settings: Settings) -> FastMCP:
+def server(settings: Settings) -> ToolServer:
     """The MCP server over the world of these settings."""
     jira = Jira(World.of(settings))
     return new_server(

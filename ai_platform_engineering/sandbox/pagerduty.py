@@ -5,20 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, get_args
 
-from fastmcp import FastMCP
-from fastmcp.exceptions import ToolError
 from pydantic import Field
 
 from ai_platform_engineering.sandbox.records import Incident, IncidentStatus, LogEntry, Person, Schedule, Service
 from ai_platform_engineering.sandbox.tools import Words, choice, full_names, new_server, unknown
 from ai_platform_engineering.sandbox.world import Session, World
 from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.utils.mcp.tool_server import ToolError, ToolServer
 
 StatusFilter = Literal["open", "triggered", "acknowledged", "resolved", "all"]
 IncidentId = Annotated[str, Field(description="Id of the incident, for example P4711.")]
 
 
-def server(settings: Settings) -> FastMCP:
+def server(settings: Settings) -> ToolServer:
     """The MCP server over the world of these settings."""
     pagerduty = PagerDuty(World.of(settings))
     return new_server(

@@ -6,13 +6,12 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Annotated, Any
 
-from fastmcp import FastMCP
-from fastmcp.exceptions import ToolError
 from mcp.types import ToolAnnotations
 from pydantic import BeforeValidator, StringConstraints
 
 from ai_platform_engineering.sandbox.records import Person
 from ai_platform_engineering.sandbox.world import Session, WorldError
+from ai_platform_engineering.utils.mcp.tool_server import ToolError, ToolServer
 
 Tool = Callable[..., dict[str, Any]]
 Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
@@ -21,9 +20,9 @@ Headline = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1,
 
 def new_server(
     name: str, *, reads: Sequence[Tool], writes: Sequence[Tool] = (), destructive: Sequence[Tool] = ()
-) -> FastMCP:
+) -> ToolServer:
     """A server that offers these tools, marked by what they do."""
-    server = FastMCP(name, mask_error_details=True)
+    server = ToolServer(name)
     for tools, read_only, destroys in ((reads, True, False), (writes, False, False), (destructive, False, True)):
         for tool in tools:
             annotations = ToolAnnotations(

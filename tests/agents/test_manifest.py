@@ -182,7 +182,7 @@ def test_the_agents_that_come_with_the_product_load() -> None:
     assert all(name == manifest.name for name, manifest in load_manifests([builtin_directory()]).items())
 
 
-async def test_every_module_a_manifest_names_makes_a_server(tmp_path: Path) -> None:
+def test_every_module_a_manifest_names_makes_a_server(tmp_path: Path) -> None:
     settings = load_settings({"DATA_DIR": str(tmp_path)}, env_file=None)
     manifests = load_manifests([builtin_directory()]).values()
     modules = [server.module for manifest in manifests for server in manifest.servers if server.module]
@@ -190,7 +190,7 @@ async def test_every_module_a_manifest_names_makes_a_server(tmp_path: Path) -> N
     assert len(modules) == 5
     for module in modules:
         path, _, attribute = module.partition(":")
-        assert await getattr(import_module(path), attribute)(settings).list_tools(), module
+        assert getattr(import_module(path), attribute)(settings).list_tools(), module
 
 
 @pytest.mark.parametrize("manifest", load_manifests([builtin_directory()]).values(), ids=lambda manifest: manifest.name)

@@ -20,12 +20,12 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from fastmcp import Client
-from fastmcp.exceptions import ToolError
 
 from ai_platform_engineering.agents.netutils.server import server
 from ai_platform_engineering.agents.netutils.targets import ascii_name, refusal
 from ai_platform_engineering.settings import load_settings
+from ai_platform_engineering.utils.mcp.tool_server import ToolError
+from tests.tool_sessions import ask, session_with
 
 Call = Callable[..., Awaitable[dict[str, Any]]]
 
@@ -84,10 +84,7 @@ def tools(names: NameServer | None = None, *, private: bool, timeout: float = 2.
     network = server(load_settings(environ, env_file=None))
 
     async def call(tool: str, **arguments: Any) -> dict[str, Any]:
-        async with Client(network) as client:
-            content = (await client.call_tool(tool, arguments)).structured_content
-        assert content is not None
-        return content
+        return await ask(network, tool, arguments)
 
     return call
 
@@ -183,8 +180,8 @@ def certificate(folder: Path, days: int, name: str = "site.test") -> tuple[ssl.S
 
 
 async def test_every_tool_only_reads_and_describes_its_arguments() -> None:
-    async with Client(server(load_settings({}, env_file=None))) as client:
-        found = await client.list_tools()
+    async with session_with(server(load_settings({}, env_file=None))) as session:
+        found = (await session.list_tools()).tools
     assert {tool.name for tool in found} == {
         "dns_lookup",
         "reverse_lookup",

@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fastmcp import FastMCP
 from langchain_core.language_models import BaseChatModel
 from starlette.types import ASGIApp
 
 from ai_platform_engineering.multi_agents.platform_engineer.deep_agent import PlatformEngineerDeepAgent
 from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
 from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.utils.mcp.protocol import http_app
+from ai_platform_engineering.utils.mcp.tool_server import ToolServer
 from tests.servers import Caller, calling, serving
 
 LONG = "long"
@@ -30,8 +31,8 @@ class Library:
     def count(self, tool: str) -> int:
         return sum(name == tool for name, _ in self.calls)
 
-    def server(self) -> FastMCP:
-        server: FastMCP = FastMCP("library")
+    def server(self) -> ToolServer:
+        server = ToolServer("library")
 
         @server.tool
         async def search(
@@ -74,8 +75,7 @@ async def supervised(
     """A supervisor without agents whose knowledge base is the library, over streamable HTTP."""
 
     def library_app(_settings: Settings) -> ASGIApp:
-        app: ASGIApp = library.server().http_app(path="/mcp", stateless_http=True)
-        return app
+        return http_app(library.server(), "/mcp", stateless=True)
 
     def supervisor_app(settings: Settings) -> ASGIApp:
         return create_app(settings, PlatformEngineerDeepAgent(settings, models=lambda *_: model()))

@@ -5,14 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from fastmcp import Client
-from fastmcp.exceptions import ToolError
 from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
+from mcp import ClientSession
 
 from ai_platform_engineering.knowledge_bases.rag.server import server
 from ai_platform_engineering.settings import load_settings
 from ai_platform_engineering.utils.llm.offline import OfflineChatModel
+from ai_platform_engineering.utils.mcp.tool_server import ToolError
 from tests.llm.offline_library import Library, cut
+from tests.tool_sessions import session_with, text_of
 
 MODEL = OfflineChatModel()
 
@@ -28,7 +29,7 @@ ANSWERED = [
 UNANSWERED = ["what is agntcy slim?", "what's the weather in Paris?", "how do zebras migrate in Kenya?"]
 
 
-async def ask(client: Client, question: str) -> str:  # type: ignore[type-arg]  # as the tests of the server do
+async def ask(session: ClientSession, question: str) -> str:
     messages: list[BaseMessage] = [HumanMessage(question)]
     model = MODEL.bind_tools(Library().tools())
     for _ in range(4):
@@ -39,7 +40,7 @@ async def ask(client: Client, question: str) -> str:  # type: ignore[type-arg]  
         for call in reply.tool_calls:
             limited = {**call["args"], "limit": 3} if call["name"] == "search" else call["args"]
             try:
-                content, status = (await client.call_tool(call["name"], limited)).content[0].text, "success"
+                content, status = text_of(await session.call_tool(call["name"], limited)), "success"
             except ToolError as error:
                 content, status = str(error), "error"
             messages.append(ToolMessage(cut(content), name=call["name"], tool_call_id=call["id"], status=status))
@@ -49,20 +50,20 @@ async def ask(client: Client, question: str) -> str:  # type: ignore[type-arg]  
 @pytest.mark.parametrize("provider", ["offline", "none"])
 async def test_the_documentation_answers_on_the_first_run(provider: str, tmp_path: Path) -> None:
     settings = load_settings({"DATA_DIR": str(tmp_path), "EMBEDDINGS_PROVIDER": provider}, None)
-    async with Client(server(settings)) as client:
+    async with session_with(server(settings)) as session:
         for question, path, told in ANSWERED:
-            answer = await ask(client, question)
+            answer = await ask(session, question)
             assert told in answer, f"{question}\n\n{answer}"
             assert f"(`{path}" in answer.partition("Sources:")[2], question
         for question in UNANSWERED:
-            answer = await ask(client, question)
+            answer = await ask(session, question)
             assert answer.startswith(f"I found nothing in the knowledge base about “{question.rstrip('?')}”."), answer
 
 
 async def test_a_store_that_fails_is_named(tmp_path: Path) -> None:
     (tmp_path / "knowledge.db").write_text("This is no database, and long enough to be looked at as one. " * 40)
     settings = load_settings({"DATA_DIR": str(tmp_path), "EMBEDDINGS_PROVIDER": "none"}, None)
-    async with Client(server(settings)) as client:
-        answer = await ask(client, "what is a workflow?")
+    async with session_with(server(settings)) as session:
+        answer = await ask(session, "what is a workflow?")
     assert answer.startswith("The knowledge base could not be searched: ")
     assert "knowledge.db" in answer

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fastmcp import Client
 
 from ai_platform_engineering.sandbox.world import World
 from ai_platform_engineering.settings import Settings, load_settings
+from tests.tool_sessions import ask
 
 Call = Callable[..., Awaitable[Any]]
 
@@ -30,7 +30,6 @@ def call(settings: Settings) -> Call:
 
     async def _call(product: str, tool: str, **arguments: Any) -> Any:
         server = import_module(f"ai_platform_engineering.sandbox.{product}").server(settings)
-        async with Client(server) as client:
-            return (await client.call_tool(tool, arguments)).structured_content
+        return await ask(server, tool, arguments)
 
     return _call

@@ -10,11 +10,11 @@ from importlib import import_module
 from typing import Any
 
 import pytest
-from fastmcp import Client
-from fastmcp.exceptions import ToolError
 
 from ai_platform_engineering.sandbox.world import World, reset_world
 from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.utils.mcp.tool_server import ToolError
+from tests.tool_sessions import session_with
 
 Call = Callable[..., Awaitable[Any]]
 CHANGES = {
@@ -36,8 +36,8 @@ def refused(text: str) -> Any:
 
 @pytest.mark.parametrize("product", CHANGES)
 async def test_every_tool_says_what_it_is_and_does(settings: Settings, product: str) -> None:
-    async with Client(import_module(f"ai_platform_engineering.sandbox.{product}").server(settings)) as client:
-        tools = {tool.name: tool for tool in await client.list_tools()}
+    async with session_with(import_module(f"ai_platform_engineering.sandbox.{product}").server(settings)) as session:
+        tools = {tool.name: tool for tool in (await session.list_tools()).tools}
     changing = {name: tool.annotations for name, tool in tools.items() if not tool.annotations.readOnlyHint}
     assert {name: marks.destructiveHint for name, marks in changing.items()} == CHANGES[product]
     for tool in tools.values():
@@ -328,15 +328,14 @@ async def test_another_process_sees_the_change_and_changes_too(settings: Setting
     await call("jira", "create_issue", summary="From here")
     script = """
 import asyncio, json, sys
-from fastmcp import Client
 from ai_platform_engineering.sandbox.jira import server
 from ai_platform_engineering.settings import load_settings
 
 async def main():
-    async with Client(server(load_settings({"DATA_DIR": sys.argv[1]}, env_file=None))) as client:
-        created = await client.call_tool("create_issue", {"summary": "From there"})
-        seen = await client.call_tool("get_issue", {"issue_key": "SHOP-120"})
-    print(json.dumps([created.structured_content["key"], seen.structured_content["summary"]]))
+    jira = server(load_settings({"DATA_DIR": sys.argv[1]}, env_file=None))
+    created = await jira.call_tool("create_issue", {"summary": "From there"})
+    seen = await jira.call_tool("get_issue", {"issue_key": "SHOP-120"})
+    print(json.dumps([created.structured["key"], seen.structured["summary"]]))
 
 asyncio.run(main())
 """

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fastmcp import Client
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import HumanMessage
 from langgraph.types import Command
@@ -28,6 +27,7 @@ from ai_platform_engineering.utils.forms.filling import Filled, fill
 from ai_platform_engineering.utils.graphs.local_agent import model_for
 from ai_platform_engineering.utils.llm.scripted import Cue, ScriptedChatModel, Turn
 from tests.runs.graphs import context
+from tests.tool_sessions import ask
 
 
 @dataclass
@@ -61,8 +61,7 @@ class Company:
 
     async def call(self, product: str, tool: str, **arguments: Any) -> Any:
         server = import_module(f"ai_platform_engineering.sandbox.{product}").server(self.settings)
-        async with Client(server) as client:
-            return (await client.call_tool(tool, arguments)).structured_content
+        return await ask(server, tool, arguments)
 
 
 @pytest.fixture

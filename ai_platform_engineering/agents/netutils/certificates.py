@@ -10,10 +10,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from cryptography import x509
-from fastmcp.exceptions import ToolError
 
 from ai_platform_engineering.agents.netutils.targets import Limits, Target
 from ai_platform_engineering.utils.addresses import MOST_ADDRESSES, Address
+from ai_platform_engineering.utils.mcp.tool_server import ToolError
 
 MOST_NAMES = 10
 

@@ -8,8 +8,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from fastmcp import FastMCP
-from fastmcp.exceptions import ToolError
 from mcp.types import ToolAnnotations
 from pydantic import BeforeValidator, Field
 
@@ -24,6 +22,7 @@ from ai_platform_engineering.agents.netutils.targets import (
 )
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.addresses import MOST_ADDRESSES, Address
+from ai_platform_engineering.utils.mcp.tool_server import ToolError, ToolServer
 
 MOST_RECORDS = 50
 
@@ -32,10 +31,10 @@ Host = Annotated[str, Field(description="Host name or IP address, for example ww
 Cidr = Annotated[str, Field(description="Network in CIDR notation, for example 10.0.0.0/16.")]
 
 
-def server(settings: Settings) -> FastMCP:
+def server(settings: Settings) -> ToolServer:
     """The server with the limits of these settings."""
     network = NetworkTools(Limits.of(settings))
-    mcp = FastMCP("netutils", mask_error_details=True)
+    tools = ToolServer("netutils")
     for tool, title, contacts in (
         (network.dns_lookup, "DNS lookup", True),
         (network.reverse_lookup, "Reverse lookup", True),
@@ -46,8 +45,8 @@ def server(settings: Settings) -> FastMCP:
         (network.plan_subnets, "Plan subnets", False),
     ):
         annotations = ToolAnnotations(title=title, readOnlyHint=True, destructiveHint=False, openWorldHint=contacts)
-        mcp.tool(tool, annotations=annotations)
-    return mcp
+        tools.tool(tool, annotations=annotations)
+    return tools
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import httpx
-from fastmcp.exceptions import ToolError
 
 from ai_platform_engineering.agents.netutils.targets import Limits, find_target
 from ai_platform_engineering.utils.addresses import MOST_ADDRESSES, Address
+from ai_platform_engineering.utils.mcp.tool_server import ToolError
 
 MOST_REDIRECTS = 3
 SNIPPET_BYTES = 2048

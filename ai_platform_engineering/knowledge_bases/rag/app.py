@@ -21,6 +21,7 @@ from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.a2a_common.http.auth import auth_middleware
 from ai_platform_engineering.utils.a2a_common.http.origins import origin_middleware
 from ai_platform_engineering.utils.errors import ReadableError
+from ai_platform_engineering.utils.mcp.protocol import http_app
 
 MCP_PATH: Final = "/mcp"
 REST_PATH: Final = "/rag"
@@ -32,11 +33,11 @@ logger = logging.getLogger(__name__)
 def create_rag_app(settings: Settings) -> Starlette:
     knowledge_base = KnowledgeBase(settings)
     # Without sessions any number of servers can stand behind one address; no tool says anything but its result.
-    mcp = make_server(knowledge_base).http_app(path=MCP_PATH, stateless_http=True, json_response=True)
+    mcp = http_app(make_server(knowledge_base), MCP_PATH, stateless=True, json_response=True)
 
     @asynccontextmanager
-    async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        async with mcp.lifespan(app):
+    async def lifespan(_app: Starlette) -> AsyncIterator[None]:
+        async with mcp.router.lifespan_context(mcp):
             # The first question should not wait for what can be done before it.
             opening = asyncio.create_task(_open(knowledge_base))
             try:

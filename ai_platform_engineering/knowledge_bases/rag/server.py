@@ -8,9 +8,6 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
-from fastmcp import FastMCP
-from fastmcp.exceptions import ToolError
-from fastmcp.tools.base import ToolResult
 from mcp.types import ToolAnnotations
 from pydantic import BaseModel, BeforeValidator, Field
 
@@ -19,6 +16,7 @@ from ai_platform_engineering.knowledge_bases.rag.results import Filters, SearchR
 from ai_platform_engineering.knowledge_bases.rag.views import DatasourcesView, DocumentView, WebPageView
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.errors import ReadableError
+from ai_platform_engineering.utils.mcp.tool_server import ToolError, ToolResult, ToolServer
 
 _NAME: Final = "knowledge_base"
 _INSTRUCTIONS: Final = (
@@ -27,26 +25,26 @@ _INSTRUCTIONS: Final = (
 )
 
 
-def server(settings: Settings) -> FastMCP:
+def server(settings: Settings) -> ToolServer:
     """The server with a knowledge base of its own, which it closes when it stops."""
     knowledge_base = KnowledgeBase(settings)
 
     @asynccontextmanager
-    async def lifespan(_server: FastMCP[Any]) -> AsyncIterator[None]:
+    async def lifespan() -> AsyncIterator[None]:
         try:
             yield
         finally:
             await knowledge_base.aclose()
 
-    return _with_tools(FastMCP(_NAME, _INSTRUCTIONS, lifespan=lifespan, mask_error_details=True), knowledge_base)
+    return _with_tools(ToolServer(_NAME, _INSTRUCTIONS, lifespan), knowledge_base)
 
 
-def make_server(knowledge_base: KnowledgeBase) -> FastMCP:
+def make_server(knowledge_base: KnowledgeBase) -> ToolServer:
     """The server of a knowledge base that others use too, and that they close."""
-    return _with_tools(FastMCP(_NAME, _INSTRUCTIONS, mask_error_details=True), knowledge_base)
+    return _with_tools(ToolServer(_NAME, _INSTRUCTIONS), knowledge_base)
 
 
-def _with_tools(mcp: FastMCP, knowledge_base: KnowledgeBase) -> FastMCP:
+def _with_tools(offered: ToolServer, knowledge_base: KnowledgeBase) -> ToolServer:
     tools = KnowledgeTools(knowledge_base)
     for tool, title, view, contacts in (
         (tools.search, "Search the knowledge base", SearchResults, False),
@@ -57,8 +55,8 @@ def _with_tools(mcp: FastMCP, knowledge_base: KnowledgeBase) -> FastMCP:
         annotations = ToolAnnotations(
             title=title, readOnlyHint=True, destructiveHint=False, idempotentHint=True, openWorldHint=contacts
         )
-        mcp.tool(tool, annotations=annotations, output_schema=view.model_json_schema())
-    return mcp
+        offered.tool(tool, annotations=annotations, output=view)
+    return offered
 
 
 def _whole_number(given: Any) -> int:

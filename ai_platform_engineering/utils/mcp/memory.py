@@ -1,163 +1,90 @@
-"""An MCP server in this process: a FastMCP object, called directly.
-
-A session is held open beside it, because a session is what runs the server's lifespan and what tools see as theirs (to
-log, to report progress, to announce new tools). Calls do not go through it: that would cost six times the CPU.
-"""
+"""An MCP server in this process: the object that a manifest names, called directly."""
 
 from __future__ import annotations
 
 import asyncio
 import importlib
-import itertools
 import logging
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from fastmcp import Client, FastMCP
-from fastmcp.client.messages import MessageHandler
-from fastmcp.client.transports import FastMCPTransport
-from fastmcp.exceptions import DisabledError, FastMCPError, NotFoundError
-from fastmcp.exceptions import ValidationError as WrongArguments
-from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
-from mcp.server.lowlevel.server import request_ctx
-from mcp.server.session import ServerSession
-from mcp.shared.context import RequestContext
-from mcp.types import InitializeRequest, InitializeResult, Tool, ToolListChangedNotification
-from pydantic import ValidationError
+from mcp.types import Tool
 
 from ai_platform_engineering.settings import Settings
-from ai_platform_engineering.utils.mcp.connection import Call, Ended, Lifeline, TimeIsUp, meta_of
+from ai_platform_engineering.utils.mcp.connection import Call, Connection, Ended, Lifeline, TimeIsUp
 from ai_platform_engineering.utils.mcp.errors import Lost, NotStartable
 from ai_platform_engineering.utils.mcp.expansion import Endpoint
-from ai_platform_engineering.utils.mcp.results import Answer, answer
+from ai_platform_engineering.utils.mcp.results import Answer, answer_of
+from ai_platform_engineering.utils.mcp.tool_server import ToolServer
 
 logger = logging.getLogger(__name__)
 
 
-class _Announcements(MessageHandler):
-    def __init__(self, lifeline: Lifeline) -> None:
-        self._lifeline = lifeline
-
-    async def on_tool_list_changed(self, message: ToolListChangedNotification) -> None:
-        self._lifeline.tools_changed()
-
-
-class _SessionOfServer(Middleware):
-    """Remembers the server's end of the session, which nothing hands out."""
-
-    session: ServerSession | None = None
-
-    async def on_initialize(
-        self,
-        context: MiddlewareContext[InitializeRequest],
-        call_next: CallNext[InitializeRequest, InitializeResult | None],
-    ) -> InitializeResult | None:
-        if context.fastmcp_context is not None:
-            self.session = context.fastmcp_context.session
-        return await call_next(context)
-
-
 class MemoryConnection:
-    """A server object and the session held open beside it."""
+    """A tool server whose lifespan runs."""
 
-    def __init__(
-        self, server: FastMCP[Any], client: Client[FastMCPTransport], session: ServerSession, lifeline: Lifeline
-    ) -> None:
+    def __init__(self, server: ToolServer, lifeline: Lifeline) -> None:
         self._server = server
-        self._client = client
-        self._session = session
         self._lifeline = lifeline
-        self._tasks: set[asyncio.Task[Answer]] = set()
-        self._request_ids = itertools.count(1)
 
     async def list_tools(self) -> list[Tool]:
-        return await self._client.list_tools()
+        return self._server.list_tools()
 
     async def call_tool(self, call: Call, limit: float) -> Answer:
-        # A task of its own: a tool that runs in a thread cannot be interrupted, but it can be left behind.
-        task = asyncio.create_task(self._answer(call))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
         try:
+            # A tool that runs in a thread is left behind when the time is up; it cannot be interrupted.
             async with self._lifeline.limit(limit):
-                return await asyncio.shield(task)
-        except asyncio.CancelledError:
-            task.cancel()
-            raise
+                result = await self._server.call_tool(call.tool, call.arguments)
         except TimeIsUp:
-            task.cancel()
             raise Lost(f"did not answer within {limit:g} seconds") from None
         except Ended:
-            task.cancel()
             raise Lost("stopped") from None
-
-    async def _answer(self, call: Call) -> Answer:
-        name = call.tool
-        request: RequestContext[ServerSession, Any, Any] = RequestContext(
-            request_id=next(self._request_ids),
-            meta=meta_of(call.meta),
-            session=self._session,
-            lifespan_context={},
-        )
-        token = request_ctx.set(request)
-        try:
-            result = await self._server.call_tool(name, call.arguments)
-        except WrongArguments as error:
-            return Answer(_wrong_arguments(name, error), failed=True)
-        except (NotFoundError, DisabledError):
-            return Answer(f"There is no tool named {name}.", failed=True)
-        except FastMCPError as error:
-            return Answer(str(error), failed=True)
-        except Exception:
-            logger.exception("The tool %s raised something other than a tool error", name)
-            return Answer(f"{name} failed unexpectedly.", failed=True)
-        finally:
-            request_ctx.reset(token)
-        return answer(result.content, result.structured_content, failed=result.is_error)
+        return answer_of(result.text, failed=result.failed)
 
 
 @asynccontextmanager
-async def memory_connection(
-    endpoint: Endpoint, settings: Settings, lifeline: Lifeline
-) -> AsyncIterator[MemoryConnection]:
+async def memory_connection(endpoint: Endpoint, settings: Settings, lifeline: Lifeline) -> AsyncIterator[Connection]:
     """Runs the lifespan of the server that `endpoint.module` names, and gives access to its tools."""
     server = await load_server(endpoint.module, settings)
-    capture = _SessionOfServer()
-    # Mounting runs the server's lifespan without touching the server, which others may be using too.
-    gateway: FastMCP[Any] = FastMCP(endpoint.name, middleware=[capture])
-    gateway.mount(server)
-    async with Client(gateway, message_handler=_Announcements(lifeline)) as client:
-        if capture.session is None:
-            raise RuntimeError("FastMCP opened a session without initializing it")
-        yield MemoryConnection(server, client, capture.session, lifeline)
+    if isinstance(server, ToolServer):
+        async with server.running():
+            yield MemoryConnection(server, lifeline)
+        return
+    name = "ai_platform_engineering.utils.mcp.fastmcp_memory"
+    fastmcp_memory = await asyncio.to_thread(importlib.import_module, name)
+    async with fastmcp_memory.fastmcp_connection(server, endpoint, lifeline) as connection:
+        yield connection
 
 
-async def load_server(module: str, settings: Settings) -> FastMCP[Any]:
-    """The FastMCP object that `package.module:attribute` is, or makes when it is called with the settings."""
+async def load_server(module: str, settings: Settings) -> Any:
+    """The tool server, or the FastMCP server, that `package.module:attribute` is, or makes when called with the
+    settings.
+    """
     path, _, attribute = module.partition(":")
     try:
         found = getattr(await asyncio.to_thread(importlib.import_module, path), attribute)
     except Exception as error:
         logger.debug("%s could not be imported", module, exc_info=True)
-        raise NotStartable(
-            f"was not started because {module!r} could not be imported ({type(error).__name__})"
-        ) from error
-    if not isinstance(found, FastMCP) and callable(found):
+        raise NotStartable(f"was not started because {_why_not_imported(module, error)}") from error
+    if not _is_server(found) and callable(found):
         found = found(settings)
-    if not isinstance(found, FastMCP):
+    if not _is_server(found):
         raise NotStartable(
-            f"was not started because {module!r} is a {type(found).__name__}, not a FastMCP server "
-            f"or a function that makes one from the settings"
+            f"was not started because {module!r} is a {type(found).__name__}, not a ToolServer, a FastMCP server "
+            f"or a function that makes one of them from the settings"
         )
     return found
 
 
-def _wrong_arguments(name: str, error: WrongArguments) -> str:
-    if not isinstance(error.__cause__, ValidationError):
-        return str(error)
-    problems = (
-        f"{'.'.join(str(part) for part in detail['loc']) or 'arguments'}: {detail['msg']}"
-        for detail in error.__cause__.errors(include_url=False, include_input=False, include_context=False)
-    )
-    return f"{name} was called with wrong arguments: {'; '.join(problems)}."
+def _is_server(found: object) -> bool:
+    # FastMCP takes long to import; where nobody has, nothing can be one of its servers.
+    fastmcp = sys.modules.get("fastmcp")
+    return isinstance(found, ToolServer) or (fastmcp is not None and isinstance(found, fastmcp.FastMCP))
+
+
+def _why_not_imported(module: str, error: Exception) -> str:
+    if isinstance(error, ModuleNotFoundError) and error.name == "fastmcp":
+        return f"{module!r} needs FastMCP: pip install 'ai-platform-engineering[fastmcp]'"
+    return f"{module!r} could not be imported ({type(error).__name__})"

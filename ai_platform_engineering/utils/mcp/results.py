@@ -31,7 +31,11 @@ class Answer:
 
 
 def answer(content: Sequence[ContentBlock], structured: Mapping[str, Any] | None, *, failed: bool = False) -> Answer:
-    text = text_of(content, structured)
+    return answer_of(text_of(content, structured), failed=failed)
+
+
+def answer_of(text: str, *, failed: bool = False) -> Answer:
+    """With a text in any case."""
     return Answer(text or (UNEXPLAINED_FAILURE if failed else NOTHING), failed)
 
 

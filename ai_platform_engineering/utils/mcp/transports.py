@@ -17,7 +17,7 @@ async def connect(
 ) -> AsyncIterator[Connection]:
     """An initialized connection. To be left by the task that entered; leaving frees everything behind it.
 
-    The transports are imported when first used: an installation without in-memory servers never loads FastMCP.
+    The transports are imported when first used: few installations need all of them.
     """
     match transport:
         case "memory":

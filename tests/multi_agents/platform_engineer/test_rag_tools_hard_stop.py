@@ -35,6 +35,7 @@ from ai_platform_engineering.multi_agents.platform_engineer.rag_tools import (
 from ai_platform_engineering.multi_agents.platform_engineer.spent_budget import wasted_turns
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.llm.scripted import Cue, ScriptedChatModel, Turn
+from ai_platform_engineering.utils.mcp.protocol import http_app
 from tests.invariants import check, check_task
 from tests.knowledge_bases.library import LONG, Library, supervised
 from tests.servers import calling, serving
@@ -260,7 +261,7 @@ async def test_a_knowledge_base_that_is_down_is_told_to_the_model_until_it_is_up
         check(await caller.ask("how is a release rolled back?"))
         assert "cannot be searched at the moment" in prompts[-1]
         assert "connection refused" in prompts[-1]
-        server = Library().server().http_app(path="/mcp", stateless_http=True)
+        server = http_app(Library().server(), "/mcp", stateless=True)
         async with serving(lambda _settings: server, environ, port=port), asyncio.timeout(60):
             while "`search(" not in prompts[-1]:
                 check(await caller.ask("how is a release rolled back?"))

@@ -1,0 +1,89 @@
+"""Tool servers for the tests of in-memory servers, with the tools of `company`."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from mcp.types import ToolAnnotations
+
+from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.utils.mcp.tool_server import ToolError, ToolResult, ToolServer
+
+
+def server(settings: Settings) -> ToolServer:
+    """A server that answers with the settings it was made from, and that has one tool per way to answer."""
+    state = {"open": False}
+
+    @asynccontextmanager
+    async def lifespan() -> AsyncIterator[None]:
+        state["open"] = True
+        yield
+        state["open"] = False
+
+    company = ToolServer("company", lifespan=lifespan)
+
+    async def version() -> str:
+        """The version."""
+        return f"v1 in {settings.environ['PLACE']}"
+
+    company.tool(version, annotations=ToolAnnotations(readOnlyHint=True))
+
+    @company.tool
+    async def applications(prefix: str = "", limit: int = 10) -> list[dict[str, str]]:
+        """Applications by name."""
+        return [{"name": f"{prefix}{number}"} for number in range(limit)]
+
+    async def delete(name: str) -> str:
+        """Deletes an application."""
+        raise ToolError(f"{name} is protected")
+
+    company.tool(delete, annotations=ToolAnnotations(destructiveHint=True))
+
+    @company.tool
+    async def crash() -> str:
+        raise ValueError("the password is hunter2")
+
+    @company.tool
+    async def declared_failure() -> ToolResult:
+        return ToolResult("no such thing", failed=True)
+
+    @company.tool
+    async def is_open() -> bool:
+        """Whether the server's lifespan runs."""
+        return state["open"]
+
+    @company.tool
+    async def reserved(config: str, run_manager: str, callbacks: str, runtime: str, args: str, kwargs: str) -> str:
+        """Arguments whose names mean something to LangChain."""
+        return f"{config}{run_manager}{callbacks}{runtime}{args}{kwargs}"
+
+    return company
+
+
+plain = ToolServer("plain")
+
+
+@plain.tool
+async def version() -> str:
+    """A tool whose name another server has too."""
+    return "plain version"
+
+
+slow = ToolServer("slow")
+
+
+@slow.tool
+async def wait() -> str:
+    """Takes longer than anybody waits."""
+    await asyncio.sleep(60)
+    return "at last"
+
+
+@slow.tool
+def block() -> str:
+    """Cannot be interrupted."""
+    time.sleep(2)
+    return "at last"
