@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from time import process_time
 
 import pytest
 from hypothesis import example, given, settings
@@ -242,3 +243,17 @@ def test_an_end_that_is_no_mention_does_not_wait(text: str) -> None:
 def test_files_are_as_they_were_written() -> None:
     (file,) = present(f"```\n<!here> @here\n{LONG_CODE}```\n", complete=True).files
     assert file.content == f"<!here> @here\n{LONG_CODE}"
+
+
+@pytest.mark.parametrize("line", ["\n", "`x`\n", "    value = compute(something)\n"])
+@pytest.mark.parametrize("end", ["", "```\nAnd so on"], ids=["open", "closed"])
+def test_a_look_at_a_very_long_block_is_cheap(line: str, end: str) -> None:
+    """It is looked at whenever something was written."""
+    raw = "Here it is.\n\n```python\n" + line * (200_000 // len(line)) + end
+    assert min(_seconds(raw) for _ in range(5)) < 0.005
+
+
+def _seconds(raw: str) -> float:
+    began = process_time()
+    present(raw, complete=False)
+    return process_time() - began

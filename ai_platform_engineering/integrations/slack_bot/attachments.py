@@ -49,26 +49,28 @@ _ENDINGS: Final = {
 
 
 def is_long(block: Block) -> bool:
-    length = sum(map(len, block.lines))
+    if len(block.text) > LONGEST:
+        return True
     if isinstance(block, Code):
-        return length > LONGEST or len(block.content) > MOST_LINES
-    return length > LONGEST or len(block.rows) > MOST_ROWS or block.columns > MOST_COLUMNS
+        return block.line_count > MOST_LINES
+    return block.row_count > MOST_ROWS or block.columns > MOST_COLUMNS
+
+
+def file_name(block: Block, number: int) -> str:
+    """Tables are rather opened as spreadsheets than as Markdown."""
+    return f"answer-{number}.{_ending(block.fence.language)}" if isinstance(block, Code) else f"table-{number}.csv"
 
 
 def attached(block: Block, number: int) -> File:
-    """The file, with everything that is in the block. Tables are rather opened as spreadsheets than as Markdown."""
-    if isinstance(block, Code):
-        name, content = f"answer-{number}.{_ending(block.fence.language)}", "".join(block.content)
-    else:
-        name, content = f"table-{number}.csv", block.csv
-    return File(name, f"{name} ({size(block)})", content)
+    """The file, with everything that is in the block."""
+    name = file_name(block, number)
+    return File(name, f"{name} ({size(block)})", block.content if isinstance(block, Code) else block.csv)
 
 
 def size(block: Block) -> str:
     if isinstance(block, Code):
-        lines = block.content
-        return f"{_count(len(lines), 'line')}, {_count(sum(map(len, lines)), 'character')}"
-    return f"{_count(len(block.rows), 'row')}, {_count(block.columns, 'column')}"
+        return f"{_count(block.line_count, 'line')}, {_count(len(block.content), 'character')}"
+    return f"{_count(block.row_count, 'row')}, {_count(block.columns, 'column')}"
 
 
 def _ending(language: str) -> str:

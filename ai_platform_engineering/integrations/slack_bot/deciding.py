@@ -12,7 +12,7 @@ from typing import Final
 from ai_platform_engineering.integrations.slack_bot.cutting import MESSAGE_LIMIT, SMALLEST_LIMIT, cut
 from ai_platform_engineering.integrations.slack_bot.operations import Card, File
 from ai_platform_engineering.integrations.slack_bot.state import Flight, FlightKind, FooterKind, Message, State
-from ai_platform_engineering.integrations.slack_bot.telling import PARAGRAPH, text_and_files
+from ai_platform_engineering.integrations.slack_bot.telling import PARAGRAPH, files_of, text_of
 from ai_platform_engineering.utils.silence import is_silence
 
 STREAM_SECONDS: Final = 240.0
@@ -36,16 +36,12 @@ class Situation:
         self.now = now
 
     @cached_property
-    def _told(self) -> tuple[str, tuple[File, ...]]:
-        return text_and_files(self.state.telling)
-
-    @property
     def text(self) -> str:
-        return self._told[0]
+        return text_of(self.state.telling)
 
-    @property
+    @cached_property
     def files(self) -> tuple[File, ...]:
-        return self._told[1]
+        return files_of(self.state.telling)
 
     @property
     def ended(self) -> bool:

@@ -28,7 +28,7 @@ from ai_platform_engineering.integrations.slack_bot.operations import (
     UploadFile,
 )
 from ai_platform_engineering.integrations.slack_bot.state import Flight, FooterKind, Message, State
-from ai_platform_engineering.integrations.slack_bot.telling import text_and_files
+from ai_platform_engineering.integrations.slack_bot.telling import files_of, text_of
 from ai_platform_engineering.terminal.form_words import BY_MESSAGE, form_lines
 
 _CUT: Final = "\n..."
@@ -59,7 +59,7 @@ def operation_of(state: State, flight: Flight) -> Operation:
             asked = state.forms[flight.place]
             operation = UpdateForm(number, asked.ts, flight.form or asked.form, state.task_id, flight.note)
         case "file":
-            operation = UploadFile(number, text_and_files(state.telling)[1][flight.place])
+            operation = UploadFile(number, files_of(state.telling)[flight.place])
         case "button":
             operation = PostMessage(number, Body(words.STOPPABLE, footer=Stop(state.task_id)))
         case "no_button":
@@ -124,4 +124,4 @@ def _footer(state: State, kind: FooterKind) -> Footer | None:
 
 
 def _shown(state: State, start: int, end: int, *, closed: bool) -> str:
-    return shown(text_and_files(state.telling)[0], start, end, closed=closed)
+    return shown(text_of(state.telling), start, end, closed=closed)

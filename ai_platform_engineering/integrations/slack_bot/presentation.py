@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ai_platform_engineering.integrations.slack_bot.attachments import MOST_COLUMNS, attached, is_long, size
+from ai_platform_engineering.integrations.slack_bot.attachments import MOST_COLUMNS, attached, file_name, is_long, size
 from ai_platform_engineering.integrations.slack_bot.markdown import mentions
 from ai_platform_engineering.integrations.slack_bot.markdown.passages import (
     Block,
@@ -29,8 +29,15 @@ _LONGEST_ROWS: Final = 600
 
 @dataclass(frozen=True, slots=True)
 class Presented:
+    """`attachments` are what is too long for a message, with their numbers."""
+
     text: str
-    files: tuple[File, ...]
+    attachments: tuple[tuple[Block, int], ...]
+
+    @property
+    def files(self) -> tuple[File, ...]:
+        """Made when they are needed: the text is asked for again and again while it is written."""
+        return tuple(attached(block, number) for block, number in self.attachments)
 
 
 def present(raw: str, *, complete: bool) -> Presented:
@@ -39,13 +46,13 @@ def present(raw: str, *, complete: bool) -> Presented:
     for passage in passages(raw, complete=complete):
         page.add(passage)
     text = "".join(page.parts)
-    return Presented(text if complete else mentions.decided(text), tuple(page.files))
+    return Presented(text if complete else mentions.decided(text), tuple(page.attachments))
 
 
 class _Page:
     def __init__(self) -> None:
         self.parts: list[str] = []
-        self.files: list[File] = []
+        self.attachments: list[tuple[Block, int]] = []
         self._numbers: Counter[type[Block]] = Counter()
         self._after_note = False
 
@@ -56,19 +63,19 @@ class _Page:
             case Code() if is_long(passage):
                 self._attach(passage, "" if passage.lead else " " * passage.fence.indent)
             case Code():
-                self._write(mentions.silent_code(_after_lead(passage, passage.lines)))
+                self._write(mentions.silent_code(_after_lead(passage, passage.text)))
             case Table() if is_long(passage):
-                self._write(mentions.silent(_after_lead(passage, _first_lines(passage))))
+                self._write(mentions.silent(_after_lead(passage, "".join(_first_lines(passage)))))
                 self._attach(passage)
             case Table():
-                self._write(mentions.silent(_after_lead(passage, passage.lines)))
+                self._write(mentions.silent(_after_lead(passage, passage.text)))
 
     def _attach(self, block: Block, indent: str = "") -> None:
         self._numbers[type(block)] += 1
-        file = attached(block, self._numbers[type(block)])
-        self.files.append(file)
+        number = self._numbers[type(block)]
+        self.attachments.append((block, number))
         what = "code" if isinstance(block, Code) else "whole table"
-        self._write_note(f"{indent}_The {what} is in the file_ `{file.name}` _({size(block)})._\n")
+        self._write_note(f"{indent}_The {what} is in the file_ `{file_name(block, number)}` _({size(block)})._\n")
 
     def _write_note(self, note: str) -> None:
         """A paragraph of its own, whatever is before and after it."""
@@ -86,12 +93,12 @@ class _Page:
         self._after_note = False
 
 
-def _after_lead(block: Block, lines: Sequence[str]) -> str:
-    return "".join(lines)[len(block.lead) :]
+def _after_lead(block: Block, text: str) -> str:
+    return text[len(block.lead) :]
 
 
 def _first_lines(table: Table) -> Sequence[str]:
     """Enough to see what is in the file; the header at least."""
-    lines = table.lines[: 2 + _ROWS_OF_A_LONG_TABLE]
+    lines = table.lines(2 + _ROWS_OF_A_LONG_TABLE)
     is_cheap = sum(map(len, lines)) <= _LONGEST_ROWS and table.columns <= MOST_COLUMNS
     return lines if is_cheap else lines[:1]

@@ -8,7 +8,7 @@ from typing import Final
 from ai_platform_engineering.integrations.slack_bot.cutting import MESSAGE_LIMIT
 from ai_platform_engineering.integrations.slack_bot.operations import Arrived, Later, Refusal, Refused, Report, Unclear
 from ai_platform_engineering.integrations.slack_bot.state import TELLING, Flight, FlightKind, Message, State
-from ai_platform_engineering.integrations.slack_bot.telling import text_and_files
+from ai_platform_engineering.integrations.slack_bot.telling import files_of
 
 PATIENCE: Final = 12
 """So many failures in a row, and the thread is given up."""
@@ -120,8 +120,7 @@ def _refused(state: State, flight: Flight, why: Refusal, error: str) -> State:
             # It stays as people see it.
             after = _form_updated(state, flight)
         case "file":
-            _, files = text_and_files(state.telling)
-            unfiled = (*state.telling.unfiled, files[flight.place])
+            unfiled = (*state.telling.unfiled, files_of(state.telling)[flight.place])
             after = replace(state, files_sent=flight.place + 1, telling=replace(state.telling, unfiled=unfiled))
         case _:
             after = replace(state, status="refused") if flight.kind == "status" else state

@@ -28,7 +28,7 @@ from ai_platform_engineering.integrations.slack_bot import cards, words
 from ai_platform_engineering.integrations.slack_bot.cards import Cards
 from ai_platform_engineering.integrations.slack_bot.markdown.mentions import silent_code
 from ai_platform_engineering.integrations.slack_bot.operations import File
-from ai_platform_engineering.integrations.slack_bot.presentation import present
+from ai_platform_engineering.integrations.slack_bot.presentation import Presented, present
 from ai_platform_engineering.utils.silence import is_silence
 
 PARAGRAPH: Final = "\n\n"
@@ -69,7 +69,7 @@ def tell(telling: Telling, event: Event, stopped_by: str = "") -> Telling:
     after = _tell(telling, event, stopped_by)
     if telling.cards.all or not after.cards.all:
         return after
-    return replace(after, plan_at=len(text_and_files(after)[0]))
+    return replace(after, plan_at=len(text_of(after)))
 
 
 def _tell(telling: Telling, event: Event, stopped_by: str) -> Telling:
@@ -103,7 +103,7 @@ def _tell(telling: Telling, event: Event, stopped_by: str) -> Telling:
 
 def go_on(telling: Telling) -> Telling:
     """People have answered: what was told stays, and what comes is told below it."""
-    text, files = text_and_files(telling)
+    text, files = text_of(telling), files_of(telling)
     under_way = replace(telling.cards, waiting=False)
     return replace(
         telling,
@@ -117,13 +117,20 @@ def go_on(telling: Telling) -> Telling:
     )
 
 
-def text_and_files(telling: Telling) -> tuple[str, tuple[File, ...]]:
-    """All text so far, of which what was given before is the beginning, and the files that belong to it."""
-    ended = telling.outcome is not None
-    presented = present(raw_text(telling), complete=ended)
-    parts = [telling.told, presented.text, telling.closing]
+def text_of(telling: Telling) -> str:
+    """All text so far, of which what was given before is the beginning."""
+    parts = [telling.told, _presented(telling).text, telling.closing]
     parts += map(_in_text, telling.unfiled)
-    return PARAGRAPH.join(part for part in parts if part.strip()), telling.told_files + presented.files
+    return PARAGRAPH.join(part for part in parts if part.strip())
+
+
+def files_of(telling: Telling) -> tuple[File, ...]:
+    """The files that belong to the text."""
+    return telling.told_files + _presented(telling).files
+
+
+def _presented(telling: Telling) -> Presented:
+    return present(raw_text(telling), complete=telling.outcome is not None)
 
 
 def _in_text(file: File) -> str:

@@ -43,6 +43,11 @@ class Fence:
     def closing(self) -> str:
         return " " * self.indent + self.mark
 
+    @property
+    def closings(self) -> re.Pattern[str]:
+        """Finds every line that closes the code, and some that are indented too far."""
+        return re.compile(rf"^[^\S\n]*{self.mark}{self.mark[0]}*[^\S\n]*$", re.MULTILINE)
+
     def closed_by(self, line: str) -> bool:
         if self.mark not in line:
             return False

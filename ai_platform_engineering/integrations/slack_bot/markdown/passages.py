@@ -6,14 +6,19 @@ What has been told apart stays so, whatever is written next.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 from ai_platform_engineering.integrations.slack_bot.markdown import fences, tables
 from ai_platform_engineering.integrations.slack_bot.markdown.fences import Fence
 
 _LINE: Final = re.compile(r"[^\n]*\n|[^\n]+")
+_BEGINNING: Final = re.compile(r"```|~~~|\|")
+"""What is in every line that opens code, or is the header of a table."""
+_AFTER_TABLE: Final = re.compile(r"^[^|\n]*$|```|~~~", re.MULTILINE)
+"""A line that is no row, and what is in every line that opens code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +28,11 @@ class Prose:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """Whole lines, those with the fences, too. Code is finished when it is closed."""
+    """Whole lines, those with the fences, too; the others are `between` them. Code is finished when it is closed."""
 
-    lines: Sequence[str]
+    text: str
     fence: Fence
+    between: range
     finished: bool
 
     @property
@@ -34,36 +40,53 @@ class Code:
         return self.fence.lead
 
     @property
-    def content(self) -> Sequence[str]:
+    def line_count(self) -> int:
+        """How many lines are between the fences."""
+        begin, end = self.between.start, self.between.stop
+        return self.text.count("\n", begin, end) + (end > begin and self.text[end - 1] != "\n")
+
+    @property
+    def content(self) -> str:
         """The lines between the fences, as far to the left as these."""
-        lines = self.lines[1:-1] if self.finished else self.lines[1:]
-        return [_moved_left(line, self.fence.indent) for line in lines]
+        content = self.text[self.between.start : self.between.stop]
+        if not self.fence.indent:
+            return content
+        return "".join(_moved_left(line, self.fence.indent) for line in _LINE.findall(content))
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
     """Whole lines: the header, the dashes and the rows. A table is finished when something else has followed."""
 
-    lines: Sequence[str]
+    text: str
     finished: bool
+
+    def lines(self, count: int | None = None) -> list[str]:
+        """So many from the beginning, or all."""
+        return [line[0] for line in islice(_LINE.finditer(self.text), count)]
 
     @property
     def lead(self) -> str:
-        header = self.lines[0]
+        header = self._header
         return "" if tables.may_be_header(header) else header
 
     @property
     def columns(self) -> int:
-        return len(tables.cells(self.lines[0]))
+        return len(tables.cells(self._header))
 
     @property
-    def rows(self) -> Sequence[str]:
-        return self.lines[2:]
+    def row_count(self) -> int:
+        return self.text.count("\n") + (not self.text.endswith("\n")) - 2
 
     @property
     def csv(self) -> str:
         """Every cell, those of the header first."""
-        return tables.as_csv(tables.cells(line) for line in (self.lines[0], *self.rows))
+        header, _, *rows = self.lines()
+        return tables.as_csv(map(tables.cells, (header, *rows)))
+
+    @property
+    def _header(self) -> str:
+        return self.text[: self.text.index("\n") + 1]
 
 
 Block = Code | Table
@@ -74,53 +97,67 @@ Passage = Prose | Block
 def passages(text: str, *, complete: bool) -> Iterator[Passage]:
     """What is certain, in order. Unless the text is complete this ends before whatever may still become something
     else: code and tables that are not finished, and lines that may begin them."""
-    lines: list[str] = _LINE.findall(text)
-    unfinished = lines.pop() if lines and not complete and not lines[-1].endswith("\n") else ""
+    # This is asked whenever something was written: only lines that may begin or end something are looked at one by one.
+    end = len(text) if complete else text.rfind("\n") + 1
     prose = at = 0
-    while at < len(lines):
-        block = _code(lines, at) or _table(lines, at)
+    while found := _BEGINNING.search(text, at, end):
+        at = max(at, text.rfind("\n", at, found.start()) + 1)
+        block = _code(text, at, end) or _table(text, at, end)
         if block is None:
-            at += 1
+            at = _next_line(text, at, end)
             continue
-        yield Prose("".join(lines[prose:at]) + block.lead)
+        yield Prose(text[prose:at] + block.lead)
         if not block.finished and not complete:
             return
         yield block
-        prose = at = at + len(block.lines)
-    rest = lines[prose:]
-    yield Prose("".join(rest if complete else _certain(rest, unfinished)))
+        prose = at = at + len(block.text)
+    rest = text[prose:end]
+    yield Prose(rest if complete else _certain(rest, text[end:]))
 
 
-def _code(lines: Sequence[str], at: int) -> Code | None:
-    fence = fences.opened_by(lines[at])
+def _next_line(text: str, at: int, end: int) -> int:
+    return text.find("\n", at, end) + 1 or end
+
+
+def _code(text: str, at: int, end: int) -> Code | None:
+    begin = _next_line(text, at, end)
+    fence = fences.opened_by(text[at:begin])
     if fence is None:
         return None
-    for closing in range(at + 1, len(lines)):
-        if fence.closed_by(lines[closing]):
-            return Code(lines[at : closing + 1], fence, finished=True)
-    return Code(lines[at:], fence, finished=False)
+    mark = text.find(fence.mark, begin, end)
+    first = max(begin, text.rfind("\n", begin, mark) + 1)
+    for line in fence.closings.finditer(text, first, end) if mark >= 0 else ():
+        after = _next_line(text, line.end(), end)
+        if fence.closed_by(line[0]):
+            return Code(text[at:after], fence, range(begin - at, line.start() - at), finished=True)
+    return Code(text[at:end], fence, range(begin - at, end - at), finished=False)
 
 
-def _table(lines: Sequence[str], at: int) -> Table | None:
-    if at + 1 == len(lines) or not tables.begins(lines[at], lines[at + 1]):
+def _table(text: str, at: int, end: int) -> Table | None:
+    dashes = _next_line(text, at, end)
+    row = _next_line(text, dashes, end)
+    if dashes == end or not tables.begins(text[at:dashes], text[dashes:row]):
         return None
-    for after in range(at + 2, len(lines)):
-        if not tables.is_row(lines[after]) or fences.opened_by(lines[after]):
-            return Table(lines[at:after], finished=True)
-    return Table(lines[at:], finished=False)
+    for other in _AFTER_TABLE.finditer(text, row, end):
+        begin = max(row, text.rfind("\n", row, other.start()) + 1)
+        line = text[begin : _next_line(text, begin, end)]
+        if line and (not tables.is_row(line) or fences.opened_by(line)):
+            return Table(text[at:begin], finished=True)
+    return Table(text[at:end], finished=False)
 
 
-def _certain(lines: list[str], unfinished: str) -> list[str]:
-    """The last lines of a text without an end that may begin code or a table."""
-    if lines and tables.is_row(lines[-1]) and tables.may_be_dashes(unfinished):
-        return lines[:-1] if tables.may_be_header(lines[-1]) else lines
+def _certain(text: str, unfinished: str) -> str:
+    """The end of a text, as whole lines and one that is not, without what may begin code or a table."""
+    last = text[text.rfind("\n", 0, -1) + 1 :]
+    if tables.is_row(last) and tables.may_be_dashes(unfinished):
+        return text.removesuffix(last) if tables.may_be_header(last) else text
     if not unfinished.strip() or tables.may_be_header(unfinished):
-        return lines
+        return text
     if fences.may_open(unfinished):
         unfinished = unfinished[: fences.mark_position(unfinished)]
         # White space alone belongs to the fence: a list item does not.
-        return [*lines, unfinished] if unfinished.strip() else lines
-    return [*lines, unfinished]
+        return text + unfinished if unfinished.strip() else text
+    return text + unfinished
 
 
 def _moved_left(line: str, columns: int) -> str:
