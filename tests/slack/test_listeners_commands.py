@@ -11,7 +11,8 @@ from ai_platform_engineering.integrations.slack_bot.channels import load_channel
 from ai_platform_engineering.integrations.slack_bot.listeners.guidance import NOT_HERE, help_text, listed
 from ai_platform_engineering.integrations.slack_bot.listeners.trouble import NOT_IN_CHANNEL
 from ai_platform_engineering.integrations.slack_bot.places import Incoming, Person, Place
-from ai_platform_engineering.integrations.slack_bot.store import KeptRun
+from ai_platform_engineering.integrations.slack_bot.store import KeptRun, StoreError
+from ai_platform_engineering.integrations.slack_bot.words import NOT_KEPT
 from ai_platform_engineering.utils.errors import ReadableError
 from tests.slack.listening_bench import ANNA, Bench, bench
 
@@ -53,6 +54,17 @@ async def test_a_supervisor_that_cannot_be_reached_is_told_in_words(listeners: B
     await listeners.quiet()
     (told,) = listeners.slack.whispers
     assert told["text"] == "The supervisor at (address) cannot be reached. Try again."
+
+
+async def test_where_the_bot_keeps_things_is_for_whoever_runs_it(
+    listeners: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    listeners.bot.error = StoreError("/srv/bot/slack.sqlite is full. Choose another directory with DATA_DIR.")
+    await listeners.command("who is on call?")
+    await listeners.quiet()
+    (told,) = listeners.slack.whispers
+    assert told["text"] == NOT_KEPT
+    assert "/srv/bot/slack.sqlite is full" in caplog.text
 
 
 async def test_a_question_is_asked_in_the_channel_and_answered_in_its_thread(listeners: Bench) -> None:

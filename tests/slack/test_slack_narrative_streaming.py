@@ -10,6 +10,7 @@ import pytest
 
 from ai_platform_engineering.events import (
     SUPERVISOR,
+    AgentFinished,
     AgentStarted,
     Canceled,
     Event,
@@ -340,6 +341,18 @@ def test_a_run_that_failed_before_it_said_anything_is_one_message() -> None:
     scene.driver.finish()
     assert scene.text == "⚠️ There is no model at (address) to ask."
     assert len(scene.model.messages) == 1
+
+
+@pytest.mark.parametrize(
+    "address", ["https://10.0.0.7:8080/v1?key=abc", "argocd-mcp:8001", "vault.ops.internal:443/v1", "localhost:80"]
+)
+def test_why_something_failed_is_told_without_where_it_is(address: str) -> None:
+    scene = Scene()
+    scene.hear(begins("argocd"), AgentFinished("argocd", "argocd", False, f"Nobody is at {address} at 10:30, try 2:1"))
+    scene.hear(Failed("model", f"Nobody is at {address} at 10:30, try 2:1"))
+    scene.driver.finish()
+    assert scene.model.words.count("Nobody is at (address) at 10:30, try 2:1") == 2
+    assert address not in scene.model.words
 
 
 def test_a_message_that_a_crash_cut_off_is_told_again_and_people_are_told_why() -> None:

@@ -21,6 +21,7 @@ from ai_platform_engineering.events import (
 )
 from ai_platform_engineering.integrations.slack_bot.markdown.mentions import silent
 from ai_platform_engineering.integrations.slack_bot.operations import Card, CardStatus
+from ai_platform_engineering.integrations.slack_bot.words import plain
 from ai_platform_engineering.utils.a2a_common.codec.labels import display, one_line
 
 KNOWLEDGE_TOOLS: Final = frozenset({"search", "fetch_document", "list_datasources", "fetch_url"})
@@ -101,7 +102,7 @@ def finished(cards: Cards, event: AgentFinished | ToolFinished) -> Cards:
     cards = replace(cards, calls=tuple(one for one in cards.calls if one is not call))
     what = display(event.agent) if isinstance(event, AgentFinished) else event.tool
     if not event.ok:
-        reason = _line(event.reason or "", _REASON)
+        reason = _line(plain(event.reason or ""), _REASON)
         cards = _noted(cards, call.card_id, f"{what} failed" + (f": {reason}" if reason else ""))
     if any(one.card_id == call.card_id for one in cards.calls) or not _is_other(cards, call.card_id):
         return cards

@@ -27,6 +27,9 @@ NOT_STOPPED: Final = "I could not stop it right now. Please try again in a momen
 ASKED: Final = "Something in this thread waits for an answer first."
 FORGOTTEN: Final = "I do not remember what was asked any more. Please ask again."
 NOT_RATED: Final = "I could not keep your rating right now. Please try again in a moment."
+NOT_KEPT: Final = (
+    "I cannot keep anything right now, so I have not taken this. Please tell whoever runs me; the log says why."
+)
 BROKEN: Final = "Something went wrong on my side. Please try again."
 LOST_RUN: Final = (
     "I lost the connection to the supervisor, and it did not come back. Your request may still be worked on; "
@@ -35,7 +38,10 @@ LOST_RUN: Final = (
 
 _LOST_CODES: Final = frozenset({"stream_ended"})
 _ADDRESS: Final = re.compile(
-    r"\b(?:[a-z][a-z0-9+.-]*://|(?:localhost|\d{1,3}(?:\.\d{1,3}){3})(?=[:/\s]))[^\s)>\]]*", re.I
+    r"\b(?:[a-z][a-z0-9+.-]*://|(?:localhost|\d{1,3}(?:\.\d{1,3}){3})(?=[:/\s])"
+    # A name with a port: in a cluster one word is enough.
+    r"|[a-z][\w-]*(?:\.[\w-]+)+:\d{2,5}\b|[a-z][\w-]*:\d{4,5}\b)[^\s)>\]]*",
+    re.I,
 )
 _DONE: Final = "_Done._"
 _NO_ANSWER: Final = "_There is no answer._"

@@ -8,7 +8,8 @@ from secrets import token_hex
 from typing import Final
 
 from ai_platform_engineering.integrations.slack_bot.listeners.whisper import describe
-from ai_platform_engineering.integrations.slack_bot.words import plain
+from ai_platform_engineering.integrations.slack_bot.store import StoreError
+from ai_platform_engineering.integrations.slack_bot.words import NOT_KEPT, plain
 from ai_platform_engineering.utils.errors import ReadableError
 
 logger = logging.getLogger(__name__)
@@ -26,6 +27,10 @@ _SENTENCES: Final = {
 
 def trouble(error: Exception) -> str:
     """The sentence for the person; everything else about the error goes to the log."""
+    if isinstance(error, StoreError):
+        # Where the bot keeps things, and how to help it, is for whoever runs it.
+        logger.error("A request from Slack was not taken: %s", error)
+        return NOT_KEPT
     if isinstance(error, ReadableError):
         return plain(str(error))
     code = describe(error)
