@@ -46,7 +46,7 @@ docs: setup ## Write docs/configuration.md from the settings.
 	$(BIN)/python -m ai_platform_engineering.settings > docs/configuration.md
 
 lock: setup ## Resolve the dependencies of pyproject.toml again, into requirements.lock, and the servers for tests.
-	$(COMPILE) --extra openai --extra embeddings --extra postgres --extra slack --group dev \
+	$(COMPILE) --extra openai --extra embeddings --extra fastmcp --extra postgres --extra slack --group dev \
 		--output-file requirements.lock pyproject.toml
 	$(COMPILE) --no-deps --output-file .ci/services.txt .ci/services.in
 

@@ -75,8 +75,8 @@ class ModelChoice(_Entry):
 class McpServer(_Entry):
     """One MCP server of an agent: how to reach it, and which of its tools the agent may use.
 
-    `module` is `package.module:attribute`; the attribute is a FastMCP object or a function that makes one from the
-    settings. `tools` is an allowlist, `None` means every tool.
+    `module` is `package.module:attribute`; the attribute is a `ToolServer`, a FastMCP server or a function that makes
+    one of them from the settings. `tools` is an allowlist, `None` means every tool.
     """
 
     name: ServerName

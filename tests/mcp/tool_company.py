@@ -1,4 +1,4 @@
-"""Tool servers for the tests of in-memory servers, with the tools of `company`."""
+"""Tool servers with the tools of `company`; as a program, the first of them over standard input and output."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from contextlib import asynccontextmanager
 
 from mcp.types import ToolAnnotations
 
-from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.settings import Settings, load_settings
+from ai_platform_engineering.utils.mcp.protocol import serve_stdio
 from ai_platform_engineering.utils.mcp.tool_server import ToolError, ToolResult, ToolServer
 
 
@@ -87,3 +88,7 @@ def block() -> str:
     """Cannot be interrupted."""
     time.sleep(2)
     return "at last"
+
+
+if __name__ == "__main__":
+    asyncio.run(serve_stdio(server(load_settings(env_file=None))))

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+import asyncio
+from typing import Any, Final, TypeVar
 
-import httpx
-from fastmcp import Client
-from fastmcp.exceptions import FastMCPError, ToolError
 from mcp import McpError
+from pydantic import BaseModel, ValidationError
 
 from ai_platform_engineering.knowledge_bases.rag.documents import Datasource
 from ai_platform_engineering.knowledge_bases.rag.results import Filters, SearchResults
 from ai_platform_engineering.knowledge_bases.rag.views import DatasourcesView
 from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.utils.connections import causes
 from ai_platform_engineering.utils.errors import ReadableError
-from ai_platform_engineering.utils.redact import redact
+from ai_platform_engineering.utils.mcp.connection import Call, Lifeline, open_session
+from ai_platform_engineering.utils.mcp.errors import CredentialsRefused, ServerTrouble
+from ai_platform_engineering.utils.mcp.expansion import Endpoint
+from ai_platform_engineering.utils.mcp.results import Answer
+from ai_platform_engineering.utils.mcp.streamable_http import http_streams
+from ai_platform_engineering.utils.redact import Redactor, redact
+
+View = TypeVar("View", bound=BaseModel)
+_CHECK: Final = "Check that `platform-engineer rag serve` runs there."
 
 
 class RemoteError(ReadableError):
@@ -25,43 +33,59 @@ class RemoteKnowledgeBase:
     """What `KnowledgeBase` can do without a store of its own, over MCP."""
 
     def __init__(self, settings: Settings, url: str) -> None:
-        self._url = url
-        self._key = settings.a2a_auth_shared_key
+        key = settings.a2a_auth_shared_key
+        headers = {} if key is None else {"Authorization": f"Bearer {key.get_secret_value()}"}
+        self._endpoint = Endpoint("rag", Redactor(), url=url, headers=headers)
+        self._patience = settings.tool_timeout
 
     async def search(
         self, query: str, limit: int = 5, filters: Filters | None = None, datasource: str | None = None
     ) -> SearchResults:
         given = None if filters is None else filters.model_dump(mode="json", exclude_none=True)
         arguments = {"query": query, "limit": limit, "filters": given, "datasource": datasource}
-        return SearchResults.model_validate(await self._call("search", arguments))
+        return await self._ask("search", arguments, SearchResults)
 
     async def datasources(self) -> list[Datasource]:
-        found = DatasourcesView.model_validate(await self._call("list_datasources", {}))
+        found = await self._ask("list_datasources", {}, DatasourcesView)
         return [Datasource(**view.model_dump()) for view in found.datasources]
 
     async def aclose(self) -> None:
         """Nothing is held open between two calls."""
 
-    async def _call(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        key = None if self._key is None else self._key.get_secret_value()
+    async def _ask(self, tool: str, arguments: dict[str, Any], view: type[View]) -> View:
         try:
-            async with Client(self._url, auth=key) as client:
-                result = await client.call_tool(tool, arguments)
-        except ToolError as error:
-            raise RemoteError(str(error)) from error
-        except (httpx.HTTPError, FastMCPError, McpError, RuntimeError, OSError) as error:
-            where = f"The knowledge base at {redact(self._url)} (RAG_SERVER_URL)"
-            raise RemoteError(f"{where} {_reason(error)}") from error
-        return result.structured_content or {}
+            answer = await self._answer(Call(tool, arguments, {}))
+        except TimeoutError as error:
+            raise self._trouble(f"did not answer within {self._patience:g} seconds") from error
+        except (ExceptionGroup, McpError, ServerTrouble) as error:
+            raise self._trouble(*_reason(error)) from error
+        if answer.failed:
+            raise RemoteError(answer.text)
+        try:
+            return view.model_validate_json(answer.text)
+        except ValidationError as error:
+            raise self._trouble("gave an answer that is not one of a knowledge base") from error
+
+    async def _answer(self, call: Call) -> Answer:
+        lifeline = Lifeline()
+        async with (
+            asyncio.timeout(self._patience),
+            http_streams(self._endpoint, lifeline) as streams,
+            open_session(streams, lifeline) as session,
+        ):
+            return await session.call_tool(call, self._patience)
+
+    def _trouble(self, reason: str, way_out: str = _CHECK) -> RemoteError:
+        return RemoteError(f"The knowledge base at {redact(self._endpoint.url)} (RAG_SERVER_URL) {reason}. {way_out}")
 
 
-def _reason(error: Exception) -> str:
+def _reason(error: Exception) -> tuple[str, str]:
     """Why there is no answer, and the way out."""
-    status = error.response.status_code if isinstance(error, httpx.HTTPStatusError) else None
-    if status in {401, 403}:
-        return f"refused the credentials (status {status}). Set A2A_AUTH_SHARED_KEY to the key of that server."
-    if status is not None:
-        reason = f"answered with status {status}"
-    else:
-        reason = "gave an answer that is not one of MCP" if isinstance(error, McpError) else "cannot be reached"
-    return f"{reason}. Check that `platform-engineer rag serve` runs there."
+    for cause in causes(error):
+        trouble = cause.error.data if isinstance(cause, McpError) else cause
+        match trouble:
+            case CredentialsRefused(reason=reason):
+                return reason.partition(";")[0], "Set A2A_AUTH_SHARED_KEY to the key of that server."
+            case ServerTrouble(reason=reason):
+                return reason, _CHECK
+    return "gave an answer that is not one of MCP", _CHECK

@@ -29,6 +29,10 @@ class Refused(ServerTrouble):
     """The server would not run the request, and would not if it were sent again."""
 
 
+class CredentialsRefused(Refused):
+    """The server would have run it for somebody else."""
+
+
 class Lost(ServerTrouble):
     """The request was sent and no result came back; what it did is unknown."""
 

@@ -23,7 +23,14 @@ from pydantic import ValidationError
 
 from ai_platform_engineering.utils.connections import reason_of
 from ai_platform_engineering.utils.mcp.connection import Inbox, Lifeline, Outbox, Streams, deliver, failure
-from ai_platform_engineering.utils.mcp.errors import Lost, NotSent, NotStartable, Refused, ServerTrouble
+from ai_platform_engineering.utils.mcp.errors import (
+    CredentialsRefused,
+    Lost,
+    NotSent,
+    NotStartable,
+    Refused,
+    ServerTrouble,
+)
 from ai_platform_engineering.utils.mcp.expansion import Endpoint
 
 logger = logging.getLogger(__name__)
@@ -240,7 +247,7 @@ class HttpChannel:
         answer = f"HTTP {status} {httpx.codes.get_reason_phrase(status)}".rstrip()
         match status:
             case 401 | 403:
-                raise Refused(f"refused the credentials ({answer}); check the headers in the manifest")
+                raise CredentialsRefused(f"refused the credentials ({answer}); check the headers in the manifest")
             case _ if response.is_redirect:
                 raise Refused(f"answered with a redirect ({answer}); put the final address into the manifest")
             case _ if response.is_client_error:

@@ -116,7 +116,7 @@ class _FunctionTool:
             raise ToolError(wrong_arguments(self._function.__name__, error)) from None
         if self._is_async:
             return await self._function(*positional, **named)
-        return await asyncio.to_thread(self._function, *positional, **named)
+        return await asyncio.to_thread(_call_in_thread, self._function, positional, named)
 
     @functools.cached_property
     def _arguments(self) -> TypeAdapter[Arguments]:
@@ -127,6 +127,14 @@ class _FunctionTool:
         # for a wrong argument, and so that it can be called in a thread.
         signed: Any = functools.update_wrapper(given, self._function)
         return TypeAdapter(signed)
+
+
+def _call_in_thread(function: Callable[..., Any], positional: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    try:
+        return function(*positional, **named)
+    except StopIteration as error:
+        # The one exception that whoever waits for a thread is never told of.
+        raise RuntimeError("the tool wanted more than there was") from error
 
 
 def wrong_arguments(tool: str, error: ValidationError) -> str:

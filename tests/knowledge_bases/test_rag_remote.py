@@ -1,0 +1,82 @@
+"""What is told of a knowledge base elsewhere that does not answer as one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from ai_platform_engineering.knowledge_bases.rag.remote import RemoteError, RemoteKnowledgeBase
+from ai_platform_engineering.settings import load_settings
+from ai_platform_engineering.utils.mcp.protocol import http_app
+from ai_platform_engineering.utils.mcp.tool_server import ToolError, ToolServer
+from tests.servers import serving
+
+RUNS_THERE = "Check that `platform-engineer rag serve` runs there."
+
+
+async def told(app: Any) -> str:
+    """What somebody reads who wants to know the datasources, without the address."""
+    async with serving(lambda _settings: app, {}) as url:
+        settings = load_settings({"A2A_AUTH_SHARED_KEY": "secret-key"}, env_file=None)
+        with pytest.raises(RemoteError) as refusal:
+            await RemoteKnowledgeBase(settings, f"{url}/mcp").datasources()
+    assert "secret-key" not in str(refusal.value)
+    return str(refusal.value).replace(f"The knowledge base at {url}/mcp (RAG_SERVER_URL) ", "It ")
+
+
+def answering(status: int, body: str, kind: str = "application/json") -> Starlette:
+    async def answer(_request: Request) -> Response:
+        return PlainTextResponse(body, status, media_type=kind)
+
+    return Starlette(routes=[Route("/mcp", answer, methods=["POST"])])
+
+
+@pytest.mark.parametrize(
+    ("status", "reason"),
+    [
+        (401, "refused the credentials (HTTP 401 Unauthorized). Set A2A_AUTH_SHARED_KEY to the key of that server."),
+        (403, "refused the credentials (HTTP 403 Forbidden). Set A2A_AUTH_SHARED_KEY to the key of that server."),
+        (404, f"answered HTTP 404 Not Found. {RUNS_THERE}"),
+        (503, f"answered HTTP 503 Service Unavailable. {RUNS_THERE}"),
+    ],
+)
+async def test_a_server_that_refuses(status: int, reason: str) -> None:
+    assert await told(answering(status, "{}")) == f"It {reason}"
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "reason"),
+    [
+        ("<html>", "text/html", "answered with text/html instead of JSON or events"),
+        ('{"hello": 1}', "application/json", "closed the connection without an answer"),
+        ('{"jsonrpc": "2.0", "id": 0, "result": {}}', "application/json", "gave an answer that is not one of MCP"),
+    ],
+)
+async def test_a_server_that_is_another(body: str, kind: str, reason: str) -> None:
+    assert await told(answering(200, body, kind)) == f"It {reason}. {RUNS_THERE}"
+
+
+async def test_tools_that_are_others() -> None:
+    others = ToolServer("others")
+
+    @others.tool
+    async def list_datasources() -> str:
+        return "handbook"
+
+    expected = f"It gave an answer that is not one of a knowledge base. {RUNS_THERE}"
+    assert await told(http_app(others, "/mcp")) == expected
+
+
+async def test_what_the_server_says_is_wrong_is_told_as_it_is() -> None:
+    broken = ToolServer("broken")
+
+    @broken.tool
+    async def list_datasources() -> str:
+        raise ToolError("The store is away.")
+
+    assert await told(http_app(broken, "/mcp", stateless=True)) == "The store is away."
