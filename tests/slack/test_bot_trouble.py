@@ -28,12 +28,15 @@ from ai_platform_engineering.integrations.slack_bot.operations import (
     CREATING,
     AppendStream,
     DeleteMessage,
+    Later,
     Operation,
+    PostMessage,
     Refused,
     Report,
     Retry,
     Unclear,
 )
+from ai_platform_engineering.integrations.slack_bot.places import Person
 from ai_platform_engineering.integrations.slack_bot.reducer import reduce
 from ai_platform_engineering.integrations.slack_bot.store import KeptRun, StoreError
 from ai_platform_engineering.utils.a2a_common.supervisor_run import SupervisorError
@@ -197,6 +200,56 @@ async def test_what_never_reached_the_supervisor_can_be_tried_again(monkeypatch:
     await world.end()
 
 
+async def test_who_presses_try_again_twice_is_answered_once() -> None:
+    failed = Failed("model", "The model does not answer.")
+    world = World(lambda message: [[failed]] if message.message_id == RUN else [list(THEN)])
+    await world.bot.start()
+    await world.bot.take(incoming())
+    await over(world)
+    assert await world.bot.retry("task-1", ANNA) is None
+    assert await world.bot.retry("task-1", BERT) == words.ON_IT
+    await over(world)
+    assert len(world.supervisor.tasks) == 2
+    assert await world.bot.retry("task-1", ANNA) is None, "it is over, and may be asked again"
+    await over(world)
+    await world.end()
+
+
+async def test_that_it_broke_off_is_told_however_long_slack_takes(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.CRITICAL)
+    breaking(monkeypatch, 4)
+    world = World(script)
+    left = [Later(0, 20.0)] * 3
+
+    def busy(operation: Operation) -> Report | None:
+        is_sorry = isinstance(operation, PostMessage) and words.BROKEN in operation.body.text
+        return left.pop() if is_sorry and left else None
+
+    world.fails = busy
+    await world.bot.start()
+    await world.bot.take(incoming())
+    await over(world)
+    assert words.BROKEN in world.slack.messages[-1].text
+    await world.end()
+
+
+async def test_words_where_nothing_is_to_be_filled_in_are_for_who_asked() -> None:
+    def only_anna(_form: Form, _kept: KeptRun, person: Person) -> str | None:
+        return None if person == ANNA else "Only <@UANNA> may answer this."
+
+    world = World(lambda _: [[InputRequired(())], list(THEN)], may_answer=only_anna)
+    await world.bot.start()
+    await world.bot.take(incoming())
+    await world.until(lambda: not world.bot.open_threads)
+    assert await world.bot.take(incoming("yes", ts="2.0", person=BERT)) == "Only <@UANNA> may answer this."
+    assert await world.bot.take(incoming("yes", ts="3.0")) is None
+    await over(world)
+    assert [len(work.heard) for work in world.supervisor.tasks.values()] == [2]
+    await world.end()
+
+
 async def test_trying_again_answers_no_form() -> None:
     """The supervisor takes whatever is said in a conversation that waits for the answer."""
     form = Form("form-1", "Delete it?", action_requests=({"name": "delete", "args": {}},))
@@ -275,8 +328,13 @@ async def test_a_run_that_cannot_be_read_stops_nobody() -> None:
     await world.bot.start()
     await is_asked(world)
     assert [run.id for run in world.store.open_runs()] == [RUN]
+    (sorry,) = [shown for shown in world.slack.messages if words.BROKEN in shown.text]
+    world.slack.messages.remove(sorry)
     await answered(world)
     check(world)
+    assert isinstance(sorry.footer, Retry)
+    assert await world.bot.retry(sorry.footer.task_id, ANNA) is None, "who asked need not write it again"
+    await is_asked(world)
     await world.end()
 
 
@@ -299,6 +357,19 @@ async def test_a_secret_is_forgotten_when_it_was_heard() -> None:
     world = World(lambda _: [[InputRequired((form,))], list(THEN)])
     await asked(world)
     assert await world.bot.answer("task-1", "form-1", Submitted({"password": "hunter2"}), ANNA) is None
+    await over(world)
+    kept = world.store.run(RUN)
+    assert kept is not None
+    assert "hunter2" not in kept.state
+    await world.end()
+
+
+async def test_a_secret_that_nobody_wants_any_more_is_forgotten() -> None:
+    forms = (Form("form-1", "Which?", (FormField("environment"),)), Form("form-2", "Log in", (FormField("password"),)))
+    world = World(lambda _: [[InputRequired(forms)], list(THEN)])
+    await asked(world)
+    assert await world.bot.answer("task-1", "form-1", ANSWER, ANNA) is None
+    assert await world.bot.answer("task-1", "form-2", Submitted({"password": "hunter2"}), ANNA) is None
     await over(world)
     kept = world.store.run(RUN)
     assert kept is not None

@@ -55,15 +55,32 @@ def script(_: Message) -> list[list[Event]]:
 
 async def tell(world: World) -> None:
     """Somebody asks, is asked, answers, and has an answer."""
+    await ask(world)
+    await world.bot.answer("task-1", "form-1", Submitted({"environment": "prod"}), ANNA)
+    await world.outlive()
+    await world.bot.answer("task-1", "form-1", Submitted({"environment": "prod"}), ANNA)
+    await end(world)
+
+
+async def tell_in_words(world: World) -> None:
+    """The same, but the answer is a message, which Slack sends again."""
+    await ask(world)
+    await world.bot.take(incoming("environment: prod", ts="2.0"))
+    await world.outlive()
+    await world.bot.take(incoming("environment: prod", ts="2.0"))
+    await end(world)
+
+
+async def ask(world: World) -> None:
     await world.bot.start()
     await world.bot.take(incoming())
     await world.outlive()
     # Slack sends it again, as nobody has said that it was heard.
     await world.bot.take(incoming())
     await world.until(lambda: any(shown.form for shown in world.slack.messages) and not world.bot.open_threads)
-    await world.bot.answer("task-1", "form-1", Submitted({"environment": "prod"}), ANNA)
-    await world.outlive()
-    await world.bot.answer("task-1", "form-1", Submitted({"environment": "prod"}), ANNA)
+
+
+async def end(world: World) -> None:
     await world.until(lambda: _is_done(world) and not world.bot.open_threads)
     await world.end()
 
@@ -73,12 +90,12 @@ def _is_done(world: World) -> bool:
     return run is not None and run.done
 
 
-def check(world: World) -> None:
+def check(world: World, note: str = "Answered by <@UANNA>: environment: prod") -> None:
     messages = world.slack.messages
     assert re.findall("[a-z]+", world.slack.text) == WORDS
     assert "Argocd" in world.slack.words
     assert not any(shown.streaming or isinstance(shown.footer, StopButton) for shown in messages)
-    assert [shown.note for shown in messages if shown.form] == ["Answered by <@UANNA>: environment: prod"]
+    assert [shown.note for shown in messages if shown.form] == [note]
     assert [len(work.heard) for work in world.supervisor.tasks.values()] == [2]
 
 
@@ -95,3 +112,15 @@ async def test_everything_is_seen_once_whenever_the_bot_ends(how: str, pause: fl
             check(world)
         except AssertionError as error:
             raise AssertionError(f"{how}={moment}: {error}") from error
+
+
+async def test_an_answer_in_words_is_given_once_whenever_the_bot_is_killed() -> None:
+    whole = World(script)
+    await tell_in_words(whole)
+    for moment in range(1, whole.moments + 1):
+        world = World(script, kill_at=moment)
+        try:
+            await tell_in_words(world)
+            check(world, "Answered by <@UANNA> in the thread.")
+        except AssertionError as error:
+            raise AssertionError(f"kill_at={moment}: {error}") from error

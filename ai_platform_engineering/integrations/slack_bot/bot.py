@@ -9,9 +9,9 @@ import asyncio
 import logging
 import traceback
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 import httpx
 from pydantic import ValidationError
@@ -20,7 +20,7 @@ from ai_platform_engineering.events import Form
 from ai_platform_engineering.integrations.slack_bot import words
 from ai_platform_engineering.integrations.slack_bot.deciding import is_done
 from ai_platform_engineering.integrations.slack_bot.forms.words import answered_note
-from ai_platform_engineering.integrations.slack_bot.operations import Body, PostMessage, Rating, Retry
+from ai_platform_engineering.integrations.slack_bot.operations import Body, Later, PostMessage, Rating, Retry
 from ai_platform_engineering.integrations.slack_bot.places import Incoming, Person, Place
 from ai_platform_engineering.integrations.slack_bot.state import Saying, to_json
 from ai_platform_engineering.integrations.slack_bot.store import KeptRun, Session, StoreError
@@ -35,6 +35,10 @@ logger = logging.getLogger(__name__)
 _MAX_AGE_SECONDS: Final = 30 * 86_400.0
 _PRUNE_SECONDS: Final = 3_600.0
 _MOST_BREAKS: Final = 3
+_BEFORE_ALL: Final = 0
+"""The number of an operation that no run has asked for."""
+_NO_FORM: Final = Form("", "")
+"""What people are asked for where they may say anything."""
 
 MayAnswer = Callable[[Form, KeptRun, Person], str | None]
 """None, or the sentence that says why this person may not answer this form."""
@@ -57,7 +61,9 @@ class Bot:
                 thread = Thread(kept, self._around, again=True)
             except ValidationError:
                 logger.error("%s: it was kept by another version of the bot, and cannot go on", kept.id)
-                self._around.store.put_run(replace(kept, done=True))
+                over = replace(kept, state="", done=True)
+                self._around.store.put_run(over)
+                self._in_the_background(self._give_up(over, _BEFORE_ALL))
                 continue
             self._around.delivery.know(kept.incoming.place.channel, *thread.state.known_messages())
             if not (thread.waits and is_done(thread.state)):
@@ -80,6 +86,9 @@ class Bot:
         incoming = scrub(incoming)
         store, run_id = self._around.store, run_id_of(incoming)
         if store.run(run_id) is not None:
+            return None
+        if any(thread.was_told(run_id) for thread in self._threads_in(incoming.place)):
+            # The bot was killed before it could say that it had heard it.
             return None
         waiting = self._waiting_in(incoming.place)
         if waiting is not None:
@@ -150,6 +159,8 @@ class Bot:
         if self._waiting_in(kept.incoming.place) is not None:
             # The supervisor would take it for the answer, from somebody who may not be allowed to give one.
             return words.ASKED
+        if any(run.id.startswith(f"{kept.id}-") for run in self._around.store.open_runs(kept.incoming.place)):
+            return words.ON_IT
         now = self._around.clock.now()
         text = f"{kept.incoming.text}\n\n{addition}" if addition else kept.incoming.text
         incoming = replace(kept.incoming, text=text, person=person, quiet=False, ts=Thread(kept, self._around).latest)
@@ -208,8 +219,9 @@ class Bot:
 
     def _say(self, thread: Thread, incoming: Incoming, message_id: str) -> str | None:
         """Words in a thread that waits for an answer are an answer, from whoever may give one."""
-        for asked in thread.state.forms:
-            refusal = self._may_answer(asked.form, thread.kept, incoming.person) if asked.note is None else None
+        forms = [asked.form for asked in thread.state.forms if asked.note is None] or [_NO_FORM]
+        for form in forms:
+            refusal = self._may_answer(form, thread.kept, incoming.person)
             if refusal is not None:
                 # A mention comes twice, and is refused once.
                 first = self._around.store.first_time(f"refused/{message_id}", self._around.clock.now())
@@ -234,12 +246,13 @@ class Bot:
         kept = self._around.store.run(run_id)
         return None if kept is None else Thread(kept, self._around)
 
-    def _waiting_in(self, place: Place) -> Thread | None:
+    def _threads_in(self, place: Place) -> Iterator[Thread]:
+        """Those that are not done, oldest first."""
         for kept in self._around.store.open_runs(place):
-            thread = self._threads.get(kept.id) or Thread(kept, self._around)
-            if thread.waits:
-                return thread
-        return None
+            yield self._threads.get(kept.id) or Thread(kept, self._around)
+
+    def _waiting_in(self, place: Place) -> Thread | None:
+        return next((thread for thread in self._threads_in(place) if thread.waits), None)
 
     def _thread_of(self, task_id: str) -> Thread | None:
         for thread in self._threads.values():
@@ -268,7 +281,10 @@ class Bot:
         # What an error says may be what people have said.
         frames = "".join(traceback.format_tb(error.__traceback__))
         logger.error("%s: the thread broke off: %s\n%s", run_id, type(error).__name__, frames.rstrip())
-        mending = asyncio.create_task(self._mend(thread))
+        self._in_the_background(self._mend(thread))
+
+    def _in_the_background(self, work: Coroutine[Any, Any, None]) -> None:
+        mending = asyncio.create_task(work)
         self._mending.add(mending)
         mending.add_done_callback(self._mending.discard)
 
@@ -283,10 +299,20 @@ class Bot:
             self._begin(Thread(replace(thread.kept, state=to_json(thread.state)), self._around, again=True))
             return
         del self._breaks[run_id]
-        sorry = PostMessage(thread.state.numbers + 1, Body(f"⚠️ {words.BROKEN}", footer=Retry(run_id)))
-        incoming = thread.kept.incoming
-        await self._around.delivery.do(incoming.place, incoming.person, sorry, urgent=True, holder=run_id)
-        self._around.store.put_run(replace(thread.kept, done=True))
+        await self._give_up(thread.kept, thread.state.numbers + 1)
+
+    async def _give_up(self, kept: KeptRun, number: int) -> None:
+        """Say that it is over, with an operation of that number, as soon as Slack takes it."""
+        sorry = PostMessage(number, Body(f"⚠️ {words.BROKEN}", footer=Retry(kept.id)))
+        incoming, delivery = kept.incoming, self._around.delivery
+        while isinstance(
+            report := await delivery.do(incoming.place, incoming.person, sorry, urgent=True, holder=kept.id), Later
+        ):
+            await self._around.clock.sleep(report.seconds)
+        try:
+            self._around.store.put_run(replace(kept, done=True))
+        except StoreError as error:
+            logger.error("%s: that it is over cannot be kept: %s", kept.id, error)
 
     @property
     def open_threads(self) -> int:

@@ -111,7 +111,8 @@ def _told(state: State, event: Event, now: float) -> State:
         state = replace(state, saying=None)
     if isinstance(event, InputRequired):
         return _asked(state, event.forms)
-    return _with_forms_closed(state) if state.ended else state
+    # What has not been heard by now never will be.
+    return _with_forms_closed(replace(state, sayings=())) if state.ended else state
 
 
 def _asked(state: State, forms: tuple[Form, ...]) -> State:

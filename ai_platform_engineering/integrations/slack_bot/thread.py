@@ -119,6 +119,11 @@ class Thread:
         """Whether it waited, and somebody has answered."""
         return self._has_asked and bool(self.state.sayings)
 
+    def was_told(self, message_id: str) -> bool:
+        """Whether that message is an answer that it was given, and is about to hear."""
+        sayings = (*self.state.sayings, *filter(None, [self.state.saying]))
+        return any(saying.message_id == message_id for saying in sayings)
+
     @property
     def is_streaming(self) -> bool:
         return bool(self.state.messages) and self.state.messages[-1].streaming

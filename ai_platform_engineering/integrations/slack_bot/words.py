@@ -25,6 +25,7 @@ ALREADY_OVER: Final = "This is over already."
 STOPPING: Final = "Stopping it."
 NOT_STOPPED: Final = "I could not stop it right now. Please try again in a moment."
 ASKED: Final = "Something in this thread waits for an answer first."
+ON_IT: Final = "I am working on it again already."
 FORGOTTEN: Final = "I do not remember what was asked any more. Please ask again."
 NOT_RATED: Final = "I could not keep your rating right now. Please try again in a moment."
 NOT_KEPT: Final = (
