@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
 import sys
 import time
 from collections.abc import Callable
 from contextvars import ContextVar
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,6 +21,7 @@ from ai_platform_engineering.agents.manifest import McpServer
 from ai_platform_engineering.utils.mcp import McpServers, McpUnavailable
 from tests.mcp.support import Start, eventually, tool
 
+ROOT = Path(__file__).parents[2]
 Entry = Callable[..., McpServer]
 
 
@@ -186,6 +189,29 @@ async def test_a_module_that_is_no_server(mcp_servers: Start, module: str, reaso
     servers = await mcp_servers(McpServer(name="company", transport="memory", module=module))
     assert servers.tools("demo") == []
     assert reason in (servers.problem("demo") or "")
+
+
+def test_servers_of_all_kinds_start_side_by_side() -> None:
+    script = """
+import asyncio
+from ai_platform_engineering.agents.manifest import McpServer
+from ai_platform_engineering.settings import load_settings
+from ai_platform_engineering.utils.mcp import McpServers
+
+MODULES = ["company", "tool_company", "other_company"]
+SPECS = {name: [McpServer(name=name, transport="memory", module=f"tests.mcp.{name}:plain")] for name in MODULES}
+
+async def main():
+    servers = McpServers(load_settings({}, env_file=None))
+    await servers.start(SPECS, deadline=30)
+    print([servers.problem(name) for name in MODULES])
+    await servers.aclose()
+
+asyncio.run(main())
+"""
+    # In a process of its own, where FastMCP has not been imported yet.
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "[None, None, None]\n"
 
 
 async def test_fastmcp_that_is_not_installed(mcp_servers: Start, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import importlib
 import logging
-import sys
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Final
 
 from mcp.types import Tool
 
@@ -20,6 +20,9 @@ from ai_platform_engineering.utils.mcp.results import Answer, answer_of
 from ai_platform_engineering.utils.mcp.tool_server import ToolServer
 
 logger = logging.getLogger(__name__)
+
+# One import at a time: FastMCP imports itself in circles, and breaks when two threads are at it.
+_IMPORTING: Final = threading.Lock()
 
 
 class MemoryConnection:
@@ -52,8 +55,7 @@ async def memory_connection(endpoint: Endpoint, settings: Settings, lifeline: Li
         async with server.running():
             yield MemoryConnection(server, lifeline)
         return
-    name = "ai_platform_engineering.utils.mcp.fastmcp_memory"
-    fastmcp_memory = await asyncio.to_thread(importlib.import_module, name)
+    fastmcp_memory = await _imported("ai_platform_engineering.utils.mcp.fastmcp_memory")
     async with fastmcp_memory.fastmcp_connection(server, endpoint, lifeline) as connection:
         yield connection
 
@@ -64,7 +66,7 @@ async def load_server(module: str, settings: Settings) -> Any:
     """
     path, _, attribute = module.partition(":")
     try:
-        found = getattr(await asyncio.to_thread(importlib.import_module, path), attribute)
+        found = getattr(await _imported(path), attribute)
     except Exception as error:
         logger.debug("%s could not be imported", module, exc_info=True)
         raise NotStartable(f"was not started because {_why_not_imported(module, error)}") from error
@@ -78,10 +80,20 @@ async def load_server(module: str, settings: Settings) -> Any:
     return found
 
 
+async def _imported(name: str) -> Any:
+    """In a thread: some modules take seconds."""
+
+    def import_alone() -> Any:
+        with _IMPORTING:
+            return importlib.import_module(name)
+
+    return await asyncio.to_thread(import_alone)
+
+
 def _is_server(found: object) -> bool:
-    # FastMCP takes long to import; where nobody has, nothing can be one of its servers.
-    fastmcp = sys.modules.get("fastmcp")
-    return isinstance(found, ToolServer) or (fastmcp is not None and isinstance(found, fastmcp.FastMCP))
+    # By name: FastMCP takes long to import, and is not there in every installation.
+    bases = ((base.__module__.partition(".")[0], base.__name__) for base in type(found).__mro__)
+    return isinstance(found, ToolServer) or ("fastmcp", "FastMCP") in bases
 
 
 def _why_not_imported(module: str, error: Exception) -> str:
