@@ -165,6 +165,15 @@ def test_a_message_that_takes_no_more_changes_is_followed_by_another() -> None:
     assert len(scene.model.messages) > 1
 
 
+def test_one_refusal_after_lost_answers_doubles_nothing() -> None:
+    """What people see is not known then, so that the message is written again, and not another one beside it."""
+    scene = Scene(only((AppendStream, StopStream, UpdateMessage), "lost", "lost", "lost", "other"))
+    scene.hear(writes("m1", "One. "))
+    scene.hear(writes("m1", "Two. "), FinalResult("One. Two. ", "m1"))
+    scene.driver.finish()
+    assert scene.text.split() == ["One.", "Two."]
+
+
 def test_a_message_that_was_not_changed_once_is_changed_then() -> None:
     scene = Scene(only(UpdateMessage, "other", "other"), State(task_id="task", streams=False, begun=BEGUN))
     told(scene, talk(scene, 12, 1.0))

@@ -27,7 +27,7 @@ def reported(state: State, report: Report, now: float) -> State:
     state = replace(state, flight=None)
     match report:
         case Arrived(ts=ts):
-            return replace(_arrived(state, flight, ts, now), failures=0)
+            return replace(_arrived(state, flight, ts, now), failures=0, refusals=0)
         case Later(seconds=seconds):
             return _waiting(state, flight.kind, now + seconds)
         case Unclear():
@@ -37,7 +37,8 @@ def reported(state: State, report: Report, now: float) -> State:
         case Refused(why="thread_gone"):
             return replace(state, closed=True)
         case Refused(why=why, error=error):
-            return _failed(_refused(state, flight, why, error), flight.kind, now)
+            after = replace(_refused(state, flight, why, error), refusals=state.refusals + 1)
+            return _failed(after, flight.kind, now)
 
 
 def _arrived(state: State, flight: Flight, ts: str, now: float) -> State:
@@ -106,10 +107,10 @@ def _refused(state: State, flight: Flight, why: Refusal, error: str) -> State:
             after = replace(state, streams=False)
         case "append" | "stop" | "update":
             message = state.messages[flight.place]
-            after = state.with_message(flight.place, _after_refusal(message, flight.kind, why, error, state.failures))
+            after = state.with_message(flight.place, _after_refusal(message, flight.kind, why, error, state.refusals))
         case "no_button":
             # Where nothing may be deleted it stays, and says that it is over to whoever presses it.
-            after = replace(state, stopper="" if why == "message_gone" or state.failures >= _TRIES else state.stopper)
+            after = replace(state, stopper="" if why == "message_gone" or state.refusals >= _TRIES else state.stopper)
         case "button":
             # It has no button then; the slash command stops it.
             after = replace(state, unstoppable=True)
@@ -127,7 +128,7 @@ def _refused(state: State, flight: Flight, why: Refusal, error: str) -> State:
     return after
 
 
-def _after_refusal(message: Message, kind: FlightKind, why: Refusal, error: str, failures: int) -> Message:
+def _after_refusal(message: Message, kind: FlightKind, why: Refusal, error: str, refusals: int) -> Message:
     if why == "message_gone":
         return replace(message, gone=True, streaming=False, unsure=False, end=message.sent)
     if why == "not_streaming":
@@ -136,7 +137,7 @@ def _after_refusal(message: Message, kind: FlightKind, why: Refusal, error: str,
     if kind == "update":
         if error == _STREAM_IS_BUSY:
             return replace(message, streaming=True, unsure=True)
-        if why == "too_long" or failures < _TRIES:
+        if why == "too_long" or refusals < _TRIES:
             return message
         # It cannot be changed any more: the rest goes into another one.
         return replace(message, unsure=False, end=message.sent)

@@ -133,6 +133,9 @@ class State:
     busy: dict[FlightKind, float] = field(default_factory=dict)
     """Until when operations of a kind have to wait."""
     failures: int = 0
+    """How many operations in a row have come to nothing, as far as is known."""
+    refusals: int = 0
+    """How many of them Slack has refused, since something last arrived."""
     buffer: StreamBuffer = field(default_factory=StreamBuffer)
     updated: float = 0.0
     pace: Pace = field(default_factory=Pace)
