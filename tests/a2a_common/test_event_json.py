@@ -9,16 +9,18 @@ from a2a.types.a2a_pb2 import (
     Message,
     Part,
     Role,
+    StreamResponse,
     Task,
     TaskArtifactUpdateEvent,
     TaskState,
     TaskStatusUpdateEvent,
 )
-from a2a.utils.proto_utils import to_stream_response
+from a2a.utils.proto_utils import parse_lenient, to_stream_response
 from google.protobuf.json_format import MessageToDict
 from hypothesis import given, settings
 
 from ai_platform_engineering.events import Event
+from ai_platform_engineering.utils.a2a_common.codec.stream_json import read_item
 from ai_platform_engineering.utils.a2a_common.codec.values import set_fields, set_value
 from ai_platform_engineering.utils.a2a_common.http.event_json import dumps, stream_json
 from ai_platform_engineering.utils.a2a_common.log.task_fold import TaskFold
@@ -38,7 +40,9 @@ def sdk_0_3(item: Item) -> object:
 
 
 def assert_equal_to_the_sdks(item: Item) -> None:
-    assert json.loads(dumps(stream_json(item, "1.0"))) == sdk_1_0(item)
+    written = json.loads(dumps(stream_json(item, "1.0")))
+    assert written == sdk_1_0(item)
+    assert read_item(written) == parse_lenient(written, StreamResponse())
     assert json.loads(dumps(stream_json(item, "0.3"))) == sdk_0_3(item)
 
 

@@ -164,7 +164,7 @@ class LogRequestHandler(DefaultRequestHandlerV2):
 
     async def accept(self, params: SendMessageRequest, context: ServerCallContext) -> Accepted:
         """Give a message to its task, or to a new one, and see to it that it is worked on."""
-        validate_proto_required_fields(params)
+        check_required(params)
         validate_history_length(params.configuration)
         message = params.message
         check_message(message)
@@ -215,6 +215,14 @@ class LogRequestHandler(DefaultRequestHandlerV2):
         # Left empty, the SDK would make up a context that is not the task's.
         message.context_id = snapshot.task.context_id
         return snapshot
+
+
+def check_required(params: SendMessageRequest) -> None:
+    """What the protocol's schema wants. Looking through all of it takes time, and almost every message has it."""
+    message = params.message
+    has_push = params.configuration.HasField("task_push_notification_config")
+    if has_push or not (message.message_id and message.role and message.parts):
+        validate_proto_required_fields(params)
 
 
 def check_message(message: Message) -> None:
