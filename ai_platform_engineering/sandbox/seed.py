@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib.resources import files
-from typing import Any
-
-import yaml
 
 from ai_platform_engineering.sandbox.records import (
     Application,
@@ -23,9 +20,7 @@ from ai_platform_engineering.sandbox.records import (
     Ticket,
     TicketProject,
 )
-
-# The loader in C is ten times as fast; not every build of PyYAML has it.
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+from ai_platform_engineering.utils.yaml_files import parse
 
 _SECTIONS: Mapping[str, type[Record]] = {
     "people": Person,
@@ -45,7 +40,7 @@ _SECTIONS: Mapping[str, type[Record]] = {
 def seed_records() -> list[Record]:
     """Every record of the company as it is before anyone changes it."""
     text = files(__package__).joinpath("seed.yaml").read_text(encoding="utf-8")
-    content = yaml.load(text, Loader=_LOADER)  # noqa: S506 - a safe loader either way
+    content = parse(text)
     records: list[Record] = [Company.model_validate(content["company"])]
     for section, kind in _SECTIONS.items():
         records += (kind.model_validate(entry) for entry in content[section])

@@ -8,11 +8,23 @@ from typing import Any
 
 import yaml
 
+# Ten times as fast as the other; not every build of PyYAML has it.
+_FAST_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def parse(text: str) -> Any:
+    """What a text in YAML holds."""
+    try:
+        return yaml.load(text, Loader=_FAST_LOADER)  # noqa: S506 - a safe loader
+    except yaml.YAMLError:
+        # The other one knows better where the mistake is.
+        return yaml.safe_load(text)
+
 
 def read_keys(file: Path, what: str, allowed: Iterable[str], problem: type[Exception]) -> dict[str, Any]:
     """The keys and values in `file`, which holds those of one `what`; raises `problem` with the way out."""
     try:
-        content = yaml.safe_load(file.read_text(encoding="utf-8"))
+        content = parse(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise problem(f"{file}: cannot be read: {error.strerror}.") from error
     except UnicodeDecodeError as error:

@@ -20,7 +20,7 @@ from ai_platform_engineering.multi_agents.agent_registry import AgentRegistry
 from ai_platform_engineering.multi_agents.platform_engineer.deep_agent import PlatformEngineerDeepAgent
 from ai_platform_engineering.multi_agents.platform_engineer.workflows.definition import Condition, Input, Step, Workflow
 from ai_platform_engineering.multi_agents.platform_engineer.workflows.form import workflow_form
-from ai_platform_engineering.multi_agents.platform_engineer.workflows.loader import known_workflows, offered
+from ai_platform_engineering.multi_agents.platform_engineer.workflows.loader import known_workflows, offers, ready
 from ai_platform_engineering.settings import Settings, load_settings
 from ai_platform_engineering.utils.forms.answers import Submitted, answer_data
 from ai_platform_engineering.utils.forms.filling import Filled, fill
@@ -167,7 +167,7 @@ def test_the_example_in_the_documentation_can_be_used(tmp_path: Path) -> None:
     (example,) = re.findall(r"^```text\n(name: .*?)^```$", page, re.MULTILINE | re.DOTALL)
     (tmp_path / "example.yaml").write_text(example, encoding="utf-8")
     settings = load_settings({"DATA_DIR": str(tmp_path), "WORKFLOWS_DIR": str(tmp_path)}, env_file=None)
-    assert "report_outage" in offered(known_workflows(settings), AgentRegistry.load(settings).entries)
+    assert "report_outage" in ready(offers(known_workflows(settings), AgentRegistry.load(settings).entries))
 
 
 def test_the_documentation_names_every_workflow_and_every_key() -> None:

@@ -9,8 +9,8 @@ from ai_platform_engineering.multi_agents.placement import AgentEntry
 from ai_platform_engineering.multi_agents.platform_engineer.workflows.errors import WorkflowError
 from ai_platform_engineering.multi_agents.platform_engineer.workflows.loader import (
     known_workflows,
-    offered,
     offers,
+    ready,
     workflow_lines,
 )
 from ai_platform_engineering.settings import Settings, load_settings
@@ -50,8 +50,8 @@ def test_a_workflow_is_offered_when_its_agents_are_enabled_and_else_says_why() -
     builder = AgentEntry("builder", True, "in-process", "it is configured")
     teller = AgentEntry("teller", True, "remote", "it has an address")
     off = AgentEntry("teller", False, "in-process", "ENABLE_TELLER=false")
-    assert offered(workflows, [builder, teller]) == workflows
-    assert offered(workflows, [builder, off]) == {}
+    assert ready(offers(workflows, [builder, teller])) == workflows
+    assert ready(offers(workflows, [builder, off])) == {}
     assert [offer.reason for offer in offers(workflows, [builder, off])] == [
         "the agent teller is off (ENABLE_TELLER=false)"
     ]

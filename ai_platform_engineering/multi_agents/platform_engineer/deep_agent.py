@@ -35,7 +35,8 @@ from ai_platform_engineering.multi_agents.platform_engineer.workflows.channels i
 from ai_platform_engineering.multi_agents.platform_engineer.workflows.driver import WorkflowDriver
 from ai_platform_engineering.multi_agents.platform_engineer.workflows.loader import (
     known_workflows,
-    offered,
+    offers,
+    ready,
     workflow_lines,
 )
 from ai_platform_engineering.settings import Settings, load_settings
@@ -75,7 +76,8 @@ class PlatformEngineerDeepAgent:
         self.settings = settings
         self.registry = registry or AgentRegistry.load(settings)
         self.distributed_mode = bool(self.registry.remote())
-        self.workflows = offered(known_workflows(settings), self.registry.enabled())
+        self.offers = offers(known_workflows(settings), self.registry.entries)
+        self.workflows = ready(self.offers)
         self.mcp = McpServers(settings)
         self.bearer = OwnBearer(settings)
         self._models = models

@@ -52,9 +52,9 @@ def offers(workflows: Mapping[str, Workflow], agents: Iterable[AgentEntry]) -> l
     return [Offer(workflow, _reason(workflow, entries)) for workflow in workflows.values()]
 
 
-def offered(workflows: Mapping[str, Workflow], agents: Iterable[AgentEntry]) -> dict[str, Workflow]:
+def ready(offers: Iterable[Offer]) -> dict[str, Workflow]:
     """The workflows whose agents are all enabled, by name."""
-    return {offer.workflow.name: offer.workflow for offer in offers(workflows, agents) if offer.reason is None}
+    return {offer.workflow.name: offer.workflow for offer in offers if offer.reason is None}
 
 
 def workflow_lines(workflows: Iterable[Workflow]) -> list[str]:

@@ -26,7 +26,6 @@ from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2
 from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.agent_executor import (
     AIPlatformEngineerA2AExecutor,
 )
-from ai_platform_engineering.multi_agents.platform_engineer.workflows.loader import known_workflows, offers
 from ai_platform_engineering.multi_agents.platform_engineer.workflows.routes import workflow_route
 from ai_platform_engineering.settings import Settings, load_settings
 from ai_platform_engineering.utils.a2a_common.a2a_app import tool_rows, with_a2a
@@ -86,7 +85,7 @@ def create_app(settings: Settings, mas: PlatformEngineerDeepAgent | None = None)
         tools=lambda: _tools(supervisor),
         release=executor.release,
     )
-    app.router.routes.append(workflow_route(offers(known_workflows(settings), supervisor.registry.entries)))
+    app.router.routes.append(workflow_route(supervisor.offers))
     app.router.routes.extend(desk.routes())
     if settings.enable_rag and settings.rag_server_url is None:
         app.mount("/rag", LazyRest(knowledge))
