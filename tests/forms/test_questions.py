@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from ai_platform_engineering.events import FieldRules, Form, FormField
 from ai_platform_engineering.utils.forms.filling import Filled, fill
 from ai_platform_engineering.utils.forms.questions import APPROVAL_FIELDS, form_of, question_data
+from ai_platform_engineering.utils.redact import MASK
 from tests.forms.declared import declared_forms
 from tests.strategies import json_values
 
@@ -30,6 +31,14 @@ def test_the_form_of_a_question_is_the_one_that_was_asked(form: Form) -> None:
     asked = replace(form, agent="github", fields=fields)
     # NaN is unlike itself; what is shown of it is the same.
     assert repr(form_of("i1", question_data(asked))) == repr(replace(asked, form_id="i1"))
+
+
+def test_no_form_shows_credentials_whoever_made_it() -> None:
+    args = {"name": "ada", "password": "hunter2", "login": {"api_key": {"value": "k-98765"}}, "token": ""}
+    foreign = Form("f1", "Create?", APPROVAL_FIELDS, action_requests=({"tool": "create", "args": args},))
+    (request,) = form_of("i1", question_data(foreign)).action_requests
+    shown = {"name": "ada", "password": MASK, "login": {"api_key": {"value": MASK}}, "token": ""}
+    assert request == {"tool": "create", "args": shown}
 
 
 def test_a_text_is_a_question_with_one_field() -> None:

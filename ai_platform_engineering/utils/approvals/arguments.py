@@ -27,7 +27,12 @@ class ShownInPartError(ValueError):
 
 
 def shown_arguments(args: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: _cut(_masked(name, value), SHOWN_LENGTH) for name, value in args.items()}
+    return {name: _cut(value, SHOWN_LENGTH) for name, value in masked_arguments(args).items()}
+
+
+def masked_arguments(args: Mapping[str, Any]) -> dict[str, Any]:
+    """Without credentials, however deep they are: those that a name tells, and those that look like one."""
+    return {name: _masked(value, is_secret(name)) for name, value in args.items()}
 
 
 def edited_arguments(args: Mapping[str, Any], edit: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -48,7 +53,7 @@ def edited_arguments(args: Mapping[str, Any], edit: Mapping[str, Any], schema: M
 
 def in_words(args: Mapping[str, Any]) -> str:
     """A few words for a line: `name="web", revision=3`. Not given is an argument of None."""
-    given = [f"{name}={_phrase(_masked(name, value))}" for name, value in args.items() if value is not None]
+    given = [f"{name}={_phrase(value)}" for name, value in masked_arguments(args).items() if value is not None]
     missing = [name for name, value in args.items() if value is None]
     more = [f"{len(given) - _PHRASES} more"] if len(given) > _PHRASES else []
     parts = (", ".join(given[:_PHRASES] + more), f"without {', '.join(missing)}" if missing else "")
@@ -63,18 +68,18 @@ def _takes_none(described: Any) -> bool:
     return kinds == "null" or (isinstance(kinds, list) and "null" in kinds) or any(map(_takes_none, variants))
 
 
-def _masked(name: str, value: Any) -> Any:
+def _masked(value: Any, secret: bool) -> Any:
     match value:
-        case None | bool():
+        case None | bool() | "":
             return value
-        case str() | int() | float() if is_secret(name):
+        case str() | int() | float() if secret:
             return MASK
         case str():
             return redact(value)
         case Mapping():
-            return {str(key): _masked(str(key), item) for key, item in value.items()}
+            return {str(key): _masked(item, secret or is_secret(str(key))) for key, item in value.items()}
         case list() | tuple():
-            return [_masked(name, item) for item in value]
+            return [_masked(item, secret) for item in value]
         case _:
             return value
 

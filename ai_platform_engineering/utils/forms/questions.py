@@ -6,7 +6,7 @@ Our own graphs hand over a form. Others hand over whatever they like; people get
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
@@ -14,7 +14,7 @@ from typing import Any, Final
 from ai_platform_engineering.events import Form, FormField
 from ai_platform_engineering.utils.a2a_common.codec.forms import form_data, is_form_data, read_form
 from ai_platform_engineering.utils.a2a_common.codec.labels import display
-from ai_platform_engineering.utils.approvals.arguments import shown_arguments
+from ai_platform_engineering.utils.approvals.arguments import masked_arguments, shown_arguments
 
 RESPONSE_FIELD: Final = FormField("response", "multiline", "Your reply")
 APPROVAL_FIELDS: Final = (
@@ -22,6 +22,7 @@ APPROVAL_FIELDS: Final = (
     FormField("reason", "text", "Why it may not be done", required=False),
 )
 
+_GIVEN: Final = ("args", "remember")
 _NOTHING_SAID: Final = "It needs more information to go on."
 
 
@@ -47,6 +48,16 @@ def form_of(interrupt_id: str, payload: Any, agent: str | None = None) -> Form:
         title=form.title.strip() or (f"{display(asker)} needs your input" if asker else "Your input is needed"),
         fields=_answerable(form),
         agent=asker,
+        # Whoever made the form: what is asked is an event, and many see it.
+        action_requests=without_credentials(form.action_requests),
+    )
+
+
+def without_credentials(requests: Iterable[Mapping[str, Any]]) -> tuple[dict[str, Any], ...]:
+    """Actions that wait for approval, as they may be shown."""
+    return tuple(
+        request | {key: masked_arguments(value) for key in _GIVEN if isinstance(value := request.get(key), Mapping)}
+        for request in map(dict, requests)
     )
 
 

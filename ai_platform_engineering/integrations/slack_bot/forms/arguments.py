@@ -14,9 +14,9 @@ from ai_platform_engineering.integrations.slack_bot.forms.block_kit import Block
 from ai_platform_engineering.integrations.slack_bot.forms.elements import text_element
 from ai_platform_engineering.integrations.slack_bot.forms.ids import block_id, version_of
 from ai_platform_engineering.integrations.slack_bot.forms.inputs import MOST_FIELDS
-from ai_platform_engineering.integrations.slack_bot.forms.masking import masked
 from ai_platform_engineering.integrations.slack_bot.forms.values import can_be_shown
 from ai_platform_engineering.terminal import form_words
+from ai_platform_engineering.utils.approvals.arguments import masked_arguments
 
 _NAME: Final = 75
 _ONE_LINE: Final = 75
@@ -47,7 +47,7 @@ def shown_text(name: str, value: Any) -> str | None:
     """What stands in the input of an argument; nothing for a credential, and for what an input cannot hold."""
     text = value if isinstance(value, str) else _json(value)
     given = {name: value}
-    return text if can_be_shown(text) and masked(given) == given else None
+    return text if can_be_shown(text) and masked_arguments(given) == given else None
 
 
 def changed_argument(name: str, value: Any, text: str) -> Any:

@@ -6,8 +6,9 @@ from typing import Final
 
 from ai_platform_engineering.events import Form
 from ai_platform_engineering.integrations.slack_bot.forms.block_kit import escaped_line
-from ai_platform_engineering.integrations.slack_bot.forms.masking import masked, masked_form
+from ai_platform_engineering.integrations.slack_bot.forms.masking import masked_form
 from ai_platform_engineering.terminal import form_words
+from ai_platform_engineering.utils.approvals.arguments import masked_arguments
 from ai_platform_engineering.utils.forms.answers import Answer, Approved, Dismissed, Rejected, Submitted
 
 _NOTE_LENGTH: Final = 1_000
@@ -27,7 +28,9 @@ def answered_note(form: Form, answer: Answer, person_mention: str) -> str:
         case Approved(None):
             return f"Approved by {person_mention}"
         case Approved(arguments, remember):
-            said = form_words.answer_text(form, Approved(masked(arguments), remember)).removeprefix("approve with ")
+            said = form_words.answer_text(form, Approved(masked_arguments(arguments), remember)).removeprefix(
+                "approve with "
+            )
             return f"Approved by {person_mention} with {escaped_line(said, _NOTE_LENGTH)}"
         case Rejected(reason):
             return f"Rejected by {person_mention}{_because(reason)}"
