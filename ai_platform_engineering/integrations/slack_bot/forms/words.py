@@ -28,9 +28,8 @@ def answered_note(form: Form, answer: Answer, person_mention: str) -> str:
         case Approved(None):
             return f"Approved by {person_mention}"
         case Approved(arguments, remember):
-            said = form_words.answer_text(form, Approved(masked_arguments(arguments), remember)).removeprefix(
-                "approve with "
-            )
+            shown = Approved(masked_arguments(arguments or {}), remember)
+            said = form_words.answer_text(form, shown).removeprefix("approve with ")
             return f"Approved by {person_mention} with {escaped_line(said, _NOTE_LENGTH)}"
         case Rejected(reason):
             return f"Rejected by {person_mention}{_because(reason)}"
