@@ -10,15 +10,12 @@ import argparse
 import asyncio
 import itertools
 import json
-import os
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import asdict
 from typing import Any
-
-os.environ.setdefault("FASTMCP_LOG_ENABLED", "false")
 
 from langchain_core.messages import AIMessageChunk, HumanMessage
 from langchain_core.runnables import RunnableConfig

@@ -33,7 +33,7 @@ AIMS: Final[Mapping[str, Aim]] = MappingProxyType(
     }
 )
 
-_DIGITS: Final = {"ms": 2, "s": 2, "x": 2, "MB": 0, "KB": 1, "/s": 1, "chunks/s": 0, "questions": 0, "": 3}
+_DIGITS: Final = {"ms": 2, "s": 2, "x": 2, "MB": 0, "KB": 1, "/s": 1, "chunks/s": 0, "calls": 0, "questions": 0, "": 3}
 
 
 @dataclass(frozen=True, slots=True)

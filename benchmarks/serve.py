@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import cProfile
 import os
+import signal
 import sys
 
 os.environ.setdefault("OTEL_INSTRUMENTATION_A2A_SDK_ENABLED", "false")
-os.environ.setdefault("FASTMCP_LOG_ENABLED", "false")
 
 from langchain_core.language_models import BaseChatModel
 
@@ -26,6 +27,7 @@ def main() -> int:
     parser.add_argument("what", choices=["supervisor", "agent"])
     parser.add_argument("--words", type=int, default=ANSWER_WORDS)
     parser.add_argument("--delay", type=float, default=0.0)
+    parser.add_argument("--counted", action="store_true", help="count calls of functions, and say so on SIGUSR1")
     options = parser.parse_args()
 
     def models(_settings: Settings, manifest: AgentManifest | None) -> BaseChatModel:
@@ -39,7 +41,27 @@ def main() -> int:
         app = create_agent_app(settings, "argocd", models)
     else:
         app = create_app(settings, PlatformEngineerDeepAgent(settings, models=models))
-    return run(app, listener, lambda: print(f"http://127.0.0.1:{port}", flush=True))
+
+    def ready() -> None:
+        print(f"http://127.0.0.1:{port}", flush=True)
+        if options.counted:
+            count_calls()
+
+    return run(app, listener, ready)
+
+
+def count_calls() -> None:
+    """In this thread, from now on. Every SIGUSR1 has the number of them written, and begins anew."""
+    profile = cProfile.Profile()
+
+    def tell(*_: object) -> None:
+        profile.disable()
+        print(sum(entry.callcount for entry in profile.getstats()), flush=True)
+        profile.clear()
+        profile.enable()
+
+    signal.signal(signal.SIGUSR1, tell)
+    profile.enable()
 
 
 if __name__ == "__main__":

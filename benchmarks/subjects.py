@@ -118,7 +118,7 @@ def product(
         others = []
         if remote:
             place = {**stack.enter_context(workplace()), **storage}
-            others.append(stack.enter_context(started("benchmarks.serve", "agent", environ=place)))
+            others.append(stack.enter_context(started("benchmarks.serve", "agent", *options, environ=place)))
             settings |= {"DISTRIBUTED_AGENTS": "argocd", "ARGOCD_AGENT_URL": others[0].url}
         supervisor = stack.enter_context(started("benchmarks.serve", "supervisor", *options, environ=settings))
         yield Served(supervisor, others)

@@ -22,6 +22,7 @@ from benchmarks.measurements.start_up import start_up
 from benchmarks.measurements.throughput import throughput
 from benchmarks.measurements.tool_calls import tool_calls
 from benchmarks.measurements.unreachable import unreachable
+from benchmarks.measurements.work import work
 from benchmarks.rows import Row
 
 Measurement = Callable[[Effort], list[Row]]
@@ -29,6 +30,7 @@ Measurement = Callable[[Effort], list[Row]]
 EVERYTHING: Final[Mapping[str, Measurement]] = MappingProxyType(
     {
         "requests": requests,
+        "work": work,
         "throughput": throughput,
         "start-up": start_up,
         "prompts": prompts,
