@@ -26,6 +26,9 @@ class Caller:
     async def send(self, message: Any) -> None:
         self.got.append(dict(message))
         self._news.set()
+        if message.get("more_body") is False:
+            # As servers do: the end of the answer is the end of the conversation.
+            self.left.set()
 
     async def has(self, part: bytes, times: int = 1) -> None:
         async with asyncio.timeout(10):
@@ -55,6 +58,27 @@ async def test_frames_are_sent_as_they_come_and_the_response_is_ended() -> None:
     assert "content-length" not in headers
     assert caller.body == b"id: 1\r\ndata: one\r\n\r\nid: 2\r\nevent: error\r\ndata: two\r\n\r\n"
     assert [message["more_body"] for message in bodies] == [True, True, False]
+
+
+async def test_a_first_frame_that_is_there_does_not_wait_for_other_work() -> None:
+    async def frames() -> AsyncGenerator[bytes]:
+        yield frame(b"one", 1)
+        await asyncio.Event().wait()
+
+    caller = Caller()
+    others = asyncio.Event()
+    seen: list[bytes] = []
+
+    async def other_work() -> None:
+        seen.append(caller.body)
+        others.set()
+
+    answering = asyncio.create_task(respond(EventStream(frames(), first_is_there=True), caller))
+    working = asyncio.create_task(other_work())
+    await others.wait()
+    assert seen == [b"id: 1\r\ndata: one\r\n\r\n"]
+    caller.left.set()
+    await asyncio.gather(answering, working)
 
 
 async def test_a_silent_stream_is_kept_open_with_comments() -> None:
@@ -97,4 +121,4 @@ async def test_what_goes_wrong_while_sending_is_not_swallowed() -> None:
         raise RuntimeError("broken")
 
     with pytest.raises(RuntimeError, match="broken"):
-        await respond(EventStream(frames()), Caller())
+        await respond(EventStream(frames(), ping_seconds=0.01), Caller())

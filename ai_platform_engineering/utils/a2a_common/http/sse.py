@@ -38,15 +38,21 @@ class EventStream(Response):
 
     media_type = "text/event-stream"
 
-    def __init__(self, frames: AsyncGenerator[bytes], ping_seconds: float = PING_SECONDS) -> None:
+    def __init__(
+        self, frames: AsyncGenerator[bytes], ping_seconds: float = PING_SECONDS, *, first_is_there: bool = False
+    ) -> None:
         super().__init__(headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
         del self.headers["content-length"]
         self._frames = frames
         self._ping_seconds = ping_seconds
+        self._first_is_there = first_is_there
         self._spoke = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        if self._first_is_there:
+            # It need not wait until the work that was begun with it pauses for the first time.
+            await self._write_one(send)
         writer = asyncio.create_task(self._write(send))
         try:
             # A server also says that the caller is gone when it has sent the end.
@@ -69,11 +75,19 @@ class EventStream(Response):
                 return True
         return False
 
+    async def _write_one(self, send: Send) -> bool:
+        """Whether there was one."""
+        with suppress(StopAsyncIteration):
+            chunk = await anext(self._frames)
+            self._spoke = True
+            await send({"type": "http.response.body", "body": chunk, "more_body": True})
+            return True
+        return False
+
     async def _write(self, send: Send) -> None:
-        async with aclosing(self._frames) as frames:
-            async for chunk in frames:
-                self._spoke = True
-                await send({"type": "http.response.body", "body": chunk, "more_body": True})
+        async with aclosing(self._frames):
+            while await self._write_one(send):
+                pass
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
@@ -85,7 +99,7 @@ def event_stream(
 ) -> EventStream:
     """The stream as a response. `data` writes an item, `failure` says in a last frame what broke it off."""
 
-    return EventStream(_frames(first, rest, data, failure))
+    return EventStream(_frames(first, rest, data, failure), first_is_there=True)
 
 
 async def _frames(
