@@ -48,6 +48,7 @@ _CANCEL_SECONDS: Final = 2.0
 # A tool may be silent for long; an agent that is silent for this long is asked whether it is still there.
 _SILENCE_SECONDS: Final = 20.0
 _PROBE_SECONDS: Final = 1.0
+_MOST_UNREAD: Final = 256
 _NOT_AN_ADDRESS: Final = frozenset({"0.0.0.0", "::", "localhost", "127.0.0.1", "::1", ""})
 
 
@@ -245,7 +246,7 @@ class _Answers:
 
     def __init__(self, stream: AsyncIterator[StreamResponse]) -> None:
         self._stream = stream
-        self._read: asyncio.Queue[StreamResponse | Exception | None] = asyncio.Queue()
+        self._read: asyncio.Queue[StreamResponse | Exception | None] = asyncio.Queue(_MOST_UNREAD)
         self._reader = asyncio.create_task(self._read_all())
         self._something = asyncio.Event()
         self.known_task_id = ""
@@ -283,11 +284,11 @@ class _Answers:
                 )
                 self.started = True
                 self._something.set()
-                self._read.put_nowait(answer)
+                await self._read.put(answer)
         except Exception as error:  # raised where the answers are waited for
-            self._read.put_nowait(error)
+            await self._read.put(error)
         else:
-            self._read.put_nowait(None)
+            await self._read.put(None)
         finally:
             self._something.set()
             if isinstance(self._stream, AsyncGenerator):

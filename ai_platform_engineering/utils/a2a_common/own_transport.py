@@ -26,6 +26,8 @@ from ai_platform_engineering.utils.a2a_common.http.event_json import message_1_0
 _EVENT_STREAM: Final = "text/event-stream"
 _HEADERS: Final = {"Content-Type": "application/json", "Accept": _EVENT_STREAM, VERSION_HEADER: PROTOCOL_VERSION_1_0}
 _DATA: Final = b"data:"
+# An agent hangs up after five: a question that is sent at that moment would be lost.
+_KEPT_SECONDS: Final = 3.0
 
 
 def new_session(url: str, connect_timeout: float) -> aiohttp.ClientSession:
@@ -33,7 +35,7 @@ def new_session(url: str, connect_timeout: float) -> aiohttp.ClientSession:
     # The same certificates are trusted as everywhere else.
     trusted = httpx.create_ssl_context() if url.startswith("https:") else True
     return aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(limit=0, ssl=trusted),
+        connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEPT_SECONDS, ssl=trusted),
         cookie_jar=aiohttp.DummyCookieJar(),
         timeout=aiohttp.ClientTimeout(sock_connect=connect_timeout),
         trust_env=True,
