@@ -20,7 +20,15 @@ from a2a.types.a2a_pb2 import (
 from a2a.utils.errors import UnsupportedOperationError
 from langchain_core.tools import BaseTool, tool
 
-from ai_platform_engineering.events import Canceled, Event, Failed, FinalResult, TextDelta
+from ai_platform_engineering.events import (
+    Canceled,
+    Event,
+    Failed,
+    FinalResult,
+    TextDelta,
+    ToolFinished,
+    ToolStarted,
+)
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.a2a_common.a2a_app import with_a2a
 from ai_platform_engineering.utils.a2a_common.a2a_server import agent_card
@@ -172,6 +180,34 @@ async def test_text_is_joined_the_first_piece_at_once_and_nothing_is_held_at_a_b
     updates = [entry.event for entry in await log.read("t")]
     texts = [update.artifact.parts[0].text for update in updates if isinstance(update, TaskArtifactUpdateEvent)]
     assert texts == ["a", "bcd", "abcd"]
+
+
+@pytest.mark.parametrize("interval", [30, 0.01])
+async def test_what_no_person_watches_is_all_joined_and_the_end_waits_for_nothing(interval: float) -> None:
+    log = MemoryEventLog()
+    written: list[int] = []
+    loop = asyncio.get_running_loop()
+    opened = asyncio.Event()
+
+    async def note(entries: Sequence[Entry]) -> None:
+        written.append(len(entries))
+        opened.set()
+
+    await log.create(Task(id="t", context_id="c"))
+    begun = loop.time()
+    async with Recorder(log, StreamState("t", "c", "trace"), interval, note, to_people=False) as recorder:
+        await recorder.begin()
+        if interval < 1:
+            await opened.wait()
+            assert written == [1], "that it has begun is told in time, whatever comes"
+        recorder.put(ToolStarted("argocd", "version", "1"))
+        await asyncio.sleep(0)
+        recorder.put(ToolFinished("argocd", "version", "1", True))
+        recorder.put(FinalResult("v3", "m"))
+    assert loop.time() - begun < 20
+    # Begun, both ends of the call, the answer and the end of the task.
+    assert sum(written) == 5
+    assert len(written) <= (1 if interval > 1 else 3)
 
 
 async def test_a_task_that_is_being_worked_on_takes_no_second_message() -> None:

@@ -200,7 +200,8 @@ class Thread:
         return self.answers[-1]
 
     def is_at_rest(self) -> bool:
-        at_work = any(card.status == "in_progress" for message in self.messages for card in message.cards)
+        cards = [card for message in self.messages for card in message.cards]
+        at_work = any(card.status == "in_progress" or card.title.startswith("Waiting for") for card in cards)
         streams = any(message.streaming for message in self.messages)
         return not (at_work or streams or self.has_button("Stop"))
 

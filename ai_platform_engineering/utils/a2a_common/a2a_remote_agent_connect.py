@@ -87,7 +87,7 @@ class A2ARemoteAgentConnectTool:
 
     async def stream(
         self, parts: Sequence[Part], context: RequestContext, thread: RemoteThread
-    ) -> AsyncIterator[Event]:
+    ) -> AsyncGenerator[Event]:
         """Tell the agent something; yield the events of its run, the ending last. Cancelling cancels its task too.
 
         `thread` says where the message belongs, and afterwards which task it went to.

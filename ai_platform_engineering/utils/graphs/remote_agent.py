@@ -8,6 +8,7 @@ node that waits runs again from its start when it goes on, so nothing is sent in
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import aclosing
 from dataclasses import replace
 from typing import Annotated, Any, NotRequired, TypedDict
 
@@ -102,26 +103,27 @@ async def _call(
         step=state.get("step"),
     )
     answer = ""
-    async for event in connection.stream(_message(state), context, thread):
-        match event:
-            case FinalResult(text=text, limit=limit):
-                answer = text
-                if limit:
-                    runtime.stream_writer(LimitReached(limit))
-            case InputRequired(forms=forms):
-                # It asks for one thing at a time; what else it needs it asks for afterwards.
-                return {
-                    "agent": connection.name,
-                    "remote_task": thread.task_id,
-                    "turn": thread.turn,
-                    "waiting": _waiting(forms[0], connection.name),
-                }
-            case Failed(message=message):
-                raise RemoteAgentError(message, "agent")
-            case Canceled():
-                raise RemoteAgentError(f"The {connection.name} agent was stopped before it had an answer.", "agent")
-            case _:
-                runtime.stream_writer(RemoteEvent(event, delegation))
+    async with aclosing(connection.stream(_message(state), context, thread)) as events:
+        async for event in events:
+            match event:
+                case FinalResult(text=text, limit=limit):
+                    answer = text
+                    if limit:
+                        runtime.stream_writer(LimitReached(limit))
+                case InputRequired(forms=forms):
+                    # It asks for one thing at a time; what else it needs it asks for afterwards.
+                    return {
+                        "agent": connection.name,
+                        "remote_task": thread.task_id,
+                        "turn": thread.turn,
+                        "waiting": _waiting(forms[0], connection.name),
+                    }
+                case Failed(message=message):
+                    raise RemoteAgentError(message, "agent")
+                case Canceled():
+                    raise RemoteAgentError(f"The {connection.name} agent was stopped before it had an answer.", "agent")
+                case _:
+                    runtime.stream_writer(RemoteEvent(event, delegation))
     return {"messages": [AIMessage(answer)], "waiting": None}
 
 

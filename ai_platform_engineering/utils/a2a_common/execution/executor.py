@@ -7,6 +7,7 @@ subscriptions are served from the log. `execute` writes every ending itself and 
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -61,7 +62,7 @@ class RunExecutor(AgentExecutor):
         request = request_context(context, await self._log.task(context.task_id or "") if kept else None)
         if request.user is not None:
             logger.info("%s: task %s is asked by %s", request.trace_id, request.task_id, request.user)
-        recorder = self._recorder(self._state(request, kept), event_queue)
+        recorder = self._recorder(request, self._state(request, kept), event_queue)
         told = decode_updates(self._agent.name, kept)
         match _said_to_forms(told, context.message):
             case AskAgain(forms):
@@ -129,8 +130,9 @@ class RunExecutor(AgentExecutor):
         """A person cancels through `cancel`; nobody else stops a run but a server that shuts down."""
         return run.canceled() if self._working[task_id] else run.failed(StoppedError())
 
-    def _recorder(self, state: StreamState, queue: EventQueue) -> Recorder:
-        return Recorder(self._log, state, self._interval, lambda entries: self._tell(entries, queue))
+    def _recorder(self, request: RequestContext, state: StreamState, queue: EventQueue) -> Recorder:
+        tell = functools.partial(self._tell, queue=queue)
+        return Recorder(self._log, state, self._interval, tell, to_people=not request.delegated)
 
     def _state(self, request: RequestContext, kept: Iterable[WireEvent]) -> StreamState:
         state = StreamState(request.task_id, request.context_id, request.trace_id, self._agent.name)

@@ -1,7 +1,8 @@
 """The recorder: writes a run's events into the log, text in pieces of a readable size.
 
 The first piece of a message goes out at once, later ones are joined for up to the given interval, and nothing is held
-back when something other than text happens. Only what the log has taken becomes visible.
+back when something other than text happens. What a supervisor is told, and no person, is all joined for the interval:
+every write wakes it. Only what the log has taken becomes visible.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
-from ai_platform_engineering.events import Event, TextDelta
+from ai_platform_engineering.events import Ending, Event, TextDelta
 from ai_platform_engineering.utils.a2a_common.log.event_log import Entry, EventLog
 from ai_platform_engineering.utils.a2a_common.wire import StreamState, WireEvent, begin, encode
 
@@ -23,11 +24,15 @@ Written = Callable[[Sequence[Entry]], Awaitable[None]]
 class Recorder:
     """One per run. `put` never waits; a task of its own writes in the background until the recorder is left."""
 
-    def __init__(self, log: EventLog, state: StreamState, interval: float, written: Written) -> None:
+    def __init__(
+        self, log: EventLog, state: StreamState, interval: float, written: Written, *, to_people: bool = True
+    ) -> None:
         self._log = log
         self._state = state
         self._interval = interval
         self._written = written
+        self._to_people = to_people
+        self._opening: Sequence[WireEvent] = ()
         self._waiting: list[Event] = []
         self._something = asyncio.Event()
         self._boundary = asyncio.Event()
@@ -43,7 +48,11 @@ class Recorder:
 
     async def begin(self) -> None:
         """Say that the work has begun."""
-        await self._append(begin(self._state))
+        if self._to_people:
+            await self._append(begin(self._state))
+        else:
+            self._opening = begin(self._state)
+            self._something.set()
 
     def put(self, *events: Event) -> None:
         """Have the events written. Raises what the log raised, if it could not keep earlier ones."""
@@ -51,9 +60,15 @@ class Recorder:
             self._writer.result()
         for event in events:
             self._waiting.append(event)
-            if not isinstance(event, TextDelta) or event.message_id != self._last_message:
+            if self._is_awaited(event):
                 self._boundary.set()
         self._something.set()
+
+    def _is_awaited(self, event: Event) -> bool:
+        """Whether it goes out at once."""
+        if not self._to_people:
+            return isinstance(event, Ending)
+        return not isinstance(event, TextDelta) or event.message_id != self._last_message
 
     async def __aenter__(self) -> Self:
         self._owner = asyncio.current_task()
@@ -80,8 +95,8 @@ class Recorder:
 
     async def _write(self) -> None:
         loop = asyncio.get_running_loop()
-        not_before = 0.0
-        while self._waiting or not self._leaving:
+        not_before = 0.0 if self._to_people else loop.time() + self._interval
+        while self._waiting or self._opening or not self._leaving:
             await self._something.wait()
             if (pause := not_before - loop.time()) > 0:
                 with suppress(TimeoutError):
@@ -92,9 +107,11 @@ class Recorder:
                 self._boundary.clear()
             events = merged(self._waiting)
             self._waiting.clear()
+            opening, self._opening = self._opening, ()
             if events:
                 self._last_message = events[-1].message_id if isinstance(events[-1], TextDelta) else None
-                await self._append([update for event in events for update in encode(self._state, event)])
+            if opening or events:
+                await self._append([*opening, *(update for event in events for update in encode(self._state, event))])
                 not_before = loop.time() + self._interval
 
     async def _append(self, updates: Sequence[WireEvent]) -> None:
