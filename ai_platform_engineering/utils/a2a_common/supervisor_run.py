@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -35,6 +36,7 @@ _FIRST_PAUSE: Final = 0.2
 _LONGEST_PAUSE: Final = 5.0
 _TASK_SECONDS: Final = 2.0
 _CANCEL_SECONDS: Final = 5.0
+_END_SECONDS: Final = 1.0
 
 
 class SupervisorError(Exception):
@@ -105,6 +107,7 @@ class Run:
                     for event in self._read(answer):
                         yield event
                         if isinstance(event, Ending):
+                            await _read_out(answers)
                             return
             except (A2AError, httpx.HTTPError) as error:
                 problem = error
@@ -234,6 +237,14 @@ async def _after_first(first: StreamResponse, rest: AsyncIterator[StreamResponse
     yield first
     async for answer in rest:
         yield answer
+
+
+async def _read_out(answers: AsyncIterator[StreamResponse]) -> None:
+    """To the end, which comes at once: a stream that is left before it costs its connection."""
+    with suppress(A2AError, httpx.HTTPError, TimeoutError):
+        async with asyncio.timeout(_END_SECONDS):
+            async for _ in answers:
+                pass
 
 
 async def _nothing() -> AsyncIterator[StreamResponse]:
