@@ -7,7 +7,6 @@ the middle need no further agreement. A file that is new, or has another format,
 from __future__ import annotations
 
 import sqlite3
-import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from typing import TypeVar
 from ai_platform_engineering.sandbox.records import Company, Record
 from ai_platform_engineering.sandbox.seed import seed_records
 from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.utils.shared_file import write_ahead
 
 FORMAT = 1
 BUSY_SECONDS = 10.0
@@ -143,7 +143,7 @@ def _reseed(path: Path) -> None:
 
 def _seed(connection: sqlite3.Connection, *, anew: bool = False) -> None:
     records = seed_records()
-    _use_wal(connection)
+    write_ahead(connection, BUSY_SECONDS)
     connection.execute("BEGIN IMMEDIATE")
     try:
         if anew or not _is_seeded(connection):
@@ -166,17 +166,3 @@ def _roll_back(connection: sqlite3.Connection) -> None:
     """SQLite ends the transaction by itself on some errors, a full disk among them."""
     if connection.in_transaction:
         connection.execute("ROLLBACK")
-
-
-def _use_wal(connection: sqlite3.Connection) -> None:
-    """SQLite does not wait for a lock when it changes the journal, so two that start at once have to try again."""
-    deadline = time.monotonic() + BUSY_SECONDS
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-        except sqlite3.OperationalError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.01)
-        else:
-            return

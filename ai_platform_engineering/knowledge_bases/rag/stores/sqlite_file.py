@@ -13,6 +13,7 @@ from typing import Final
 
 from ai_platform_engineering.knowledge_bases.rag.query_words import spaced
 from ai_platform_engineering.knowledge_bases.rag.stores.store import StoreError
+from ai_platform_engineering.utils.shared_file import write_ahead
 
 FORMAT: Final = 2
 _WITHOUT_PAIRS: Final = 1
@@ -148,7 +149,7 @@ def connect(path: Path) -> Connection:
     )
     try:
         connection.file = file_at(path)
-        connection.execute("PRAGMA journal_mode = WAL")
+        write_ahead(connection, BUSY_SECONDS)
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute(f"PRAGMA wal_autocheckpoint = {_WAL_PAGES}")
         connection.execute(f"PRAGMA cache_size = -{_CACHE_KIBIBYTES}")

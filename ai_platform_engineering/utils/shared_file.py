@@ -1,0 +1,28 @@
+"""A database file that several processes use at once."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from typing import Final
+
+_PAUSE_SECONDS: Final = 0.01
+_PRIMARY_CODE: Final = 0xFF
+
+
+def write_ahead(connection: sqlite3.Connection, seconds: float) -> None:
+    """Let readers and a writer go on beside each other from now on.
+
+    Of those who switch a new file at the same moment SQLite refuses some at once, whatever their timeout is: they try
+    again, for so many seconds.
+    """
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & _PRIMARY_CODE != sqlite3.SQLITE_BUSY or time.monotonic() >= deadline:
+                raise
+            time.sleep(_PAUSE_SECONDS)
+        else:
+            return
