@@ -37,8 +37,7 @@ make bench
   depend on what else the machine does, as far as anything is; seconds and requests per second do, and are the best
   that were seen.
 - *Function calls* are counted by Python's profiler, in all processes that a request goes through: how much is done,
-  which no other work on the machine changes. CPU grows by more where one process waits for another: a processor that
-  has waited is slow at first.
+  which no other work on the machine changes. CPU grows by more where one process waits for another.
 - Ratios of two best rounds depend on luck where the machine is busy. *Middle of the rounds* is the other way to see
   it: the ratio within each round, and of all rounds the middle one. Aims are held against the best rounds.
 - *In memory* is `EVENT_LOG=memory` and `CONVERSATIONS=memory`; the bare graph keeps its conversations in memory too.

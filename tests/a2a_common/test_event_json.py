@@ -115,6 +115,19 @@ def test_extensions_and_references() -> None:
     assert_equal_to_the_sdks(Task(id="t", context_id="c", history=[message], artifacts=[artifact]))
 
 
+@pytest.mark.parametrize("role", [Role.ROLE_USER, Role.ROLE_UNSPECIFIED])
+def test_the_task_that_a_stream_begins_with(role: Role) -> None:
+    data = Part()
+    set_value(data.data, {"resume": {"values": [1, None]}})
+    question = Message(message_id="m", role=role, context_id="c", task_id="t", parts=[Part(text="x"), data])
+    set_fields(question.metadata, {"delegated": True})
+    task = Task(id="t", context_id="c", history=[question])
+    task.status.state = TaskState.TASK_STATE_SUBMITTED
+    task.status.timestamp.GetCurrentTime()
+    written = json.loads(dumps(stream_json(task, "1.0")))
+    assert read_item(written) == parse_lenient(written, StreamResponse())
+
+
 @pytest.mark.parametrize("state", [TaskState.TASK_STATE_INPUT_REQUIRED, TaskState.TASK_STATE_AUTH_REQUIRED])
 def test_in_0_3_a_pause_is_the_last_event_of_its_stream(state: TaskState) -> None:
     update = TaskStatusUpdateEvent(task_id="t", context_id="c")

@@ -84,8 +84,9 @@ def _reason(error: Exception) -> tuple[str, str]:
     for cause in causes(error):
         trouble = cause.error.data if isinstance(cause, McpError) else cause
         match trouble:
-            case CredentialsRefused(reason=reason):
-                return reason.partition(";")[0], "Set A2A_AUTH_SHARED_KEY to the key of that server."
+            case CredentialsRefused(answer=answer):
+                way_out = "Set A2A_AUTH_SHARED_KEY to the key of that server."
+                return f"refused the credentials ({answer})", way_out
             case ServerTrouble(reason=reason):
                 return reason, _CHECK
     return "gave an answer that is not one of MCP", _CHECK

@@ -31,7 +31,7 @@ from a2a.utils.errors import A2AError, TaskNotFoundError, UnsupportedOperationEr
 
 from ai_platform_engineering.events import Event
 from ai_platform_engineering.settings import Settings
-from ai_platform_engineering.utils.a2a_common.a2a_server import RESUME_EXTENSION
+from ai_platform_engineering.utils.a2a_common.a2a_server import can_resume
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
 from ai_platform_engineering.utils.a2a_common.wire import Decoder
 from ai_platform_engineering.utils.access_tokens import AccessTokenError, OwnBearer
@@ -308,9 +308,8 @@ def _marks(context: RequestContext) -> dict[str, Any]:
 
 def _is_of_our_kind(card: AgentCard) -> bool:
     """Whether its streams are those that this version of ours writes."""
-    ours = any(extension.uri == RESUME_EXTENSION for extension in card.capabilities.extensions)
     spoken = {(interface.protocol_binding, interface.protocol_version) for interface in card.supported_interfaces}
-    return ours and (TransportProtocol.JSONRPC, PROTOCOL_VERSION_1_0) in spoken
+    return can_resume(card) and (TransportProtocol.JSONRPC, PROTOCOL_VERSION_1_0) in spoken
 
 
 def _reachable_url(advertised: str, address: str) -> str:

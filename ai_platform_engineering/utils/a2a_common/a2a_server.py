@@ -38,6 +38,11 @@ RESUME_EXTENSION = "urn:ai-platform-engineering:a2a:resume:v1"
 """Named in the card: a subscription with the header Last-Event-ID."""
 
 
+def can_resume(card: AgentCard) -> bool:
+    """Whether a server is of our kind: its streams can be picked up where they broke off."""
+    return any(extension.uri == RESUME_EXTENSION for extension in card.capabilities.extensions)
+
+
 def agent_card(
     *,
     name: str,

@@ -63,7 +63,7 @@ class Run:
 
     @property
     def resumed(self) -> bool:
-        return isinstance(self._work, Resumption)
+        return self._context.resumed
 
     async def events(self) -> AsyncIterator[Event]:
         """The events as they happen, the ending last. When cancelled, it only stops; `canceled` has the rest."""

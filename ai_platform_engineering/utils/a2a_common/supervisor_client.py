@@ -25,7 +25,7 @@ from a2a.types.a2a_pb2 import (
 from a2a.utils.errors import A2AError, TaskNotFoundError
 
 from ai_platform_engineering.events import Event, Form
-from ai_platform_engineering.utils.a2a_common.a2a_server import RESUME_EXTENSION
+from ai_platform_engineering.utils.a2a_common.a2a_server import can_resume
 from ai_platform_engineering.utils.a2a_common.codec.values import set_value
 from ai_platform_engineering.utils.a2a_common.supervisor_run import Parked, Run, SupervisorError, no_token_in, refusal
 from ai_platform_engineering.utils.a2a_common.wire import decode_task
@@ -45,7 +45,7 @@ class Supervisor:
         self.client = client
         self.card = card
         self.address = address
-        self.resumes = any(extension.uri == RESUME_EXTENSION for extension in card.capabilities.extensions)
+        self.resumes = can_resume(card)
         """Whether a stream can be picked up where it broke off; other servers would say everything again."""
 
     def ask(self, question: str, context_id: str, parked: Parked | None = None) -> Run:

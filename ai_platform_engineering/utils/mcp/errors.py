@@ -30,7 +30,11 @@ class Refused(ServerTrouble):
 
 
 class CredentialsRefused(Refused):
-    """The server would have run it for somebody else."""
+    """The server would have run it for somebody else. `answer` is how it said so."""
+
+    def __init__(self, answer: str) -> None:
+        super().__init__(f"refused the credentials ({answer}); check the headers in the manifest")
+        self.answer = answer
 
 
 class Lost(ServerTrouble):

@@ -247,7 +247,7 @@ class HttpChannel:
         answer = f"HTTP {status} {httpx.codes.get_reason_phrase(status)}".rstrip()
         match status:
             case 401 | 403:
-                raise CredentialsRefused(f"refused the credentials ({answer}); check the headers in the manifest")
+                raise CredentialsRefused(answer)
             case _ if response.is_redirect:
                 raise Refused(f"answered with a redirect ({answer}); put the final address into the manifest")
             case _ if response.is_client_error:

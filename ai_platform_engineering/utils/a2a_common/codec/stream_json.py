@@ -35,7 +35,7 @@ def read_item(item: Json) -> StreamResponse:
         case {"statusUpdate": {"status": status} as update} if update.keys() <= _STATUS_UPDATE and _is_bare(status):
             return _status_update(update, status)
         case {"task": {"status": status, "history": [question]} as task} if (
-            task.keys() <= _NEW_TASK and _is_bare(status) and question.keys() <= _MESSAGE and _is_plain(question)
+            task.keys() <= _NEW_TASK and _is_bare(status) and _is_plain_message(question)
         ):
             return _new_task(task, status, question)
         case _:
@@ -80,6 +80,10 @@ def _new_task(task: Json, status: Json, question: Json) -> StreamResponse:
 
 def _is_plain(carrier: Json) -> bool:
     return all(part.keys() <= {"text"} or part.keys() <= {"data"} for part in carrier.get("parts", ()))
+
+
+def _is_plain_message(message: Json) -> bool:
+    return message.keys() <= _MESSAGE and message.get("role") in _ROLES and _is_plain(message)
 
 
 def _is_bare(status: Json) -> bool:
