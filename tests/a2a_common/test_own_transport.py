@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator, Sequence
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Any
 
 import httpx
@@ -163,3 +164,57 @@ async def test_a_host_that_does_not_exist() -> None:
     with pytest.raises(httpx.ConnectError) as raised:
         await read("http://nowhere.invalid/")
     assert reason_of(raised.value) == "host name not found"
+
+
+@pytest.mark.parametrize(
+    ("variable", "excluded", "goes_through"),
+    [
+        ("HTTP_PROXY", "", True),
+        ("ALL_PROXY", "", True),
+        ("HTTPS_PROXY", "", False),
+        ("HTTP_PROXY", "other.example, nowhere.invalid", False),
+        ("HTTP_PROXY", "invalid", False),
+        ("HTTP_PROXY", "where.invalid", True),
+        ("HTTP_PROXY", "nowhere.invalid:8000", False),
+        ("HTTP_PROXY", "nowhere.invalid:8001", True),
+        ("HTTP_PROXY", "*", False),
+    ],
+)
+async def test_a_proxy_is_used_as_by_the_other_client(
+    variable: str, excluded: str, goes_through: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = "http://nowhere.invalid:8000/"
+    asked = []
+    async with peer(STREAM, item({"statusUpdate": DONE}, 1)) as proxy:
+        monkeypatch.setenv(variable, proxy.url.replace("//", "//user:word@"))
+        monkeypatch.setenv("NO_PROXY", excluded)
+        for ask in (read, _ask_by_httpx):
+            proxy.asked = b""
+            with suppress(httpx.ConnectError):
+                await ask(agent)
+            asked.append(proxy.asked.decode())
+    for request in asked:
+        assert (f" {agent} HTTP/1.1" in request) is goes_through
+        assert ("Proxy-Authorization: Basic dXNlcjp3b3Jk" in request) is goes_through
+
+
+async def _ask_by_httpx(url: str) -> None:
+    async with httpx.AsyncClient() as http:
+        await http.get(url)
+
+
+class _CountedThreads(ThreadPoolExecutor):
+    calls = 0
+
+    def submit(self, work: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        self.calls += 1
+        return super().submit(work, *args, **kwargs)
+
+
+async def test_a_call_takes_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "http://nowhere.invalid/")
+    threads = _CountedThreads()
+    asyncio.get_running_loop().set_default_executor(threads)
+    async with peer(STREAM, item({"statusUpdate": DONE}, 1)) as served:
+        await read(served.url)
+    assert threads.calls == 0

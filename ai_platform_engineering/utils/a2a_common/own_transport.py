@@ -9,6 +9,8 @@ import uuid
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 import httpx
@@ -38,8 +40,18 @@ def new_session(url: str, connect_timeout: float) -> aiohttp.ClientSession:
         connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEPT_SECONDS, ssl=trusted),
         cookie_jar=aiohttp.DummyCookieJar(),
         timeout=aiohttp.ClientTimeout(sock_connect=connect_timeout),
-        trust_env=True,
     )
+
+
+def proxy_for(url: str) -> str | None:
+    """The proxy that the environment names for `url`. The session could look for it by itself: with each call, in a
+    thread.
+    """
+    address, proxies = urlsplit(url), getproxies()
+    proxy = proxies.get(address.scheme) or proxies.get("all")
+    if not proxy or proxy_bypass(address.netloc.rpartition("@")[-1]):
+        return None
+    return proxy if "://" in proxy else f"http://{proxy}"
 
 
 class OwnTransport(JsonRpcTransport):
@@ -48,6 +60,7 @@ class OwnTransport(JsonRpcTransport):
     def __init__(self, session: aiohttp.ClientSession, http: httpx.AsyncClient, card: AgentCard, url: str) -> None:
         super().__init__(http, card, url, is_shared_httpx=True)
         self._session = session
+        self._proxy = proxy_for(url)
 
     async def send_message_streaming(
         self, request: SendMessageRequest, *, context: ClientCallContext | None = None
@@ -61,7 +74,7 @@ class OwnTransport(JsonRpcTransport):
         headers = _HEADERS | ((context.service_parameters if context else None) or {})
         with _errors_of_httpx():
             async with self._session.post(
-                self.url, data=to_json(call), headers=headers, allow_redirects=False
+                self.url, data=to_json(call), headers=headers, proxy=self._proxy, allow_redirects=False
             ) as response:
                 if response.status != httpx.codes.OK:
                     raise A2AClientError(f"HTTP {response.status}")
