@@ -19,7 +19,7 @@ from rich.table import Table
 
 from ai_platform_engineering.knowledge_bases.rag.checkup import Checkup, check_up
 from ai_platform_engineering.multi_agents.agent_registry import AgentEntry, AgentRegistry
-from ai_platform_engineering.multi_agents.connectivity import Reachability, probe_all, remote_tools
+from ai_platform_engineering.multi_agents.connectivity import Reachability, new_client, probe_all, remote_tools
 from ai_platform_engineering.multi_agents.placement import Where
 from ai_platform_engineering.settings import Settings, SettingsError
 from ai_platform_engineering.utils.access_tokens import AccessTokenError, OwnBearer
@@ -172,11 +172,15 @@ async def _examine_remote(settings: Settings, entries: Sequence[AgentEntry]) -> 
         token = await OwnBearer(settings).token()
     except AccessTokenError as error:
         no_token = str(error)
-    found = await probe_all(entries, settings.agent_connectivity_timeout, token)
-    reached = [entry for entry in entries if found[entry.name].ok]
-    listed = await asyncio.gather(
-        *(remote_tools(entry, timeout=settings.agent_connect_timeout, auth_token=token) for entry in reached)
-    )
+    async with new_client() as client:
+        found = await probe_all(entries, client, deadline=settings.agent_connectivity_timeout, auth_token=token)
+        reached = [entry for entry in entries if found[entry.name].ok]
+        listed = await asyncio.gather(
+            *(
+                remote_tools(entry, client, timeout=settings.agent_connect_timeout, auth_token=token)
+                for entry in reached
+            )
+        )
     tools = {
         entry.name: None if rows is None else tuple(str(row["name"]) for row in rows)
         for entry, rows in zip(reached, listed, strict=True)

@@ -290,7 +290,11 @@ class Settings(BaseSettings):
         "Placement", "Seconds to reach a remote agent when it is first used.", 4.0, gt=0, le=5
     )
     agent_recheck_interval: float = _setting(
-        "Placement", "Seconds between checks of remote agents that could not be reached.", 10.0, gt=0, le=3600
+        "Placement",
+        "Seconds between checks of the remote agents: whether they answer, and what their cards say.",
+        10.0,
+        gt=0,
+        le=3600,
     )
 
     llm_provider: Annotated[Provider | None, BeforeValidator(_lower)] = _setting(

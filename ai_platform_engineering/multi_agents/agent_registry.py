@@ -12,8 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Self
 
+import httpx
+
 from ai_platform_engineering.agents.manifest import AgentManifest, builtin_directory, load_manifests
-from ai_platform_engineering.multi_agents.connectivity import Reachability, probe_all
+from ai_platform_engineering.multi_agents.connectivity import Reachability, new_client, probe_all
 from ai_platform_engineering.multi_agents.placement import (
     AgentEntry,
     Where,
@@ -40,7 +42,7 @@ def known_manifests(settings: Settings) -> dict[str, AgentManifest]:
 
 
 class AgentRegistry:
-    """All known agents of one process."""
+    """All known agents of one process. `aclose` after use."""
 
     def __init__(self, settings: Settings, manifests: Mapping[str, AgentManifest]) -> None:
         self._settings = settings
@@ -53,6 +55,7 @@ class AgentRegistry:
         )
         self._by_name = {entry.name: entry for entry in self.entries}
         self._reachability: Mapping[str, Reachability] = MappingProxyType({})
+        self._client: httpx.AsyncClient | None = None
 
     @classmethod
     def load(cls, settings: Settings) -> Self:
@@ -86,6 +89,17 @@ class AgentRegistry:
             return " ".join(found.card_description.split())
         return f"The remote agent {name}."
 
+    @property
+    def client(self) -> httpx.AsyncClient:
+        """What remote agents are looked for with."""
+        if self._client is None:
+            self._client = new_client()
+        return self._client
+
+    async def aclose(self) -> None:
+        if self._client is not None:
+            await self._client.aclose()
+
     async def check(self) -> Mapping[str, Reachability]:
         """Look for the remote agents where the settings ask for it, and say in the log how things stand."""
         remote = self.remote()
@@ -112,7 +126,8 @@ class AgentRegistry:
 
     async def _probe(self, entries: Sequence[AgentEntry], deadline: float) -> dict[str, Reachability]:
         key = self._settings.a2a_auth_shared_key
-        return await probe_all(entries, deadline, key.get_secret_value() if key else None)
+        token = key.get_secret_value() if key else None
+        return await probe_all(entries, self.client, deadline=deadline, auth_token=token)
 
     def _replace(self, found: Mapping[str, Reachability]) -> None:
         self._reachability = MappingProxyType({**self._reachability, **found})

@@ -45,17 +45,16 @@ class _NoCardError(Exception):
     """The answer is not an agent card; the text is the reason."""
 
 
+def new_client() -> httpx.AsyncClient:
+    """To be kept by whoever looks again and again: it reads all trusted certificates, while everything else waits."""
+    # Connections are not kept: an agent may hang up at the moment in which it is asked again.
+    return httpx.AsyncClient(limits=httpx.Limits(max_keepalive_connections=0))
+
+
 async def probe(
-    entry: AgentEntry,
-    *,
-    timeout: float,
-    auth_token: str | None = None,
-    client: httpx.AsyncClient | None = None,
+    entry: AgentEntry, client: httpx.AsyncClient, *, timeout: float, auth_token: str | None = None
 ) -> Reachability:
     """Look for the agent at its address, for at most `timeout` seconds."""
-    if client is None:
-        async with httpx.AsyncClient() as own_client:
-            return await probe(entry, timeout=timeout, auth_token=auth_token, client=own_client)
     if entry.address is None:
         return Reachability(False, "it has no address")
     started = time.monotonic()
@@ -71,27 +70,23 @@ async def probe(
 
 
 async def probe_all(
-    entries: Iterable[AgentEntry], deadline: float, auth_token: str | None = None
+    entries: Iterable[AgentEntry], client: httpx.AsyncClient, *, deadline: float, auth_token: str | None = None
 ) -> dict[str, Reachability]:
     """Look for all agents at once; the whole takes at most `deadline` seconds."""
     entries = list(entries)
-    if not entries:
-        return {}
-    async with httpx.AsyncClient() as client:
-        results = await asyncio.gather(
-            *(probe(entry, timeout=deadline, auth_token=auth_token, client=client) for entry in entries)
-        )
+    results = await asyncio.gather(
+        *(probe(entry, client, timeout=deadline, auth_token=auth_token) for entry in entries)
+    )
     return {entry.name: result for entry, result in zip(entries, results, strict=True)}
 
 
 async def remote_tools(
-    entry: AgentEntry, *, timeout: float, auth_token: str | None = None
+    entry: AgentEntry, client: httpx.AsyncClient, *, timeout: float, auth_token: str | None = None
 ) -> tuple[ToolRow, ...] | None:
     """The tools the agent says it has, each with a name; `None` if it does not say, as agents of others do not."""
     try:
         async with (
             asyncio.timeout(timeout),
-            httpx.AsyncClient() as client,
             _get(client, entry.address or "", "/tools", auth_token) as response,
         ):
             if response.status_code != httpx.codes.OK:

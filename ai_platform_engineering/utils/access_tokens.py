@@ -73,6 +73,8 @@ class AccessTokens:
         self._good_until = 0.0
         self._in_body = False
         self._fetching: asyncio.Task[str] | None = None
+        # Kept, as reading the trusted certificates takes longer than the request and stops everything else.
+        self._tls = httpx.create_ssl_context()
 
     async def token(self) -> str:
         if self._token and self._clock() < self._good_until:
@@ -95,7 +97,7 @@ class AccessTokens:
     async def _fetch(self) -> str:
         asked = self._clock()
         try:
-            async with asyncio.timeout(_SECONDS), httpx.AsyncClient(timeout=_SECONDS) as http:
+            async with asyncio.timeout(_SECONDS), httpx.AsyncClient(verify=self._tls, timeout=_SECONDS) as http:
                 response = await self._ask(http)
                 if _error_code(response) == "invalid_client" and not self._in_body:
                     # Some servers take the secret as a field alone.

@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import ssl
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -165,6 +167,25 @@ class TestWatch:
             await eventually(lambda: len(changed) >= 2)
             watching.cancel()
             await asyncio.wait([watching])
+
+    async def test_certificates_are_read_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        read: list[ssl.SSLContext] = []
+        made = ssl.create_default_context
+
+        def counted(*args: Any, **kwargs: Any) -> ssl.SSLContext:
+            read.append(made(*args, **kwargs))
+            return read[-1]
+
+        monkeypatch.setattr(ssl, "create_default_context", counted)
+        async with serving(always(response(200, card()))) as server:
+            registry = registry_of(WEATHER_AGENT_URL=server.address)
+            await registry.check()
+            watching = asyncio.create_task(registry.watch(lambda _name: None))
+            await eventually(lambda: len(server.requests) >= 4)
+            watching.cancel()
+            await asyncio.wait([watching])
+            await registry.aclose()
+        assert len(read) == 1
 
     async def test_a_listener_that_fails_does_not_end_the_watch(self) -> None:
         called: list[str] = []

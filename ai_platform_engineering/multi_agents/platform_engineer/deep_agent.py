@@ -112,6 +112,7 @@ class PlatformEngineerDeepAgent:
             self._watch.cancel()
             with suppress(asyncio.CancelledError):
                 await self._watch
+        await self.registry.aclose()
         await self.mcp.aclose()
         for connection in self._connections.values():
             await connection.aclose()

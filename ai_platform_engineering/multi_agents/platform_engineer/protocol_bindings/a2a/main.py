@@ -108,7 +108,8 @@ def _skills(supervisor: PlatformEngineerDeepAgent) -> list[AgentSkill]:
 
 async def _tools(supervisor: PlatformEngineerDeepAgent) -> list[Mapping[str, Any]]:
     """The tools of all agents, remote ones as they list them now; one that does not answer is left out."""
-    here = [*(entry.name for entry in supervisor.registry.local()), KNOWLEDGE_BASE]
+    registry = supervisor.registry
+    here = [*(entry.name for entry in registry.local()), KNOWLEDGE_BASE]
     local = [row for name in here for row in tool_rows(name, supervisor.mcp)]
     try:
         token = await supervisor.bearer.token()
@@ -116,9 +117,9 @@ async def _tools(supervisor: PlatformEngineerDeepAgent) -> list[Mapping[str, Any
         logger.warning("The tools of remote agents cannot be listed: %s", error)
         return local
     remote = await asyncio.gather(
-        *(remote_tools(entry, timeout=_TOOLS_SECONDS, auth_token=token) for entry in supervisor.registry.remote())
+        *(remote_tools(entry, registry.client, timeout=_TOOLS_SECONDS, auth_token=token) for entry in registry.remote())
     )
-    listed = zip(supervisor.registry.remote(), remote, strict=True)
+    listed = zip(registry.remote(), remote, strict=True)
     return [*local, *({**row, "agent": entry.name} for entry, rows in listed for row in rows or ())]
 
 
