@@ -195,11 +195,6 @@ def test_every_argument_can_be_changed() -> None:
     assert all(block["optional"] for block in inputs(view["blocks"]))
 
 
-def test_an_argument_that_is_a_credential_is_not_shown() -> None:
-    form = Form("f1", "Approve?", action_requests=({"tool": "login", "args": {"password": "hunter2"}},))
-    assert "hunter2" not in json.dumps(inputs(modal(form, "t1", PLACE, "edit")["blocks"]))
-
-
 def test_a_modal_knows_whose_it_is() -> None:
     view = modal(REPOSITORY, "t1", PLACE, "reject")
     assert read_modal_id(view["callback_id"]) == "reject"

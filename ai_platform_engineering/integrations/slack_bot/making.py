@@ -6,7 +6,6 @@ from typing import Final
 
 from ai_platform_engineering.integrations.slack_bot import words
 from ai_platform_engineering.integrations.slack_bot.cutting import MESSAGE_LIMIT, shown
-from ai_platform_engineering.integrations.slack_bot.forms.masking import masked_form
 from ai_platform_engineering.integrations.slack_bot.markdown.mentions import silent
 from ai_platform_engineering.integrations.slack_bot.operations import (
     AppendStream,
@@ -71,7 +70,7 @@ def operation_of(state: State, flight: Flight) -> Operation:
 def _question(state: State, flight: Flight) -> PostForm | PostMessage:
     asked = state.forms[flight.place]
     if asked.in_words:
-        question = silent("\n".join(form_lines(masked_form(asked.form))))
+        question = silent("\n".join(form_lines(asked.form)))
         room = MESSAGE_LIMIT - len(BY_MESSAGE) - len(_CUT)
         question = question if len(question) <= room else question[:room] + _CUT
         return PostMessage(flight.number, Body(f"{question}\n\n{BY_MESSAGE}"))

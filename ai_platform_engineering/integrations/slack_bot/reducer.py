@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from ai_platform_engineering.events import Event, Form, InputRequired, TextDelta
 from ai_platform_engineering.integrations.slack_bot.deciding import decide
+from ai_platform_engineering.integrations.slack_bot.forms.masking import masked_form
 from ai_platform_engineering.integrations.slack_bot.making import operation_of
 from ai_platform_engineering.integrations.slack_bot.operations import Arrived, Later, Operation, Refused, Unclear
 from ai_platform_engineering.integrations.slack_bot.reporting import reported
@@ -110,7 +111,7 @@ def _told(state: State, event: Event, now: float) -> State:
         # It was heard, and may hold a secret.
         state = replace(state, saying=None)
     if isinstance(event, InputRequired):
-        return _asked(state, event.forms)
+        return _asked(state, tuple(map(masked_form, event.forms)))
     # What has not been heard by now never will be.
     return _with_forms_closed(replace(state, sayings=())) if state.ended else state
 

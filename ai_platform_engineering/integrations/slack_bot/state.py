@@ -6,11 +6,12 @@ Plain values that can be written as JSON: a bot that is killed goes on from them
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import TypeAdapter
+from pydantic import AfterValidator, TypeAdapter
 
 from ai_platform_engineering.events import Form
+from ai_platform_engineering.integrations.slack_bot.forms.masking import masked_form
 from ai_platform_engineering.integrations.slack_bot.operations import Card
 from ai_platform_engineering.integrations.slack_bot.stream_buffer import Pace, StreamBuffer
 from ai_platform_engineering.integrations.slack_bot.telling import Telling
@@ -22,6 +23,9 @@ FlightKind = Literal[
 """What an operation is for; `button` is the message with the button that stops the run."""
 TELLING: Final[frozenset[FlightKind]] = frozenset({"start", "append", "stop", "post", "update"})
 """Those that tell people what there is to tell."""
+
+KeptForm = Annotated[Form, AfterValidator(masked_form)]
+"""A form without credentials, also where one was kept with them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +57,10 @@ class OpenForm:
     """A form that was asked. `shown` is how people see it, `ts` empty until they do. `wrong` is the form as somebody
     has filled it in wrongly, with what is wrong: people see that then."""
 
-    form: Form
+    form: KeptForm
     ts: str = ""
-    shown: Form | None = None
-    wrong: Form | None = None
+    shown: KeptForm | None = None
+    wrong: KeptForm | None = None
     note: str | None = None
     noted: bool = False
     in_words: bool = False
@@ -84,7 +88,7 @@ class Flight:
     plan: str = ""
     cards: tuple[Card, ...] = ()
     footer: FooterKind = "none"
-    form: Form | None = None
+    form: KeptForm | None = None
     note: str | None = None
 
 

@@ -27,7 +27,6 @@ from ai_platform_engineering.integrations.slack_bot.forms.ids import (
     write_reference,
 )
 from ai_platform_engineering.integrations.slack_bot.forms.inputs import field_blocks, shown_fields
-from ai_platform_engineering.integrations.slack_bot.forms.masking import masked_form
 from ai_platform_engineering.terminal import form_words
 from ai_platform_engineering.utils.forms.credentials import is_secret
 from ai_platform_engineering.utils.forms.decisions import is_approval
@@ -58,7 +57,7 @@ def form_message(form: Form, task_id: str, note: str | None = None) -> tuple[str
 def introduction_blocks(form: Form) -> list[Block]:
     """Why it is asked, and what would be done."""
     lines = [escaped_line(text, _INTRODUCTION_LENGTH // 2) for text in form_words.introduction(form)]
-    actions = form_words.action_lines(masked_form(form))
+    actions = form_words.action_lines(form)
     return [
         *([section("\n\n".join(lines))] if lines else []),
         *([preformatted(actions, _ACTIONS_LENGTH)] if actions else []),
@@ -74,7 +73,7 @@ def _decision(form: Form, value: str) -> list[Block]:
     buttons = [_button("Approve", "approve", value, style="primary"), _button("Reject...", "reject", value)]
     if len(requests) == 1 and form_words.arguments_of(requests[0]):
         buttons.append(_button("Edit...", "edit", value))
-    always = form_words.remembered(masked_form(form))
+    always = form_words.remembered(form)
     if always is None:
         return [{"type": "actions", "elements": buttons}]
     sentence = f"Approve, and do not ask again: {always}."

@@ -137,17 +137,17 @@ def _errors(form: Form, entries: Mapping[int, _Entry]) -> dict[str, str]:
 def _edited(form: Form, entries: Mapping[int, _Entry]) -> Approved | dict[str, str]:
     changed: dict[str, Any] = {}
     errors: dict[str, str] = {}
-    for position, (name, value) in enumerate(arguments(form)):
+    for position, argument in enumerate(arguments(form)):
         entry = entries.get(position)
         text = None if entry is None else entry.state.get("value") or ""
-        if entry is None or text == (shown_text(name, value) if entry.prefilled else ""):
+        if entry is None or text == (shown_text(argument) if entry.prefilled else ""):
             continue
         try:
-            after = changed_argument(name, value, str(text))
+            after = changed_argument(argument, str(text))
         except ValueError as error:
             errors[entry.block] = str(error)
         else:
-            changed |= {} if same_value(after, value) else {name: after}
+            changed |= {} if same_value(after, argument.value) else {argument.name: after}
     if errors or changed:
         return errors or Approved(changed)
     return {_block(form, entries, min(entries, default=0)): NOTHING_CHANGED}

@@ -6,7 +6,6 @@ from typing import Final
 
 from ai_platform_engineering.events import Form
 from ai_platform_engineering.integrations.slack_bot.forms.block_kit import escaped_line
-from ai_platform_engineering.integrations.slack_bot.forms.masking import masked_form
 from ai_platform_engineering.terminal import form_words
 from ai_platform_engineering.utils.approvals.arguments import masked_arguments
 from ai_platform_engineering.utils.forms.answers import Answer, Approved, Dismissed, Rejected, Submitted
@@ -21,9 +20,7 @@ def answered_note(form: Form, answer: Answer, person_mention: str) -> str:
             said = form_words.answer_text(form, answer).replace("\n", ", ")
             return f"Answered by {person_mention}: {escaped_line(said, _NOTE_LENGTH)}"
         case Approved(None, True):
-            remembered = (
-                form_words.remembered(masked_form(form)) or "the same need not be approved again in this conversation"
-            )
+            remembered = form_words.remembered(form) or "the same need not be approved again in this conversation"
             return f"Approved by {person_mention}, from now on: {escaped_line(remembered, _NOTE_LENGTH)}"
         case Approved(None):
             return f"Approved by {person_mention}"
