@@ -6,6 +6,8 @@ import os
 import sqlite3
 from pathlib import Path
 
+from ai_platform_engineering.utils.shared_file import is_busy
+
 
 class FileInUseError(Exception):
     """Another process has the file."""
@@ -22,7 +24,7 @@ def own(path: Path) -> sqlite3.Connection:
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
     except BaseException as error:
         lock.close()
-        if isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
+        if is_busy(error):
             raise FileInUseError(path) from None
         raise
     return lock

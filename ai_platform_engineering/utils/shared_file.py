@@ -1,4 +1,4 @@
-"""A database file that several processes use at once."""
+"""A database file that several connections use at once."""
 
 from __future__ import annotations
 
@@ -21,8 +21,13 @@ def write_ahead(connection: sqlite3.Connection, seconds: float) -> None:
         try:
             connection.execute("PRAGMA journal_mode = WAL")
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & _PRIMARY_CODE != sqlite3.SQLITE_BUSY or time.monotonic() >= deadline:
+            if not is_busy(error) or time.monotonic() >= deadline:
                 raise
             time.sleep(_PAUSE_SECONDS)
         else:
             return
+
+
+def is_busy(error: BaseException) -> bool:
+    """Whether it says that somebody else has the file at this moment."""
+    return isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode & _PRIMARY_CODE == sqlite3.SQLITE_BUSY

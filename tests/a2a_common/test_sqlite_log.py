@@ -102,6 +102,31 @@ async def test_tasks_at_once_share_their_commits(log: SqliteEventLog) -> None:
     assert commits < 10
 
 
+async def test_while_somebody_else_writes_the_loop_goes_on(log: SqliteEventLog, path: Path) -> None:
+    writer = await Writer(log).begin()
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        writing = asyncio.create_task(writer.write(*deltas(3)))
+        done, _ = await asyncio.wait({writing}, timeout=0.1)
+        assert not done
+        other.execute("COMMIT")
+        await asyncio.wait_for(writing, 5)
+    assert len(await events_of(log)) == 3
+
+
+async def test_somebody_else_who_writes_for_ever_is_not_waited_for(
+    log: SqliteEventLog, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ai_platform_engineering.utils.a2a_common.log.writer._BUSY_SECONDS", 0.05)
+    writer = await Writer(log).begin()
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(LogWriteError):
+            await writer.write(*deltas(3))
+    await writer.write(*deltas(3))
+    assert len(await events_of(log)) == 3
+
+
 async def test_what_became_of_a_task_is_kept_without_a_commit_of_its_own(path: Path) -> None:
     folded = "SELECT id FROM task WHERE folded IS NOT NULL ORDER BY id"
     with closing(sqlite3.connect(path)) as reader:

@@ -332,6 +332,24 @@ async def test_conversations_that_wait_take_no_memory(tmp_path: Path) -> None:
         assert await ask(graph, "c7", Command(resume="yes")) == ["ask", "answered yes"]
 
 
+async def test_while_somebody_else_writes_the_loop_goes_on(tmp_path: Path) -> None:
+    settings = load_settings({"DATA_DIR": str(tmp_path)}, env_file=None)
+    async with checkpointer_for(settings) as saver:
+        assert saver is not None
+        graph = graph_with(saver)
+        await ask(graph, "a", "one")
+        with closing(sqlite3.connect(tmp_path / "conversations.db", isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            asking = [asyncio.create_task(ask(graph, name, "two")) for name in ("a", "b")]
+            done, _ = await asyncio.wait(asking, timeout=0.1)
+            assert not done
+            # One who leaves meanwhile takes nobody along.
+            asking.pop().cancel()
+            other.execute("COMMIT")
+        assert len(await asyncio.wait_for(asking[0], 5)) == 4
+        assert (await ask(graph, "b", "three"))[-2] == "three"
+
+
 async def test_what_is_brought_back_is_what_was_put_away(tmp_path: Path) -> None:
     async with checkpointer_for(load_settings({"DATA_DIR": str(tmp_path)}, None), "argocd") as saver:
         assert isinstance(saver, ParkingSaver)

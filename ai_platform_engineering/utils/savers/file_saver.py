@@ -6,8 +6,9 @@ import asyncio
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from langchain_core.runnables import RunnableConfig
@@ -22,7 +23,9 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.data_files import ConversationsFileError, conversations_file
+from ai_platform_engineering.utils.file_keeper import FileKeeper
 from ai_platform_engineering.utils.savers.waits import INTERRUPT
+from ai_platform_engineering.utils.shared_file import is_busy
 
 T = TypeVar("T")
 
@@ -30,14 +33,22 @@ _BUSY_SECONDS: Final = 10.0
 
 
 class FileSaver(SqliteSaver):
-    """LangGraph's SQLite checkpointer over one file, each operation in one trip to one thread.
+    """LangGraph's SQLite checkpointer over one file, used on the event loop.
 
-    LangGraph's own asynchronous variant makes a trip to its thread for every statement.
+    What it does waits for no disk and is soon done, but for what it does in Python, where a thread would not let the
+    loop go on either. LangGraph's own asynchronous variant makes a trip to a thread for every statement, each of which
+    costs more than the statement. Only when somebody else is writing, that is waited for in a thread.
     """
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
         super().__init__(connection)
+        self.setup()
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute("PRAGMA wal_autocheckpoint = 0")
+        connection.execute("PRAGMA busy_timeout = 0")
+        self._keeper = FileKeeper(path)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="conversations")
+        self._last_in_thread: Future[Any] | None = None
 
     @classmethod
     @asynccontextmanager
@@ -49,25 +60,25 @@ class FileSaver(SqliteSaver):
             connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, check_same_thread=False)
         except (sqlite3.Error, OSError) as error:
             raise ConversationsFileError(path, error) from error
-        try:
-            saver = cls(connection)
+        with closing(connection):
             try:
-                saver.setup()
-                connection.execute("PRAGMA synchronous = NORMAL")
+                saver = cls(connection, path)
             except sqlite3.Error as error:
                 raise ConversationsFileError(path, error) from error
             try:
                 yield saver
             finally:
-                saver._thread.shutdown()
-        finally:
-            connection.close()
+                saver.close()
+
+    def close(self) -> None:
+        self._thread.shutdown()
+        self._keeper.close()
 
     async def keep_latest(self, thread_id: str) -> bool:
-        return await self._in_thread(self._keep_latest, thread_id)
+        return await self._run(self._keep_latest, thread_id)
 
     async def release(self, thread_id: str, for_good: bool) -> None:
-        await self._in_thread(self.delete_thread if for_good else self._release, thread_id)
+        await self._run(self.delete_thread if for_good else self._release, thread_id)
 
     async def forget(self, thread_ids: Iterable[str]) -> None:
         for thread_id in thread_ids:
@@ -76,10 +87,10 @@ class FileSaver(SqliteSaver):
     async def forget_quiet(self, max_conversations: int, max_age_days: float) -> None:
         """Drop conversations in which nothing has happened for so long, and all but the last so many."""
         oldest = _first_id_since(time.time_ns() - int(max_age_days * 86_400e9)) if max_age_days else ""
-        await self.forget(await self._in_thread(self._quiet, max_conversations, oldest))
+        await self.forget(await self._run(self._quiet, max_conversations, oldest))
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        return await self._in_thread(self.get_tuple, config)
+        return await self._run(self.get_tuple, config)
 
     async def alist(
         self,
@@ -89,7 +100,7 @@ class FileSaver(SqliteSaver):
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
-        found = await self._in_thread(lambda: [*self.list(config, filter=filter, before=before, limit=limit)])
+        found = await self._run(lambda: [*self.list(config, filter=filter, before=before, limit=limit)])
         for checkpoint in found:
             yield checkpoint
 
@@ -100,20 +111,20 @@ class FileSaver(SqliteSaver):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        return await self._in_thread(self.put, config, checkpoint, metadata, new_versions)
+        return await self._run(self.put, config, checkpoint, metadata, new_versions)
 
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        await self._in_thread(self.put_writes, config, writes, task_id, task_path)
+        await self._run(self.put_writes, config, writes, task_id, task_path)
 
     async def adelete_thread(self, thread_id: str) -> None:
-        await self._in_thread(self.delete_thread, thread_id)
+        await self._run(self.delete_thread, thread_id)
 
     async def aget_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
     ) -> Mapping[str, DeltaChannelHistory]:
-        return await self._in_thread(lambda: self.get_delta_channel_history(config=config, channels=channels))
+        return await self._run(lambda: self.get_delta_channel_history(config=config, channels=channels))
 
     def _quiet(self, max_conversations: int, oldest: str) -> list[str]:
         with self.cursor(transaction=False) as cursor:
@@ -155,8 +166,25 @@ class FileSaver(SqliteSaver):
                 )
         return True
 
-    async def _in_thread(self, work: Callable[..., T], *arguments: Any) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, work, *arguments)
+    async def _run(self, work: Callable[..., T], *arguments: Any) -> T:
+        """Each operation is one transaction: one that finds the file busy has done nothing yet."""
+        self._keeper.note_use()
+        if self._last_in_thread is None or self._last_in_thread.done():
+            try:
+                return work(*arguments)
+            except sqlite3.OperationalError as error:
+                if not is_busy(error):
+                    raise
+        waiting = self._thread.submit(self._wait_and_run, work, *arguments)
+        self._last_in_thread = waiting
+        return await asyncio.shield(asyncio.wrap_future(waiting))
+
+    def _wait_and_run(self, work: Callable[..., T], *arguments: Any) -> T:
+        self.conn.execute(f"PRAGMA busy_timeout = {_BUSY_SECONDS * 1000:.0f}")
+        try:
+            return work(*arguments)
+        finally:
+            self.conn.execute("PRAGMA busy_timeout = 0")
 
 
 def _first_id_since(time_ns: int) -> str:

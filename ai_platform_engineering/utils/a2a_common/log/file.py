@@ -17,7 +17,6 @@ from ai_platform_engineering.settings import Settings, SettingsError
 from ai_platform_engineering.utils.owned_file import FileInUseError, own, reason
 
 FORMAT: Final = 1
-_WAL_PAGES: Final = 4000
 
 WAITS: Final = "state IN (6, 8)"
 """Tasks that wait for a person (`PARKED_STATES`), in the words of the index, as SQLite uses it for no others."""
@@ -125,11 +124,12 @@ def unusable(path: Path, error: Exception) -> LogFileError:
 
 
 def _prepared(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    # It waits for nobody, as the event loop would wait with it; and moving the log is the keeper's.
+    connection = sqlite3.connect(path, timeout=0, isolation_level=None)
     try:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
-        connection.execute(f"PRAGMA wal_autocheckpoint = {_WAL_PAGES}")
+        connection.execute("PRAGMA wal_autocheckpoint = 0")
         if connection.execute("PRAGMA user_version").fetchone()[0] == 0:
             connection.executescript(f"BEGIN IMMEDIATE; {_TABLES} PRAGMA user_version = {FORMAT}; COMMIT")
         _check_format(path, connection)

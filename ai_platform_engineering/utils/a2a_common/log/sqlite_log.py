@@ -48,6 +48,7 @@ from ai_platform_engineering.utils.a2a_common.log.task_record import TaskRecord,
 from ai_platform_engineering.utils.a2a_common.log.writer import LogWriter, Write
 from ai_platform_engineering.utils.a2a_common.wire import WireEvent, seq_of, stamp
 from ai_platform_engineering.utils.errors import ReadableError
+from ai_platform_engineering.utils.file_keeper import FileKeeper
 
 logger = logging.getLogger(__name__)
 
@@ -143,13 +144,16 @@ class SqliteEventLog:
         try:
             self._numbers = file.connection.execute("SELECT coalesce(max(number), 0) FROM task").fetchone()[0]
             index = open_for_reading(self._path)
-            self._in_use = _InUse(LogWriter(file.connection), _Readers(self._path), index)
+            keeper = FileKeeper(self._path)
+            writer = LogWriter(file.connection, keeper.note_use)
+            self._in_use = _InUse(writer, keeper, _Readers(self._path), index)
             try:
                 yield self
             finally:
                 self._pay()
                 in_use, self._in_use = self._in_use, None
                 await in_use.writer.aclose()
+                in_use.keeper.close()
                 in_use.readers.close()
                 in_use.index.close()
         finally:
@@ -294,7 +298,9 @@ class SqliteEventLog:
         conversations: set[str] = set()
         self._pay()
         while True:
-            pruned: Pruned = await self._commit(lambda connection: prune_some(connection, max_tasks, oldest_ns))
+            pruned: Pruned = await self._parts.keeper.run(
+                lambda connection: prune_some(connection, max_tasks, oldest_ns)
+            )
             for task_id in pruned.task_ids:
                 self._forget(task_id)
             conversations |= pruned.conversations
@@ -314,11 +320,6 @@ class SqliteEventLog:
         if self._in_use is None:
             raise LogClosedError
         return self._in_use
-
-    async def _commit(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._writer.submit(Write(0, work, _result_for(done), _error_for(done)))
-        return await done
 
     async def _write(
         self,
@@ -475,6 +476,7 @@ class _Readers:
 @dataclass(frozen=True, slots=True)
 class _InUse:
     writer: LogWriter
+    keeper: FileKeeper
     readers: _Readers
     index: sqlite3.Connection
 

@@ -1,0 +1,100 @@
+"""The keeper of a file: it moves what was committed to where it belongs, and does what takes its time."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from ai_platform_engineering.utils import file_keeper
+from ai_platform_engineering.utils.file_keeper import FileKeeper
+from ai_platform_engineering.utils.shared_file import is_busy
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "things.db"
+
+
+@pytest.fixture
+def writer(path: Path) -> Iterator[sqlite3.Connection]:
+    with closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA wal_autocheckpoint = 0")
+        connection.execute("CREATE TABLE thing (name TEXT)")
+        connection.execute("PRAGMA user_version = 7")
+        yield connection
+
+
+def in_the_file_alone(path: Path) -> list[str]:
+    """What a copy of the file has, without its write-ahead log."""
+    copy = path.with_name("copy.db")
+    shutil.copy(path, copy)
+    with closing(sqlite3.connect(copy)) as connection:
+        return [name for (name,) in connection.execute("SELECT name FROM thing")]
+
+
+def test_now_and_then_the_log_is_moved_into_the_file(path: Path, writer: sqlite3.Connection) -> None:
+    with closing(FileKeeper(path)) as keeper:
+        writer.execute("INSERT INTO thing VALUES ('first')")
+        for _ in range(file_keeper._USES_BETWEEN):
+            keeper.note_use()
+    assert in_the_file_alone(path) == ["first"]
+    assert writer.execute("PRAGMA user_version").fetchone() == (7,)
+
+
+def test_the_log_does_not_grow_for_ever(
+    path: Path, writer: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_keeper, "_USES_BETWEEN", 10)
+    with closing(FileKeeper(path)) as keeper:
+        for number in range(300):
+            writer.execute("INSERT INTO thing VALUES (?)", (f"{number} " * 500,))
+            keeper.note_use()
+            if number % 10 == 9:
+                keeper._thread.submit(int).result()
+    assert path.with_name("things.db-wal").stat().st_size < 500_000
+
+
+async def test_what_takes_its_time_is_done_in_one_transaction_and_elsewhere(
+    path: Path, writer: sqlite3.Connection
+) -> None:
+    def insert(connection: sqlite3.Connection) -> str:
+        connection.execute("INSERT INTO thing VALUES ('one')")
+        connection.execute("INSERT INTO thing VALUES ('two')")
+        assert writer.execute("SELECT count(*) FROM thing").fetchone() == (0,)
+        with pytest.raises(sqlite3.OperationalError) as refused:
+            writer.execute("INSERT INTO thing VALUES ('between')")
+        assert is_busy(refused.value)
+        return threading.current_thread().name
+
+    def fail(connection: sqlite3.Connection) -> None:
+        connection.execute("INSERT INTO thing VALUES ('half')")
+        raise ZeroDivisionError
+
+    # The test's own connection is used in the keeper's thread.
+    writer.close()
+    writer = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
+    with closing(writer), closing(FileKeeper(path)) as keeper:
+        assert await keeper.run(insert) != threading.current_thread().name
+        with pytest.raises(ZeroDivisionError):
+            await keeper.run(fail)
+        assert writer.execute("SELECT name FROM thing").fetchall() == [("one",), ("two",)]
+
+
+def test_a_log_that_cannot_be_moved_is_said_and_nothing_else_happens(
+    path: Path, writer: sqlite3.Connection, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_keeper, "_USES_BETWEEN", 1)
+    with closing(FileKeeper(path)) as keeper:
+        # No page may be added, as on a full disk.
+        writer.execute("INSERT INTO thing VALUES ('kept')")
+        keeper._connection.execute("PRAGMA query_only = ON")
+        keeper.note_use()
+    assert "write-ahead log could not be moved" in caplog.text
+    assert writer.execute("SELECT name FROM thing").fetchall() == [("kept",)]
