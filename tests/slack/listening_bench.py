@@ -31,6 +31,7 @@ from ai_platform_engineering.integrations.slack_bot.listeners.identity import Id
 from ai_platform_engineering.integrations.slack_bot.listeners.listening import Listening
 from ai_platform_engineering.integrations.slack_bot.operations import Rating
 from ai_platform_engineering.integrations.slack_bot.places import Incoming, Person
+from ai_platform_engineering.integrations.slack_bot.stop_outcome import StopOutcome
 from ai_platform_engineering.integrations.slack_bot.store import BotStore, KeptRun, Session
 from ai_platform_engineering.integrations.slack_bot.store.memory import MemoryStore
 from ai_platform_engineering.integrations.slack_bot.web import EVENTS_PATH, events_route
@@ -56,6 +57,7 @@ class NotingBot:
     error: Exception | None = None
     running: list[KeptRun] = field(default_factory=list)
     says: str | None = None
+    stops: StopOutcome = "stopping"
 
     async def take(self, incoming: Incoming) -> str | None:
         await self._work()
@@ -80,15 +82,15 @@ class NotingBot:
         await self._work()
         self.asked.append(("show_again", task_id, form))
 
-    async def cancel(self, task_id: str, person: Person) -> str:
+    async def cancel(self, task_id: str, person: Person) -> StopOutcome:
         await self._work()
         self.asked.append(("cancel", task_id, person))
-        return self.says or "Stopping it."
+        return self.stops
 
-    async def cancel_run(self, run_id: str, person: Person) -> str:
+    async def cancel_run(self, run_id: str, person: Person) -> StopOutcome:
         await self._work()
         self.asked.append(("cancel_run", run_id, person))
-        return self.says or "Stopping it."
+        return self.stops
 
     def running_in(self, channel: str, thread_ts: str | None = None) -> list[KeptRun]:
         places = [(run, run.incoming.place) for run in self.running]

@@ -168,6 +168,22 @@ async def test_two_people_decide_at_once(other: str) -> None:
     await world.end()
 
 
+async def test_what_becomes_of_a_run_that_somebody_wants_to_stop(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def nobody(**_: object) -> None:
+        raise SupervisorError("There is no supervisor.")
+
+    world = World(script)
+    await asked(world)
+    with monkeypatch.context() as patch:
+        patch.setattr(world.link, "supervisor", nobody)
+        assert await world.bot.cancel("task-1", ANNA) == "not_stopped"
+    assert await world.bot.cancel_run(RUN, ANNA) == "stopping"
+    await over(world)
+    assert await world.bot.cancel_run(RUN, ANNA) == "already_over"
+    assert await world.bot.cancel("task-of-nobody", ANNA) == "already_over"
+    await world.end()
+
+
 async def test_a_stream_that_was_stopped_in_slack_stops_the_run_and_nobody_is_named() -> None:
     world = World(lambda _: [[*FIRST[:2], *(TextDelta(SUPERVISOR, "m1", "and on ") for _ in range(50))]])
 

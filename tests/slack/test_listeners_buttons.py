@@ -25,14 +25,14 @@ async def listeners() -> AsyncIterator[Bench]:
 
 
 async def test_stop_cancels_and_the_outcome_is_told(listeners: Bench) -> None:
-    listeners.bot.says = "It had ended already."
+    listeners.bot.stops = "already_over"
     answer = await listeners.press(STOP, value_of(Stop("task-1")))
     assert (answer.status_code, answer.text) == (200, "")
     await listeners.quiet()
     assert listeners.bot.asked == [("cancel", "task-1", ANNA)]
     (told,) = listeners.slack.of("chat.postEphemeral")
     assert (told["channel"], told["thread_ts"], told["user"]) == ("C1", "1.0", "UANNA")
-    assert told["text"] == "It had ended already."
+    assert told["text"] == "This is over already."
 
 
 async def test_what_the_thread_shows_is_not_told_again(listeners: Bench) -> None:

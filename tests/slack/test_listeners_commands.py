@@ -113,11 +113,10 @@ async def test_cancel_stops_what_the_person_began_here(listeners: Bench) -> None
         running("t2", "of somebody else", "UBEN"),
         running("t3", "elsewhere", channel="C2"),
     ]
-    listeners.bot.says = "It is being stopped."
     await listeners.command("cancel")
     await listeners.quiet()
     assert listeners.bot.asked == [("cancel_run", "t1", ANNA)]
-    assert [told["text"] for told in listeners.slack.whispers] == ["It is being stopped."]
+    assert [told["text"] for told in listeners.slack.whispers] == ["Stopping it."]
 
 
 async def test_cancel_lists_what_it_stops(listeners: Bench) -> None:

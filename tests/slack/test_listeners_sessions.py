@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ai_platform_engineering.integrations.slack_bot.places import Incoming, Person, Place
 from ai_platform_engineering.integrations.slack_bot.store import KeptRun
-from ai_platform_engineering.integrations.slack_bot.words import NOT_STOPPED
 from tests.slack.listening_bench import bench
 
 STOPPED = {
@@ -33,8 +32,17 @@ async def test_whoever_presses_it_stops_what_goes_on_in_that_thread() -> None:
 
 async def test_who_presses_it_in_vain_is_told_so() -> None:
     async with bench() as listeners:
-        listeners.bot.running, listeners.bot.says = [run_in("1.0", "a")], NOT_STOPPED
+        listeners.bot.running, listeners.bot.stops = [run_in("1.0", "a")], "not_stopped"
         await listeners.event(STOPPED)
         await listeners.quiet()
         (told,) = listeners.slack.of("chat.postEphemeral")
-        assert (told["text"], told["user"], told["thread_ts"]) == (NOT_STOPPED, "UBEN", "1.0")
+        assert (told["user"], told["thread_ts"]) == ("UBEN", "1.0")
+        assert "could not stop it" in told["text"]
+
+
+async def test_what_was_over_when_it_was_pressed_is_nothing_to_be_told() -> None:
+    async with bench() as listeners:
+        listeners.bot.running, listeners.bot.stops = [run_in("1.0", "a")], "already_over"
+        await listeners.event(STOPPED)
+        await listeners.quiet()
+        assert listeners.slack.calls == []

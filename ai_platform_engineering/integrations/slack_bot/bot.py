@@ -23,6 +23,7 @@ from ai_platform_engineering.integrations.slack_bot.forms.words import answered_
 from ai_platform_engineering.integrations.slack_bot.operations import Body, Later, PostMessage, Rating, Retry
 from ai_platform_engineering.integrations.slack_bot.places import Incoming, Person, Place
 from ai_platform_engineering.integrations.slack_bot.state import Saying, to_json
+from ai_platform_engineering.integrations.slack_bot.stop_outcome import StopOutcome
 from ai_platform_engineering.integrations.slack_bot.store import KeptRun, Session, StoreError
 from ai_platform_engineering.integrations.slack_bot.thread import Surroundings, Thread
 from ai_platform_engineering.utils.a2a_common.codec.values import scrub
@@ -131,25 +132,25 @@ class Bot:
             thread.show_again(form)
             self._go_on(thread)
 
-    async def cancel(self, task_id: str, person: Person) -> str:
-        """Stop that task; what to tell the person."""
+    async def cancel(self, task_id: str, person: Person) -> StopOutcome:
+        """Stop that task."""
         return await self._cancel(self._thread_of(task_id), person)
 
-    async def cancel_run(self, run_id: str, person: Person) -> str:
-        """Stop that run, which the supervisor need not have begun with; what to tell the person."""
+    async def cancel_run(self, run_id: str, person: Person) -> StopOutcome:
+        """Stop that run, which the supervisor need not have begun with."""
         return await self._cancel(self._threads.get(run_id) or self._kept_thread(run_id), person)
 
-    async def _cancel(self, thread: Thread | None, person: Person) -> str:
+    async def _cancel(self, thread: Thread | None, person: Person) -> StopOutcome:
         if thread is None or (thread.state.ended and not thread.waits):
-            return words.ALREADY_OVER
+            return "already_over"
         if not await thread.cancel(person):
-            return words.NOT_STOPPED
+            return "not_stopped"
         # Meanwhile somebody else may have answered or stopped it.
         thread = self._threads.get(thread.kept.id) or self._kept_thread(thread.kept.id) or thread
         if thread.waits:
             thread.stopped(person)
             self._go_on(thread)
-        return words.STOPPING
+        return "stopping"
 
     async def retry(self, task_id: str, person: Person, *, addition: str = "") -> str | None:
         """Ask again what that task, or that run, was asked; if that cannot be done, the sentence that says why."""

@@ -21,9 +21,6 @@ NOT_TAKEN: Final = (
 )
 TOO_LATE: Final = "This was over before your answer came. Please ask again."
 NOT_OPEN: Final = "This is not open any more: it was answered already, or nobody answered in time."
-ALREADY_OVER: Final = "This is over already."
-STOPPING: Final = "Stopping it."
-NOT_STOPPED: Final = "I could not stop it right now. Please try again in a moment."
 ASKED: Final = "Something in this thread waits for an answer first."
 ON_IT: Final = "I am working on it again already."
 FORGOTTEN: Final = "I do not remember what was asked any more. Please ask again."

@@ -12,6 +12,7 @@ from ai_platform_engineering.integrations.slack_bot.actions import RATE, RETRY, 
 from ai_platform_engineering.integrations.slack_bot.listeners.listening import Listening
 from ai_platform_engineering.integrations.slack_bot.listeners.reason import THANKS, reason_view
 from ai_platform_engineering.integrations.slack_bot.listeners.requests import Body, Corner, corner_of
+from ai_platform_engineering.integrations.slack_bot.listeners.stop_words import STOP_WORDS
 from ai_platform_engineering.integrations.slack_bot.operations import Rating, Retry, Stop
 
 _RATING_SECONDS: Final = 0.5
@@ -39,7 +40,7 @@ class Buttons:
         bot, pressed = self._listening.bot, read_value(value)
         match pressed and pressed.footer:
             case Stop(task_id=task_id):
-                return await bot.cancel(task_id, corner.person)
+                return STOP_WORDS[await bot.cancel(task_id, corner.person)]
             case Retry(task_id=task_id):
                 return await bot.retry(task_id, corner.person)
             case Rating() as rating if pressed and pressed.good:

@@ -7,6 +7,7 @@ from typing import Protocol
 from ai_platform_engineering.events import Form
 from ai_platform_engineering.integrations.slack_bot.operations import Rating
 from ai_platform_engineering.integrations.slack_bot.places import Incoming, Person
+from ai_platform_engineering.integrations.slack_bot.stop_outcome import StopOutcome
 from ai_platform_engineering.integrations.slack_bot.store import KeptRun
 from ai_platform_engineering.utils.forms.answers import Answer
 
@@ -16,11 +17,11 @@ class BotCalls(Protocol):
         """Answer this message. It is kept when this returns; the same message again changes nothing. The sentence to
         tell the person, where there is one."""
 
-    async def cancel(self, task_id: str, person: Person) -> str:
-        """Stop that task; what to tell the person."""
+    async def cancel(self, task_id: str, person: Person) -> StopOutcome:
+        """Stop that task."""
 
-    async def cancel_run(self, run_id: str, person: Person) -> str:
-        """Stop that run, also before it is a task; what to tell the person."""
+    async def cancel_run(self, run_id: str, person: Person) -> StopOutcome:
+        """Stop that run, also before it is a task."""
 
     async def retry(self, task_id: str, person: Person, *, addition: str = "") -> str | None:
         """Ask again what that task was asked, and what to do better; if that cannot be done, the sentence that says

@@ -8,6 +8,7 @@ from ai_platform_engineering.integrations.slack_bot.listeners.guidance import NO
 from ai_platform_engineering.integrations.slack_bot.listeners.listening import Listening
 from ai_platform_engineering.integrations.slack_bot.listeners.readable import readable
 from ai_platform_engineering.integrations.slack_bot.listeners.requests import Body, Corner, corner_of
+from ai_platform_engineering.integrations.slack_bot.listeners.stop_words import STOP_WORDS
 from ai_platform_engineering.integrations.slack_bot.places import Incoming, Place
 from ai_platform_engineering.integrations.slack_bot.store import KeptRun
 
@@ -55,7 +56,7 @@ class Commands:
         mine = [run for run in bot.running_in(corner.channel) if run.incoming.person.id == person.id]
         if not mine:
             return "Nothing is going on in this channel that you have asked for."
-        told = [(run, await bot.cancel_run(run.id, person)) for run in mine]
+        told = [(run, STOP_WORDS[await bot.cancel_run(run.id, person)]) for run in mine]
         if len(told) == 1:
             return told[0][1]
         return "\n".join(f"• _{_short(run)}_: {sentence}" for run, sentence in told)

@@ -9,8 +9,8 @@ from slack_bolt.async_app import AsyncApp
 
 from ai_platform_engineering.integrations.slack_bot.listeners.listening import Listening
 from ai_platform_engineering.integrations.slack_bot.listeners.requests import Body, Corner
+from ai_platform_engineering.integrations.slack_bot.listeners.stop_words import STOP_WORDS
 from ai_platform_engineering.integrations.slack_bot.places import Person
-from ai_platform_engineering.integrations.slack_bot.words import NOT_STOPPED
 
 
 class Sessions:
@@ -31,5 +31,5 @@ class Sessions:
         """The sentence to show if it goes on all the same; what else comes of it is seen in the thread."""
         bot = self._listening.bot
         runs = bot.running_in(corner.channel, corner.thread_ts)
-        told = [await bot.cancel_run(run.id, corner.person) for run in runs]
-        return NOT_STOPPED if NOT_STOPPED in told else None
+        outcomes = [await bot.cancel_run(run.id, corner.person) for run in runs]
+        return STOP_WORDS["not_stopped"] if "not_stopped" in outcomes else None
