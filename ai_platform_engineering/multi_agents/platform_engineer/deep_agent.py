@@ -15,7 +15,6 @@ from typing import Any
 
 from deepagents.backends import StateBackend
 from deepagents.middleware.subagents import CompiledSubAgent, SubAgentMiddleware
-from langchain_core.runnables import Runnable
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from ai_platform_engineering.events import SUPERVISOR
@@ -47,7 +46,7 @@ from ai_platform_engineering.utils.checkpointer import MemorySaver
 from ai_platform_engineering.utils.graphs.agent_graph import PRIVATE_STATE, Graph, agent_graph
 from ai_platform_engineering.utils.graphs.approval_gate import ApprovalGate
 from ai_platform_engineering.utils.graphs.local_agent import Models, local_agent_graph, model_for
-from ai_platform_engineering.utils.graphs.remote_agent import remote_agent
+from ai_platform_engineering.utils.graphs.remote_agent import RemoteAgent
 from ai_platform_engineering.utils.mcp import McpServers
 
 logger = logging.getLogger(__name__)
@@ -169,12 +168,12 @@ class PlatformEngineerDeepAgent:
             raise ValueError(f"{entry.name} has no manifest and cannot run in-process")
         return local_agent_graph(self.settings, entry.manifest, self.mcp, self._models)
 
-    def _remote(self, entry: AgentEntry) -> Runnable[Any, Any]:
+    def _remote(self, entry: AgentEntry) -> RemoteAgent:
         connection = self._connections.get(entry.name)
         if connection is None:
             connection = A2ARemoteAgentConnectTool(entry.name, entry.address or "", self.settings, self.bearer)
             self._connections[entry.name] = connection
-        return remote_agent(connection)
+        return RemoteAgent(connection)
 
     def _line(self, entry: AgentEntry) -> AgentLine:
         keywords = tuple(entry.manifest.keywords) if entry.manifest else ()

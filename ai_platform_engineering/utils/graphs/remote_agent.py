@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import replace
-from typing import Annotated, Any, NotRequired, TypedDict
+from typing import Annotated, Any, NoReturn, NotRequired, TypedDict
 
 from a2a.types.a2a_pb2 import Part
 from langchain_core.messages import AIMessage, AnyMessage
-from langchain_core.runnables import Runnable, RunnableLambda
+from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.config import get_config
 from langgraph.graph import END, START, StateGraph
@@ -60,18 +60,25 @@ class _Result(TypedDict):
     messages: Annotated[list[AnyMessage], add_messages]
 
 
-def remote_agent(connection: A2ARemoteAgentConnectTool) -> Runnable[Any, Any]:
-    graph = _graph_that_waits(connection)
+class RemoteAgent(Runnable[_State, Any]):
+    """Only what the delegating tool needs of a runnable: one that wraps a function does more for a call than sending it
+    does."""
 
-    async def work(state: _State) -> Any:
+    def __init__(self, connection: A2ARemoteAgentConnectTool) -> None:
+        self.name = connection.name
+        self._connection = connection
+        self._graph = _graph_that_waits(connection)
+
+    async def ainvoke(self, input: _State, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: A002
         runtime = get_runtime(RequestContext)
         if runtime.context.resumed:
             # Perhaps it is this agent that waits: its graph knows, and sends what was not sent yet.
-            return await graph.ainvoke(state)
-        outcome = await _call(connection, state, runtime)
-        return await graph.ainvoke({**state, **outcome}) if outcome["waiting"] else outcome
+            return await self._graph.ainvoke(input, config)
+        outcome = await _call(self._connection, input, runtime)
+        return await self._graph.ainvoke({**input, **outcome}, config) if outcome["waiting"] else outcome
 
-    return RunnableLambda(work, name=connection.name)
+    def invoke(self, input: _State, config: RunnableConfig | None = None, **kwargs: Any) -> NoReturn:  # noqa: A002
+        raise NotImplementedError(f"The {self.name} agent is remote and can only be awaited: call ainvoke.")
 
 
 def _graph_that_waits(connection: A2ARemoteAgentConnectTool) -> Graph:
