@@ -472,6 +472,14 @@ class Settings(BaseSettings):
     ] = _setting("Network tools", "DNS server to ask.", shown_default="the system's")
 
     supervisor_url: Address = _setting("Slack", "Where the Slack bot finds the supervisor.", "http://127.0.0.1:8000")
+    supervisor_patience: float = _setting(
+        "Slack",
+        "Seconds that the Slack bot waits for a supervisor it cannot reach, which may be restarting, before it tells "
+        "who asked.",
+        60.0,
+        ge=0,
+        le=3600,
+    )
     slack_bot_token: OptionalSecret = _setting("Slack", "Bot token of the Slack app (`xoxb-...`).")
     slack_app_token: OptionalSecret = _setting(
         "Slack", "App-level token (`xapp-...`); with it the bot connects to Slack (Socket Mode) and needs no address."

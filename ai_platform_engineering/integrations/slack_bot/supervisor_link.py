@@ -16,17 +16,15 @@ from ai_platform_engineering.utils.a2a_common.supervisor_run import SupervisorEr
 from ai_platform_engineering.utils.access_tokens import SupervisorAuth
 from ai_platform_engineering.utils.users import User, sign_user, signing_key
 
-PATIENCE_SECONDS: Final = 60.0
-"""A supervisor that is being restarted is back by then."""
 _LONGEST_PAUSE: Final = 2.0
 _MISSED_SECONDS: Final = 0.5
 _FEEDBACK_SECONDS: Final = 10.0
 
 
 class SupervisorLink:
-    def __init__(self, settings: Settings, patience: float = PATIENCE_SECONDS) -> None:
+    def __init__(self, settings: Settings) -> None:
         self.address = settings.supervisor_url
-        self.patience = patience
+        self.patience = settings.supervisor_patience
         self._key = signing_key(settings)
         self._auth = SupervisorAuth(settings)
         self._stack = AsyncExitStack()

@@ -1,0 +1,134 @@
+"""A supervisor that is away for a while is waited for, by a bot that knew it and by one that never found it. Where it
+stays away, who asked is told in time, once, and can ask again."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.slack.company import Company, Service, Thread, company, repositories
+from tests.slack.played_model import Call, Pause, PlayedModel
+
+pytestmark = pytest.mark.asyncio(loop_scope="package")
+
+LONG, SHORT = 60.0, 4.0
+LATE = 6.0
+"""The longest pause between two tries, and what a busy machine adds."""
+WARNING = "⚠️"
+
+
+@asynccontextmanager
+async def away(supervisor: Service) -> AsyncIterator[None]:
+    """It is killed, and there again at the end, whatever happens in between."""
+    lives = len(supervisor.lives)
+    await supervisor.kill()
+    try:
+        yield
+    finally:
+        if len(supervisor.lives) == lives:
+            await supervisor.start()
+
+
+@asynccontextmanager
+async def patient(folder: Path, supervisor: Service, seconds: float) -> AsyncIterator[Company]:
+    async with company(folder, supervisor.url, socket_mode=False, SUPERVISOR_PATIENCE=str(seconds)) as acme:
+        yield acme
+        acme.check(also={"the supervisor": supervisor.output}, addresses=(supervisor.url.removeprefix("http://"),))
+
+
+async def asked(acme: Company, question: str) -> Thread:
+    """Somebody has asked, and the bot has heard it."""
+    thread = await acme.asks(acme.person(), question)
+    await acme.slack.deliveries.finish()
+    return thread
+
+
+async def check_answered(thread: Thread, text: str) -> None:
+    await thread.answered(within=LONG)
+    assert thread.said.count(text) == 1, thread.text
+    assert WARNING not in thread.said
+    thread.check()
+
+
+async def told(thread: Thread, text: str) -> float:
+    """When who asked was told, once, with a way out."""
+    await thread.until(lambda: thread.has_button("Try again"), SHORT + 2 * LATE)
+    at = time.monotonic()
+    await thread.until(thread.is_at_rest)
+    assert thread.said.count(WARNING) == 1, thread.text
+    assert text in thread.said
+    return at
+
+
+async def check_tried_again(thread: Thread, text: str) -> None:
+    await thread.person.presses(thread.with_button("Try again"), "Try again")
+    await thread.answered(within=LONG)
+    assert (thread.said.count(text), thread.said.count(WARNING)) == (1, 1), thread.text
+    thread.check()
+
+
+@pytest.fixture
+def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """One for each bot."""
+    return tmp_path_factory.mktemp("knows"), tmp_path_factory.mktemp("finds")
+
+
+async def test_it_is_back_in_time(folders: tuple[Path, Path], thinker: Service, model: PlayedModel) -> None:
+    known, unknown, form = "Does it know it?", "Does it find it?", "A repository of patience"
+    model.parts |= {
+        known: [["It was there before.\n"]],
+        unknown: [["It is there now.\n"]],
+        form: [[Call("start_workflow", {"name": "create_github_repo", "inputs": {}})], ["It is made.\n"]],
+    }
+    async with patient(folders[0], thinker, LONG) as acme:
+        waiting = await acme.asks(acme.person(), form)
+        await waiting.until(lambda: waiting.has_button("Submit"))
+        question = waiting.with_button("Submit")
+        await waiting.person.fills_in(question, {"repository": "patience"})
+        async with away(thinker), patient(folders[1], thinker, LONG) as other:
+            await waiting.person.presses(question, "Submit")
+            first, second = await asked(acme, known), await asked(other, unknown)
+            # Long enough to have tried in vain.
+            await asyncio.sleep(1)
+            assert not first.answers + second.answers + waiting.answers
+            await thinker.start()
+            await check_answered(second, "It is there now.")
+        await check_answered(first, "It was there before.")
+        await check_answered(waiting, "It is made.")
+    assert [len(model.asked(question)) for question in (known, unknown)] == [1, 1]
+    assert repositories(thinker).count("patience") == 1
+
+
+async def test_it_is_not_back_in_time(folders: tuple[Path, Path], thinker: Service, model: PlayedModel) -> None:
+    begun, known, unknown = "Does it lose it?", "Does it miss it?", "Does it look for it?"
+    pause = Pause()
+    model.parts |= {
+        begun: [["It begins.\n\n", pause, "It ends.\n"]],
+        known: [["It was there before.\n"]],
+        unknown: [["It is there now.\n"]],
+    }
+    async with patient(folders[0], thinker, SHORT) as acme:
+        lost = await acme.asks(acme.person(), begun)
+        await lost.until(lambda: "It begins." in lost.said)
+        async with away(thinker):
+            since = time.monotonic()
+            missed = await asked(acme, known)
+            times = await asyncio.gather(told(lost, "did not come back"), told(missed, "supervisor"))
+            async with patient(folders[1], thinker, SHORT) as other:
+                since_other = time.monotonic()
+                sought = await asked(other, unknown)
+                waited = await told(sought, "I cannot reach the supervisor") - since_other
+                pause.end()
+                await thinker.start()
+                await check_tried_again(sought, "It is there now.")
+        for seconds in (*(at - since for at in times), waited):
+            assert SHORT / 2 < seconds < SHORT + LATE
+        await check_tried_again(missed, "It was there before.")
+        await check_tried_again(lost, "It ends.")
+    # Whoever was told has not been heard all the same.
+    assert [len(model.asked(question)) for question in (known, unknown)] == [1, 1]
