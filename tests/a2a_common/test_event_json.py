@@ -13,6 +13,7 @@ from a2a.types.a2a_pb2 import (
     Task,
     TaskArtifactUpdateEvent,
     TaskState,
+    TaskStatus,
     TaskStatusUpdateEvent,
 )
 from a2a.utils.proto_utils import parse_lenient, to_stream_response
@@ -39,10 +40,17 @@ def sdk_0_3(item: Item) -> object:
     return json.loads(compat.model_dump_json(by_alias=True, exclude_none=True))["result"]
 
 
+def without_times(read: StreamResponse) -> StreamResponse:
+    """The reader of streams passes over them, as nobody looks at them there."""
+    if read.HasField("status_update"):
+        read.status_update.status.ClearField("timestamp")
+    return read
+
+
 def assert_equal_to_the_sdks(item: Item) -> None:
     written = json.loads(dumps(stream_json(item, "1.0")))
     assert written == sdk_1_0(item)
-    assert read_item(written) == parse_lenient(written, StreamResponse())
+    assert without_times(read_item(written)) == without_times(parse_lenient(written, StreamResponse()))
     assert json.loads(dumps(stream_json(item, "0.3"))) == sdk_0_3(item)
 
 
@@ -115,17 +123,13 @@ def test_extensions_and_references() -> None:
     assert_equal_to_the_sdks(Task(id="t", context_id="c", history=[message], artifacts=[artifact]))
 
 
-@pytest.mark.parametrize("role", [Role.ROLE_USER, Role.ROLE_UNSPECIFIED])
-def test_the_task_that_a_stream_begins_with(role: Role) -> None:
-    data = Part()
-    set_value(data.data, {"resume": {"values": [1, None]}})
-    question = Message(message_id="m", role=role, context_id="c", task_id="t", parts=[Part(text="x"), data])
-    set_fields(question.metadata, {"delegated": True})
+def test_the_task_that_a_stream_begins_with_is_read_without_its_question() -> None:
+    question = Message(message_id="m", role=Role.ROLE_USER, context_id="c", task_id="t", parts=[Part(text="x")])
     task = Task(id="t", context_id="c", history=[question])
     task.status.state = TaskState.TASK_STATE_SUBMITTED
     task.status.timestamp.GetCurrentTime()
-    written = json.loads(dumps(stream_json(task, "1.0")))
-    assert read_item(written) == parse_lenient(written, StreamResponse())
+    read = read_item(json.loads(dumps(stream_json(task, "1.0"))))
+    assert read.task == Task(id="t", context_id="c", status=TaskStatus(state=TaskState.TASK_STATE_SUBMITTED))
 
 
 @pytest.mark.parametrize("state", [TaskState.TASK_STATE_INPUT_REQUIRED, TaskState.TASK_STATE_AUTH_REQUIRED])

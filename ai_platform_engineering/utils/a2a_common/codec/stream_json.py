@@ -1,6 +1,7 @@
 """The items of a stream of ours, from the JSON of protocol 1.0: what `http/event_json.py` writes, read directly.
 
-It gives what the SDK's parser gives, at a fraction of its cost; whatever looks different is left to that parser.
+It gives what the SDK's parser gives, at a fraction of its cost and without what its reader knows or does not need: the
+question of a new task and the times of states. Whatever looks different is left to that parser.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from a2a.types.a2a_pb2 import Artifact, Message, Part, Role, StreamResponse, TaskState, TaskStatus
+from a2a.types.a2a_pb2 import Artifact, Part, StreamResponse, TaskState
 from a2a.utils.proto_utils import parse_lenient
 
 from ai_platform_engineering.utils.a2a_common.codec.values import set_fields, set_value
@@ -16,14 +17,12 @@ from ai_platform_engineering.utils.a2a_common.codec.values import set_fields, se
 Json = Mapping[str, Any]
 
 _STATES: Final[Mapping[str, Any]] = dict(TaskState.items())
-_ROLES: Final[Mapping[str, Any]] = dict(Role.items())
 _UPDATE: Final = frozenset({"taskId", "contextId"})
 _ARTIFACT_UPDATE: Final = _UPDATE | {"artifact", "append", "lastChunk"}
 _ARTIFACT: Final = frozenset({"artifactId", "name", "description", "parts", "metadata"})
 _STATUS_UPDATE: Final = _UPDATE | {"status", "metadata"}
 _STATUS: Final = frozenset({"state", "timestamp"})
 _NEW_TASK: Final = frozenset({"id", "contextId", "status", "history"})
-_MESSAGE: Final = frozenset({"messageId", "contextId", "taskId", "role", "parts", "metadata"})
 
 
 def read_item(item: Json) -> StreamResponse:
@@ -34,10 +33,8 @@ def read_item(item: Json) -> StreamResponse:
             return _artifact_update(update, artifact)
         case {"statusUpdate": {"status": status} as update} if update.keys() <= _STATUS_UPDATE and _is_bare(status):
             return _status_update(update, status)
-        case {"task": {"status": status, "history": [question]} as task} if (
-            task.keys() <= _NEW_TASK and _is_bare(status) and _is_plain_message(question)
-        ):
-            return _new_task(task, status, question)
+        case {"task": {"status": {"state": "TASK_STATE_SUBMITTED"}} as task} if task.keys() <= _NEW_TASK:
+            return _new_task(task)
         case _:
             return parse_lenient(dict(item), StreamResponse())
 
@@ -58,23 +55,19 @@ def _status_update(update: Json, status: Json) -> StreamResponse:
     response = StreamResponse()
     read = response.status_update
     read.task_id, read.context_id = update.get("taskId", ""), update.get("contextId", "")
-    _read_status(read.status, status)
+    read.status.state = _STATES[status["state"]]
     if (metadata := update.get("metadata")) is not None:
         read.metadata.SetInParent()
         set_fields(read.metadata, metadata)
     return response
 
 
-def _new_task(task: Json, status: Json, question: Json) -> StreamResponse:
-    """The task that a stream begins with: nothing has happened in it yet."""
+def _new_task(task: Json) -> StreamResponse:
+    """The task that a stream begins with: nothing has happened in it but the question, which the reader has asked."""
     response = StreamResponse()
     read = response.task
     read.id, read.context_id = task.get("id", ""), task.get("contextId", "")
-    _read_status(read.status, status)
-    asked = read.history.add()
-    asked.message_id, asked.role = question.get("messageId", ""), _ROLES[question["role"]]
-    asked.context_id, asked.task_id = question.get("contextId", ""), question.get("taskId", "")
-    _read_content(asked, question)
+    read.status.state = TaskState.TASK_STATE_SUBMITTED
     return response
 
 
@@ -82,21 +75,11 @@ def _is_plain(carrier: Json) -> bool:
     return all(part.keys() <= {"text"} or part.keys() <= {"data"} for part in carrier.get("parts", ()))
 
 
-def _is_plain_message(message: Json) -> bool:
-    return message.keys() <= _MESSAGE and message.get("role") in _ROLES and _is_plain(message)
-
-
 def _is_bare(status: Json) -> bool:
     return status.keys() <= _STATUS and status.get("state") in _STATES
 
 
-def _read_status(read: TaskStatus, status: Json) -> None:
-    read.state = _STATES[status["state"]]
-    if (timestamp := status.get("timestamp")) is not None:
-        read.timestamp.FromJsonString(timestamp)
-
-
-def _read_content(read: Artifact | Message, carrier: Json) -> None:
+def _read_content(read: Artifact, carrier: Json) -> None:
     for part in carrier.get("parts", ()):
         _read_part(read.parts.add(), part)
     if (metadata := carrier.get("metadata")) is not None:
