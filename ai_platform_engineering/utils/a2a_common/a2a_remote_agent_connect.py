@@ -16,7 +16,6 @@ from urllib.parse import urlsplit, urlunsplit
 import httpx
 from a2a.client import A2ACardResolver, Client, ClientCallContext, ClientConfig, ClientFactory
 from a2a.client.errors import A2AClientError, AgentCardResolutionError
-from a2a.client.transports import ClientTransport
 from a2a.types.a2a_pb2 import (
     AgentCard,
     CancelTaskRequest,
@@ -40,6 +39,8 @@ from ai_platform_engineering.utils.errors import FailureCode, ReadableError
 
 if TYPE_CHECKING:
     import aiohttp
+
+    from ai_platform_engineering.utils.a2a_common.own_transport import OwnTransport
 
 logger = logging.getLogger(__name__)
 
@@ -82,7 +83,7 @@ class A2ARemoteAgentConnectTool:
         self._bearer = bearer or OwnBearer(settings)
         self._http: httpx.AsyncClient | None = None
         self._session: aiohttp.ClientSession | None = None
-        self._client: Client | None = None
+        self._client: Client | OwnTransport | None = None
         self._connecting = asyncio.Lock()
 
     async def stream(
@@ -103,7 +104,7 @@ class A2ARemoteAgentConnectTool:
         call = ClientCallContext(service_parameters=await self._headers(context))
         client = await self._connected()
         decoder = Decoder(self.name, thread.turn)
-        answers = _Answers(client.send_message(SendMessageRequest(message=message), context=call))
+        answers = _Answers(_sent(client, SendMessageRequest(message=message), call))
         try:
             async for answer in self._while_alive(answers):
                 thread.task_id = answers.known_task_id
@@ -135,7 +136,7 @@ class A2ARemoteAgentConnectTool:
         if self._http is not None:
             await self._http.aclose()
 
-    async def _connected(self) -> Client:
+    async def _connected(self) -> Client | OwnTransport:
         if self._client is not None:
             return self._client
         async with self._connecting:
@@ -162,15 +163,14 @@ class A2ARemoteAgentConnectTool:
         except (A2AClientError, httpx.HTTPError, httpx.InvalidURL) as error:
             raise self._unreachable(reason_of(error)) from error
 
-    def _client_for(self, card: AgentCard) -> Client:
+    def _client_for(self, card: AgentCard) -> Client | OwnTransport:
         for interface in card.supported_interfaces:
             interface.url = _reachable_url(interface.url, self._address)
-        factory = ClientFactory(ClientConfig(streaming=True, httpx_client=self._http_client()))
-        if _is_of_our_kind(card):
-            factory.register(TransportProtocol.JSONRPC, self._own_transport)
-        return factory.create(card)
+        if url := _own_url(card):
+            return self._own_transport(card, url)
+        return ClientFactory(ClientConfig(streaming=True, httpx_client=self._http_client())).create(card)
 
-    def _own_transport(self, card: AgentCard, url: str, _config: ClientConfig) -> ClientTransport:
+    def _own_transport(self, card: AgentCard, url: str) -> OwnTransport:
         # Loaded here, as it takes a fifth of a second that supervisors without remote agents need not wait for.
         from ai_platform_engineering.utils.a2a_common.own_transport import OwnTransport, new_session  # noqa: PLC0415
 
@@ -210,7 +210,7 @@ class A2ARemoteAgentConnectTool:
                 raise RemoteAgentError(f"The {self.name} agent stopped answering while it worked.") from error
             raise
 
-    async def _cancel(self, client: Client, answers: _Answers, call: ClientCallContext) -> None:
+    async def _cancel(self, client: Client | OwnTransport, answers: _Answers, call: ClientCallContext) -> None:
         async with asyncio.timeout(_CANCEL_SECONDS):
             task_id = await answers.task_id()
             if task_id:
@@ -306,10 +306,18 @@ def _marks(context: RequestContext) -> dict[str, Any]:
     return marks | {name: value for name, value in optional.items() if value}
 
 
-def _is_of_our_kind(card: AgentCard) -> bool:
-    """Whether its streams are those that this version of ours writes."""
-    spoken = {(interface.protocol_binding, interface.protocol_version) for interface in card.supported_interfaces}
-    return can_resume(card) and (TransportProtocol.JSONRPC, PROTOCOL_VERSION_1_0) in spoken
+def _own_url(card: AgentCard) -> str | None:
+    """Where its streams are those that this version of ours writes."""
+    spoken = {(each.protocol_binding, each.protocol_version): each.url for each in card.supported_interfaces}
+    return spoken.get((TransportProtocol.JSONRPC, PROTOCOL_VERSION_1_0)) if can_resume(card) else None
+
+
+def _sent(
+    client: Client | OwnTransport, request: SendMessageRequest, call: ClientCallContext
+) -> AsyncIterator[StreamResponse]:
+    if isinstance(client, Client):
+        return client.send_message(request, context=call)
+    return client.send_message_streaming(request, context=call)
 
 
 def _reachable_url(advertised: str, address: str) -> str:
