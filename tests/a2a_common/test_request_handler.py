@@ -273,7 +273,7 @@ async def test_a_task_canceled_before_it_began_has_an_end_in_the_log() -> None:
         async with asyncio.timeout(5):
             task = await served.handler.on_cancel_task(CancelTaskRequest(id=accepted.snapshot.task.id), context)
         assert task.status.state == TaskState.TASK_STATE_CANCELED
-        entries = [entry async for entry in served.log.follow(task.id)]
+        entries = [entry async for entries in served.log.follow(task.id) for entry in entries]
         assert entries[-1].event.metadata["event"] == "canceled"
 
 

@@ -109,8 +109,8 @@ async def test_without_a_number_a_running_task_is_told_from_now_on(transport: tu
     async with serving(lambda text, turn: [*ANSWER[:3], gate, *ANSWER[3:]]) as served:
         started = await served.rpc("message/send", message_0_3("hello") | {"configuration": {"blocking": False}})
         task_id = started["result"]["id"]
-        async for entry in served.log.follow(task_id):
-            if entry.seq == 4:
+        async for entries in served.log.follow(task_id):
+            if entries[-1].seq == 4:
                 break
         follower = asyncio.create_task(SUBSCRIBE[transport](served, task_id))
         await asyncio.sleep(0.05)

@@ -6,7 +6,7 @@ runs: reading and listing tasks, and where push notifications go.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -113,28 +113,35 @@ class LogRequestHandler(DefaultRequestHandlerV2):
     async def on_message_send_stream(
         self, params: SendMessageRequest, context: ServerCallContext
     ) -> AsyncGenerator[Event]:
-        async for item in self.stream_message(params, context):
-            yield item.task if isinstance(item, Snapshot) else item.event
+        async for items in self.stream_message(params, context):
+            for item in items:
+                yield item.task if isinstance(item, Snapshot) else item.event
 
     async def on_subscribe_to_task(
         self, params: SubscribeToTaskRequest, context: ServerCallContext
     ) -> AsyncGenerator[Event]:
-        async for item in self.stream_task(params, context):
-            yield item.task if isinstance(item, Snapshot) else item.event
+        async for items in self.stream_task(params, context):
+            for item in items:
+                yield item.task if isinstance(item, Snapshot) else item.event
 
-    async def stream_message(self, params: SendMessageRequest, context: ServerCallContext) -> AsyncIterator[StreamItem]:
-        """Give the message to its task; the task at that moment, then every event its work gives rise to."""
+    async def stream_message(
+        self, params: SendMessageRequest, context: ServerCallContext
+    ) -> AsyncIterator[Sequence[StreamItem]]:
+        """Give the message to its task; the task at that moment, then every event its work gives rise to.
+
+        Each time all that there is, the task alone.
+        """
         snapshot = (await self.accept(params, context)).snapshot
         entries = self.log.follow(snapshot.task.id, snapshot.seq)
-        yield Snapshot(snapshot.seq, apply_history_length(snapshot.task, params.configuration))
+        yield [Snapshot(snapshot.seq, apply_history_length(snapshot.task, params.configuration))]
         del snapshot, params  # a stream may wait for long
-        async for entry in entries:
-            yield entry
+        async for some in entries:
+            yield some
 
     async def stream_task(
         self, params: SubscribeToTaskRequest, context: ServerCallContext
-    ) -> AsyncIterator[StreamItem]:
-        """The task as the caller last knew it, or as it is now, then every event after that."""
+    ) -> AsyncIterator[Sequence[StreamItem]]:
+        """The task as the caller last knew it, or as it is now, alone; then every event after that."""
         validate_proto_required_fields(params)
         snapshot = await self.log.snapshot(params.id)
         if snapshot is None:
@@ -145,9 +152,9 @@ class LogRequestHandler(DefaultRequestHandlerV2):
             raise UnsupportedOperationError(
                 message="The task has ended. Read it with GetTask, or subscribe with the header Last-Event-ID."
             )
-        yield snapshot
-        async for entry in self.log.follow(params.id, snapshot.seq):
-            yield entry
+        yield [snapshot]
+        async for entries in self.log.follow(params.id, snapshot.seq):
+            yield entries
 
     @validate_request_params
     async def on_cancel_task(self, params: CancelTaskRequest, context: ServerCallContext) -> Task | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,7 +64,7 @@ class _Endpoint:
         except Exception as error:
             raise invalid_params(error, "body" if self.resource.has_body else "query") from None
 
-    async def _stream(self, items: AsyncIterator[Snapshot | Entry]) -> Response:
+    async def _stream(self, items: AsyncIterator[Sequence[Snapshot | Entry]]) -> Response:
         version = self.resource.version
 
         def failure(error: Exception) -> bytes:

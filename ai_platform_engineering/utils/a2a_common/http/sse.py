@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing, suppress
-from typing import Final
+from typing import Final, NamedTuple
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from ai_platform_engineering.utils.a2a_common.http.event_json import ProtocolVersion, dumps, stream_json
 from ai_platform_engineering.utils.a2a_common.log.event_log import Entry, Snapshot
+from ai_platform_engineering.utils.a2a_common.log.task_fold import ends_task
 
 PING_SECONDS: Final = 15.0
 """Proxies close a connection on which nothing is said; a comment is enough to keep it."""
 
 _PING: Final = b": ping\r\n\r\n"
+_MOST_AT_ONCE: Final = 64
 
 
 def frame(data: bytes, seq: int | None = None, event: str | None = None) -> bytes:
@@ -30,6 +32,13 @@ def item_json(item: Snapshot | Entry, version: ProtocolVersion) -> bytes:
     return dumps(stream_json(item.task if isinstance(item, Snapshot) else item.event, version))
 
 
+class Chunk(NamedTuple):
+    """Frames that go out together."""
+
+    frames: bytes
+    is_last: bool = False
+
+
 class EventStream(Response):
     """Sends frames as they come, until they end or the caller is gone.
 
@@ -39,11 +48,11 @@ class EventStream(Response):
     media_type = "text/event-stream"
 
     def __init__(
-        self, frames: AsyncGenerator[bytes], ping_seconds: float = PING_SECONDS, *, first_is_there: bool = False
+        self, chunks: AsyncGenerator[Chunk], ping_seconds: float = PING_SECONDS, *, first_is_there: bool = False
     ) -> None:
         super().__init__(headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
         del self.headers["content-length"]
-        self._frames = frames
+        self._chunks = chunks
         self._ping_seconds = ping_seconds
         self._first_is_there = first_is_there
         self._spoke = False
@@ -52,7 +61,7 @@ class EventStream(Response):
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         if self._first_is_there:
             # It need not wait until the work that was begun with it pauses for the first time.
-            await self._write_one(send)
+            await self._send(await anext(self._chunks), send)
         writer = asyncio.create_task(self._write(send))
         try:
             # A server also says that the caller is gone when it has sent the end.
@@ -75,43 +84,51 @@ class EventStream(Response):
                 return True
         return False
 
-    async def _write_one(self, send: Send) -> bool:
-        """Whether there was one."""
-        with suppress(StopAsyncIteration):
-            chunk = await anext(self._frames)
-            self._spoke = True
-            await send({"type": "http.response.body", "body": chunk, "more_body": True})
-            return True
-        return False
-
     async def _write(self, send: Send) -> None:
-        async with aclosing(self._frames):
-            while await self._write_one(send):
-                pass
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
+        is_over = False
+        async with aclosing(self._chunks):
+            async for chunk in self._chunks:
+                await self._send(chunk, send)
+                is_over = chunk.is_last
+        if not is_over:
+            await self._send(Chunk(b"", is_last=True), send)
+
+    async def _send(self, chunk: Chunk, send: Send) -> None:
+        self._spoke = True
+        await send({"type": "http.response.body", "body": chunk.frames, "more_body": not chunk.is_last})
 
 
 def event_stream(
-    first: Snapshot | Entry,
-    rest: AsyncIterator[Snapshot | Entry],
+    first: Sequence[Snapshot | Entry],
+    rest: AsyncIterator[Sequence[Snapshot | Entry]],
     data: Callable[[Snapshot | Entry], bytes],
     failure: Callable[[Exception], bytes],
 ) -> EventStream:
     """The stream as a response. `data` writes an item, `failure` says in a last frame what broke it off."""
 
-    return EventStream(_frames(first, rest, data, failure), first_is_there=True)
+    return EventStream(_chunks(first, rest, data, failure), first_is_there=True)
 
 
-async def _frames(
-    first: Snapshot | Entry,
-    rest: AsyncIterator[Snapshot | Entry],
+async def _chunks(
+    first: Sequence[Snapshot | Entry],
+    rest: AsyncIterator[Sequence[Snapshot | Entry]],
     data: Callable[[Snapshot | Entry], bytes],
     failure: Callable[[Exception], bytes],
-) -> AsyncGenerator[bytes]:
+) -> AsyncGenerator[Chunk]:
     try:
-        yield frame(data(first), first.seq)
+        yield _chunk(first, data)
         del first  # a stream may wait for long, and the task it began with is its largest part
-        async for item in rest:
-            yield frame(data(item), item.seq)
+        async for items in rest:
+            for start in range(0, len(items), _MOST_AT_ONCE):
+                yield _chunk(items[start : start + _MOST_AT_ONCE], data)
     except Exception as error:
-        yield failure(error)
+        yield Chunk(failure(error))
+
+
+def _chunk(items: Sequence[Snapshot | Entry], data: Callable[[Snapshot | Entry], bytes]) -> Chunk:
+    # What goes out in one piece wakes whoever reads it once.
+    last = items[-1]
+    return Chunk(
+        b"".join(frame(data(item), item.seq) for item in items),
+        is_last=isinstance(last, Entry) and ends_task(last.event),
+    )

@@ -79,8 +79,9 @@ class EventLog(Protocol):
     async def read(self, task_id: str, after: int = 0) -> list[Entry]:
         """What is stored after number `after`."""
 
-    def follow(self, task_id: str, after: int = 0) -> AsyncIterator[Entry]:
-        """What is stored after number `after` and what comes, until the task ends or waits for an answer.
+    def follow(self, task_id: str, after: int = 0) -> AsyncIterator[Sequence[Entry]]:
+        """What is stored after number `after` and what comes, until the task ends or waits for an answer: each time
+        all that there is.
 
         A pause that had been answered when following began is history and is passed over. A task that the log does
         not have is an error, at the latest when the first entry is asked for.
@@ -146,7 +147,7 @@ class MemoryEventLog:
     async def read(self, task_id: str, after: int = 0) -> list[Entry]:
         return self._record(task_id).entries(after)
 
-    def follow(self, task_id: str, after: int = 0) -> AsyncIterator[Entry]:
+    def follow(self, task_id: str, after: int = 0) -> AsyncIterator[Sequence[Entry]]:
         record = self._record(task_id)
         return record.follow(after, record.turns)
 

@@ -238,7 +238,7 @@ class SqliteEventLog:
     async def read(self, task_id: str, after: int = 0) -> list[Entry]:
         return (await self._known(task_id)).record.entries(after)
 
-    def follow(self, task_id: str, after: int = 0) -> AsyncIterator[Entry]:
+    def follow(self, task_id: str, after: int = 0) -> AsyncIterator[Sequence[Entry]]:
         held = self._held.get(task_id)
         if held is None:
             return self._follow_stored(task_id, after)
@@ -427,10 +427,10 @@ class SqliteEventLog:
         finally:
             del self._loading[task_id]
 
-    async def _follow_stored(self, task_id: str, after: int) -> AsyncIterator[Entry]:
+    async def _follow_stored(self, task_id: str, after: int) -> AsyncIterator[Sequence[Entry]]:
         record = (await self._known(task_id)).record
-        async for entry in record.follow(after, record.turns):
-            yield entry
+        async for entries in record.follow(after, record.turns):
+            yield entries
 
     def _hold(self, task_id: str, held: _Held) -> None:
         self._forget(task_id)

@@ -159,20 +159,25 @@ class TaskRecord:
             task.metadata.fields["seq"].number_value = seq
         return Snapshot(seq, task)
 
-    async def follow(self, after: int, turns: int) -> AsyncIterator[Entry]:
-        """What is stored after number `after` and what comes, to the end of the task or of turn `turns`."""
-        position = after
-        while True:
+    async def follow(self, after: int, turns: int) -> AsyncIterator[Sequence[Entry]]:
+        """What is stored after number `after` and what comes, to the end of the task or of turn `turns`.
+
+        Each time all that there is: who follows can pass it on at once.
+        """
+        position, is_over = after, False
+        while not is_over:
+            found = []
             for entry in self.entries(position):
+                found.append(entry)
                 position = entry.seq
-                yield entry
-                if ends_task(entry.event) or (self._pauses_until(position) >= turns and self.turns > turns):
-                    return
-            if position < self.last:
-                continue
-            if self.ended or self._pauses_until(position) >= turns:
+                if is_over := ends_task(entry.event) or (self._pauses_until(position) >= turns and self.turns > turns):
+                    break
+            if found:
+                yield found
+            elif self.ended or self._pauses_until(position) >= turns:
                 return
-            await self.changed.wait()
+            else:
+                await self.changed.wait()
 
     def _pauses_until(self, seq: int) -> int:
         return sum(pause <= seq for pause in self._pauses)
