@@ -51,7 +51,7 @@ def read_by_us(params: dict[str, Any]) -> SendMessageRequest | None:
 
 
 @given(params=REQUESTS)
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_it_is_what_the_sdk_reads(params: dict[str, Any]) -> None:
     assert read_by_us(params) == read_by_the_sdk(params)
 

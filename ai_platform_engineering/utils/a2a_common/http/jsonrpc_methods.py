@@ -21,6 +21,7 @@ from ai_platform_engineering.utils.a2a_common.http.event_json import (
     task_1_0,
     task_page_1_0,
 )
+from ai_platform_engineering.utils.a2a_common.http.request_json import read_send_request
 
 Writer = Callable[[Any, Any], Any]
 
@@ -80,8 +81,8 @@ def _as_configs(result: a2a_pb2.ListTaskPushNotificationConfigsResponse, params:
 
 
 METHODS: Final[Mapping[str, Method]] = {
-    "SendMessage": _v1(a2a_pb2.SendMessageRequest, "on_message_send", partial(_as_item, "1.0")),
-    "SendStreamingMessage": _v1(a2a_pb2.SendMessageRequest, "stream_message", None),
+    "SendMessage": Method("1.0", "on_message_send", read_send_request, partial(_as_item, "1.0")),
+    "SendStreamingMessage": Method("1.0", "stream_message", read_send_request, None),
     "GetTask": _v1(a2a_pb2.GetTaskRequest, "on_get_task", _as_task),
     "ListTasks": _v1(a2a_pb2.ListTasksRequest, "on_list_tasks", _as_tasks),
     "CancelTask": _v1(a2a_pb2.CancelTaskRequest, "on_cancel_task", _as_task),

@@ -23,6 +23,7 @@ from ai_platform_engineering.utils.a2a_common.http.event_json import (
     task_1_0,
     task_page_1_0,
 )
+from ai_platform_engineering.utils.a2a_common.http.request_json import read_send_request
 from ai_platform_engineering.utils.a2a_common.log.event_log import Entry, Snapshot
 
 Reader = Callable[[Json, Mapping[str, str], QueryParams], ProtoMessage]
@@ -55,7 +56,7 @@ def stream_item(item: Snapshot | Entry, version: ProtocolVersion) -> Json:
 
 
 def _message_1_0(body: Json, path: Mapping[str, str], query: QueryParams) -> ProtoMessage:
-    return ParseDict(body, a2a_pb2.SendMessageRequest(), ignore_unknown_fields=True)
+    return read_send_request(body)
 
 
 def _message_0_3(body: Json, path: Mapping[str, str], query: QueryParams) -> ProtoMessage:
