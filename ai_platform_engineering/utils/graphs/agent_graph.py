@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from langchain.agents import create_agent
-from langchain.agents.middleware import AgentMiddleware
 from langchain_core.language_models import BaseChatModel
 from langchain_core.tools import BaseTool
 from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -15,6 +14,7 @@ from langgraph.graph.state import CompiledStateGraph
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
 from ai_platform_engineering.utils.graphs.ask_tool import ask_tool
+from ai_platform_engineering.utils.graphs.joined_hooks import JoinedHooks, Member
 from ai_platform_engineering.utils.graphs.last_turn import LastTurn
 from ai_platform_engineering.utils.graphs.long_results import STATE_KEY, LongResults
 from ai_platform_engineering.utils.graphs.tool_guard import ToolGuard
@@ -34,7 +34,7 @@ def agent_graph(
     prompt: str,
     *,
     name: str,
-    middleware: Sequence[AgentMiddleware[Any, Any, Any]] = (),
+    middleware: Sequence[Member] = (),
     agents: Sequence[str] = (),
     checkpointer: BaseCheckpointSaver[Any] | None = None,
 ) -> Graph:
@@ -44,12 +44,16 @@ def agent_graph(
         [*tools, ask_tool(name)],
         system_prompt=prompt,
         middleware=[
-            *middleware,
-            UnansweredCalls(),
-            LastTurn(),
-            LongResults(settings.tool_result_max_chars),
-            ToolGuard(agents=agents),
-            ToolSchemas(),
+            JoinedHooks(
+                [
+                    *middleware,
+                    UnansweredCalls(),
+                    LastTurn(),
+                    LongResults(settings.tool_result_max_chars),
+                    ToolGuard(agents=agents),
+                    ToolSchemas(),
+                ]
+            ),
         ],
         context_schema=RequestContext,
         checkpointer=checkpointer,
