@@ -8,7 +8,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -86,8 +86,12 @@ class OwnTransport(JsonRpcTransport):
 
     def _item(self, data: bytes) -> StreamResponse:
         try:
-            answer: dict[str, Any] = self._check_jsonrpc_response(from_json(data))
-            return read_item(answer["result"])
+            match from_json(data):
+                case {"result": dict(item)}:
+                    return read_item(item)
+                case other:
+                    self._check_jsonrpc_response(other)
+                    raise A2AClientError("An answer without a result")
         except (ValueError, TypeError, AttributeError, ParseError) as error:
             raise A2AClientError(f"An answer that cannot be read: {error}") from error
 
