@@ -9,8 +9,13 @@ import httpx
 import pytest
 
 from ai_platform_engineering.events import FinalResult, TextDelta, ToolFinished, ToolStarted
+from ai_platform_engineering.knowledge_bases.rag import opened
+from ai_platform_engineering.knowledge_bases.rag.stores.opening import open_store
+from ai_platform_engineering.knowledge_bases.rag.stores.store import Store, StoreError
+from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
+from ai_platform_engineering.settings import Settings
 from tests.invariants import check
-from tests.servers import CommandLine, calling
+from tests.servers import CommandLine, calling, serving
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +62,29 @@ async def test_what_is_put_in_over_rest_is_found_by_the_next_question(environ: d
         assert isinstance(ending, FinalResult)
         assert "encabulate --again" in ending.text
         assert "turbo.md" in ending.text
+
+
+async def test_all_doors_lead_into_one_knowledge_base(
+    environ: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has its vectors in memory."""
+    stores: list[Store] = []
+
+    def opening(settings: Settings) -> Store:
+        stores.append(open_store(settings))
+        return stores[-1]
+
+    monkeypatch.setattr(opened, "open_store", opening)
+    here = environ | {"DATA_DIR": str(tmp_path)}
+    async with serving(create_app, here) as url, calling(url) as caller, httpx.AsyncClient(timeout=60) as http:
+        found = await http.post(f"{url}/rag/v1/search", json={"query": "remote agents"})
+        assert found.json()["results"]
+        ending = check(await caller.ask("how do I run ArgoCD remotely?"))
+        assert isinstance(ending, FinalResult)
+        assert "Sources:" in ending.text
+    (store,) = stores
+    with pytest.raises(StoreError):
+        store.datasources()
 
 
 async def test_a_knowledge_base_of_its_own_serves_a_supervisor_with_a_key(

@@ -10,7 +10,8 @@ import httpx
 import pytest
 from mcp.types import CallToolResult
 
-from ai_platform_engineering.agents.manifest import McpServer
+from ai_platform_engineering.knowledge_bases.rag.knowledge_base import KnowledgeBase
+from ai_platform_engineering.multi_agents.platform_engineer.knowledge import KNOWLEDGE_BASE, SERVER, knowledge_servers
 from ai_platform_engineering.settings import load_settings
 from ai_platform_engineering.utils.mcp import McpServers
 from tests.knowledge_bases.rag_servers import HANDBOOK, call, mcp_session, rag_server, text_of, upload_handbook
@@ -222,14 +223,15 @@ async def test_a_message_larger_than_the_limit_is_not_read(tmp_path: Path) -> No
 
 
 async def test_inside_the_supervisor_it_is_called_without_a_network(tmp_path: Path) -> None:
-    module = "ai_platform_engineering.knowledge_bases.rag.server:server"
     settings = load_settings({"DATA_DIR": str(tmp_path), "EMBEDDINGS_PROVIDER": "none"}, env_file=None)
-    servers = McpServers(settings)
-    await servers.start({"supervisor": [McpServer(name="rag", transport="memory", module=module)]}, deadline=20)
+    knowledge = KnowledgeBase(settings)
+    servers = McpServers(settings, made_from={SERVER: knowledge})
+    await servers.start(knowledge_servers(settings), deadline=20)
     try:
-        tools = {tool.name: tool for tool in servers.tools("supervisor")}
+        tools = {tool.name: tool for tool in servers.tools(KNOWLEDGE_BASE)}
         answer = json.loads(await tools["search"].ainvoke({"query": "how do I run ArgoCD remotely?", "limit": "2"}))
         assert answer["results"][0]["datasource"] == "platform-engineer"
         assert all((tool.metadata or {})["read_only"] for tool in tools.values())
     finally:
         await servers.aclose()
+        await knowledge.aclose()

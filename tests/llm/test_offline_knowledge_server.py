@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 
 import pytest
 from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
 from mcp import ClientSession
 
-from ai_platform_engineering.knowledge_bases.rag.server import server
-from ai_platform_engineering.settings import load_settings
+from ai_platform_engineering.knowledge_bases.rag.knowledge_base import KnowledgeBase
+from ai_platform_engineering.knowledge_bases.rag.server import make_server
+from ai_platform_engineering.settings import Settings, load_settings
 from ai_platform_engineering.utils.llm.offline import OfflineChatModel
 from ai_platform_engineering.utils.mcp.tool_server import ToolError
 from tests.llm.offline_library import Library, cut
@@ -27,6 +30,13 @@ ANSWERED = [
     ("where are tasks kept?", "docs/operate.md", "Every event of a task is written to `tasks.db`"),
 ]
 UNANSWERED = ["what is agntcy slim?", "what's the weather in Paris?", "how do zebras migrate in Kenya?"]
+
+
+@asynccontextmanager
+async def asking(settings: Settings) -> AsyncIterator[ClientSession]:
+    knowledge = KnowledgeBase(settings)
+    async with aclosing(knowledge), session_with(make_server(knowledge)) as session:
+        yield session
 
 
 async def ask(session: ClientSession, question: str) -> str:
@@ -50,7 +60,7 @@ async def ask(session: ClientSession, question: str) -> str:
 @pytest.mark.parametrize("provider", ["offline", "none"])
 async def test_the_documentation_answers_on_the_first_run(provider: str, tmp_path: Path) -> None:
     settings = load_settings({"DATA_DIR": str(tmp_path), "EMBEDDINGS_PROVIDER": provider}, None)
-    async with session_with(server(settings)) as session:
+    async with asking(settings) as session:
         for question, path, told in ANSWERED:
             answer = await ask(session, question)
             assert told in answer, f"{question}\n\n{answer}"
@@ -63,7 +73,7 @@ async def test_the_documentation_answers_on_the_first_run(provider: str, tmp_pat
 async def test_a_store_that_fails_is_named(tmp_path: Path) -> None:
     (tmp_path / "knowledge.db").write_text("This is no database, and long enough to be looked at as one. " * 40)
     settings = load_settings({"DATA_DIR": str(tmp_path), "EMBEDDINGS_PROVIDER": "none"}, None)
-    async with session_with(server(settings)) as session:
+    async with asking(settings) as session:
         answer = await ask(session, "what is a workflow?")
     assert answer.startswith("The knowledge base could not be searched: ")
     assert "knowledge.db" in answer

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
@@ -14,7 +14,6 @@ from pydantic import BaseModel, BeforeValidator, Field
 from ai_platform_engineering.knowledge_bases.rag.knowledge_base import MOST_RESULTS, USUAL_RESULTS, KnowledgeBase
 from ai_platform_engineering.knowledge_bases.rag.results import Filters, SearchResults
 from ai_platform_engineering.knowledge_bases.rag.views import DatasourcesView, DocumentView, WebPageView
-from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.errors import ReadableError
 from ai_platform_engineering.utils.mcp.tool_server import ToolError, ToolResult, ToolServer
 
@@ -25,27 +24,9 @@ _INSTRUCTIONS: Final = (
 )
 
 
-def server(settings: Settings) -> ToolServer:
-    """The server with a knowledge base of its own, which it closes when it stops."""
-    knowledge_base = KnowledgeBase(settings)
-
-    @asynccontextmanager
-    async def lifespan() -> AsyncIterator[None]:
-        try:
-            yield
-        finally:
-            await knowledge_base.aclose()
-
-    return _with_tools(ToolServer(_NAME, _INSTRUCTIONS, lifespan), knowledge_base)
-
-
 def make_server(knowledge_base: KnowledgeBase) -> ToolServer:
     """The server of a knowledge base that others use too, and that they close."""
-    return _with_tools(ToolServer(_NAME, _INSTRUCTIONS), knowledge_base)
-
-
-def _with_tools(offered: ToolServer, knowledge_base: KnowledgeBase) -> ToolServer:
-    tools = KnowledgeTools(knowledge_base)
+    offered, tools = ToolServer(_NAME, _INSTRUCTIONS), KnowledgeTools(knowledge_base)
     for tool, title, view, contacts in (
         (tools.search, "Search the knowledge base", SearchResults, False),
         (tools.fetch_document, "Read a document", DocumentView, False),

@@ -18,10 +18,11 @@ from deepagents.middleware.subagents import CompiledSubAgent, SubAgentMiddleware
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from ai_platform_engineering.events import SUPERVISOR
+from ai_platform_engineering.knowledge_bases.rag.knowledge_base import KnowledgeBase
 from ai_platform_engineering.multi_agents.agent_registry import AgentEntry, AgentRegistry
 from ai_platform_engineering.multi_agents.placement import is_distributed, parse_distributed
 from ai_platform_engineering.multi_agents.platform_engineer.house_rules import HouseRules
-from ai_platform_engineering.multi_agents.platform_engineer.knowledge import KNOWLEDGE_BASE, knowledge_servers
+from ai_platform_engineering.multi_agents.platform_engineer.knowledge import KNOWLEDGE_BASE, SERVER, knowledge_servers
 from ai_platform_engineering.multi_agents.platform_engineer.planning import plan_tool
 from ai_platform_engineering.multi_agents.platform_engineer.prompts import (
     AgentLine,
@@ -77,7 +78,8 @@ class PlatformEngineerDeepAgent:
         self.distributed_mode = bool(self.registry.remote())
         self.offers = offers(known_workflows(settings), self.registry.entries)
         self.workflows = ready(self.offers)
-        self.mcp = McpServers(settings)
+        self.knowledge = KnowledgeBase(settings)
+        self.mcp = McpServers(settings, made_from={SERVER: self.knowledge})
         self.bearer = OwnBearer(settings)
         self._models = models
         self._checkpointer: BaseCheckpointSaver[Any] | None = None
@@ -113,6 +115,7 @@ class PlatformEngineerDeepAgent:
                 await self._watch
         await self.registry.aclose()
         await self.mcp.aclose()
+        await self.knowledge.aclose()
         for connection in self._connections.values():
             await connection.aclose()
 

@@ -12,7 +12,8 @@ KNOWLEDGE_BASE: Final = "knowledge base"
 
 TOOLS: Final = ("search", "fetch_document", "list_datasources", "fetch_url")
 
-_MODULE: Final = "ai_platform_engineering.knowledge_bases.rag.server:server"
+SERVER: Final = "ai_platform_engineering.knowledge_bases.rag.server:make_server"
+"""Makes the server from a knowledge base of this process."""
 
 
 def knowledge_servers(settings: Settings) -> dict[str, list[McpServer]]:
@@ -22,6 +23,6 @@ def knowledge_servers(settings: Settings) -> dict[str, list[McpServer]]:
 
 def _server(settings: Settings) -> McpServer:
     if settings.rag_server_url is None:
-        return McpServer(name="rag", transport="memory", module=_MODULE, tools=TOOLS)
+        return McpServer(name="rag", transport="memory", module=SERVER, tools=TOOLS)
     headers = {"Authorization": "Bearer ${A2A_AUTH_SHARED_KEY}"} if settings.a2a_auth_shared_key else {}
     return McpServer(name="rag", transport="http", url=settings.rag_server_url, headers=headers, tools=TOOLS)

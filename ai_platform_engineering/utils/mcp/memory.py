@@ -12,7 +12,6 @@ from typing import Any, Final
 
 from mcp.types import Tool
 
-from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.mcp.connection import Call, Connection, Ended, Lifeline, TimeIsUp
 from ai_platform_engineering.utils.mcp.errors import Lost, NotStartable
 from ai_platform_engineering.utils.mcp.expansion import Endpoint
@@ -48,9 +47,9 @@ class MemoryConnection:
 
 
 @asynccontextmanager
-async def memory_connection(endpoint: Endpoint, settings: Settings, lifeline: Lifeline) -> AsyncIterator[Connection]:
+async def memory_connection(endpoint: Endpoint, made_from: object, lifeline: Lifeline) -> AsyncIterator[Connection]:
     """Runs the lifespan of the server that `endpoint.module` names, and gives access to its tools."""
-    server = await load_server(endpoint.module, settings)
+    server = await load_server(endpoint.module, made_from)
     if isinstance(server, ToolServer):
         async with server.running():
             yield MemoryConnection(server, lifeline)
@@ -60,9 +59,9 @@ async def memory_connection(endpoint: Endpoint, settings: Settings, lifeline: Li
         yield connection
 
 
-async def load_server(module: str, settings: Settings) -> Any:
-    """The tool server, or the FastMCP server, that `package.module:attribute` is, or makes when called with the
-    settings.
+async def load_server(module: str, made_from: object) -> Any:
+    """The tool server, or the FastMCP server, that `package.module:attribute` is, or makes when called with
+    `made_from`: the settings, for all that a manifest can name.
     """
     path, _, attribute = module.partition(":")
     try:
@@ -71,7 +70,7 @@ async def load_server(module: str, settings: Settings) -> Any:
         logger.debug("%s could not be imported", module, exc_info=True)
         raise NotStartable(f"was not started because {_why_not_imported(module, error)}") from error
     if not _is_server(found) and callable(found):
-        found = found(settings)
+        found = found(made_from)
     if not _is_server(found):
         raise NotStartable(
             f"was not started because {module!r} is a {type(found).__name__}, not a ToolServer, a FastMCP server "

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 from langchain_core.tools import BaseTool
@@ -30,11 +31,19 @@ class McpServers:
     """The servers of all agents of this process. One object, one event loop.
 
     Tools stay usable while the server behind them restarts. Sessions are opened by `start` and closed by `aclose`.
+    `made_from` has, by `module`, what a server in this process is made from where that is not the settings.
     """
 
-    def __init__(self, settings: Settings, *, call_meta: CallMeta | None = None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        call_meta: CallMeta | None = None,
+        made_from: Mapping[str | None, object] = MappingProxyType({}),
+    ) -> None:
         self._settings = settings
         self._call_meta = call_meta
+        self._made_from = made_from
         self._owners: dict[str, list[SessionOwner]] = {}
         self._tools: dict[str, list[McpTool]] = {}
         self._built: dict[tuple[str, str, str], tuple[Tool, McpTool]] = {}
@@ -52,7 +61,7 @@ class McpServers:
         started: list[SessionOwner] = []
         for agent, servers in specs.items():
             on_tools = partial(self._rebuild, agent)
-            self._owners[agent] = [SessionOwner(agent, server, self._settings, on_tools) for server in servers]
+            self._owners[agent] = [self._owner(agent, server, on_tools) for server in servers]
             self._tools[agent] = []
             started += self._owners[agent]
         for owner in started:
@@ -88,6 +97,10 @@ class McpServers:
     async def aclose(self) -> None:
         """Closes every session and waits until no process is left. Calls in flight end with `McpUnavailable`."""
         await asyncio.gather(*(owner.aclose() for owners in self._owners.values() for owner in owners))
+
+    def _owner(self, agent: str, server: McpServer, on_tools: Callable[[], None]) -> SessionOwner:
+        made_from = self._made_from.get(server.module, self._settings)
+        return SessionOwner(agent, server, self._settings, on_tools, made_from)
 
     def _rebuild(self, agent: str) -> None:
         before = self._tools[agent]

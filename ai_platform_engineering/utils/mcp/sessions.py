@@ -47,9 +47,11 @@ _SHUT_DOWN: Final = "is shut down"
 
 
 class SessionOwner:
-    """Keeps one server's session open, from `start` to `aclose`."""
+    """Keeps one server's session open, from `start` to `aclose`. One in this process is made from `made_from`."""
 
-    def __init__(self, agent: str, server: McpServer, settings: Settings, on_tools: Callable[[], None]) -> None:
+    def __init__(
+        self, agent: str, server: McpServer, settings: Settings, on_tools: Callable[[], None], made_from: object
+    ) -> None:
         self.agent = agent
         self.server = server
         self.tools: tuple[Tool, ...] = ()
@@ -60,6 +62,7 @@ class SessionOwner:
         """Set when the first attempt to start has come to an end, good or bad."""
         self._settings = settings
         self._on_tools = on_tools
+        self._made_from = made_from
         self._connection: Connection | None = None
         self._lifeline = Lifeline()
         self._moved = asyncio.Event()
@@ -173,7 +176,7 @@ class SessionOwner:
         try:
             async with self._lifeline.limit(limit):
                 connection = await stack.enter_async_context(
-                    connect(self.server.transport, place, self._settings, self._lifeline)
+                    connect(self.server.transport, place, self._made_from, self._lifeline)
                 )
                 return connection, await connection.list_tools()
         except TimeIsUp:

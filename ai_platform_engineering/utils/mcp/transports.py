@@ -6,16 +6,16 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from ai_platform_engineering.agents.manifest import Transport
-from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.mcp.connection import Connection, Lifeline, open_session
 from ai_platform_engineering.utils.mcp.expansion import Endpoint
 
 
 @asynccontextmanager
 async def connect(
-    transport: Transport, endpoint: Endpoint, settings: Settings, lifeline: Lifeline
+    transport: Transport, endpoint: Endpoint, made_from: object, lifeline: Lifeline
 ) -> AsyncIterator[Connection]:
-    """An initialized connection. To be left by the task that entered; leaving frees everything behind it.
+    """An initialized connection. To be left by the task that entered; leaving frees everything behind it. A server in
+    this process is made from `made_from`.
 
     The transports are imported when first used: few installations need all of them.
     """
@@ -23,7 +23,7 @@ async def connect(
         case "memory":
             from ai_platform_engineering.utils.mcp.memory import memory_connection  # noqa: PLC0415
 
-            async with memory_connection(endpoint, settings, lifeline) as connection:
+            async with memory_connection(endpoint, made_from, lifeline) as connection:
                 yield connection
         case "stdio":
             from ai_platform_engineering.utils.mcp.process import stdio_streams  # noqa: PLC0415

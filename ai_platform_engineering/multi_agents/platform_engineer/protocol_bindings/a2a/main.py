@@ -14,7 +14,6 @@ from typing import Any
 from a2a.types.a2a_pb2 import AgentSkill
 from starlette.applications import Starlette
 
-from ai_platform_engineering.knowledge_bases.rag.knowledge_base import KnowledgeBase
 from ai_platform_engineering.knowledge_bases.rag.rest.lazy import LazyRest
 from ai_platform_engineering.multi_agents.connectivity import remote_tools
 from ai_platform_engineering.multi_agents.platform_engineer.deep_agent import PlatformEngineerDeepAgent
@@ -63,7 +62,6 @@ def create_app(settings: Settings, mas: PlatformEngineerDeepAgent | None = None)
     )
     binding = AIPlatformEngineerA2ABinding(supervisor)
     executor = AIPlatformEngineerA2AExecutor(binding, log, settings)
-    knowledge = KnowledgeBase(settings)
     desk = FeedbackDesk(settings)
 
     @asynccontextmanager
@@ -73,7 +71,6 @@ def create_app(settings: Settings, mas: PlatformEngineerDeepAgent | None = None)
             try:
                 yield checkpointer.forget if isinstance(checkpointer, ConversationSaver) else None
             finally:
-                await knowledge.aclose()
                 await supervisor.aclose()
 
     app = with_a2a(
@@ -88,7 +85,7 @@ def create_app(settings: Settings, mas: PlatformEngineerDeepAgent | None = None)
     app.router.routes.append(workflow_route(supervisor.offers))
     app.router.routes.extend(desk.routes())
     if settings.enable_rag and settings.rag_server_url is None:
-        app.mount("/rag", LazyRest(knowledge))
+        app.mount("/rag", LazyRest(supervisor.knowledge))
     return app
 
 
