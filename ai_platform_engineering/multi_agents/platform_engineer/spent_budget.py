@@ -3,14 +3,13 @@ which it can only write, and what was found stands for it when it does not write
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from itertools import count
 from typing import Any, Final
 
 from langchain.agents.middleware import AgentMiddleware
 from langchain.agents.middleware.types import ModelRequest, ModelResponse
-from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessage
+from langchain_core.messages import BaseMessage
 from langgraph.config import get_stream_writer
 
 from ai_platform_engineering.multi_agents.platform_engineer.rag_tools import turns_of_question
@@ -50,29 +49,7 @@ class SpentBudget(AgentMiddleware[Any, Any, Any]):
 
 def _from_what_was_found(messages: Sequence[BaseMessage]) -> str:
     """The passages that fit, as the offline model chooses them, with their sources."""
-    return decide(_told_apart(messages), ()).text.removesuffix(SIGNATURE).rstrip()
-
-
-def _told_apart(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
-    """The messages with an id for each call that no other has. Some models number the calls of every turn anew, and the
-    refusal of the last would stand for what the first has found."""
-    told: list[BaseMessage] = []
-    waiting: defaultdict[str, list[str]] = defaultdict(list)
-    numbers = count(1)
-    for message in messages:
-        if isinstance(message, AIMessage) and message.tool_calls:
-            waiting.clear()
-            calls = [
-                ToolCall(name=call["name"], args=call["args"], id=str(next(numbers))) for call in message.tool_calls
-            ]
-            for known, call in zip(message.tool_calls, calls, strict=True):
-                waiting[known["id"] or ""].append(str(call["id"]))
-            told.append(AIMessage(message.content, id=message.id, tool_calls=calls))
-        elif isinstance(message, ToolMessage) and waiting[message.tool_call_id]:
-            told.append(message.model_copy(update={"tool_call_id": waiting[message.tool_call_id].pop(0)}))
-        else:
-            told.append(message)
-    return told
+    return decide(messages, ()).text.removesuffix(SIGNATURE).rstrip()
 
 
 def wasted_turns(messages: Sequence[BaseMessage], max_calls: Mapping[str, int]) -> int:

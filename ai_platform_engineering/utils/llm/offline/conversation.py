@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage
 
 MAX_QUESTION = 4000
 """Characters of a question that are read: matching words in more would take long and find nothing new."""
@@ -47,19 +48,27 @@ class Conversation:
 @dataclass(slots=True)
 class _Draft:
     question: str
-    calls: dict[str, tuple[str, Mapping[str, Any]]] = field(default_factory=dict)
-    results: dict[str, ToolMessage] = field(default_factory=dict)
+    uses: list[Use] = field(default_factory=list)
+    waiting: dict[str, list[int]] = field(default_factory=dict)
+    """The places of the last calls with an id, first the one whose result comes next."""
     answer: str = ""
 
     def exchange(self) -> Exchange:
-        uses = [self._use(call_id, name, arguments) for call_id, (name, arguments) in self.calls.items()]
-        return Exchange(self.question, tuple(uses), self.answer)
+        return Exchange(self.question, tuple(self.uses), self.answer)
 
-    def _use(self, call_id: str, name: str, arguments: Mapping[str, Any]) -> Use:
-        result = self.results.get(call_id)
-        if result is None:
-            return Use(name, arguments)
-        return Use(name, arguments, str(result.text), result.status == "error")
+    def call(self, calls: Sequence[ToolCall]) -> None:
+        """Some models number the calls of every turn anew: an id means the last call that has it."""
+        places: defaultdict[str, list[int]] = defaultdict(list)
+        for call in calls:
+            places[call["id"] or ""].append(len(self.uses))
+            self.uses.append(Use(call["name"], call["args"]))
+        self.waiting |= places
+
+    def take(self, result: ToolMessage) -> None:
+        places = self.waiting.get(result.tool_call_id)
+        if places:
+            place = places.pop(0) if len(places) > 1 else places[0]
+            self.uses[place] = replace(self.uses[place], result=str(result.text), failed=result.status == "error")
 
 
 def read_conversation(messages: Sequence[BaseMessage], *, may_use_tools: bool) -> Conversation:
@@ -82,12 +91,11 @@ def read_conversation(messages: Sequence[BaseMessage], *, may_use_tools: bool) -
                 else:
                     drafts.append(_Draft(str(message.text)[:MAX_QUESTION]))
             case AIMessage() if drafts:
-                for call in message.tool_calls:
-                    drafts[-1].calls[call["id"] or f"{position}"] = (call["name"], call["args"])
+                drafts[-1].call(message.tool_calls)
                 if not message.tool_calls:
                     drafts[-1].answer = str(message.text)
             case ToolMessage() if drafts:
-                drafts[-1].results[message.tool_call_id] = message
+                drafts[-1].take(message)
             case _:
                 pass
     if not drafts:
