@@ -120,17 +120,28 @@ class Recorder:
 
 def merged(events: Iterable[Event]) -> list[Event]:
     """The events with neighbouring pieces of one message joined."""
-    result: list[Event] = []
+    runs: list[list[Event]] = []
     for event in events:
-        last = result[-1] if result else None
-        if (
-            isinstance(event, TextDelta)
-            and isinstance(last, TextDelta)
-            and last.message_id == event.message_id
-            and last.parent_call_id == event.parent_call_id
-            and event.supersedes is None
-        ):
-            result[-1] = replace(last, text=last.text + event.text)
+        if runs and _goes_on(runs[-1][-1], event):
+            runs[-1].append(event)
         else:
-            result.append(event)
-    return result
+            runs.append([event])
+    return [_joined(run) for run in runs]
+
+
+def _goes_on(last: Event, event: Event) -> bool:
+    """Whether it is the next piece of the same message."""
+    return (
+        isinstance(event, TextDelta)
+        and isinstance(last, TextDelta)
+        and last.message_id == event.message_id
+        and last.parent_call_id == event.parent_call_id
+        and event.supersedes is None
+    )
+
+
+def _joined(run: Sequence[Event]) -> Event:
+    first = run[0]
+    if len(run) == 1 or not isinstance(first, TextDelta):
+        return first
+    return replace(first, text="".join(event.text for event in run if isinstance(event, TextDelta)))
