@@ -17,8 +17,8 @@ from tests.slack.played_model import Call, Pause, PlayedModel
 pytestmark = pytest.mark.asyncio(loop_scope="package")
 
 LONG, SHORT = 60.0, 4.0
-LATE = 6.0
-"""The longest pause between two tries, and what a busy machine adds."""
+LATE = 3.0
+"""What a busy machine adds."""
 WARNING = "⚠️"
 
 
@@ -118,7 +118,7 @@ async def test_it_is_not_back_in_time(folders: tuple[Path, Path], thinker: Servi
         async with away(thinker):
             since = time.monotonic()
             missed = await asked(acme, known)
-            times = await asyncio.gather(told(lost, "did not come back"), told(missed, "supervisor"))
+            times = await asyncio.gather(told(lost, "did not come back"), told(missed, "I cannot reach the supervisor"))
             async with patient(folders[1], thinker, SHORT) as other:
                 since_other = time.monotonic()
                 sought = await asked(other, unknown)

@@ -116,6 +116,11 @@ class Run:
             if self._supervisor.resumes:
                 yield Lost()
             next_answers = await self._pick_up(problem)
+            if next_answers is None and not (self._sent or self.task_id):
+                raise SupervisorError(
+                    f"The supervisor at {self._supervisor.address} cannot be reached, so nothing was sent. "
+                    "Ask again when it is there."
+                )
             if next_answers is None:
                 for event in self._decoder.finish():
                     yield replace(event, message=self._given_up()) if isinstance(event, Failed) else event
@@ -174,15 +179,17 @@ class Run:
 
     async def _pick_up(self, problem: Exception | None) -> AsyncIterator[StreamResponse] | None:
         """The rest of the stream, as soon as the supervisor answers again; nothing when it cannot be had."""
+        # Whatever comes later, from now on it may have arrived.
+        self._sent = self._sent or not _was_never_sent(problem)
         if not self._supervisor.resumes:
             return None
         deadline = time.monotonic() + self._patience
         pause = _FIRST_PAUSE
-        while time.monotonic() < deadline:
-            await asyncio.sleep(pause)
+        while (left := deadline - time.monotonic()) > 0:
+            await asyncio.sleep(min(pause, left))
             pause = min(_LONGEST_PAUSE, 2 * pause)
             try:
-                if not self.task_id and (self._sent or not _was_never_sent(problem)):
+                if self._sent and not self.task_id:
                     self.task_id = await self._find_task()
                 answers = self._subscribe() if self.task_id else self._send()
                 return _after_first(await anext(answers), answers)
@@ -191,7 +198,7 @@ class Run:
             except (A2AError, httpx.HTTPError) as error:
                 if not is_passing(error):
                     return None
-                problem = error
+                self._sent = self._sent or not _was_never_sent(error)
         return None
 
     async def _find_task(self) -> str:

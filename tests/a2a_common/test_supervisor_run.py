@@ -1,0 +1,97 @@
+"""A question is asked once, whatever happens to the connection, and who asked is told whether it was."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any, cast
+
+import httpx
+import pytest
+from a2a.types.a2a_pb2 import AgentCard, ListTasksResponse, Message, StreamResponse, Task
+
+from ai_platform_engineering.events import Failed, FinalResult
+from ai_platform_engineering.utils.a2a_common import supervisor_run
+from ai_platform_engineering.utils.a2a_common.supervisor_client import Supervisor
+from ai_platform_engineering.utils.a2a_common.supervisor_run import Lost, Run, SupervisorError
+from ai_platform_engineering.utils.a2a_common.wire import StreamState, encode
+
+ASKED = Message(message_id="q1", context_id="c")
+REFUSED = httpx.ConnectError("refused")
+BROKEN = httpx.ReadError("broken")
+
+
+class Line:
+    """The client of a supervisor, over a line that behaves as it is told; `arrived` are the questions."""
+
+    def __init__(self, sending: list[Exception | None], looking: list[Exception | None]) -> None:
+        self._sending, self._looking = sending, looking
+        self.arrived: list[str] = []
+
+    async def send_message(self, request: Any) -> AsyncIterator[StreamResponse]:
+        problem = self._sending.pop(0) if self._sending else REFUSED
+        if problem is not REFUSED:
+            self.arrived.append(request.message.message_id)
+        if problem is not None:
+            raise problem
+        for answer in answers():
+            yield answer
+
+    async def list_tasks(self, _request: Any) -> ListTasksResponse:
+        if self._looking and (problem := self._looking.pop(0)) is not None:
+            raise problem
+        return ListTasksResponse(tasks=[Task(id="t", history=[ASKED])] if self.arrived else [])
+
+    async def subscribe(self, _request: Any, context: Any) -> AsyncIterator[StreamResponse]:
+        for answer in answers():
+            yield answer
+
+
+def answers() -> list[StreamResponse]:
+    state = StreamState("t", "c", "trace", "supervisor")
+    return [
+        StreamResponse(task=Task(id="t", context_id="c")),
+        *(
+            StreamResponse(status_update=update)
+            if update.DESCRIPTOR.name == "TaskStatusUpdateEvent"
+            else StreamResponse(artifact_update=cast("Any", update))
+            for update in encode(state, FinalResult("Here.", "m1"))
+        ),
+    ]
+
+
+@pytest.fixture(autouse=True)
+def in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supervisor_run, "_FIRST_PAUSE", 0.001)
+
+
+def run_over(line: Line, patience: float = 5.0) -> Run:
+    supervisor = Supervisor(cast("Any", line), AgentCard(), "http://supervisor:8000")
+    supervisor.resumes = True
+    return Run(supervisor, ASKED, patience=patience)
+
+
+@pytest.mark.parametrize(
+    ("sending", "looking"),
+    [
+        pytest.param([BROKEN], [None], id="it arrived"),
+        pytest.param([BROKEN], [REFUSED, None], id="it arrived, and then nobody was there"),
+        pytest.param([REFUSED, REFUSED, None], [], id="it did not arrive"),
+        pytest.param([REFUSED, BROKEN], [REFUSED, None], id="it arrived later"),
+    ],
+)
+async def test_a_question_arrives_once(sending: list[Exception | None], looking: list[Exception | None]) -> None:
+    line = Line(sending, looking)
+    items = [item async for item in run_over(line).items()]
+    assert [item for item in items if not isinstance(item, Lost)] == [FinalResult("Here.", "m1")]
+    assert line.arrived == ["q1"]
+
+
+async def test_nobody_is_told_to_look_for_what_was_never_sent() -> None:
+    with pytest.raises(SupervisorError, match="nothing was sent"):
+        _ = [item async for item in run_over(Line([], []), patience=0.05).items()]
+
+
+async def test_who_asked_something_that_may_have_arrived_is_told_so() -> None:
+    *_, last = [item async for item in run_over(Line([BROKEN], [REFUSED] * 1000), patience=0.05).items()]
+    assert isinstance(last, Failed)
+    assert "may still be worked on" in last.message
