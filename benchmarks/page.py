@@ -38,8 +38,9 @@ make bench
   that were seen.
 - *Function calls* are counted by Python's profiler, in all processes that a request goes through: how much is done,
   which no other work on the machine changes. CPU grows by more where one process waits for another.
-- Ratios of two best rounds depend on luck where the machine is busy. *Middle of the rounds* is the other way to see
-  it: the ratio within each round, and of all rounds the middle one. Aims are held against the best rounds.
+- What is said of one way *against* another is the ratio within each round, in which all have their turn one after the
+  other, and of all rounds the middle one: what the machine does beside falls on both. The ratio of the best rounds
+  depends on luck where the machine is busy, and stands beside it.
 - *In memory* is `EVENT_LOG=memory` and `CONVERSATIONS=memory`; the bare graph keeps its conversations in memory too.
   *As it comes* keeps both in files, so that nothing is shown that is not kept.
 - *Against bare* divides by the same number of the bare graph. For requests per second more is better, for all else

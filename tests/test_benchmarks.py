@@ -34,8 +34,8 @@ COSTS = ("keep", "first", "p50", "p95", "embed", "words", "vectors", "rest", "cp
 NAMES = {
     *(f"cpu.{what}" for what in ("bare", "graph", "memory", "log", "durable", "remote", "remote-agent")),
     "cpu.remote-durable",
-    *(f"middle.{what}" for what in ("memory", "durable", "remote", "remote-durable")),
-    *("durable", "remote", "remote-as-it-comes", "calls.memory", "calls.remote", "work"),
+    *(f"{what}{how}" for what in ("against-bare", "durable", "remote", "remote-as-it-comes") for how in ("", ".best")),
+    *("calls.memory", "calls.remote", "work"),
     *(f"{first}.{what}" for first in ("first-event", "first-answer") for what in ("bare", "durable", "remote-durable")),
     *(f"throughput.{streams}{bare}" for streams in (1, 8, 32) for bare in ("", ".bare")),
     *("memory.load", "memory.load.bare", "memory.rest", "memory.rest.bare", "memory.used", "start", "start.bare"),
