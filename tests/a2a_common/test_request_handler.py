@@ -19,6 +19,7 @@ from a2a.types.a2a_pb2 import (
 from a2a.utils.errors import A2AError, TaskNotCancelableError, TaskNotFoundError, UnsupportedOperationError
 
 from ai_platform_engineering.events import FinalResult, TextDelta, ToolStarted
+from ai_platform_engineering.utils.a2a_common.log.event_log import Snapshot
 from ai_platform_engineering.utils.a2a_common.log.task_fold import TERMINAL_STATES
 from ai_platform_engineering.utils.a2a_common.wire import seq_of
 from tests.a2a_common.scripted_executor import ANSWER, FORM, Gate, Script
@@ -59,6 +60,22 @@ async def test_a_stream_is_the_submitted_task_and_every_event(version: str, bind
         assert items[-2].artifact_update.artifact.name == "final_result"
         assert items[-2].artifact_update.artifact.parts[0].text == "Version 2.11 🔧"
         assert items[-1].status_update.status.state == TaskState.TASK_STATE_COMPLETED
+
+
+@pytest.mark.parametrize("delegated", [False, True])
+async def test_a_supervisor_is_told_of_the_task_with_what_happens_first_and_all_others_at_once(delegated: bool) -> None:
+    gate = Gate()
+    async with serving(lambda text, turn: [gate, *ANSWER]) as served:
+        params = request("hello")
+        params.message.metadata.update({"delegated": delegated})
+        stream = served.handler.stream_message(params, ServerCallContext())
+        async with asyncio.timeout(10):
+            first = await anext(stream)
+            gate.set()
+            rest = [item async for items in stream for item in items]
+        assert isinstance(first[0], Snapshot)
+        assert [item.seq for item in first] == ([0, 1] if delegated else [0])
+        assert [item.seq for item in [*first, *rest]] == list(range(LAST + 1))
 
 
 @every_transport

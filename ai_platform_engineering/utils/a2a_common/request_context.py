@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from a2a.types.a2a_pb2 import Message
+
 LONGEST_INSTRUCTIONS: Final = 4_000
 """Characters of what the owners of a channel may want."""
 
@@ -31,3 +33,8 @@ class RequestContext:
     instructions: str = ""
     silent_when_unsure: bool = False
     resumed: bool = False
+
+
+def is_delegated(message: Message) -> bool:
+    """Whether a supervisor says it, about work that it hands on."""
+    return "delegated" in message.metadata and message.metadata["delegated"] is True

@@ -42,6 +42,7 @@ from ai_platform_engineering.utils.a2a_common.execution.task_store import LogTas
 from ai_platform_engineering.utils.a2a_common.http.push import BackgroundSender
 from ai_platform_engineering.utils.a2a_common.log.event_log import Entry, EventLog, Snapshot, TaskEndedError
 from ai_platform_engineering.utils.a2a_common.log.task_fold import PARKED_STATES, TERMINAL_STATES
+from ai_platform_engineering.utils.a2a_common.request_context import is_delegated
 from ai_platform_engineering.utils.a2a_common.wire import FORM_ARTIFACT
 
 AFTER_SEQ = "after_seq"
@@ -129,12 +130,16 @@ class LogRequestHandler(DefaultRequestHandlerV2):
     ) -> AsyncIterator[Sequence[StreamItem]]:
         """Give the message to its task; the task at that moment, then every event its work gives rise to.
 
-        Each time all that there is, the task alone.
+        Each time all that there is, and the task at once. A supervisor shows none of it, so that the task comes with
+        what happens first, which is told soon: every piece wakes it.
         """
         snapshot = (await self.accept(params, context)).snapshot
         entries = self.log.follow(snapshot.task.id, snapshot.seq)
-        yield [Snapshot(snapshot.seq, apply_history_length(snapshot.task, params.configuration))]
-        del snapshot, params  # a stream may wait for long
+        first: list[StreamItem] = [Snapshot(snapshot.seq, apply_history_length(snapshot.task, params.configuration))]
+        if is_delegated(params.message):
+            first += await anext(entries, ())
+        yield first
+        del snapshot, params, first  # a stream may wait for long
         async for some in entries:
             yield some
 

@@ -56,12 +56,14 @@ class EventStream(Response):
         self._ping_seconds = ping_seconds
         self._first_is_there = first_is_there
         self._spoke = False
+        self._is_over = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        # One that is there need not wait until the work that was begun with it pauses for the first time.
+        first = await anext(self._chunks) if self._first_is_there else None
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-        if self._first_is_there:
-            # It need not wait until the work that was begun with it pauses for the first time.
-            await self._send(await anext(self._chunks), send)
+        if first is not None:
+            await self._send(first, send)
         writer = asyncio.create_task(self._write(send))
         try:
             # A server also says that the caller is gone when it has sent the end.
@@ -85,16 +87,14 @@ class EventStream(Response):
         return False
 
     async def _write(self, send: Send) -> None:
-        is_over = False
         async with aclosing(self._chunks):
             async for chunk in self._chunks:
                 await self._send(chunk, send)
-                is_over = chunk.is_last
-        if not is_over:
+        if not self._is_over:
             await self._send(Chunk(b"", is_last=True), send)
 
     async def _send(self, chunk: Chunk, send: Send) -> None:
-        self._spoke = True
+        self._spoke, self._is_over = True, chunk.is_last
         await send({"type": "http.response.body", "body": chunk.frames, "more_body": not chunk.is_last})
 
 

@@ -21,6 +21,7 @@ from ai_platform_engineering.utils.a2a_common.log.file import tasks_file
 from ai_platform_engineering.utils.a2a_common.log.sqlite_log import SqliteEventLog
 from ai_platform_engineering.utils.a2a_common.log.task_closing import asking_again, closing
 from ai_platform_engineering.utils.a2a_common.log.task_fold import PARKED_STATES
+from ai_platform_engineering.utils.a2a_common.request_context import is_delegated
 from ai_platform_engineering.utils.a2a_common.wire import StreamState, WireEvent, metadata_of
 
 logger = logging.getLogger(__name__)
@@ -112,9 +113,7 @@ class _Story:
     @property
     def delegated(self) -> bool:
         """A supervisor asked: nobody comes back to the conversation."""
-        return any(
-            "delegated" in message.metadata and message.metadata["delegated"] for message in self.task.history[:1]
-        )
+        return any(is_delegated(message) for message in self.task.history[:1])
 
 
 async def _release(log: EventLog, story: _Story, release: Release) -> None:
