@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
 GRACEFUL_SHUTDOWN_SECONDS: Final = 3
+KEEP_ALIVE_SECONDS: Final = 75
+"""Longer than clients and proxies keep a connection that is not used, a minute as a rule: whoever hangs up first must
+not be the one who is being sent a question."""
 
 
 class ListenError(Exception):
@@ -85,6 +88,7 @@ def run(app: ASGIApp, listener: socket.socket, on_ready: Callable[[], None]) -> 
         server_header=False,
         lifespan="on",
         timeout_graceful_shutdown=GRACEFUL_SHUTDOWN_SECONDS,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
     )
     server = _Server(config, on_ready)
 

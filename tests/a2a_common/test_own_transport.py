@@ -18,9 +18,10 @@ from a2a.utils.errors import A2AError, TaskNotFoundError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ai_platform_engineering.serving import KEEP_ALIVE_SECONDS
 from ai_platform_engineering.utils.a2a_common.http.event_json import dumps
 from ai_platform_engineering.utils.a2a_common.http.sse import frame
-from ai_platform_engineering.utils.a2a_common.own_transport import OwnTransport, new_session
+from ai_platform_engineering.utils.a2a_common.own_transport import _KEPT_SECONDS, OwnTransport, new_session
 from ai_platform_engineering.utils.connections import reason_of
 
 TASK = {"id": "t", "contextId": "c", "status": {"state": "TASK_STATE_SUBMITTED"}}
@@ -218,3 +219,7 @@ async def test_a_call_takes_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     async with peer(STREAM, item({"statusUpdate": DONE}, 1)) as served:
         await read(served.url)
     assert threads.calls == 0
+
+
+def test_a_connection_is_given_up_before_an_agent_does() -> None:
+    assert _KEPT_SECONDS < KEEP_ALIVE_SECONDS

@@ -28,8 +28,8 @@ from ai_platform_engineering.utils.a2a_common.http.event_json import message_1_0
 _EVENT_STREAM: Final = "text/event-stream"
 _HEADERS: Final = {"Content-Type": "application/json", "Accept": _EVENT_STREAM, VERSION_HEADER: PROTOCOL_VERSION_1_0}
 _DATA: Final = b"data:"
-# An agent hangs up after five: a question that is sent at that moment would be lost.
-_KEPT_SECONDS: Final = 3.0
+# Agents hang up later (`serving.KEEP_ALIVE_SECONDS`): a question that is sent at that moment would be lost.
+_KEPT_SECONDS: Final = 60.0
 
 
 def new_session(url: str, connect_timeout: float) -> aiohttp.ClientSession:
