@@ -76,12 +76,17 @@ QUICK: Final = Effort(
 def in_turns(
     subjects: Mapping[Key, Subject], rounds: int, requests: int, *, streams: int = 1
 ) -> list[dict[Key, Sample]]:
-    """Rounds in which every subject has its turn, so that a busy moment of the machine does not fall on one only."""
-    for subject in subjects.values():
-        subject.load(requests, streams=streams)
-    return [
-        {name: subject.load(requests, streams=streams) for name, subject in subjects.items()} for _ in range(rounds)
-    ]
+    """Rounds in which every subject has its turn, so that a busy moment of the machine does not fall on one only; each
+    round begins with another one, as it matters whose turn was before."""
+    names = [*subjects]
+    for name in names:
+        subjects[name].load(requests, streams=streams)
+    found = []
+    for number in range(rounds):
+        first = number % len(names)
+        turns = [*names[first:], *names[:first]]
+        found.append({name: subjects[name].load(requests, streams=streams) for name in turns})
+    return found
 
 
 def compared(subjects: Mapping[Key, Subject], rounds: int, requests: int, *, streams: int = 1) -> dict[Key, Sample]:
