@@ -9,7 +9,7 @@ from typing import Any
 
 from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
-from langgraph.types import Command, Durability
+from langgraph.types import Command, Durability, StreamMode
 
 from ai_platform_engineering.events import Event, Failed, Form, InputRequired
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
@@ -21,7 +21,7 @@ from ai_platform_engineering.utils.graphs.agent_graph import Graph
 from ai_platform_engineering.utils.graphs.workflow_step import STEP
 from ai_platform_engineering.utils.runs.failures import failure_of
 from ai_platform_engineering.utils.runs.questions import interrupt_of
-from ai_platform_engineering.utils.runs.translation import STREAM_MODES, Translation
+from ai_platform_engineering.utils.runs.translation import STREAM_MODES, WITHOUT_TOKENS, Translation
 
 logger = logging.getLogger(__name__)
 
@@ -72,7 +72,7 @@ class Run:
                 await self._input(),
                 self._config,
                 context=self._context,
-                stream_mode=STREAM_MODES,
+                stream_mode=self._stream_modes,
                 subgraphs=True,
                 version="v2",
                 durability=self._durability,
@@ -108,6 +108,12 @@ class Run:
     @property
     def _config(self) -> RunnableConfig:
         return {"configurable": {"thread_id": self._context.context_id}}
+
+    @property
+    def _stream_modes(self) -> list[StreamMode]:
+        # Tokens that nobody will see cost a third of a short run.
+        tells_text = self._context.stream_text or self._context.stream_sub_agent_text
+        return STREAM_MODES if tells_text else WITHOUT_TOKENS
 
     @property
     def _durability(self) -> Durability | None:

@@ -37,6 +37,8 @@ from ai_platform_engineering.utils.runs.plan import PLAN_TOOL, Plan
 from ai_platform_engineering.utils.runs.questions import Questions
 
 STREAM_MODES: Final[list[StreamMode]] = ["messages", "tasks", "custom"]
+WITHOUT_TOKENS: Final[list[StreamMode]] = ["tasks", "custom"]
+"""For a run whose words are told to nobody before they are whole."""
 DELEGATION_TOOL = "task"
 UNKNOWN_AGENT = "unknown"
 

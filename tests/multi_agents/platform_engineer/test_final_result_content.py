@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.tools import tool
 from pydantic import BaseModel
 
-from ai_platform_engineering.events import Failed, FinalResult, TextDelta
+from ai_platform_engineering.events import Failed, FinalResult, MessageEnded, TextDelta
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
+from ai_platform_engineering.utils.graphs.agent_graph import Graph
 from ai_platform_engineering.utils.llm.scripted import Cue, ScriptedChatModel, Turn
 from ai_platform_engineering.utils.runs.answers import gathered_text, structured_text
 from tests.invariants import check
-from tests.runs.graphs import agent, events_of
+from tests.runs.graphs import agent, context, events_of
 
 
 class ResponseFormat(BaseModel):
@@ -84,11 +87,29 @@ async def test_a_foreign_graph_that_ends_without_an_answer_fails_plainly() -> No
     assert ending.code == "empty_answer"
 
 
+@pytest.mark.parametrize("kind", [ScriptedChatModel, NotStreaming])
+async def test_words_that_nobody_sees_are_not_told_and_all_else_is_the_same(kind: type[ScriptedChatModel]) -> None:
+    @tool
+    def version() -> str:
+        """The version."""
+        return "v3"
+
+    def graph() -> Graph:
+        return agent("argocd", kind(part=[Turn("I look.", [("version", {})]), Turn("It is v3.")]), [version])
+
+    told = await events_of(graph())
+    quiet = await events_of(graph(), ctx=replace(context(), stream_text=False))
+    of_text = {TextDelta, MessageEnded}
+    assert of_text <= {type(event) for event in told}
+    assert [type(event) for event in quiet] == [type(event) for event in told if type(event) not in of_text]
+    assert [event.text for event in quiet if isinstance(event, FinalResult)] == ["It is v3."]
+
+
 async def test_only_the_text_of_content_blocks_is_shown() -> None:
     class Blocks(ScriptedChatModel):
         disable_streaming: bool = True
 
-        def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
+        async def _agenerate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
             content: list[str | dict[str, Any]] = [
                 {"type": "reasoning", "reasoning": "secret thoughts"},
                 {"type": "text", "text": "Seen "},
