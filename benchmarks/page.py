@@ -37,7 +37,7 @@ make bench
   depend on what else the machine does, as far as anything is; seconds and requests per second do, and are the best
   that were seen.
 - *Function calls* are counted by Python's profiler, in all processes that a request goes through: how much is done,
-  which no other work on the machine changes. CPU grows by more where one process waits for another.
+  which no other work on the machine changes. CPU grows by more than that where a second process takes part.
 - What is said of one way *against* another is the ratio within each round, in which all have their turn one after the
   other, and of all rounds the middle one: what the machine does beside falls on both. The ratio of the best rounds
   depends on luck where the machine is busy, and stands beside it.
