@@ -19,6 +19,7 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _BUSY_SECONDS: Final = 10.0
+_MOMENT_SECONDS: Final = 0.05
 _USES_BETWEEN: Final = 500
 
 
@@ -61,12 +62,27 @@ class FileKeeper:
 
     def _move_log(self) -> None:
         try:
-            busy, pages, moved = self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
-            if not busy and pages == moved:
+            # Most of it while others go on writing; what they wrote meanwhile while they wait for a moment, as the log
+            # can only begin anew when nothing is left in it. Somebody may be reading in it: then it is the next time.
+            self._checkpoint("PASSIVE")
+            self._wait_for_others(_MOMENT_SECONDS)
+            try:
+                is_whole = self._checkpoint("RESTART")
+            finally:
+                self._wait_for_others(_BUSY_SECONDS)
+            if is_whole:
                 # The first commit into a log that begins anew waits for the disk: that shall be this one.
                 self._transaction(_write_nothing)
         except sqlite3.Error as error:  # a full disk, say; the next time may go better
             logger.warning("%s: its write-ahead log could not be moved: %s", self._path, error)
+
+    def _checkpoint(self, mode: str) -> bool:
+        """Whether nobody was in the way."""
+        busy, _, _ = self._connection.execute(f"PRAGMA wal_checkpoint({mode})").fetchone()
+        return not busy
+
+    def _wait_for_others(self, seconds: float) -> None:
+        self._connection.execute(f"PRAGMA busy_timeout = {seconds * 1000:.0f}")
 
 
 def _write_nothing(connection: sqlite3.Connection) -> None:
