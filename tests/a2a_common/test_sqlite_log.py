@@ -10,6 +10,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 import tracemalloc
 from collections.abc import AsyncIterator
@@ -113,6 +114,16 @@ async def test_while_somebody_else_writes_the_loop_goes_on(log: SqliteEventLog, 
         other.execute("COMMIT")
         await asyncio.wait_for(writing, 5)
     assert len(await events_of(log)) == 3
+
+
+def test_opening_waits_for_somebody_who_has_the_file_for_a_moment(path: Path) -> None:
+    LogFile(path).close()
+    with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        later = threading.Timer(0.3, other.execute, ["COMMIT"])
+        later.start()
+        LogFile(path).close()
+        later.join()
 
 
 async def test_somebody_else_who_writes_for_ever_is_not_waited_for(

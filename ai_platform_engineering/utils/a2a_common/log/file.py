@@ -124,11 +124,11 @@ def unusable(path: Path, error: Exception) -> LogFileError:
 
 
 def _prepared(path: Path) -> sqlite3.Connection:
-    # It waits for nobody, as the event loop would wait with it; and moving the log is the keeper's.
-    connection = sqlite3.connect(path, timeout=0, isolation_level=None)
+    connection = sqlite3.connect(path, isolation_level=None)
     try:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
+        # Moving the log into the file is the keeper's.
         connection.execute("PRAGMA wal_autocheckpoint = 0")
         if connection.execute("PRAGMA user_version").fetchone()[0] == 0:
             connection.executescript(f"BEGIN IMMEDIATE; {_TABLES} PRAGMA user_version = {FORMAT}; COMMIT")
@@ -138,6 +138,8 @@ def _prepared(path: Path) -> sqlite3.Connection:
         connection.execute(_INDEX_OF_WAITING)
         connection.execute(f"PRAGMA user_version = {FORMAT}")
         connection.execute("COMMIT")
+        # From now on it waits for nobody, as the event loop would wait with it.
+        connection.execute("PRAGMA busy_timeout = 0")
     except BaseException:
         connection.close()
         raise
