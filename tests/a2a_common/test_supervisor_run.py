@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator
 from typing import Any, cast
 
@@ -64,10 +65,10 @@ def in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(supervisor_run, "_FIRST_PAUSE", 0.001)
 
 
-def run_over(line: Line, patience: float = 5.0) -> Run:
+def run_over(line: Line, patience: float = 5.0, *, sent: bool = False) -> Run:
     supervisor = Supervisor(cast("Any", line), AgentCard(), "http://supervisor:8000")
     supervisor.resumes = True
-    return Run(supervisor, ASKED, patience=patience)
+    return Run(supervisor, ASKED, patience=patience, sent=sent)
 
 
 @pytest.mark.parametrize(
@@ -95,3 +96,17 @@ async def test_who_asked_something_that_may_have_arrived_is_told_so() -> None:
     *_, last = [item async for item in run_over(Line([BROKEN], [REFUSED] * 1000), patience=0.05).items()]
     assert isinstance(last, Failed)
     assert "may still be worked on" in last.message
+
+
+async def test_who_is_refused_when_the_supervisor_is_back_is_told_why() -> None:
+    unwanted = httpx.Response(401, request=httpx.Request("POST", "http://supervisor:8000"))
+    refused = httpx.HTTPStatusError("401", request=unwanted.request, response=unwanted)
+    with pytest.raises(SupervisorError, match="wants a key"):
+        _ = [item async for item in run_over(Line([REFUSED, refused], [])).items()]
+
+
+async def test_what_was_sent_by_one_who_died_is_looked_for_with_patience_once() -> None:
+    began = time.monotonic()
+    items = [item async for item in run_over(Line([], [REFUSED] * 1000), patience=0.5, sent=True).items()]
+    assert [type(item) for item in items] == [Lost, Failed]
+    assert time.monotonic() - began < 0.5 * 2

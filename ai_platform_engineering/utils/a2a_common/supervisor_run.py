@@ -112,7 +112,7 @@ class Run:
             except (A2AError, httpx.HTTPError) as error:
                 problem = error
             if problem is not None and not is_passing(problem) and not self.task_id:
-                raise refusal(problem, self._supervisor.address, "answer" if self._message.task_id else "question")
+                raise self._refused(problem)
             if self._supervisor.resumes:
                 yield Lost()
             next_answers = await self._pick_up(problem)
@@ -148,7 +148,7 @@ class Run:
             try:
                 self.task_id = await self._find_task()
             except (A2AError, httpx.HTTPError) as error:
-                return await self._pick_up(error) or _nothing()
+                return _broken_off(error)
         return self._subscribe() if self.task_id else self._send()
 
     def _read(self, answer: StreamResponse) -> list[Event]:
@@ -196,6 +196,8 @@ class Run:
             except StopAsyncIteration:
                 return None
             except (A2AError, httpx.HTTPError) as error:
+                if not is_passing(error) and not (self._sent or self.task_id):
+                    raise self._refused(error) from error
                 if not is_passing(error):
                     return None
                 self._sent = self._sent or not _was_never_sent(error)
@@ -207,6 +209,9 @@ class Run:
         response = await self._supervisor.client.list_tasks(request)
         wanted = self._message.message_id
         return next((task.id for task in response.tasks if any(m.message_id == wanted for m in task.history)), "")
+
+    def _refused(self, problem: Exception) -> SupervisorError:
+        return refusal(problem, self._supervisor.address, "answer" if self._message.task_id else "question")
 
     def _given_up(self) -> str:
         return (
@@ -254,8 +259,8 @@ async def _read_out(answers: AsyncIterator[StreamResponse]) -> None:
                 pass
 
 
-async def _nothing() -> AsyncIterator[StreamResponse]:
-    return
+async def _broken_off(problem: Exception) -> AsyncIterator[StreamResponse]:
+    raise problem
     yield
 
 
