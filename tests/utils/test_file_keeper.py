@@ -24,7 +24,8 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def writer(path: Path) -> Iterator[sqlite3.Connection]:
-    with closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as connection:
+    # Some tests use it in the keeper's thread.
+    with closing(sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("PRAGMA wal_autocheckpoint = 0")
@@ -95,10 +96,7 @@ async def test_what_takes_its_time_is_done_in_one_transaction_and_elsewhere(
         connection.execute("INSERT INTO thing VALUES ('half')")
         raise ZeroDivisionError
 
-    # The test's own connection is used in the keeper's thread.
-    writer.close()
-    writer = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
-    with closing(writer), closing(FileKeeper(path)) as keeper:
+    with closing(FileKeeper(path)) as keeper:
         assert await keeper.run(insert) != threading.current_thread().name
         with pytest.raises(ZeroDivisionError):
             await keeper.run(fail)
@@ -110,7 +108,6 @@ def test_a_log_that_cannot_be_moved_is_said_and_nothing_else_happens(
 ) -> None:
     monkeypatch.setattr(file_keeper, "_USES_BETWEEN", 1)
     with closing(FileKeeper(path)) as keeper:
-        # No page may be added, as on a full disk.
         writer.execute("INSERT INTO thing VALUES ('kept')")
         keeper._connection.execute("PRAGMA query_only = ON")
         keeper.note_use()
