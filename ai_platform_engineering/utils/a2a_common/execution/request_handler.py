@@ -130,8 +130,8 @@ class LogRequestHandler(DefaultRequestHandlerV2):
     ) -> AsyncIterator[Sequence[StreamItem]]:
         """Give the message to its task; the task at that moment, then every event its work gives rise to.
 
-        Each time all that there is, and the task at once. A supervisor shows none of it, so that the task comes with
-        what happens first, which is told soon: every piece wakes it.
+        Each time all that there is, and the task at once. A supervisor gets the task together with what happens first,
+        which is told soon: every piece wakes it.
         """
         snapshot = (await self.accept(params, context)).snapshot
         entries = self.log.follow(snapshot.task.id, snapshot.seq)
