@@ -6,6 +6,7 @@ along; nothing else reads the environment. `python -m ai_platform_engineering.se
 
 from __future__ import annotations
 
+import io
 import ipaddress
 import os
 import re
@@ -220,13 +221,21 @@ class Settings(BaseSettings):
     )
 
     _environ: Mapping[str, str] = PrivateAttr(default_factory=lambda: MappingProxyType({}))
+    _file_variables: frozenset[str] = PrivateAttr(default=frozenset())
 
     a2a_host: str = _setting("Server", "Address the server listens on.", "127.0.0.1")
     a2a_port: int = _setting("Server", "Port the server listens on; 0 takes any free port.", 8000, ge=0, le=65535)
     a2a_public_url: OptionalAddress = _setting(
         "Server",
         "Address shown in the agent card, where callers reach the server from outside.",
-        shown_default="from `A2A_HOST` and `A2A_PORT`",
+        shown_default="from `A2A_HOST` and `A2A_PUBLIC_PORT`",
+    )
+    a2a_public_port: int | None = _setting(
+        "Server",
+        "Port in the agent card where callers use another one than `A2A_PORT`, as with a published container port.",
+        shown_default="`A2A_PORT`",
+        ge=1,
+        le=65535,
     )
     a2a_auth_shared_key: OptionalSecret = _setting(
         "Server", "When set, callers must send it as a bearer token, and it is sent to remote agents."
@@ -256,6 +265,12 @@ class Settings(BaseSettings):
     )
     allowed_origins: str = _setting(
         "Server", "Web pages of other sites that may call, by origin, comma-separated: `https://portal.example`.", ""
+    )
+    settings_overrides: str = _setting(
+        "Server",
+        "Lines of `NAME=VALUE` that override other settings; a line without a value is ignored. The compose files pass "
+        "the shell's settings on in it, because an empty variable would hide a value of the `.env` file.",
+        "",
     )
     log_level: Annotated[Literal["debug", "info", "warning", "error"], BeforeValidator(_lower)] = _setting(
         "Server", "How much is logged.", "info"
@@ -519,12 +534,17 @@ class Settings(BaseSettings):
         return self._environ
 
     @property
+    def file_variables(self) -> frozenset[str]:
+        """The variables that the `.env` file names."""
+        return self._file_variables
+
+    @property
     def public_url(self) -> str:
         """Where callers reach the server."""
         if self.a2a_public_url:
             return self.a2a_public_url
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.a2a_host, self.a2a_host)
-        return f"http://{f'[{host}]' if ':' in host else host}:{self.a2a_port}"
+        return f"http://{f'[{host}]' if ':' in host else host}:{self.a2a_public_port or self.a2a_port}"
 
     @classmethod
     def settings_customise_sources(
@@ -585,9 +605,10 @@ PROVIDER_REQUIREMENTS: Final[Mapping[Provider, tuple[tuple[str, ...], ...]]] = M
 def load_settings(environ: Mapping[str, str] | None = None, env_file: Path | None = Path(".env")) -> Settings:
     """Settings from `env_file` overlaid by `environ` (the process's, if not given).
 
-    An empty value counts as not set; one in `environ` also hides the file's.
+    An empty value counts as not set; one in `environ` also hides the file's, one in `SETTINGS_OVERRIDES` hides nothing.
     """
-    snapshot = _snapshot(os.environ if environ is None else environ, env_file)
+    stored = _stored(env_file)
+    snapshot = _snapshot(stored, os.environ if environ is None else environ)
     values: dict[str, Any] = {name: snapshot[name] for name in _fields_by_variable() if name in snapshot}
     for name, info in _fields_by_variable().items():
         also = _extra(info)["also"]
@@ -600,6 +621,7 @@ def load_settings(environ: Mapping[str, str] | None = None, env_file: Path | Non
     except ValidationError as error:
         raise SettingsError(*_sentences(error, snapshot)) from None
     settings._environ = snapshot
+    settings._file_variables = frozenset(stored)
     if problems := _contradictions(settings):
         raise SettingsError(*problems)
     return settings
@@ -659,16 +681,29 @@ def configuration_page() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _snapshot(environ: Mapping[str, str], env_file: Path | None) -> Mapping[str, str]:
-    stored: dict[str, str | None] = {}
-    if env_file is not None and env_file.is_file():
-        try:
-            # Values are taken literally: a "$" in a password is a "$".
-            stored = dotenv_values(env_file, interpolate=False)
-        except (OSError, UnicodeDecodeError) as error:
-            raise SettingsError(f"{env_file} cannot be read as UTF-8 text: {type(error).__name__}.") from None
-    merged = {**stored, **environ}
-    return MappingProxyType({name: value.strip() for name, value in merged.items() if value and value.strip()})
+def known_variables() -> frozenset[str]:
+    """The name of every setting, also the second names."""
+    second_names = (_extra(info)["also"] for info in _fields_by_variable().values())
+    return frozenset({*_fields_by_variable(), *filter(None, second_names)})
+
+
+def _stored(env_file: Path | None) -> dict[str, str | None]:
+    if env_file is None or not env_file.is_file():
+        return {}
+    try:
+        # Values are taken literally: a "$" in a password is a "$".
+        return dotenv_values(env_file, interpolate=False)
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{env_file} cannot be read as UTF-8 text: {type(error).__name__}.") from None
+
+
+def _snapshot(stored: Mapping[str, str | None], environ: Mapping[str, str]) -> Mapping[str, str]:
+    overrides = dotenv_values(stream=io.StringIO(environ.get("SETTINGS_OVERRIDES", "")), interpolate=False)
+    return MappingProxyType(_without_blanks({**stored, **environ}) | _without_blanks(overrides))
+
+
+def _without_blanks(values: Mapping[str, str | None]) -> dict[str, str]:
+    return {name: value.strip() for name, value in values.items() if value and value.strip()}
 
 
 def _fields_by_variable() -> dict[str, FieldInfo]:

@@ -19,7 +19,7 @@ import yaml
 from ai_platform_engineering.agents.manifest import builtin_directory, load_manifests
 from ai_platform_engineering.cli import build_parser
 from ai_platform_engineering.multi_agents.placement import resolve_address
-from ai_platform_engineering.settings import load_settings
+from ai_platform_engineering.settings import Settings, load_settings
 from integration.quick_sanity import ENV_FILE, compose_command
 
 ROOT = Path(__file__).parents[1]
@@ -81,6 +81,11 @@ def services(compose: list[str], project: Path, file: str, *options: str, **envi
     return found
 
 
+def supervisor_settings(found: dict[str, Any]) -> Settings:
+    """The settings that the supervisor's container starts with."""
+    return load_settings(found[SUPERVISOR]["environment"], env_file=None)
+
+
 @every_file
 def test_there_is_a_service_for_every_agent_one_supervisor_a_knowledge_base_and_a_slack_bot(file: str) -> None:
     listed = yaml.safe_load((ROOT / file).read_text(encoding="utf-8"))["services"]
@@ -125,7 +130,7 @@ def test_the_knowledge_base_listens_where_the_supervisor_is_told(compose: list[s
     address = f"http://{KNOWLEDGE_BASE}:8000/mcp"
     found = services(compose, project, file, "--profile", "rag", RAG_SERVER_URL=address)
     assert found.keys() == {SUPERVISOR, KNOWLEDGE_BASE}
-    assert load_settings(found[SUPERVISOR]["environment"], env_file=None).rag_server_url == address
+    assert supervisor_settings(found).rag_server_url == address
     service = found[KNOWLEDGE_BASE]
     options = build_parser().parse_args(service["command"])
     inside = load_settings(service["environment"], env_file=None)
@@ -133,8 +138,7 @@ def test_the_knowledge_base_listens_where_the_supervisor_is_told(compose: list[s
     # The health check asks at A2A_PORT.
     assert options.port == inside.a2a_port
     assert "ports" not in service
-    alone = services(compose, project, file)[SUPERVISOR]["environment"]
-    assert load_settings(alone, env_file=None).rag_server_url is None
+    assert supervisor_settings(services(compose, project, file)).rag_server_url is None
     comment = (ROOT / "docker-compose.yaml").read_text(encoding="utf-8")
     assert f"RAG_SERVER_URL={address} docker compose --profile rag up -d" in comment
 
@@ -160,13 +164,33 @@ def test_the_slack_bot_finds_the_supervisor_and_is_found_by_slack(compose: list[
     assert "docker compose --profile slack up -d" in comment
 
 
-def test_the_budget_of_a_question_can_be_set_in_the_checkout(compose: list[str], project: Path) -> None:
+@every_file
+def test_a_setting_comes_from_the_shell_else_from_env_file_else_from_its_default(
+    compose: list[str], project: Path, file: str
+) -> None:
+    values = {
+        "A2A_PUBLIC_URL": "https://supervisor.example",
+        "DISTRIBUTED_AGENTS": "argocd",
+        "DISTRIBUTED_MODE": "True",
+        "RAG_SERVER_URL": "http://rag.example/mcp",
+        "SEARCH_MAX_CALLS": "7",
+        "FETCH_DOCUMENT_MAX_CALLS": "8",
+        "RAG_MAX_OUTPUT_CHARS": "9000",
+        "RAG_MAX_SEARCH_RESULTS": "4",
+        "LANGGRAPH_RECURSION_LIMIT": "77",
+    }
+
+    def found(**environ: str) -> dict[str, str]:
+        settings = supervisor_settings(services(compose, project, file, **environ))
+        return {name: str(getattr(settings, name.lower())) for name in values}
+
     defaults = load_settings({}, env_file=None)
-    names = ("FETCH_DOCUMENT_MAX_CALLS", "SEARCH_MAX_CALLS", "RAG_MAX_OUTPUT_CHARS", "RAG_MAX_SEARCH_RESULTS")
-    shown = services(compose, project, "docker-compose.dev.yaml")[SUPERVISOR]["environment"]
-    assert {name: int(shown[name]) for name in names} == {name: getattr(defaults, name.lower()) for name in names}
-    changed = services(compose, project, "docker-compose.dev.yaml", SEARCH_MAX_CALLS="7")[SUPERVISOR]["environment"]
-    assert changed["SEARCH_MAX_CALLS"] == "7"
+    assert found() == {name: str(getattr(defaults, name.lower())) for name in values}
+    lines = [f"{name}={value}" for name, value in values.items()]
+    (project / "prod.env").write_text("\n".join(lines), encoding="utf-8")
+    assert found(ENV_FILE="prod.env") == values
+    assert found(ENV_FILE="prod.env", DISTRIBUTED_AGENTS="jira") == {**values, "DISTRIBUTED_AGENTS": "jira"}
+    assert found(**values) == values
 
 
 @every_file
@@ -205,10 +229,10 @@ def test_settings_come_from_the_env_file_but_for_what_a_container_fixes(
         assert (inside["A2A_HOST"], inside["A2A_PORT"], inside["DATA_DIR"]) == ("0.0.0.0", "8000", "/data")
     supervisor = found[SUPERVISOR]
     assert (supervisor["ports"][0]["host_ip"], supervisor["ports"][0]["published"]) == ("0.0.0.0", "9000")
-    assert supervisor["environment"]["A2A_PUBLIC_URL"] == "http://127.0.0.1:9000"
-    assert supervisor["environment"]["DISTRIBUTED_AGENTS"] == "github"
-    shell = services(compose, project, file, DISTRIBUTED_AGENTS="jira,argocd")[SUPERVISOR]
-    assert shell["environment"]["DISTRIBUTED_AGENTS"] == "jira,argocd"
+    assert supervisor_settings(found).public_url == "http://127.0.0.1:9000"
+    assert supervisor_settings(found).distributed_agents == "github"
+    shell = services(compose, project, file, DISTRIBUTED_AGENTS="jira,argocd")
+    assert supervisor_settings(shell).distributed_agents == "jira,argocd"
 
 
 @every_file
@@ -227,7 +251,7 @@ def test_quick_sanity_starts_the_supervisor_and_two_agents_whatever_env_says(com
     for service in found.values():
         assert (service["environment"]["LLM_PROVIDER"], service["environment"]["SANDBOX"]) == ("offline", "true")
         assert "A2A_AUTH_SHARED_KEY" not in service["environment"]
-    assert found[SUPERVISOR]["environment"]["DISTRIBUTED_AGENTS"] == "github,netutils"
+    assert supervisor_settings(found).distributed_agents == "github,netutils"
 
 
 SHOWN = re.findall(

@@ -166,6 +166,14 @@ def test_the_environment_overrides_the_file(tmp_path: Path) -> None:
     }
 
 
+def test_overrides_win_unless_they_are_empty(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("DISTRIBUTED_AGENTS=argocd\nLOG_LEVEL=debug\n")
+    environ = {"SETTINGS_OVERRIDES": "DISTRIBUTED_AGENTS=\nLOG_LEVEL=error\nA2A_PORT=9002\n", "A2A_PORT": "9001"}
+    settings = load_settings(environ, tmp_path / ".env")
+    assert (settings.distributed_agents, settings.log_level, settings.a2a_port) == ("argocd", "error", 9002)
+    assert settings.environ["A2A_PORT"] == "9002"
+
+
 def test_a_wrong_value_in_the_file_is_found(tmp_path: Path) -> None:
     env_file = tmp_path / ".env"
     env_file.write_text("A2A_PORT=none\n")
@@ -207,6 +215,7 @@ def test_data_directory(tmp_path: Path) -> None:
         ({"A2A_HOST": "0.0.0.0", "A2A_PORT": "80"}, "http://127.0.0.1:80"),
         ({"A2A_HOST": "::", "A2A_PORT": "80"}, "http://[::1]:80"),
         ({"A2A_HOST": "fd00::1"}, "http://[fd00::1]:8000"),
+        ({"A2A_HOST": "0.0.0.0", "A2A_PUBLIC_PORT": "9000"}, "http://127.0.0.1:9000"),
         ({"A2A_PUBLIC_URL": "https://supervisor.example.org/a2a"}, "https://supervisor.example.org/a2a"),
     ],
 )
