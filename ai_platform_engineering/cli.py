@@ -372,6 +372,7 @@ def _agent(options: argparse.Namespace, settings: Settings) -> int:
 
     manifests = known_manifests(settings)
     entry = standalone(options.name, manifests, settings, sandbox_is_on(settings, manifests))
+    _warn_about_unknown_settings(settings)
     check_data_files(settings, entry.name)
     settings, listener = _listen(options, settings)
     from ai_platform_engineering.multi_agents.agent_app import create_agent_app
@@ -380,6 +381,16 @@ def _agent(options: argparse.Namespace, settings: Settings) -> int:
     model = model_label(settings, entry.name, manifests[entry.name].model)
     line = _ready_line(f"Agent {entry.name}", settings, model, entry.sandboxed)
     return _run(create_agent_app(settings, entry.name), listener, line)
+
+
+def _warn_about_unknown_settings(settings: Settings) -> None:
+    import logging
+
+    from ai_platform_engineering.multi_agents.agent_registry import known_manifests
+    from ai_platform_engineering.unknown_settings import unknown_settings
+
+    for sentence in unknown_settings(settings, known_manifests(settings)):
+        logging.getLogger(__name__).warning("%s", sentence)
 
 
 def _listen(options: argparse.Namespace, settings: Settings) -> tuple[Settings, socket]:
@@ -447,7 +458,8 @@ def _chat(options: argparse.Namespace, settings: Settings) -> int:
         from ai_platform_engineering.multi_agents.agent_registry import AgentRegistry
 
         # What is wrong with an agent's variables is said before the large libraries are loaded.
-        AgentRegistry.load(settings)
+        for problem in AgentRegistry.load(settings).problems:
+            print(f"platform-engineer: {problem}", file=sys.stderr)
         settings = _beside_a_server(settings)
     from ai_platform_engineering.terminal.chat import ChatOptions, chat
     from ai_platform_engineering.terminal.scripted import Scripted
@@ -564,6 +576,7 @@ def _rag_serve(options: argparse.Namespace, settings: Settings) -> int:
 
     # What is wrong with the list of hosts, or the port, is said before the large libraries are loaded.
     WebPolicy.of(settings)
+    _warn_about_unknown_settings(settings)
     settings, listener = _listen(options, settings)
     from ai_platform_engineering.knowledge_bases.rag.app import MCP_PATH, create_rag_app
 
@@ -620,6 +633,7 @@ def _slack(options: argparse.Namespace, settings: Settings) -> int:
 
     # What is missing is said before the large libraries are loaded.
     check_tokens(settings)
+    _warn_about_unknown_settings(settings)
     from ai_platform_engineering.integrations.slack_bot.serve import run_slack_bot
     from ai_platform_engineering.utils.errors import ReadableError
 

@@ -2,7 +2,7 @@
 
 Pure functions over the settings and the manifests. The process environment is full of variables of other programs, so
 a name counts there only if it shares its first word with one of our own settings; in the `.env` file every name counts
-that is not known to belong to somebody else.
+that is not known to belong to another program.
 """
 
 from __future__ import annotations
@@ -20,7 +20,20 @@ _ENABLE: Final = "ENABLE_"
 
 # First words of settings that no other program uses: an unknown name that begins with one was meant for us.
 _OWN_WORDS: Final = frozenset(
-    {"A2A", "DISTRIBUTED", "EVENT", "FETCH", "INGEST", "LANGGRAPH", "LLM", "MCP", "NETUTILS", "OFFLINE", "RAG", "RERANK"}
+    {
+        "A2A",
+        "DISTRIBUTED",
+        "EVENT",
+        "FETCH",
+        "INGEST",
+        "LANGGRAPH",
+        "LLM",
+        "MCP",
+        "NETUTILS",
+        "OFFLINE",
+        "RAG",
+        "RERANK",
+    }
 )
 
 # Variables of libraries, compose and the build that people also put into .env.
@@ -41,7 +54,7 @@ _OF_KUBERNETES: Final = re.compile(r".*_(SERVICE_(HOST|PORT)(_\w+)?|PORT(_\d+_(T
 def unknown_settings(settings: Settings, manifests: Mapping[str, AgentManifest]) -> list[str]:
     """One sentence for each variable that looks like a setting and is none, with the nearest one that is."""
     known = {*known_variables(), *_of_agents(settings, manifests)}
-    first_words = {_first_word(name) for name in known_variables()}
+    first_words = {_first_word(name) for name in known}
     return [
         sentence
         for name in sorted(settings.environ.keys() - known)

@@ -138,6 +138,18 @@ def test_a_file_of_settings_is_read(platform_engineer: Command, tmp_path: Path) 
     assert [line.split()[:2] for line in lines if line.startswith("weather")] == [["weather", "remote"]]
 
 
+@pytest.mark.parametrize("command", [("agent", "netutils", "--port", "0"), ("chat", "hello")])
+def test_a_setting_that_does_not_exist_is_named(
+    platform_engineer: Command, command: tuple[str, ...], tmp_path: Path
+) -> None:
+    # The data directory cannot be used, so that servers stop after their warnings.
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "tasks.db").mkdir()
+    (tmp_path / "data" / "tasks-netutils.db").mkdir()
+    completed = platform_engineer(*command, OPENAI_MODL_NAME="gpt")
+    assert "OPENAI_MODL_NAME is set, but there is no such setting. Did you mean OPENAI_MODEL_NAME?" in completed.stderr
+
+
 def test_agents_are_listed(platform_engineer: Command) -> None:
     lines = platform_engineer("agents", "list", ENABLE_JIRA="false").stdout.splitlines()
     places = {line.split()[0]: line.split()[1] for line in lines}

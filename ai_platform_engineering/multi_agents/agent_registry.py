@@ -19,12 +19,14 @@ from ai_platform_engineering.multi_agents.connectivity import Reachability, new_
 from ai_platform_engineering.multi_agents.placement import (
     AgentEntry,
     Where,
+    half_configured,
     needs_connectivity_check,
     placement_problems,
     resolve,
     sandbox_is_on,
 )
 from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.unknown_settings import unknown_settings
 from ai_platform_engineering.utils.approvals.overrides import parse_overrides, unknown_agents
 from ai_platform_engineering.utils.redact import redact
 
@@ -50,6 +52,8 @@ class AgentRegistry:
         self.entries: tuple[AgentEntry, ...] = tuple(resolve(manifests, settings, self.sandbox_on))
         overrides = parse_overrides(settings.require_approval_overrides)
         self.problems: tuple[str, ...] = (
+            *unknown_settings(settings, manifests),
+            *half_configured(self.entries, settings.environ),
             *placement_problems(manifests, settings),
             *unknown_agents(overrides, [entry.name for entry in self.entries]),
         )

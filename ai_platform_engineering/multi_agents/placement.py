@@ -92,6 +92,22 @@ def placement_problems(manifests: Mapping[str, AgentManifest], settings: Setting
     return [_unknown_name(name, sorted(known)) for name in sorted(distributed - known - {EVERY_AGENT})]
 
 
+def half_configured(entries: Iterable[AgentEntry], environ: Mapping[str, str]) -> list[str]:
+    """A sentence for every agent that has some of the settings of its backend and lacks others."""
+    problems = []
+    for entry in entries:
+        if entry.manifest is None or entry.where == "remote" or _enable_flag(entry.name, environ) is False:
+            continue
+        missing = entry.manifest.missing(environ)
+        given = [name for name in entry.manifest.requires if name not in missing]
+        if not (missing and given):
+            continue
+        instead = "it answers from the sandbox" if entry.sandboxed else "it is off" if not entry.enabled else "it fails"
+        verb = "is" if len(given) == 1 else "are"
+        problems.append(f"{entry.name}: {_listed(given)} {verb} set, but {_not_set(missing)}, so {instead}.")
+    return problems
+
+
 def standalone(name: str, manifests: Mapping[str, AgentManifest], settings: Settings, sandbox_on: bool) -> AgentEntry:
     """The entry of an agent that this process serves alone: in-process, whatever the supervisor's variables say."""
     manifest = manifests.get(name.lower())
@@ -200,8 +216,12 @@ def _suggestion(name: str, known: Sequence[str]) -> str:
 
 
 def _not_set(missing: Sequence[str]) -> str:
-    *others, last = missing
-    return f"{', '.join(others)} and {last} are not set" if others else f"{last} is not set"
+    return f"{_listed(missing)} {'is' if len(missing) == 1 else 'are'} not set"
+
+
+def _listed(names: Sequence[str]) -> str:
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _enable_flag(name: str, environ: Mapping[str, str]) -> bool | None:

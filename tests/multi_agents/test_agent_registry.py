@@ -53,6 +53,20 @@ class TestEntries:
         manifest_file(tmp_path, "netutils", title="Ours no longer")
         assert known_manifests(settings_of(AGENTS_DIR=str(tmp_path)))["netutils"].title == "Ours no longer"
 
+    @pytest.mark.parametrize(
+        ("environ", "consequence"),
+        [
+            ({}, "it answers from the sandbox"),
+            ({"SANDBOX": "false"}, "it is off"),
+            ({"SANDBOX": "false", "ENABLE_JIRA": "true"}, "it fails"),
+        ],
+    )
+    def test_an_agent_with_some_of_its_settings_is_a_problem(self, environ: dict[str, str], consequence: str) -> None:
+        given = {"JIRA_URL": "https://jira.example", "JIRA_USERNAME": "me", **environ}
+        [problem] = AgentRegistry.load(settings_of(**given)).problems
+        assert problem == f"jira: JIRA_URL is set, but JIRA_API_TOKEN is not set, so {consequence}."
+        assert not AgentRegistry.load(settings_of(**given, JIRA_API_TOKEN="token")).problems
+
     def test_unknown_names_are_problems(self) -> None:
         [problem] = registry_of(DISTRIBUTED_AGENTS="wether", WEATHER_AGENT_URL="http://weather.test").problems
         assert "'weather'" in problem
