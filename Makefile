@@ -5,9 +5,14 @@ PYTEST_ARGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.set-up
+# The stamp holds the extras that are installed, so that a later `make` without EXTRAS keeps them.
+INSTALLED := $(shell cat $(STAMP) 2> /dev/null)
+EXTRAS ?= $(INSTALLED)
 SERVICES := $(or $(SERVICES_VENV),.services)
-COMPILE = $(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
+COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock"
+ALWAYS := --extra openai --extra embeddings --extra fastmcp --extra postgres --extra slack
+ALL_EXTRAS = $(patsubst locks/%.lock,%,$(wildcard locks/*.lock))
 
 .DEFAULT_GOAL := help
 .PHONY: help setup services run test check format quick-sanity bench docs lock clean
@@ -15,7 +20,7 @@ COMPILE = $(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: $(STAMP) ## Install the product and the development tools into .venv.
+setup: $(STAMP) ## Install the product and the tools into .venv; EXTRAS="aws groq", or all, adds model providers.
 
 services: setup ## Install the servers that tests talk to into .services.
 	@$(BIN)/uv venv --quiet --allow-existing --python $(BIN)/python $(SERVICES)
@@ -45,21 +50,32 @@ bench: setup ## Measure what a request costs.
 docs: setup ## Write docs/configuration.md from the settings.
 	$(BIN)/python -m ai_platform_engineering.settings > docs/configuration.md
 
-lock: setup ## Resolve the dependencies of pyproject.toml again, into requirements.lock, and the servers for tests.
-	$(COMPILE) --extra openai --extra embeddings --extra fastmcp --extra postgres --extra slack --group dev \
-		--output-file requirements.lock pyproject.toml
-	$(COMPILE) --no-deps --output-file .ci/services.txt .ci/services.in
+# All extras are resolved together first, so that every selection of the locks can be installed.
+lock: setup ## Resolve the dependencies of pyproject.toml again, into requirements.lock, locks/ and .ci/services.txt.
+	$(COMPILE) --upgrade --all-extras --group dev --output-file $(VENV)/all.lock pyproject.toml
+	$(COMPILE) --upgrade --constraints $(VENV)/all.lock $(ALWAYS) --group dev --output-file requirements.lock pyproject.toml
+	@for extra in $(ALL_EXTRAS); do \
+		$(COMPILE) --upgrade --constraints $(VENV)/all.lock --extra $$extra --output-file $(VENV)/extra.lock pyproject.toml && \
+		awk 'NR == FNR {present[$$0]; next} /^[^ #]/ {skipped = $$0 in present} !skipped' \
+			requirements.lock $(VENV)/extra.lock > locks/$$extra.lock || exit; \
+	done
+	$(COMPILE) --upgrade --no-deps --output-file .ci/services.txt .ci/services.in
 
 clean: ## Remove .venv, .services and the caches.
 	rm -rf $(VENV) .services .mypy_cache .pytest_cache .ruff_cache .hypothesis dist
 
 # uv comes from PyPI with the version and the hashes of the lock, and installs the rest.
-$(STAMP): requirements.lock pyproject.toml
+$(STAMP): requirements.lock pyproject.toml $(wildcard locks/*)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "$(PYTHON) is not Python 3.11 or newer: run make with PYTHON=/path/to/python3.11"; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@awk '/^[^ #]/ {wanted = /^uv==/} wanted' requirements.lock > $(VENV)/uv.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $(VENV)/uv.txt
-	@$(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes --compile-bytecode requirements.lock
+	@locks=$$(locks/select $(EXTRAS)) && \
+		$(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes --compile-bytecode requirements.lock $$locks
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
-	@touch $@
+	@echo "$(strip $(EXTRAS))" > $@
+
+ifneq ($(strip $(EXTRAS)),$(INSTALLED))
+.PHONY: $(STAMP)
+endif

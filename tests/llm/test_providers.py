@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 
 import pytest
 from langchain_core.messages import HumanMessage
@@ -16,6 +17,7 @@ from ai_platform_engineering.utils.llm.offline import OfflineChatModel
 from ai_platform_engineering.utils.llm.providers import PROVIDERS, default_provider
 from tests.llm.offline_world import argocd_tools
 from tests.llm.openai_server import OpenAIServer, openai_server
+from tests.services.environment import not_here
 
 SECRET = "sk-do-not-tell-anyone-123"
 
@@ -218,13 +220,14 @@ def test_a_provider_whose_package_is_missing_names_the_extra(
 ) -> None:
     monkeypatch.setitem(sys.modules, PACKAGES[provider], None)
     settings = settings_of(LLM_PROVIDER=provider, MODEL_NAME="some-model", **CONFIGURED[provider])
-    with pytest.raises(SettingsError, match=r"pip install 'ai-platform-engineering\[" + EXTRAS[provider] + r"\]'"):
+    with pytest.raises(SettingsError, match=f"run make setup EXTRAS={EXTRAS[provider]}"):
         chat_model(settings)
 
 
 @pytest.mark.parametrize("provider", CONFIGURED)
 def test_a_provider_whose_package_is_there_is_given_the_settings_and_keeps_its_key(provider: Provider) -> None:
-    pytest.importorskip(PACKAGES[provider], reason=f"the {EXTRAS[provider]} extra is not installed")
+    if find_spec(PACKAGES[provider]) is None:
+        not_here(f"The {EXTRAS[provider]} extra is not installed: run make setup EXTRAS={EXTRAS[provider]}.")
     variables = {"LLM_PROVIDER": provider, "MODEL_NAME": "some-model", "LLM_TIMEOUT": "77", "LLM_TEMPERATURE": "0.375"}
     model = chat_model(settings_of(**variables, **CONFIGURED[provider]))
     held = str({name: value for name, value in vars(model).items() if "client" not in name or name == "client_kwargs"})

@@ -6,8 +6,9 @@ Provider packages are optional extras and are imported only when their provider 
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Callable, Mapping
-from typing import Any, Final, cast, get_args
+from typing import Any, Final, get_args
 
 from langchain_core.language_models import BaseChatModel
 from pydantic import SecretStr
@@ -15,6 +16,7 @@ from pydantic import SecretStr
 from ai_platform_engineering.agents.manifest import ModelChoice
 from ai_platform_engineering.settings import Provider, Settings, SettingsError, provider_problem, wrong_value
 from ai_platform_engineering.utils.llm.offline import OfflineChatModel
+from ai_platform_engineering.utils.llm.provider_class import provider_class
 
 PROVIDERS: Final[tuple[Provider, ...]] = get_args(Provider)
 _AZURE_API_VERSION = "2024-10-21"
@@ -94,10 +96,8 @@ def _made(module: str, name: str, extra: str, **options: Any) -> BaseChatModel:
     try:
         chat_class = getattr(importlib.import_module(module), name)
     except ImportError as error:
-        raise SettingsError(
-            f"The {extra} provider's package is not installed: run pip install 'ai-platform-engineering[{extra}]'."
-        ) from error
-    return cast(BaseChatModel, chat_class(**{key: value for key, value in options.items() if value is not None}))
+        raise SettingsError(f"The package for {extra} is not installed: run make setup EXTRAS={extra}.") from error
+    return provider_class(chat_class)(**{key: value for key, value in options.items() if value is not None})
 
 
 def _openai(settings: Settings, model: str) -> BaseChatModel:
@@ -218,6 +218,8 @@ def _ollama(settings: Settings, model: str) -> BaseChatModel:
 
 
 def _litellm(settings: Settings, model: str) -> BaseChatModel:
+    # LiteLLM reads a list of prices from the network when it is imported, unless this variable is set.
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     key = settings.litellm_api_key
     return _made(
         "langchain_litellm",
