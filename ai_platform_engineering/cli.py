@@ -92,11 +92,15 @@ def build_parser() -> argparse.ArgumentParser:
 
     doctor = commands.add_parser(
         "doctor",
-        help="check every agent: enabled, where, why, reachable, tools",
-        description="Checks every agent. Exits with 0 if every enabled agent can be used, with 1 if one cannot, "
-        "with 2 if the settings are wrong.",
+        help="check the model and every agent: enabled, where, why, reachable, tools",
+        description="Checks every agent: starts its MCP servers, makes one test call of its backend, and asks the "
+        "model one short question. Exits with 0 if the model and every enabled agent can be used, with 1 if one "
+        "cannot, with 2 if the settings are wrong.",
     )
     doctor.add_argument("--json", action="store_true", help="print one JSON object")
+    doctor.add_argument(
+        "--offline", action="store_true", help="make no test call of a backend and ask the model nothing"
+    )
     doctor.set_defaults(run=_doctor, quiet=True)
 
     _add_chat(commands)
@@ -431,7 +435,7 @@ def _doctor(options: argparse.Namespace, settings: Settings) -> int:
     from ai_platform_engineering.doctor import diagnose, show, to_json
 
     async def examine() -> int:
-        report = await diagnose(settings)
+        report = await diagnose(settings, offline=options.offline)
         # Shown before the event loop closes: that waits for name lookups which nobody waits for any more.
         if options.json:
             print(to_json(report), flush=True)
@@ -458,7 +462,7 @@ def _chat(options: argparse.Namespace, settings: Settings) -> int:
         from ai_platform_engineering.multi_agents.agent_registry import AgentRegistry
 
         # What is wrong with an agent's variables is said before the large libraries are loaded.
-        for problem in AgentRegistry.load(settings).problems:
+        for problem in AgentRegistry.load(settings).warnings:
             print(f"platform-engineer: {problem}", file=sys.stderr)
         settings = _beside_a_server(settings)
     from ai_platform_engineering.terminal.chat import ChatOptions, chat

@@ -1,6 +1,7 @@
 """The doctor: looks at every agent the way the supervisor would use it, and says what it found.
 
-Agents of this process get their MCP servers started and stopped again; remote ones are asked for card and tools.
+It starts the MCP servers of in-process agents and makes the test call that each manifest names, asks remote agents for
+card, tools and the same check, and asks each model that is used one short question.
 """
 
 from __future__ import annotations
@@ -9,24 +10,35 @@ import asyncio
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
+from langchain_core.language_models import BaseChatModel
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from ai_platform_engineering.agents.manifest import ModelChoice
 from ai_platform_engineering.knowledge_bases.rag.checkup import Checkup, check_up
+from ai_platform_engineering.multi_agents.agent_checks import CHECK_TIMEOUT, backend_problem, has_check, model_problem
 from ai_platform_engineering.multi_agents.agent_registry import AgentEntry, AgentRegistry
-from ai_platform_engineering.multi_agents.connectivity import Reachability, new_client, probe_all, remote_tools
+from ai_platform_engineering.multi_agents.connectivity import (
+    Reachability,
+    new_client,
+    probe_all,
+    remote_check,
+    remote_tools,
+)
 from ai_platform_engineering.multi_agents.placement import Where
 from ai_platform_engineering.settings import Settings, SettingsError
 from ai_platform_engineering.utils.access_tokens import AccessTokenError, OwnBearer
 from ai_platform_engineering.utils.approvals.overrides import parse_overrides, unknown_tools
 from ai_platform_engineering.utils.approvals.policy import ApprovalPolicy
 from ai_platform_engineering.utils.columns import aligned
-from ai_platform_engineering.utils.llm import is_offline
+from ai_platform_engineering.utils.llm import chat_model, is_offline
+from ai_platform_engineering.utils.llm.offline import OfflineChatModel
 from ai_platform_engineering.utils.mcp import McpServers
 from ai_platform_engineering.utils.model_label import model_label
 from ai_platform_engineering.utils.redact import redact
@@ -40,9 +52,11 @@ _NO_TOOLS = "it has no tools"
 
 @dataclass(frozen=True)
 class AgentReport:
-    """One agent. `reachable` is `None` where there is nothing to reach: in this process, or switched off.
+    """One agent. `reachable` says whether its server has answered or, for an in-process agent, its backend; `None`
+    where nothing was asked.
 
     `approval` names the tools whose calls wait for a person; `None` where that is for another process to say.
+    `failure` is what keeps the agent from its work although it has tools. `warnings` keep it from nothing.
     """
 
     name: str
@@ -54,17 +68,21 @@ class AgentReport:
     tools: tuple[str, ...] = ()
     approval: tuple[str, ...] | None = None
     problem: str | None = None
+    failure: str | None = None
+    starting: bool = False
+    warnings: tuple[str, ...] = ()
 
     @property
     def usable(self) -> bool:
         """An agent with some of its tools can be used, whatever keeps the others away."""
-        return self.problem is None or bool(self.tools)
+        return self.failure is None and (self.problem is None or bool(self.tools))
 
 
 @dataclass(frozen=True)
 class Report:
-    """All agents, and the facts that explain them. `model` is `None` where no model can be made: `problems` say why;
-    `knowledge` is `None` where the knowledge base is switched off."""
+    """All agents, and the facts that explain them. `model` is `None` where no model can be made: `problems` say why.
+    `model_failures` are sentences of models that do not answer. `knowledge` is `None` where the knowledge base is
+    switched off."""
 
     version: str
     model: str | None
@@ -75,6 +93,12 @@ class Report:
     problems: tuple[str, ...]
     agents: tuple[AgentReport, ...]
     knowledge: Checkup | None = None
+    model_failures: tuple[str, ...] = ()
+
+    @property
+    def starting(self) -> tuple[str, ...]:
+        """Agents whose tools are still being downloaded."""
+        return tuple(agent.name for agent in self.agents if agent.enabled and agent.starting and not agent.tools)
 
     @property
     def unusable(self) -> tuple[str, ...]:
@@ -84,15 +108,21 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Whether there is a model and every enabled agent, and the knowledge base, can be used."""
-        return self.model is not None and not self.unusable
+        """Whether the model answers and every enabled agent, and the knowledge base, can be used."""
+        return self.model is not None and not self.model_failures and not self.unusable
 
 
-async def diagnose(settings: Settings) -> Report:
-    """Look at every known agent; takes as long as the slowest deadline in the settings, whatever the agents do."""
+async def diagnose(settings: Settings, *, offline: bool = False) -> Report:
+    """Look at every known agent. `offline` makes no call of a backend and asks no model.
+
+    It takes as long as the slowest deadline in the settings, and of a check, whatever the agents do.
+    """
     registry = AgentRegistry.load(settings)
-    local, remote, knowledge = await asyncio.gather(
-        _examine_local(settings, registry.local()), _examine_remote(settings, registry.remote()), check_up(settings)
+    local, remote, knowledge, model_failures = await asyncio.gather(
+        _examine_local(settings, registry, offline=offline),
+        _examine_remote(settings, registry.remote(), offline=offline),
+        check_up(settings),
+        _ask_models(settings, registry.local(), offline=offline),
     )
     examined = {**local, **remote}
     model, problems = _model(settings)
@@ -103,12 +133,18 @@ async def diagnose(settings: Settings) -> Report:
         sandbox=registry.sandbox_on,
         data_dir=str(settings.data_dir),
         approval=settings.require_approval,
-        problems=(*problems, *registry.problems, *_unknown_tools(settings, local.values())),
+        problems=(
+            *problems,
+            *registry.problems,
+            *(f"{name}: {missing}" for name, missing in registry.half_configured.items() if name not in examined),
+            *_unknown_tools(settings, local.values()),
+        ),
         agents=tuple(
             examined.get(entry.name) or AgentReport(entry.name, entry.enabled, entry.where, entry.why)
             for entry in registry.entries
         ),
         knowledge=knowledge,
+        model_failures=model_failures,
     )
 
 
@@ -132,24 +168,46 @@ def show(report: Report, file: TextIO | None = None, width: int | None = None) -
     console.print(f"[{'green' if report.ok else 'red'}]{escape(_verdict(report))}[/]")
 
 
-async def _examine_local(settings: Settings, entries: Sequence[AgentEntry]) -> dict[str, AgentReport]:
+async def _examine_local(settings: Settings, registry: AgentRegistry, *, offline: bool) -> dict[str, AgentReport]:
+    entries = registry.local()
     servers = McpServers(settings)
     try:
         await servers.start({entry.name: entry.servers() for entry in entries}, deadline=settings.mcp_start_timeout)
+        checked = [entry for entry in entries if not offline and has_check(entry.servers())]
+        found = await asyncio.gather(*(backend_problem(servers, entry.name, entry.servers()) for entry in checked))
+        failures = {entry.name: problem for entry, problem in zip(checked, found, strict=True)}
         return {
             entry.name: AgentReport(
                 entry.name,
                 entry.enabled,
                 entry.where,
                 entry.why,
+                reachable=failures[entry.name] is None if entry.name in failures else None,
                 tools=tuple(tool.name for tool in servers.tools(entry.name)),
                 approval=_approval(settings, entry, servers),
                 problem=servers.problem(entry.name),
+                failure=failures.get(entry.name) or registry.half_configured.get(entry.name),
             )
             for entry in entries
         }
     finally:
         await servers.aclose()
+
+
+async def _ask_models(settings: Settings, entries: Sequence[AgentEntry], *, offline: bool) -> tuple[str, ...]:
+    """What is wrong with the models of the supervisor and of the in-process agents; each is asked once."""
+    if offline:
+        return ()
+    users: list[tuple[str | None, ModelChoice | None]] = [(None, None)]
+    users += [(entry.name, entry.manifest.model) for entry in entries if entry.manifest is not None]
+    models: dict[str, BaseChatModel] = {}
+    for agent, choice in users:
+        # A model that cannot be made is a problem of the settings, and named as such.
+        with suppress(SettingsError):
+            models.setdefault(model_label(settings, agent, choice), chat_model(settings, agent, choice))
+    asked = {label: model for label, model in models.items() if not isinstance(model, OfflineChatModel)}
+    found = await asyncio.gather(*(model_problem(model) for model in asked.values()))
+    return tuple(f"{label}: {problem}" for label, problem in zip(asked, found, strict=True) if problem)
 
 
 def _approval(settings: Settings, entry: AgentEntry, servers: McpServers) -> tuple[str, ...]:
@@ -166,7 +224,9 @@ def _unknown_tools(settings: Settings, agents: Iterable[AgentReport]) -> list[st
     return [problem for agent in complete for problem in unknown_tools(overrides, agent.name, agent.tools)]
 
 
-async def _examine_remote(settings: Settings, entries: Sequence[AgentEntry]) -> dict[str, AgentReport]:
+async def _examine_remote(
+    settings: Settings, entries: Sequence[AgentEntry], *, offline: bool
+) -> dict[str, AgentReport]:
     token, no_token = None, None
     try:
         token = await OwnBearer(settings).token()
@@ -181,11 +241,19 @@ async def _examine_remote(settings: Settings, entries: Sequence[AgentEntry]) -> 
                 for entry in reached
             )
         )
+        asked = [] if offline else reached
+        checked = await asyncio.gather(
+            *(remote_check(entry, client, timeout=2 * CHECK_TIMEOUT, auth_token=token) for entry in asked)
+        )
+    failures = {entry.name: failure for entry, failure in zip(asked, checked, strict=True)}
     tools = {
         entry.name: None if rows is None else tuple(str(row["name"]) for row in rows)
         for entry, rows in zip(reached, listed, strict=True)
     }
-    return {entry.name: _remote_report(entry, found[entry.name], tools, no_token) for entry in entries}
+    return {
+        entry.name: replace(_remote_report(entry, found[entry.name], tools, no_token), failure=failures.get(entry.name))
+        for entry in entries
+    }
 
 
 def _remote_report(
@@ -222,10 +290,13 @@ def _facts(report: Report) -> list[str]:
 
 
 def _verdict(report: Report) -> str:
-    if report.model is None:
-        return "Not usable: the model."
-    if report.unusable:
-        return f"Not usable: {', '.join(report.unusable)}."
+    model = ("the model",) if report.model is None or report.model_failures else ()
+    broken = [*model, *(name for name in report.unusable if name not in report.starting)]
+    sentences = [f"Not usable: {', '.join(broken)}."] if broken else []
+    if report.starting:
+        sentences.append(f"Still starting: {', '.join(report.starting)}. Run doctor again in a minute.")
+    if sentences:
+        return " ".join(sentences)
     count = sum(agent.enabled for agent in report.agents)
     return f"All {count} enabled agents can be used."
 
@@ -262,9 +333,12 @@ def _plain_rows(report: Report) -> list[str]:
 
 def _remarks(report: Report) -> list[str]:
     """What does not fit into a row: what is wrong with an agent, and what is wrong altogether."""
-    troubled = [agent for agent in report.agents if agent.enabled and agent.problem]
     of_agents = [
-        f"{agent.name}{f' at {agent.address}' if agent.address else ''}: {agent.problem}" for agent in troubled
+        f"{agent.name}{f' at {agent.address}' if agent.address else ''}: {remark}"
+        for agent in report.agents
+        if agent.enabled
+        for remark in filter(None, (agent.problem, agent.failure, *agent.warnings))
     ]
+    of_models = [f"Model {failure}" for failure in report.model_failures]
     of_knowledge = [report.knowledge.note, report.knowledge.problem] if report.knowledge else []
-    return [*of_agents, *filter(None, of_knowledge), *report.problems]
+    return [*of_models, *of_agents, *filter(None, of_knowledge), *report.problems]

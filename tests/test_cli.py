@@ -32,7 +32,7 @@ class TestParser:
             (["--host", "0.0.0.0", "serve", "--port", "0"], {"host": "0.0.0.0", "port": 0}),
             (["serve"], {}),
             (["agent", "argocd", "--port", "9001"], {"name": "argocd", "port": 9001}),
-            (["doctor", "--json"], {"json": True}),
+            (["doctor", "--json"], {"json": True, "offline": False}),
         ],
     )
     def test_options(self, argv: list[str], expected: dict[str, object]) -> None:

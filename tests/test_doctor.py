@@ -4,8 +4,10 @@ import asyncio
 import io
 import json
 import re
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,8 +17,11 @@ from ai_platform_engineering.knowledge_bases.rag.chunking import chunks_of
 from ai_platform_engineering.knowledge_bases.rag.documents import Document
 from ai_platform_engineering.knowledge_bases.rag.stores.opening import knowledge_file, open_store
 from ai_platform_engineering.knowledge_bases.rag.stores.store import Known
+from ai_platform_engineering.multi_agents.agent_app import create_agent_app
 from ai_platform_engineering.settings import Settings, load_settings
+from tests.llm.openai_server import openai_server
 from tests.multi_agents.loopback import Answer, Request, card, free_port, response, serving
+from tests.servers import serving as serving_app
 
 MANIFEST = """
 name: {name}
@@ -118,6 +123,88 @@ def agent_that_lists(tools: list[str] | None) -> Answer:
         return response(404, b"") if tools is None else response(200, {"tools": [{"name": name} for name in tools]})
 
     return answer
+
+
+BACKEND = """
+import os
+from mcp.server.fastmcp import FastMCP
+
+server = FastMCP("shop")
+
+@server.tool()
+def whoami() -> str:
+    if os.environ.get("SHOP_TOKEN") != "right":
+        raise ValueError("401 Unauthorized")
+    return "me"
+
+@server.tool()
+def delete_everything() -> str:
+    return "done"
+
+server.run()
+"""
+
+
+class TestChecks:
+    """One test call of a backend, and one question to a model."""
+
+    @pytest.fixture
+    def shop(self, agents_dir: Path) -> None:
+        (agents_dir / "backend.py").write_text(BACKEND)
+        add_agent(
+            agents_dir,
+            "shop",
+            "requires: [SHOP_URL, SHOP_TOKEN]\n"
+            "sandbox: ai_platform_engineering.sandbox.argocd:server\n"
+            f"servers: [{{name: shop, transport: stdio, command: {sys.executable}, args: [{agents_dir}/backend.py], "
+            "env: {SHOP_TOKEN: '${SHOP_TOKEN}'}, tools: [whoami, delete_everything], check: {tool: whoami}}]",
+        )
+
+    async def test_a_backend_that_refuses_makes_its_agent_unusable(self, agents_dir: Path, shop: None) -> None:
+        expired = {"SHOP_URL": "http://shop.test", "SHOP_TOKEN": "expired"}
+        settings = settings_of(agents_dir, **expired)
+        refused = await row(settings, "shop")
+        assert (refused.reachable, refused.usable, len(refused.tools)) == (False, False, 2)
+        assert "Its backend did not answer a test call (whoami): " in (refused.failure or "")
+        assert "401 Unauthorized" in (refused.failure or "")
+        [unasked] = [agent for agent in (await diagnose(settings, offline=True)).agents if agent.name == "shop"]
+        assert (unasked.reachable, unasked.usable) == (None, True)
+        accepted = await row(settings_of(agents_dir, **{**expired, "SHOP_TOKEN": "right"}), "shop")
+        assert (accepted.reachable, accepted.usable) == (True, True)
+
+    async def test_a_remote_agent_checks_its_own_backend(self, agents_dir: Path, shop: None) -> None:
+        inside = settings_of(agents_dir, SHOP_URL="http://shop.test", SHOP_TOKEN="expired").environ
+        async with serving_app(partial(create_agent_app, name="shop"), inside) as address:
+            remote = await row(settings_of(agents_dir, SHOP_AGENT_URL=address, DISTRIBUTED_AGENTS="shop"), "shop")
+        assert (remote.reachable, remote.usable) == (True, False)
+        assert "401 Unauthorized" in (remote.failure or "")
+
+    async def test_an_agent_with_half_of_its_settings_cannot_be_used_as_configured(
+        self, agents_dir: Path, shop: None
+    ) -> None:
+        report = await diagnose(settings_of(agents_dir, SHOP_URL="http://shop.test"))
+        [shop_row] = [agent for agent in report.agents if agent.name == "shop"]
+        missing = "SHOP_URL is set, but SHOP_TOKEN is not set, so it answers from the sandbox."
+        assert (shop_row.failure, report.ok, report.unusable) == (missing, False, ("shop",))
+
+    async def test_a_model_that_refuses_is_a_failure(self, agents_dir: Path) -> None:
+        with openai_server() as server:
+            settings = settings_of(
+                agents_dir, OPENAI_ENDPOINT=server.address, OPENAI_API_KEY="sk-0123456789abc", OPENAI_MODEL_NAME="gpt"
+            )
+            assert (await diagnose(settings)).ok
+            assert len(server.requests) == 1
+            assert (await diagnose(settings, offline=True)).ok
+            assert len(server.requests) == 1
+            server.failures = [(401, {"error": {"message": "Incorrect API key", "code": "invalid_api_key"}})]
+            report = await diagnose(settings)
+        [failure] = report.model_failures
+        assert failure.startswith("openai gpt: ")
+        assert not report.ok
+        file = io.StringIO()
+        show(report, file)
+        assert file.getvalue().splitlines()[-1] == "Not usable: the model."
+        assert "0123456789abc" not in file.getvalue()
 
 
 class TestRemoteAgents:

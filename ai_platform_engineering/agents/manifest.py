@@ -72,6 +72,13 @@ class ModelChoice(_Entry):
     name: Text | None = None
 
 
+class ToolCheck(_Entry):
+    """A cheap call that succeeds only if the server can read from its backend with the configured credentials."""
+
+    tool: Text
+    arguments: Mapping[str, Any] = Field(default_factory=dict)
+
+
 class McpServer(_Entry):
     """One MCP server of an agent: how to reach it, and which of its tools the agent may use.
 
@@ -91,6 +98,7 @@ class McpServer(_Entry):
     writes: tuple[Text, ...] = ()
     destructive: tuple[Text, ...] = ()
     approvals: Mapping[Text, Literal["always", "never"]] = Field(default_factory=dict)
+    check: ToolCheck | None = None
     start_timeout: float | None = Field(default=None, gt=0)
 
     @model_validator(mode="after")
@@ -111,6 +119,8 @@ class McpServer(_Entry):
             for key in ("writes", "destructive", "approvals"):
                 if unknown := sorted(set(getattr(self, key)) - set(self.tools)):
                     raise ValueError(f"{key!r} names {_listed(unknown)}, which 'tools' does not list")
+            if self.check is not None and self.check.tool not in self.tools:
+                raise ValueError(f"'check' names {self.check.tool}, which 'tools' does not list")
         return self
 
     def variables(self) -> set[str]:
@@ -231,6 +241,8 @@ def problem_of(error: Mapping[str, Any]) -> str:
 
 def _keys_beside(location: tuple[int | str, ...]) -> list[str]:
     match location[:-1]:
+        case ("servers", _, "check"):
+            return list(ToolCheck.model_fields)
         case ("servers", _):
             return list(McpServer.model_fields)
         case ("model",):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -9,8 +10,12 @@ from typing import Any
 from a2a.types.a2a_pb2 import AgentSkill
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
 
 from ai_platform_engineering.agents.manifest import AgentManifest
+from ai_platform_engineering.multi_agents.agent_checks import backend_problem, model_problem
 from ai_platform_engineering.multi_agents.agent_registry import known_manifests
 from ai_platform_engineering.multi_agents.placement import sandbox_is_on, standalone
 from ai_platform_engineering.settings import Settings
@@ -23,6 +28,7 @@ from ai_platform_engineering.utils.a2a_common.log.upkeep import Forget, event_lo
 from ai_platform_engineering.utils.checkpointer import ConversationSaver, checkpointer_for
 from ai_platform_engineering.utils.graphs.agent_graph import Graph
 from ai_platform_engineering.utils.graphs.local_agent import Models, local_agent_graph, model_for
+from ai_platform_engineering.utils.llm.offline import OfflineChatModel
 from ai_platform_engineering.utils.mcp import McpServers
 from ai_platform_engineering.version import product_version
 
@@ -56,6 +62,15 @@ class StandaloneAgent:
     async def aclose(self) -> None:
         await self.mcp.aclose()
 
+    async def problems(self) -> list[str]:
+        """What a test call of the backend and a short question to the model find wrong."""
+        model = self._models(self._settings, self.manifest)
+        found = await asyncio.gather(
+            backend_problem(self.mcp, self.entry.name, self.entry.servers()),
+            *([] if isinstance(model, OfflineChatModel) else [model_problem(model)]),
+        )
+        return [problem for problem in found if problem]
+
     def _rebuild(self, _agent: str) -> None:
         self._graph = local_agent_graph(self._settings, self.manifest, self.mcp, self._models, self._checkpointer)
 
@@ -79,6 +94,10 @@ def create_agent_app(settings: Settings, name: str, models: Models = model_for) 
         schemes=security_schemes(settings),
         skills=[skill],
     )
+
+    async def check(_request: Request) -> Response:
+        return JSONResponse({"problems": await agent.problems()})
+
     executor = RunExecutor(BaseLangGraphAgent(manifest.name, lambda: agent.graph), log, settings)
 
     @asynccontextmanager
@@ -90,7 +109,7 @@ def create_agent_app(settings: Settings, name: str, models: Models = model_for) 
             finally:
                 await agent.aclose()
 
-    return with_a2a(
+    app = with_a2a(
         executor,
         log,
         card,
@@ -100,3 +119,5 @@ def create_agent_app(settings: Settings, name: str, models: Models = model_for) 
         tools=lambda: tool_rows(manifest.name, agent.mcp),
         agent=manifest.name,
     )
+    app.router.routes.append(Route("/check", check, methods=["GET"]))
+    return app

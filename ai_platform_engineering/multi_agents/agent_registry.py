@@ -51,9 +51,10 @@ class AgentRegistry:
         self.sandbox_on = sandbox_is_on(settings, manifests)
         self.entries: tuple[AgentEntry, ...] = tuple(resolve(manifests, settings, self.sandbox_on))
         overrides = parse_overrides(settings.require_approval_overrides)
+        self.half_configured = half_configured(self.entries, settings.environ)
+        """What is missing, by agent, where some of the settings of its backend are there and others are not."""
         self.problems: tuple[str, ...] = (
             *unknown_settings(settings, manifests),
-            *half_configured(self.entries, settings.environ),
             *placement_problems(manifests, settings),
             *unknown_agents(overrides, [entry.name for entry in self.entries]),
         )
@@ -65,6 +66,11 @@ class AgentRegistry:
     def load(cls, settings: Settings) -> Self:
         """The registry of all agents that these settings know of."""
         return cls(settings, known_manifests(settings))
+
+    @property
+    def warnings(self) -> list[str]:
+        """Everything about the settings that the operator should look at."""
+        return [*self.problems, *(f"{name}: {missing}" for name, missing in self.half_configured.items())]
 
     def enabled(self) -> list[AgentEntry]:
         return [entry for entry in self.entries if entry.enabled]
@@ -147,8 +153,8 @@ class AgentRegistry:
         return now.ok and before is not None and now.card_description != before.card_description
 
     def _log_entries(self) -> None:
-        for problem in self.problems:
-            logger.warning("%s", problem)
+        for warning in self.warnings:
+            logger.warning("%s", warning)
         for entry in self.entries:
             found = self._reachability.get(entry.name)
             if not entry.enabled:

@@ -84,21 +84,35 @@ async def remote_tools(
     entry: AgentEntry, client: httpx.AsyncClient, *, timeout: float, auth_token: str | None = None
 ) -> tuple[ToolRow, ...] | None:
     """The tools the agent says it has, each with a name; `None` if it does not say, as agents of others do not."""
-    try:
-        async with (
-            asyncio.timeout(timeout),
-            _get(client, entry.address or "", "/tools", auth_token) as response,
-        ):
-            if response.status_code != httpx.codes.OK:
-                return None
-            answer = json.loads(await _limited_body(response))
-    except Exception:  # not to answer this is no fault
-        return None
-    match answer:
+    match await _answer(entry, client, "/tools", timeout, auth_token):
         case {"tools": list(rows)}:
             return tuple(row for row in rows if isinstance(row, dict) and _text(row.get("name")))
         case _:
             return None
+
+
+async def remote_check(
+    entry: AgentEntry, client: httpx.AsyncClient, *, timeout: float, auth_token: str | None = None
+) -> str | None:
+    """What the agent's check of its backend and its model found wrong; None also where an agent has no such check."""
+    match await _answer(entry, client, "/check", timeout, auth_token):
+        case {"problems": [str(first), *others]}:
+            return " ".join([first, *(other for other in others if isinstance(other, str))])
+        case _:
+            return None
+
+
+async def _answer(
+    entry: AgentEntry, client: httpx.AsyncClient, path: str, timeout: float, auth_token: str | None
+) -> object:
+    """The JSON at a path of the agent's server; None where there is none, which is no fault."""
+    try:
+        async with asyncio.timeout(timeout), _get(client, entry.address or "", path, auth_token) as response:
+            if response.status_code != httpx.codes.OK:
+                return None
+            return json.loads(await _limited_body(response))
+    except Exception:  # agents of others need not answer this
+        return None
 
 
 def _get(

@@ -92,9 +92,9 @@ def placement_problems(manifests: Mapping[str, AgentManifest], settings: Setting
     return [_unknown_name(name, sorted(known)) for name in sorted(distributed - known - {EVERY_AGENT})]
 
 
-def half_configured(entries: Iterable[AgentEntry], environ: Mapping[str, str]) -> list[str]:
-    """A sentence for every agent that has some of the settings of its backend and lacks others."""
-    problems = []
+def half_configured(entries: Iterable[AgentEntry], environ: Mapping[str, str]) -> dict[str, str]:
+    """What is missing, by agent, for agents that have some of the settings of their backend and lack others."""
+    problems = {}
     for entry in entries:
         if entry.manifest is None or entry.where == "remote" or _enable_flag(entry.name, environ) is False:
             continue
@@ -104,7 +104,7 @@ def half_configured(entries: Iterable[AgentEntry], environ: Mapping[str, str]) -
             continue
         instead = "it answers from the sandbox" if entry.sandboxed else "it is off" if not entry.enabled else "it fails"
         verb = "is" if len(given) == 1 else "are"
-        problems.append(f"{entry.name}: {_listed(given)} {verb} set, but {_not_set(missing)}, so {instead}.")
+        problems[entry.name] = f"{_listed(given)} {verb} set, but {_not_set(missing)}, so {instead}."
     return problems
 
 

@@ -63,9 +63,9 @@ class TestEntries:
     )
     def test_an_agent_with_some_of_its_settings_is_a_problem(self, environ: dict[str, str], consequence: str) -> None:
         given = {"JIRA_URL": "https://jira.example", "JIRA_USERNAME": "me", **environ}
-        [problem] = AgentRegistry.load(settings_of(**given)).problems
+        [problem] = AgentRegistry.load(settings_of(**given)).warnings
         assert problem == f"jira: JIRA_URL is set, but JIRA_API_TOKEN is not set, so {consequence}."
-        assert not AgentRegistry.load(settings_of(**given, JIRA_API_TOKEN="token")).problems
+        assert not AgentRegistry.load(settings_of(**given, JIRA_API_TOKEN="token")).warnings
 
     def test_unknown_names_are_problems(self) -> None:
         [problem] = registry_of(DISTRIBUTED_AGENTS="wether", WEATHER_AGENT_URL="http://weather.test").problems
