@@ -8,7 +8,7 @@ import signal
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import Final
@@ -51,7 +51,10 @@ COMMANDS: Final = {
 }
 
 
-STAYS_OPEN: Final = "It stays open: /answer brings it back, and what you write next goes to it."
+STAYS_OPEN: Final = "It stays open: /answer brings it back. Your next question begins a new conversation."
+
+
+NEW_CONVERSATION: Final = "A form is open there, so this question begins a new conversation."
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +78,25 @@ class _Surface:
     person: Person | None
     url: str | None = None
     typed: bool = False
+
+
+@dataclass(slots=True)
+class _Session:
+    """The conversation that questions go to, and those whose forms were put aside, the latest last."""
+
+    conversation: Conversation
+    shelved: list[Conversation] = field(default_factory=list)
+
+    def begin_anew(self) -> None:
+        if self.conversation.forms:
+            self.shelved.append(self.conversation)
+        self.conversation = self.conversation.anew()
+
+    def bring_back(self) -> bool:
+        """Go to a conversation with an open form; False where there is none."""
+        if not self.conversation.forms and self.shelved:
+            self.conversation = self.shelved.pop()
+        return bool(self.conversation.forms)
 
 
 def chat(options: ChatOptions, settings: Settings) -> int:
@@ -214,6 +236,7 @@ def _converse(supervisor: Supervisor, conversation: Conversation, surface: _Surf
     if typed:
         shown.print(Text(f"{supervisor.card.name}: ask it something. /help lists the commands.\n", style="dim"))
     worst = last = ANSWERED
+    session = _Session(conversation)
     with history_in(settings.data_dir / "chat_history") if typed else ExitStack():
         while (line := read_question(sign)) is not None:
             match line.lower():
@@ -224,22 +247,27 @@ def _converse(supervisor: Supervisor, conversation: Conversation, surface: _Surf
                 case "/new":
                     worst = max(worst, last)
                     last = ANSWERED
-                    _tell_commands(conversation, surface)
-                    conversation = conversation.anew()
+                    session.begin_anew()
                     shown.print(Text("A new conversation.\n", style="dim"))
                 case "/agents":
                     _list(shown, {skill.id: skill.description for skill in supervisor.card.skills})
-                case "/answer" if not conversation.forms:
+                case "/answer" if not session.bring_back():
                     shown.print(Text("No form is open.\n", style="dim"))
                 case "/answer" if surface.person is None:
                     print(BY_MESSAGE, file=sys.stderr)  # noqa: T201
                 case command if command.startswith("/") and command != "/answer":
                     _list(shown, COMMANDS)
-                case _:
+                case command:
+                    question = None if command == "/answer" else line
+                    if question is not None and surface.person is not None and session.conversation.forms:
+                        # The form was put aside: a question is never taken as its answer.
+                        session.begin_anew()
+                        shown.print(Text(f"{NEW_CONVERSATION}\n", style="dim"))
                     # What needed input and has got it counts as what became of it.
                     worst = worst if last == INPUT_NEEDED else max(worst, last)
-                    last = _say_next(None if line.lower() == "/answer" else line, conversation, surface, shown)
-    _tell_commands(conversation, surface)
+                    last = _say_next(question, session.conversation, surface, shown)
+    for left_open in (*session.shelved, session.conversation):
+        _tell_commands(left_open, surface)
     return ANSWERED if typed else max(worst, last)
 
 
@@ -251,7 +279,7 @@ def _say_next(line: str | None, conversation: Conversation, surface: _Surface, s
     try:
         if line is not None:
             with silent_keys():
-                conversation.ask(line, surface.output, typed=surface.typed)
+                conversation.ask(line, surface.output, typed=surface.typed, to_conversation=True)
         if surface.person is not None and answer_forms(conversation, surface.output, surface.person) is not None:
             shown.print(Text(f"{STAYS_OPEN}\n", style="dim"))
         elif surface.person is None and conversation.parked is not None:

@@ -88,9 +88,12 @@ class Conversation:
     def anew(self) -> Conversation:
         return Conversation(self._supervisor, self._background)
 
-    def ask(self, question: str, output: Output, *, typed: bool = True) -> View:
-        """Ask, and show what comes of it. Ctrl-C stops the run; a second one leaves at once."""
-        run = self._supervisor.ask(question, self.context_id, self.parked)
+    def ask(self, question: str, output: Output, *, typed: bool = True, to_conversation: bool = False) -> View:
+        """Ask, and show what comes of it. Ctrl-C stops the run; a second one leaves at once.
+
+        With `to_conversation` a text answers an open form only if it plainly does.
+        """
+        run = self._supervisor.ask(question, self.context_id, self.parked, to_conversation=to_conversation)
         return self._show(run, Asked(question, self.context_id), output, typed=typed)
 
     def answer(self, form: Form, answer: Answer, output: Output, *, typed: bool = True) -> View:

@@ -21,7 +21,7 @@ from ai_platform_engineering.utils.forms.answers import (
 )
 from ai_platform_engineering.utils.forms.filling import Filled, Refused, fill
 from ai_platform_engineering.utils.forms.questions import APPROVAL_FIELDS
-from ai_platform_engineering.utils.forms.replies import AskAgain, Reply, Resume, understand
+from ai_platform_engineering.utils.forms.replies import ASK_ELSEWHERE, AskAgain, Reply, Resume, understand
 from tests.forms.declared import answered_forms, declared_forms, submitted_values
 from tests.strategies import json_values
 
@@ -62,6 +62,34 @@ def back(forms: list[Form], reply: Reply | str) -> tuple[Form, ...]:
     assert isinstance(outcome, AskAgain), outcome
     assert [form.form_id for form in outcome.forms] == [form.form_id for form in forms]
     return outcome.forms
+
+
+@pytest.mark.parametrize(
+    ("form", "text", "expected"),
+    [
+        (CLUSTER, "cluster: prod", Submitted({"cluster": "prod"})),
+        (CLUSTER, "Which cluster?: prod", Submitted({"cluster": "prod"})),
+        (CLUSTER, "cancel", Dismissed()),
+        (Form("f5", "Size?", (FormField("size", "select", field_values=("s", "m")),)), "m", Submitted({"size": "m"})),
+        (APPROVAL, "approve", Approved()),
+        (CLUSTER, "who is on call?", None),
+        (CLUSTER, "prod", None),
+        (APPROVAL, "who is on call?", None),
+        (TICKET, "summarise the incidents", None),
+    ],
+)
+def test_a_text_to_the_conversation_answers_only_if_it_plainly_does(
+    form: Form, text: str, expected: Answer | None
+) -> None:
+    outcome = understand([form], Reply(text, to_conversation=True))
+    if expected is not None:
+        assert outcome == Resume(form, expected)
+        return
+    assert isinstance(outcome, AskAgain)
+    [shown] = outcome.forms
+    assert all(field.value is None for field in shown.fields)
+    assert ASK_ELSEWHERE in shown.response
+    assert "cancel" in shown.response or "reject" in shown.response
 
 
 def data(**resume: Any) -> Reply:

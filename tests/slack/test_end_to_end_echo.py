@@ -72,24 +72,22 @@ async def test_the_knowledge_base_is_heard_also_after_an_agent_in_an_earlier_ste
     thread.check()
 
 
-async def test_what_is_said_between_two_agents_is_shown_when_the_second_begins(
-    acme: Company, model: PlayedModel
-) -> None:
+async def test_the_echo_between_two_agents_is_not_shown(acme: Company, model: PlayedModel) -> None:
     pause = Pause()
     question = "What is open anywhere?"
     model.parts["Look at the tickets"] = [[pause, "SHOP-118 is open.\n"]]
     ask_jira = Call("task", {"description": "Look at the tickets", "subagent_type": "jira"})
     model.parts[question] = [
         ["I'll ask GitHub.\n", ask_github(model)],
-        ["GitHub has one. Now Jira.\n", ask_jira],
+        ["Issue 57 is open.\n", ask_jira],
         ["Two are open.\n"],
     ]
     thread = await acme.asks(acme.person(), question)
-    await thread.until(lambda: "GitHub has one. Now Jira." in thread.said)
-    assert not pause.over.is_set()
+    await asyncio.wait_for(pause.reached.wait(), 20)
     pause.end()
     await thread.answered()
-    assert thread.said.count("GitHub has one. Now Jira.") == 1
+    assert "Issue 57" not in thread.said
+    assert thread.said.count("Two are open.") == 1
     assert "Calling Agent Github..." in thread.text
     assert "Calling Agent Jira..." in thread.text
     thread.check()

@@ -3,6 +3,7 @@ named, no echo is shown, and no text is lost."""
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import replace
 from typing import Any
@@ -56,9 +57,16 @@ def begins(event: Event) -> bool:
 
 
 def must_be_shown(events: list[Event], place: int) -> bool:
-    """Said when no agent had reported since something else began, or before something else began: that is narration."""
+    """Said when no agent had reported since something else began, or before a tool of the supervisor: narration."""
     before = next((one for one in reversed(events[:place]) if begins(one) or isinstance(one, AgentFinished)), None)
-    return not isinstance(before, AgentFinished) or any(begins(event) for event in events[place:])
+    after = next((one for one in events[place:] if begins(one)), None)
+    return not isinstance(before, AgentFinished) or (isinstance(after, ToolStarted) and not replanned(events, place))
+
+
+def replanned(events: list[Event], place: int) -> bool:
+    """Whether the plan changes before something else begins: what was said before may have been dropped then."""
+    until_next = itertools.takewhile(lambda event: not begins(event), events[place:])
+    return any(isinstance(event, PlanUpdated) for event in until_next)
 
 
 def may_be_shown(events: list[Event], place: int) -> bool:

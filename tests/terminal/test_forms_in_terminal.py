@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_platform_engineering.terminal.chat import STAYS_OPEN
+from ai_platform_engineering.terminal.chat import NEW_CONVERSATION, STAYS_OPEN
 from ai_platform_engineering.terminal.dialogue import DISMISSED
 from tests.terminal.conftest import AskingSupervisor
 from tests.terminal.tmux import Terminal
@@ -85,11 +85,21 @@ def test_a_form_is_left_open_and_brought_back(terminal: Terminal, asking_supervi
     terminal.wait_for("1/3 name", count=2)
     terminal.press("C-c")
     terminal.wait_for(STAYS_OPEN, count=2)
-    terminal.type("what was asked?")
+    terminal.type("sign in")
+    terminal.wait_for(NEW_CONVERSATION)
+    terminal.wait_for("1/1 api_key")
+    terminal.type("/later")
+    assert asking_supervisor.asker.answers == []
+    terminal.type("/answer")
+    terminal.wait_for("1/1 api_key", count=2)
+    terminal.type("/cancel no key")
+    terminal.wait_for("Nothing was done.")
+    terminal.type("/answer")
     terminal.wait_for("1/3 name", count=3)
     terminal.type("/cancel there is one already")
-    terminal.wait_for("Nothing was done.")
-    assert [answer["message"] for answer in asking_supervisor.asker.answers] == ["there is one already"]
+    terminal.wait_for("Nothing was done.", count=2)
+    reasons = [answer["message"] for answer in asking_supervisor.asker.answers]
+    assert reasons == ["no key", "there is one already"]
     terminal.type("/answer")
     terminal.wait_for("No form is open.")
     leave(terminal)

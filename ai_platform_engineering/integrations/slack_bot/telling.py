@@ -46,8 +46,8 @@ class Speech:
 
 @dataclass(frozen=True, slots=True)
 class Telling:
-    """`held` was said after an agent had reported. It may be the agent's report once more, so it waits: for something
-    else to begin, when it was said in between, or for the answer, which is then told instead."""
+    """`held` was said after an agent had reported, so it may repeat the report. It is dropped when the next agent
+    begins, shown when a tool of the supervisor begins, and replaced by the answer when that comes."""
 
     told: str = ""
     """What was told before people were asked."""
@@ -79,8 +79,7 @@ def _tell(telling: Telling, event: Event, stopped_by: str) -> Telling:
         case MessageEnded(parent_call_id=None):
             after = _end_message(telling, event.message_id)
         case AgentStarted() | ToolStarted():
-            begun = _released(telling) if event.parent_call_id is None else telling
-            after = replace(begun, cards=cards.started(begun.cards, event))
+            after = _begun(telling, event)
         case AgentFinished():
             after = replace(telling, cards=cards.finished(telling.cards, event), holding=True)
         case ToolFinished():
@@ -193,11 +192,21 @@ def _released(telling: Telling) -> Telling:
     return replace(telling, speeches=telling.speeches + telling.held, held=(), holding=False)
 
 
+def _begun(telling: Telling, event: AgentStarted | ToolStarted) -> Telling:
+    if event.parent_call_id is None:
+        telling = _dropped(telling) if isinstance(event, AgentStarted) else _released(telling)
+    return replace(telling, cards=cards.started(telling.cards, event))
+
+
+def _dropped(telling: Telling) -> Telling:
+    return replace(telling, held=(), holding=False)
+
+
 def _plan(telling: Telling, event: PlanUpdated) -> Telling:
     planned = cards.planned(telling.cards, event)
-    # Another step begins: what is said from here on belongs to it.
+    # Another step begins: text from here on belongs to it.
     if planned.active - telling.cards.active:
-        telling = _released(telling)
+        telling = _dropped(telling)
     return replace(telling, cards=planned)
 
 

@@ -49,6 +49,7 @@ from ai_platform_engineering.integrations.slack_bot.store import BotStore, KeptR
 from ai_platform_engineering.integrations.slack_bot.stream_buffer import Pace
 from ai_platform_engineering.integrations.slack_bot.supervisor_link import SupervisorLink
 from ai_platform_engineering.utils.a2a_common.execution.admission import QUESTION_ONLY
+from ai_platform_engineering.utils.a2a_common.request_context import TO_CONVERSATION
 from ai_platform_engineering.utils.a2a_common.supervisor_client import message_to, question_message
 from ai_platform_engineering.utils.a2a_common.supervisor_run import Lost, Parked, Run, SupervisorError
 
@@ -344,6 +345,9 @@ class Thread:
         person = Person(saying.team, saying.person)
         metadata = self._around.link.metadata(saying.message_id, person, incoming)
         parked = Parked(self.kept.task_id, self.kept.context_id, self.kept.seen)
+        if saying.answer is None:
+            # People talk in threads: only words that plainly answer the form are an answer.
+            metadata = {**metadata, TO_CONVERSATION: True}
         said = saying.words if saying.answer is None else {"resume": {"form_id": saying.form_id, **saying.answer}}
         return message_to(parked, said, message_id=saying.message_id, metadata=metadata)
 

@@ -35,6 +35,15 @@ class RequestContext:
     resumed: bool = False
 
 
+TO_CONVERSATION: Final = "to_conversation"
+"""Metadata of a message that names the conversation, and not the task whose form is open."""
+
+
+def is_to_conversation(message: Message) -> bool:
+    """Whether a message may be a new question, so that only a plain answer counts as one."""
+    return TO_CONVERSATION in message.metadata and message.metadata[TO_CONVERSATION] is True
+
+
 def is_delegated(message: Message) -> bool:
     """Whether a supervisor says it, about work that it hands on."""
     return "delegated" in message.metadata and message.metadata["delegated"] is True

@@ -27,6 +27,7 @@ from a2a.utils.errors import A2AError, TaskNotFoundError
 from ai_platform_engineering.events import Event, Form
 from ai_platform_engineering.utils.a2a_common.a2a_server import can_resume
 from ai_platform_engineering.utils.a2a_common.codec.values import set_value
+from ai_platform_engineering.utils.a2a_common.request_context import TO_CONVERSATION
 from ai_platform_engineering.utils.a2a_common.supervisor_run import Parked, Run, SupervisorError, no_token_in, refusal
 from ai_platform_engineering.utils.a2a_common.wire import decode_task
 from ai_platform_engineering.utils.connections import reason_of
@@ -48,11 +49,14 @@ class Supervisor:
         self.resumes = can_resume(card)
         """Whether a stream can be picked up where it broke off; other servers would say everything again."""
 
-    def ask(self, question: str, context_id: str, parked: Parked | None = None) -> Run:
-        """Ask, or answer `parked` with a text."""
+    def ask(
+        self, question: str, context_id: str, parked: Parked | None = None, *, to_conversation: bool = False
+    ) -> Run:
+        """Ask, or answer `parked` with a text; `to_conversation` where only a plain answer may count as one."""
         if parked is None:
             return Run(self, question_message(question, context_id))
-        return Run(self, message_to(parked, question), parked.seen)
+        metadata = {TO_CONVERSATION: True} if to_conversation else None
+        return Run(self, message_to(parked, question, metadata=metadata), parked.seen)
 
     def answer(self, form: Form, answer: Answer, parked: Parked) -> Run:
         """Answer one form of a task that waits; the run goes on from where it stopped."""

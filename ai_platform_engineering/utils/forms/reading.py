@@ -52,8 +52,11 @@ class Partly:
 Reading = Answer | Lines | Whole | Partly
 
 
-def read(form: Form, text: str) -> Reading | None:
-    """What `text` says to `form`, or None if it says nothing to it. No value is checked here."""
+def read(form: Form, text: str, *, plainly: bool = False) -> Reading | None:
+    """What `text` says to `form`, or None if it says nothing to it. No value is checked here.
+
+    `plainly` takes no text as the value of a field unless it is one of the values that the field offers.
+    """
     lines = _lines(answerable(form).fields, text)
     if is_approval(form):
         return _decision(text) or lines
@@ -67,7 +70,7 @@ def read(form: Form, text: str) -> Reading | None:
         return Whole({})
     if isinstance(lines, Partly) and len(form.fields) == 1:
         lines = None
-    if lines is None and field is not None and text.strip():
+    if lines is None and field is not None and text.strip() and not plainly:
         return Whole({field.field_name: text if field.field_type == "multiline" else text.strip()})
     return lines
 
@@ -87,12 +90,14 @@ def after_name(form: Form, text: str) -> str | None:
     return None
 
 
-def how_to_answer(form: Form) -> str:
-    """One sentence for a person who can only send text."""
+def how_to_answer(form: Form, *, plainly: bool = False) -> str:
+    """One sentence for a person who can only send text. `plainly` asks for the name of the field with its value."""
     if is_approval(form):
         always = ", `approve always`" if any(field.field_name == "remember" for field in form.fields) else ""
         return f"Reply with `approve`{always} or `reject: <reason>`."
     field = open_field(form)
+    if field is not None and plainly:
+        return f"A form is open: reply with `{field.field_name}: ...` ({takes(field)}), or with `cancel`."
     if field is not None:
         return f"Reply with a value for `{field.field_name}` ({takes(field)}), or with `cancel`."
     missing = [f"`{field.field_name}: ...`" for field in form.fields if is_open(field)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from ai_platform_engineering.events import Form
 from ai_platform_engineering.utils.forms.answers import (
@@ -32,13 +32,20 @@ from ai_platform_engineering.utils.forms.reading import (
     read,
 )
 
+ASK_ELSEWHERE: Final = "Ask something else in a new conversation."
+
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a message says: its text, and the object behind `resume` if there is one."""
+    """What a message says: its text, and the object behind `resume` if there is one.
+
+    `to_conversation` is on for a text that names the conversation and not the task of the form. It may be a new
+    question, so only a plain answer counts: lines that name fields, one of the offered values, a decision.
+    """
 
     text: str = ""
     resume: Mapping[str, Any] | None = None
+    to_conversation: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +67,7 @@ def understand(forms: Sequence[Form], reply: Reply) -> Resume | AskAgain:
     """What `reply` means to the open `forms`, of which there is at least one. Data wins over text."""
     resume = reply.resume
     if resume is None:
-        return _by_text(forms, forms, reply.text)
+        return _by_text(forms, forms, reply.text, plainly=reply.to_conversation)
     form_id = resume.get("form_id")
     if form_id is None or form_id == "":
         form = forms[0] if len(forms) == 1 else _meant(forms, resume)
@@ -114,17 +121,22 @@ def _settled(forms: Sequence[Form], form: Form, answer: Answer) -> Resume | AskA
     return Resume(form, Submitted(filled.values)) if isinstance(filled, Filled) else _again(forms, form, filled.form)
 
 
-def _by_text(forms: Sequence[Form], candidates: Sequence[Form], text: str) -> Resume | AskAgain:
+def _by_text(
+    forms: Sequence[Form], candidates: Sequence[Form], text: str, *, plainly: bool = False
+) -> Resume | AskAgain:
     if len(candidates) == 1:
         form = candidates[0]
-        reading = read(form, text)
+        reading = read(form, text, plainly=plainly)
+        # A text that begins with the form's name is meant for it.
         rest = None if isinstance(reading, Lines) else after_name(form, text)
-        return _applied(forms, form, reading if rest is None else read(form, rest), text)
+        if rest is not None:
+            return _applied(forms, form, read(form, rest), text)
+        return _applied(forms, form, reading, text, plainly=plainly)
     named = [(form, rest) for form in candidates if (rest := after_name(form, text)) is not None]
     if len(named) == 1:
         form, rest = named[0]
         return _applied(forms, form, read(form, rest), rest)
-    readings = [(form, reading) for form in candidates if (reading := read(form, text)) is not None]
+    readings = [(form, reading) for form in candidates if (reading := read(form, text, plainly=plainly)) is not None]
     lines = [(form, reading) for form, reading in readings if isinstance(reading, Lines)]
     fitting = [(form, reading) for form, reading in readings if _fits(form, reading)]
     partly = [(form, reading) for form, reading in readings if isinstance(reading, Partly)]
@@ -132,7 +144,8 @@ def _by_text(forms: Sequence[Form], candidates: Sequence[Form], text: str) -> Re
     most = lines or fitting or partly
     if len(most) == 1:
         return _applied(forms, *most[0], text)
-    return _told(forms, candidates[0], f"{_which(candidates)}{_wrote(candidates, text)}")
+    elsewhere = f" {ASK_ELSEWHERE}" if plainly else ""
+    return _told(forms, candidates[0], f"{_which(candidates)}{elsewhere}{_wrote(candidates, text)}")
 
 
 def _fits(form: Form, reading: Reading) -> bool:
@@ -145,8 +158,12 @@ def _fits(form: Form, reading: Reading) -> bool:
             return True
 
 
-def _applied(forms: Sequence[Form], form: Form, reading: Reading | None, text: str) -> Resume | AskAgain:
+def _applied(
+    forms: Sequence[Form], form: Form, reading: Reading | None, text: str, *, plainly: bool = False
+) -> Resume | AskAgain:
     match reading:
+        case None if plainly:
+            return _told(forms, form, f"{how_to_answer(form, plainly=True)} {ASK_ELSEWHERE}{_wrote([form], text)}")
         case None:
             return _told(forms, form, f"{how_to_answer(form)}{_wrote([form], text)}")
         case Lines(values) | Whole(values):

@@ -12,7 +12,11 @@ from google.protobuf.json_format import MessageToJson
 
 from ai_platform_engineering.utils.a2a_common.codec.parts import data_of
 from ai_platform_engineering.utils.a2a_common.codec.values import get_fields
-from ai_platform_engineering.utils.a2a_common.request_context import LONGEST_INSTRUCTIONS, RequestContext
+from ai_platform_engineering.utils.a2a_common.request_context import (
+    LONGEST_INSTRUCTIONS,
+    RequestContext,
+    is_to_conversation,
+)
 from ai_platform_engineering.utils.forms.replies import Reply
 
 _LONGEST_MARK = 200
@@ -29,7 +33,8 @@ def reply_of(message: Message | None) -> Reply:
     parts = message.parts if message is not None else ()
     resume = next((data["resume"] for part in parts if "resume" in (data := data_of([part]))), None)
     text = "\n".join(part.text for part in parts if part.text.strip())
-    return Reply(text, resume if isinstance(resume, Mapping) else None)
+    to_conversation = message is not None and is_to_conversation(message)
+    return Reply(text, resume if isinstance(resume, Mapping) else None, to_conversation)
 
 
 def request_context(request: A2ARequest, task: Task | None = None) -> RequestContext:

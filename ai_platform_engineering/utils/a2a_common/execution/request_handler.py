@@ -42,7 +42,7 @@ from ai_platform_engineering.utils.a2a_common.execution.task_store import LogTas
 from ai_platform_engineering.utils.a2a_common.http.push import BackgroundSender
 from ai_platform_engineering.utils.a2a_common.log.event_log import Entry, EventLog, Snapshot, TaskEndedError
 from ai_platform_engineering.utils.a2a_common.log.task_fold import PARKED_STATES, TERMINAL_STATES
-from ai_platform_engineering.utils.a2a_common.request_context import is_delegated
+from ai_platform_engineering.utils.a2a_common.request_context import TO_CONVERSATION, is_delegated
 from ai_platform_engineering.utils.a2a_common.wire import FORM_ARTIFACT
 
 AFTER_SEQ = "after_seq"
@@ -183,10 +183,12 @@ class LogRequestHandler(DefaultRequestHandlerV2):
         if self._admission is not None:
             self._admission.admit(params)
         if message.context_id and not message.task_id:
-            # While a form is open, whatever is said in the conversation is said to it.
+            # While a form is open, a message to the conversation goes to the form's task.
             message.task_id = await self.log.waiting(message.context_id) or ""
-            if message.task_id and is_question_only(message):
-                raise UnsupportedOperationError(message=_FORM_OPEN)
+            if message.task_id:
+                if is_question_only(message):
+                    raise UnsupportedOperationError(message=_FORM_OPEN)
+                message.metadata[TO_CONVERSATION] = True
         known = await self._named_task(message)
         request = await self._request_context_builder.build(
             params=params, task_id=message.task_id or None, context_id=message.context_id or None, context=context
