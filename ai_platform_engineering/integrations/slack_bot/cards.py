@@ -74,7 +74,7 @@ def planned(cards: Cards, event: PlanUpdated) -> Cards:
     steps = [_step_card(step, known) for step in sorted(event.steps, key=lambda step: step.order)]
     kept = {card.id for card in steps}
     dropped = [_dropped(card) for card in cards.steps if card.id not in kept]
-    active = frozenset(_step_id(step.id) for step in event.steps if step.status == "in_progress")
+    active = frozenset(step_id(step.id) for step in event.steps if step.status == "in_progress")
     return replace(cards, plan=_line(event.title, _TITLE), steps=(*steps, *dropped), active=active)
 
 
@@ -125,7 +125,7 @@ def _waiting(card: Card) -> Card:
 
 
 def _step_card(step: PlanStep, known: Mapping[str, Card]) -> Card:
-    card_id = _step_id(step.id)
+    card_id = step_id(step.id)
     details = known[card_id].details if card_id in known else ""
     return Card(card_id, step_title(step), _OF_STEP[step.status], details)
 
@@ -152,7 +152,7 @@ def _dropped(card: Card) -> Card:
     return replace(card, title=_NOT_PLANNED + card.title, status="pending")
 
 
-def _step_id(step_id: str) -> str:
+def step_id(step_id: str) -> str:
     return f"step:{step_id}"
 
 
@@ -161,7 +161,7 @@ def _host(cards: Cards, parent_call_id: str | None, plan_step_id: str | None) ->
     for call in cards.calls:
         if call.call_id == parent_call_id:
             return call.card_id
-    step = _step_id(plan_step_id) if plan_step_id is not None else None
+    step = step_id(plan_step_id) if plan_step_id is not None else None
     return step if any(card.id == step for card in cards.steps) else None
 
 

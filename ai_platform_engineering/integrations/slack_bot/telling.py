@@ -204,9 +204,10 @@ def _dropped(telling: Telling) -> Telling:
 
 def _plan(telling: Telling, event: PlanUpdated) -> Telling:
     planned = cards.planned(telling.cards, event)
-    # Another step begins: text from here on belongs to it.
-    if planned.active - telling.cards.active:
-        telling = _dropped(telling)
+    # Another step begins: text belongs to it if it is the supervisor's own, and not if it is an agent's.
+    if begun := planned.active - telling.cards.active:
+        is_own = any(not step.agent for step in event.steps if cards.step_id(step.id) in begun)
+        telling = _released(telling) if is_own else _dropped(telling)
     return replace(telling, cards=planned)
 
 
