@@ -378,6 +378,9 @@ class Settings(BaseSettings):
     mcp_start_timeout: float = _setting(
         "MCP", "Seconds the MCP servers have to start; late ones join when they are ready.", 10.0, gt=0, le=600
     )
+    mcp_download_timeout: float = _setting(
+        "MCP", "Seconds that `npx` or `uvx` may take to download a server that is not in its cache.", 1800.0, gt=0
+    )
     mcp_restart_backoff: float = _setting(
         "MCP", "Seconds before a server that died is started again; doubles with each failure.", 0.5, gt=0, le=60
     )

@@ -135,7 +135,7 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def clean_environ(data_dir: Path) -> dict[str, str]:
     """The environment of someone who has activated .venv and configured nothing."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    inherited = {name: os.environ[name] for name in INHERITED_VARIABLES if name in os.environ}
+    inherited = {name: os.environ[name] for name in ("HOME", *INHERITED_VARIABLES) if name in os.environ}
     return {**inherited, "PATH": path, "DATA_DIR": str(data_dir)}
 
 

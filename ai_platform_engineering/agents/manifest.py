@@ -8,10 +8,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    model_validator,
+)
 
 from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.utils.approvals.overrides import Level
@@ -23,7 +31,7 @@ RESERVED_NAMES = frozenset({SUPERVISOR, "all"})
 Transport = Literal["stdio", "http", "memory"]
 
 _TRANSPORT_KEYS: dict[Transport, tuple[str, frozenset[str]]] = {
-    "stdio": ("command", frozenset({"command", "args", "env"})),
+    "stdio": ("command", frozenset({"command", "args", "env", "home"})),
     "http": ("url", frozenset({"url", "headers"})),
     "memory": ("module", frozenset({"module"})),
 }
@@ -43,6 +51,13 @@ def _not_reserved(name: str) -> str:
     return name
 
 
+def _below_home(path: str) -> str:
+    parts = PurePosixPath(path).parts
+    if not parts or path.startswith(("/", "~")) or ".." in parts:
+        raise ValueError(f"{path!r} must be a path below the home directory, such as .aws")
+    return path
+
+
 _NAME = r"^[a-z][a-z0-9_]*$"
 _VARIABLE_NAME = r"^[A-Z][A-Z0-9_]*$"
 _ATTRIBUTE = r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$"
@@ -58,6 +73,7 @@ Keyword = Annotated[Text, StringConstraints(to_lower=True)]
 ServerName = Annotated[str, StringConstraints(pattern=_NAME)]
 AgentName = Annotated[ServerName, AfterValidator(_not_reserved)]
 VariableName = Annotated[str, StringConstraints(pattern=_VARIABLE_NAME)]
+HomePath = Annotated[Text, AfterValidator(_below_home)]
 ModuleAttribute = Annotated[str, StringConstraints(pattern=_ATTRIBUTE)]
 
 
@@ -91,6 +107,7 @@ class McpServer(_Entry):
     command: Text | None = None
     args: tuple[str, ...] = ()
     env: Mapping[str, str] = Field(default_factory=dict)
+    home: tuple[HomePath, ...] = ()
     url: Text | None = None
     headers: Mapping[str, str] = Field(default_factory=dict)
     module: ModuleAttribute | None = None

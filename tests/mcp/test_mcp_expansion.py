@@ -12,6 +12,7 @@ import pytest
 from ai_platform_engineering.agents.manifest import McpServer
 from ai_platform_engineering.utils.mcp.errors import NotStartable
 from ai_platform_engineering.utils.mcp.expansion import endpoint
+from ai_platform_engineering.utils.mcp.workspace import Workspace
 
 
 def stdio(**entry: Any) -> McpServer:
@@ -29,9 +30,10 @@ def test_values_come_from_the_environment_or_the_default() -> None:
         env={"TOKEN": "${ARGOCD_API_TOKEN}", "FIXED": "1"},
     )
     place = endpoint(server, {"ARGOCD_API_URL": "https://argocd", "ARGOCD_API_TOKEN": "t0ken"})
+    assert place.env is not None
     assert place.command == "/usr/bin/npx"
     assert place.args == ("--url=https://argocd/api", "stdio", "plain")
-    assert place.env == {"TOKEN": "t0ken", "FIXED": "1"}
+    assert (place.env["TOKEN"], place.env["FIXED"]) == ("t0ken", "1")
 
 
 def test_an_address_and_headers_are_filled_in() -> None:
@@ -46,7 +48,7 @@ def test_an_empty_variable_takes_the_default() -> None:
 
 
 def test_an_entry_without_a_value_is_left_out_of_the_environment() -> None:
-    assert endpoint(stdio(env={"OPTIONAL": "${OPTIONAL:-}"}), {}).env == {}
+    assert "OPTIONAL" not in (endpoint(stdio(env={"OPTIONAL": "${OPTIONAL:-}"}), {}).env or {})
 
 
 def test_every_missing_variable_is_named_once() -> None:
@@ -57,18 +59,55 @@ def test_every_missing_variable_is_named_once() -> None:
         endpoint(stdio(env={"ONE": "${A}"}), {})
 
 
-def test_a_process_inherits_what_it_needs_and_nothing_else() -> None:
-    environ = {"PATH": "/bin", "HOME": "/root", "HTTPS_PROXY": "http://proxy", "OPENAI_API_KEY": "sk", "DATA_DIR": "/d"}
-    own_programs = Path(sys.executable).parent
-    assert endpoint(stdio(), environ).env == {
-        "PATH": f"/bin{os.pathsep}{own_programs}",
-        "HOME": "/root",
-        "HTTPS_PROXY": "http://proxy",
+def test_a_process_inherits_what_it_needs_and_nothing_else(tmp_path: Path) -> None:
+    home = tmp_path / "me"
+    environ = {"PATH": "/bin", "HOME": str(home), "HTTPS_PROXY": "http://proxy", "OPENAI_API_KEY": "sk"}
+    environ |= {"DATA_DIR": "/d", "UV_DEFAULT_INDEX": "http://127.0.0.1/simple", "XDG_DATA_HOME": "/somewhere"}
+    caches = {
+        "UV_CACHE_DIR": f"{home}/.cache/uv",
+        "UV_PYTHON_INSTALL_DIR": "/somewhere/uv/python",
+        "UV_TOOL_DIR": "/somewhere/uv/tools",
+        "npm_config_cache": f"{home}/.npm",
     }
+    own_programs = Path(sys.executable).parent
+    needed = {"PATH": f"/bin{os.pathsep}{own_programs}", "HTTPS_PROXY": "http://proxy", **caches}
+    assert endpoint(stdio(command="node"), environ).env == needed
+    assert endpoint(stdio(), environ).env == {**needed, "UV_DEFAULT_INDEX": "http://127.0.0.1/simple"}
 
 
-def test_the_manifest_overrides_what_is_inherited() -> None:
-    assert endpoint(stdio(env={"HOME": "/srv"}), {"HOME": "/root"}).env == {"HOME": "/srv"}
+def test_what_the_launchers_are_configured_with_is_found(tmp_path: Path) -> None:
+    """A variable would override what a configuration file says about the cache."""
+    (tmp_path / ".npmrc").write_text("fund=false\ncache = /big/disk\n")
+    (tmp_path / ".config/uv").mkdir(parents=True)
+    (tmp_path / ".config/uv/uv.toml").write_text('cache-dir = "/big/disk"\n')
+    env = endpoint(stdio(), {"HOME": str(tmp_path), "UV_TOOL_DIR": "tools"}).env or {}
+    assert env["npm_config_userconfig"] == f"{tmp_path}/.npmrc"
+    assert env["UV_CONFIG_FILE"] == f"{tmp_path}/.config/uv/uv.toml"
+    assert not {"npm_config_cache", "UV_CACHE_DIR"} & env.keys()
+    assert env["UV_TOOL_DIR"] == str(Path("tools").absolute())
+
+
+def test_a_server_has_a_home_of_its_own_unless_the_manifest_says_otherwise(tmp_path: Path) -> None:
+    place = Workspace(tmp_path / "work", tmp_path / "home")
+    own = endpoint(stdio(), {"HOME": "/root"}, place)
+    assert (own.directory, (own.env or {})["HOME"]) == (tmp_path / "work", f"{tmp_path}/home")
+    assert (endpoint(stdio(env={"HOME": "/srv"}), {"HOME": "/root"}, place).env or {})["HOME"] == "/srv"
+
+
+def test_relative_paths_are_of_the_supervisors_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "server.py").write_text("")
+    (tmp_path / "stdio").mkdir()
+    server = stdio(
+        command="bin/serve",
+        args=("server.py", "./x", "../y", "~/z", "stdio", "a/b"),
+        env={"A": "./x", "B": "server.py"},
+    )
+    place = endpoint(server, {"HOME": "/me"})
+    assert place.command == f"{tmp_path}/bin/serve"
+    assert place.args == (f"{tmp_path}/server.py", f"{tmp_path}/x", f"{tmp_path}/../y", "/me/z", "stdio", "a/b")
+    assert ((place.env or {})["A"], (place.env or {})["B"]) == (f"{tmp_path}/x", "server.py")
+    assert endpoint(stdio(command="serve"), {}).command == "serve"
 
 
 @pytest.mark.parametrize(

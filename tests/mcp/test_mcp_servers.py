@@ -39,6 +39,7 @@ async def test_the_deadline_holds(mcp_servers: Start, scripted: Scripted, caplog
     assert 1 <= time.monotonic() - began < 3
     assert names(servers) == ["version"]
     assert servers.problem("demo") == "The mute server is still starting."
+    assert servers.starting("demo")
     assert "demo is without it for now: The mute server is still starting." in caplog.text
 
 

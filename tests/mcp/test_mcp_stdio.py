@@ -134,14 +134,17 @@ async def test_a_call_is_not_sent_twice(mcp_servers: Start, scripted: Scripted, 
 
 
 async def test_a_server_that_keeps_dying_is_given_up_on_quickly(mcp_servers: Start, scripted: Scripted) -> None:
-    servers = await mcp_servers(scripted("tools=exit"), MCP_RESTART_BACKOFF="20")
+    servers = await mcp_servers(scripted("tools=exit", "stderr=out of memory"), MCP_RESTART_BACKOFF="20")
     call = tool(servers, "exit")
     for _ in range(2):
         with pytest.raises(McpUnavailable, match="while exit was running"):
             await call.ainvoke({})
     await eventually(lambda: servers.problem("demo") is not None)
     began = time.monotonic()
-    with pytest.raises(McpUnavailable, match=r"exit code 3\. exit was not run; the next start is in 20 seconds\."):
+    with pytest.raises(
+        McpUnavailable,
+        match=r'exit code 3; .* was "out of memory"\. exit was not run; the next start is in 20 seconds\.',
+    ):
         await call.ainvoke({})
     assert time.monotonic() - began < 4
 
@@ -236,7 +239,12 @@ async def test_a_cancelled_owner_still_kills(settings: Callable[..., Settings], 
         ),
         (
             {"command": sys.executable, "args": ("-c", "raise SystemExit(7)")},
-            "The broken server stopped with exit code 7 while it was starting; LOG_LEVEL=debug shows what it wrote.",
+            "The broken server stopped with exit code 7 while it was starting.",
+        ),
+        (
+            {"command": sys.executable, "args": ("-c", "raise SystemExit('no token ${A_TOKEN}')")},
+            "The broken server stopped with exit code 1 while it was starting; "
+            'its last line on standard error was "no token ***".',
         ),
         (
             {"command": "cat", "env": {"TOKEN": "${NOT_SET_ANYWHERE}"}},
@@ -247,8 +255,9 @@ async def test_a_cancelled_owner_still_kills(settings: Callable[..., Settings], 
 async def test_a_server_that_cannot_start(
     mcp_servers: Start, caplog: pytest.LogCaptureFixture, entry: dict[str, object], problem: str
 ) -> None:
-    servers = await mcp_servers(McpServer(name="broken", transport="stdio", **entry))
+    servers = await mcp_servers(McpServer(name="broken", transport="stdio", **entry), A_TOKEN="hunter2-hunter2")
     assert servers.tools("demo") == []
+    assert not servers.starting("demo")
     assert servers.problem("demo") == problem
     [warning] = [record for record in caplog.records if record.levelno == logging.WARNING]
     assert "broken" in warning.getMessage()

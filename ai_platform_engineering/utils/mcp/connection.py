@@ -44,6 +44,7 @@ from pydantic import ValidationError
 
 from ai_platform_engineering.utils.mcp.errors import Lost, NotSent, ServerTrouble
 from ai_platform_engineering.utils.mcp.results import Answer, answer
+from ai_platform_engineering.utils.mcp.stderr_tail import StderrTail
 from ai_platform_engineering.version import product_version
 
 Inbox = MemoryObjectSendStream[SessionMessage | Exception]
@@ -72,6 +73,8 @@ class Lifeline:
         """Why the connection is of no more use, as the end of a sentence about the server."""
         self.at_server: set[RequestId] = set()
         """The calls that the server may have seen and that have no answer yet."""
+        self.stderr: StderrTail | None = None
+        """What a server that is a process of ours wrote last to its standard error."""
         self._tools_changed = False
         self._news = asyncio.Event()
         self._limits: set[asyncio.Timeout] = set()

@@ -1,6 +1,6 @@
 """Filling `${NAME}` and `${NAME:-default}` in a server's manifest entry with values from the environment.
 
-Pure: environment in, endpoint out. What was filled in is remembered, so that it can be kept out of logs.
+Environment in, endpoint out. What was filled in is remembered, so that it can be kept out of logs.
 """
 
 from __future__ import annotations
@@ -14,15 +14,18 @@ from urllib.parse import unquote, urlsplit
 
 from ai_platform_engineering.agents.manifest import VARIABLE, McpServer
 from ai_platform_engineering.utils.mcp.errors import NotStartable
+from ai_platform_engineering.utils.mcp.launchers import cache_variables, is_launcher, registry_variables
+from ai_platform_engineering.utils.mcp.workspace import Workspace, home_of
 from ai_platform_engineering.utils.redact import Redactor, looks_secret
 
 INHERITED_VARIABLES = (
-    *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "TMPDIR", "TMP", "TEMP", "SYSTEMROOT", "PATHEXT"),
-    *("LANG", "LC_ALL", "LC_CTYPE", "TZ", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"),
+    *("PATH", "USER", "LOGNAME", "SHELL", "TERM", "TMPDIR", "TMP", "TEMP", "SYSTEMROOT", "PATHEXT"),
+    *("LANG", "LC_ALL", "LC_CTYPE", "TZ"),
     *("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "no_proxy", "all_proxy"),
     *("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"),
 )
-"""What a process needs in order to find programs, its home, the network and the certificates it trusts."""
+"""What a process needs in order to find programs, the network and the certificates it trusts. HOME is not inherited: a
+server has its own."""
 
 _LONG_ENOUGH_TO_BE_SECRET = 8
 
@@ -37,30 +40,35 @@ class Endpoint:
     command: str = ""
     args: tuple[str, ...] = ()
     env: Mapping[str, str] | None = None
+    directory: Path | None = None
+    """The working directory of the process."""
     url: str = ""
     headers: Mapping[str, str] | None = None
     module: str = ""
 
 
-def endpoint(server: McpServer, environ: Mapping[str, str]) -> Endpoint:
+def endpoint(server: McpServer, environ: Mapping[str, str], workspace: Workspace | None = None) -> Endpoint:
     """Where `server` is with the values of `environ`; raises `NotStartable` naming every variable that is missing.
 
-    An entry of `env` or `headers` that comes out empty is left out, so that `${NAME:-}` means "if there is one".
+    An entry of `env` or `headers` that comes out empty is left out, so that `${NAME:-}` means "if there is one". A
+    process runs in `workspace`, so paths that are relative to the supervisor's directory are made absolute.
     """
     if missing := missing_variables(server, environ):
         raise NotStartable(f"was not started because {_listed(missing)} {'is' if len(missing) == 1 else 'are'} not set")
-    env = {name: filled for name, text in server.env.items() if (filled := _filled(text, environ))}
+    user_home = home_of(environ)
+    env = {name: _located(filled, user_home) for name, text in server.env.items() if (filled := _filled(text, environ))}
     headers = {name: filled for name, text in server.headers.items() if (filled := _filled(text, environ).strip())}
-    inherited = {name: environ[name] for name in INHERITED_VARIABLES if name in environ}
-    if "PATH" in inherited:
-        inherited["PATH"] = _with_own_programs(inherited["PATH"])
+    command = _located(_filled(server.command or "", environ), user_home)
+    inherited = _inherited(command, environ, user_home)
+    own_home = {"HOME": str(workspace.home)} if workspace else {}
     used = {name: environ[name] for name in server.variables() if environ.get(name)}
     return Endpoint(
         name=server.name,
         redact=Redactor(_secrets(inherited, env | headers | used)),
-        command=_filled(server.command or "", environ),
-        args=tuple(_filled(arg, environ) for arg in server.args),
-        env=inherited | env,
+        command=str(Path(command).absolute()) if os.sep in command else command,
+        args=tuple(_located(_filled(arg, environ), user_home, files_too=True) for arg in server.args),
+        env=inherited | own_home | env,
+        directory=workspace.directory if workspace else None,
         url=_filled(server.url or "", environ),
         headers=headers,
         module=server.module or "",
@@ -72,6 +80,31 @@ def missing_variables(server: McpServer, environ: Mapping[str, str]) -> list[str
     texts = (server.command or "", server.url or "", *server.args, *server.env.values(), *server.headers.values())
     matches = (match for text in texts for match in VARIABLE.finditer(text))
     return sorted({match["name"] for match in matches if match["default"] is None and not environ.get(match["name"])})
+
+
+def _inherited(command: str, environ: Mapping[str, str], user_home: Path) -> dict[str, str]:
+    inherited = {name: environ[name] for name in INHERITED_VARIABLES if name in environ}
+    if "PATH" in inherited:
+        inherited["PATH"] = _with_own_programs(inherited["PATH"])
+    # Credentials of a registry are for the launcher; a server that is started without one has no use for them.
+    registries = registry_variables(environ) if is_launcher(command) else {}
+    return inherited | registries | cache_variables(environ, user_home)
+
+
+def _located(text: str, user_home: Path, *, files_too: bool = False) -> str:
+    """A path relative to the user's home or to the supervisor's directory as an absolute one; other text as it is."""
+    if text.startswith("~/"):
+        return str(user_home / text[2:])
+    if text.startswith(("./", "../")) or (files_too and _names_file(text)):
+        return str(Path(text).absolute())
+    return text
+
+
+def _names_file(text: str) -> bool:
+    try:
+        return Path(text).is_file()
+    except (OSError, ValueError):
+        return False
 
 
 def _with_own_programs(path: str) -> str:
@@ -89,6 +122,9 @@ def _secrets(inherited: dict[str, str], given: dict[str, str]) -> Iterator[str]:
             yield value
             # A server may show what follows "Bearer" by itself.
             yield value.rpartition(" ")[2]
+    for name, value in inherited.items():
+        if looks_secret(name):
+            yield value
     for value in (inherited | given).values():
         if password := _password_in(value):
             yield from (password, unquote(password))

@@ -24,6 +24,7 @@ from pydantic import ValidationError
 from ai_platform_engineering.utils.mcp.connection import Inbox, Lifeline, Outbox, Streams, deliver, failure
 from ai_platform_engineering.utils.mcp.errors import NotSent
 from ai_platform_engineering.utils.mcp.expansion import Endpoint
+from ai_platform_engineering.utils.mcp.stderr_tail import StderrTail
 
 logger = logging.getLogger(__name__)
 
@@ -61,6 +62,10 @@ class Lines:
             self._skipping = True
             self._on_overflow()
 
+    def end(self) -> None:
+        """The stream has ended: what is left is a line too."""
+        self._finish()
+
     def _finish(self) -> None:
         line = bytes(self._rest)
         self._rest.clear()
@@ -80,7 +85,8 @@ class ServerProcess(asyncio.SubprocessProtocol):
         self._output = Lines(self._received, self._too_long, _MESSAGE_LIMIT)
         self._errors = Lines(self._logged, lambda: None, _LOG_LINE_LIMIT)
         self._transport: asyncio.SubprocessTransport | None = None
-        self._output_closed = False
+        self._stderr = lifeline.stderr = StderrTail(endpoint.redact)
+        self._open_pipes = {STDOUT, STDERR}
         self._unsent: list[JSONRPCRequest] = []
         self._group_gone = False
         self.exited = asyncio.Event()
@@ -92,8 +98,10 @@ class ServerProcess(asyncio.SubprocessProtocol):
         (self._output if fd == STDOUT else self._errors).feed(data)
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
-        if fd != STDERR:
-            self._output_closed = self._output_closed or fd == STDOUT
+        self._open_pipes.discard(fd)
+        if fd == STDERR:
+            self._errors.end()
+        if fd != STDERR or self.exited.is_set():
             self._ending()
 
     def process_exited(self) -> None:
@@ -166,12 +174,13 @@ class ServerProcess(asyncio.SubprocessProtocol):
         self._lifeline.end(f"wrote a message of more than {_MESSAGE_LIMIT >> 20} MiB")
 
     def _logged(self, line: bytes) -> None:
+        self._stderr.add(line)
         if logger.isEnabledFor(logging.DEBUG):
             text = self._endpoint.redact(line.decode(errors="replace").rstrip())
             logger.debug("%s: %s", self._endpoint.name, text)
 
     def _ending(self) -> None:
-        if self.exited.is_set() and self._output_closed:
+        if self.exited.is_set() and not self._open_pipes:
             self._end()
         else:
             asyncio.get_running_loop().call_later(_LAST_WORDS, self._end)
@@ -219,6 +228,7 @@ async def _start(endpoint: Endpoint, inbox: Inbox, lifeline: Lifeline) -> Server
             endpoint.command,
             *endpoint.args,
             env=endpoint.env,
+            cwd=endpoint.directory,
             start_new_session=True,
         )
     except FileNotFoundError:

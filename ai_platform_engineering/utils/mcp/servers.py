@@ -90,6 +90,11 @@ class McpServers:
             problems = ["Its servers offer none of the tools that its manifest allows." if owners else _NO_SERVERS]
         return " ".join(problems) or None
 
+    def starting(self, agent: str) -> bool:
+        """Whether the agent's tools may still come: a server of its is starting or downloading, and none has failed."""
+        unusable = [owner for owner in self._owners.get(agent, ()) if owner.trouble is not None]
+        return bool(unusable) and all(owner.starting for owner in unusable)
+
     def on_change(self, callback: Callable[[str], None]) -> None:
         """`callback` is called with an agent's name when its list of tools has changed after `start` returned."""
         self._callbacks.append(callback)

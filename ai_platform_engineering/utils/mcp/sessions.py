@@ -11,8 +11,9 @@ import logging
 import math
 import time
 import traceback
-from collections.abc import Callable
-from contextlib import AsyncExitStack
+from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack, contextmanager, nullcontext
+from dataclasses import replace
 from typing import Final
 
 from langchain_core.tools import ToolException
@@ -31,18 +32,23 @@ from ai_platform_engineering.utils.mcp.errors import (
     ServerTrouble,
 )
 from ai_platform_engineering.utils.mcp.expansion import Endpoint, endpoint
+from ai_platform_engineering.utils.mcp.launchers import Launch, launches
 from ai_platform_engineering.utils.mcp.results import Answer
 from ai_platform_engineering.utils.mcp.transports import connect
+from ai_platform_engineering.utils.mcp.workspace import Workspace, home_of, workspace
 
 logger = logging.getLogger(__name__)
 
 RESTART_WAIT: Final = 10.0
 """Seconds a call waits for a server that is being started again."""
-START_PATIENCE: Final = 60.0
-"""Seconds an attempt to start may take when the manifest does not say. More than anybody waits for at start, because
-the first `npx` or `uvx` of a server downloads it."""
+START_TIMEOUT: Final = 60.0
+"""Seconds an attempt to start may take when the manifest does not say. Longer than the supervisor waits at its own
+start: a late server joins. A download has `MCP_DOWNLOAD_TIMEOUT`."""
+PROGRESS_INTERVAL: Final = 15.0
+"""Seconds between two lines in the log about a download."""
 NEVER: Final = math.inf
 _STARTING: Final = "is still starting"
+_DOWNLOADING: Final = "is still downloading its tools"
 _SHUT_DOWN: Final = "is shut down"
 
 
@@ -74,6 +80,11 @@ class SessionOwner:
     def problem(self) -> str | None:
         """Why the server cannot be used now, as a sentence."""
         return None if self.trouble is None else f"{self._name} {self.trouble}."
+
+    @property
+    def starting(self) -> bool:
+        """Whether the first start goes on, or a download: the server may be usable soon, nothing has failed."""
+        return self.trouble in {_STARTING, _DOWNLOADING}
 
     def start(self) -> None:
         self._task = asyncio.create_task(self._own(), name=f"mcp {self.agent}/{self.server.name}")
@@ -140,24 +151,34 @@ class SessionOwner:
 
     async def _own(self) -> None:
         failures = 0
+        launch_number = 0
         while not self._closing.is_set():
             self._lifeline = Lifeline()
             up_since: float | None = None
             place: Endpoint | None = None
+            other_launches = False
             try:
-                place = endpoint(self.server, self._settings.environ)
                 async with AsyncExitStack() as stack:
-                    connection, tools = await self._open(stack, place)
+                    place = endpoint(self.server, self._settings.environ, self._workspace(stack))
+                    options = launches(place.command, place.args)
+                    launch = options[launch_number]
+                    other_launches = launch_number + 1 < len(options)
+                    connection, tools = await self._open(stack, place, launch)
                     up_since = time.monotonic()
                     self._opened(connection, tools, failures)
                     await self._keep(connection)
             except Exception as error:
-                reason = self._reason(error, place) if up_since is None else self._lifeline.ended or "stopped"
+                reason = self._reason(error, place) if up_since is None else self._death()
                 startable = not isinstance(_cause(error), NotStartable)
             else:
-                reason, startable = self._lifeline.ended or "stopped", True
+                reason, startable = self._death(), True
             if self._closing.is_set():
                 break
+            if other_launches and up_since is None and self._lifeline.ended is not None:
+                launch_number += 1
+                logger.debug("%s of %s %s; it is started in another way", self._name, self.agent, reason)
+                continue
+            launch_number = 0
             if up_since is not None and time.monotonic() - up_since >= self._settings.mcp_restart_backoff_max:
                 failures = 0
             failures += 1
@@ -171,16 +192,53 @@ class SessionOwner:
             await self._sleep(delay)
         self.settled.set()
 
-    async def _open(self, stack: AsyncExitStack, place: Endpoint) -> tuple[Connection, list[Tool]]:
-        limit = self.server.start_timeout or max(START_PATIENCE, self._settings.mcp_start_timeout)
+    def _workspace(self, stack: AsyncExitStack) -> Workspace | None:
+        """The directories of a server that is a process; they outlive the process, which is stopped first."""
+        if self.server.transport != "stdio":
+            return None
+        user_home = home_of(self._settings.environ)
+        return stack.enter_context(workspace(self.server.name, user_home, self.server.home))
+
+    async def _open(self, stack: AsyncExitStack, place: Endpoint, launch: Launch) -> tuple[Connection, list[Tool]]:
+        limit = self.server.start_timeout or max(START_TIMEOUT, self._settings.mcp_start_timeout)
+        if launch.downloads:
+            limit = max(limit, self._settings.mcp_download_timeout)
         try:
-            async with self._lifeline.limit(limit):
-                connection = await stack.enter_async_context(
-                    connect(self.server.transport, place, self._made_from, self._lifeline)
-                )
-                return connection, await connection.list_tools()
+            with self._download_reported() if launch.downloads else nullcontext():
+                return await self._connect(stack, replace(place, args=launch.args), limit)
         except TimeIsUp:
-            raise Lost(f"did not start within {limit:g} seconds") from None
+            raise Lost(f"did not start within {limit:g} seconds{self._last_line}") from None
+
+    async def _connect(self, stack: AsyncExitStack, place: Endpoint, limit: float) -> tuple[Connection, list[Tool]]:
+        async with self._lifeline.limit(limit):
+            connection = await stack.enter_async_context(
+                connect(self.server.transport, place, self._made_from, self._lifeline)
+            )
+            return connection, await connection.list_tools()
+
+    @contextmanager
+    def _download_reported(self) -> Iterator[None]:
+        """Says in the log, from time to time, that a download goes on and how far it is."""
+        loop = asyncio.get_running_loop()
+        began = time.monotonic()
+        timer: asyncio.TimerHandle
+
+        def report() -> None:
+            nonlocal timer
+            self._publish(None, _DOWNLOADING)
+            seconds = time.monotonic() - began
+            logger.info("%s of %s %s (%.0f s)%s", self._name, self.agent, _DOWNLOADING, seconds, self._last_line)
+            timer = loop.call_later(PROGRESS_INTERVAL, report)
+
+        if not self.settled.is_set():
+            # Later, a server that fails at every start would seem to download each time.
+            self._publish(None, _DOWNLOADING)
+            logger.info("%s of %s is started from its registry; a download may take a while", self._name, self.agent)
+        timer = loop.call_later(PROGRESS_INTERVAL, report)
+        try:
+            yield
+        finally:
+            timer.cancel()
 
     async def _keep(self, connection: Connection) -> None:
         """Follows the session until it ends."""
@@ -191,7 +249,7 @@ class SessionOwner:
         finally:
             if self._lifeline.ended is None:
                 self._lifeline.end("stopped")
-            self._publish(None, self._lifeline.ended)
+            self._publish(None, self._death())
         await self._lifeline.deserted()
 
     async def _list_again(self, connection: Connection) -> None:
@@ -230,6 +288,16 @@ class SessionOwner:
         except TimeoutError:
             self._next_attempt = 0.0
 
+    def _death(self) -> str:
+        """Why the session ended, as the end of a sentence about the server."""
+        return _SHUT_DOWN if self._closing.is_set() else f"{self._lifeline.ended or 'stopped'}{self._last_line}"
+
+    @property
+    def _last_line(self) -> str:
+        """The rest of a sentence about a process: the last it wrote to standard error."""
+        line = self._lifeline.stderr.last_line if self._lifeline.stderr else ""
+        return f'; its last line on standard error was "{line}"' if line else ""
+
     def _reason(self, error: Exception, place: Endpoint | None) -> str:
         cause = _cause(error)
         if isinstance(cause, McpError) and isinstance(cause.error.data, ServerTrouble):
@@ -237,7 +305,7 @@ class SessionOwner:
         if isinstance(cause, ServerTrouble):
             return cause.reason
         if self._lifeline.ended is not None:
-            return f"{self._lifeline.ended} while it was starting; LOG_LEVEL=debug shows what it wrote"
+            return f"{self._lifeline.ended} while it was starting{self._last_line}"
         if place is not None and logger.isEnabledFor(logging.DEBUG):
             logger.debug("%s: %s", self._name, place.redact("".join(traceback.format_exception(error))))
         if isinstance(cause, McpError):
