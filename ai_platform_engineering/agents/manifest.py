@@ -16,6 +16,7 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    PlainValidator,
     StringConstraints,
     ValidationError,
     model_validator,
@@ -26,12 +27,13 @@ from ai_platform_engineering.utils.approvals.overrides import Level
 from ai_platform_engineering.utils.yaml_files import read_keys
 
 VARIABLE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}")
+ELSEWHERE = "elsewhere"
 RESERVED_NAMES = frozenset({SUPERVISOR, "all"})
 
 Transport = Literal["stdio", "http", "memory"]
 
 _TRANSPORT_KEYS: dict[Transport, tuple[str, frozenset[str]]] = {
-    "stdio": ("command", frozenset({"command", "args", "env", "home"})),
+    "stdio": ("command", frozenset({"command", "args", "env", "home", "local_files"})),
     "http": ("url", frozenset({"url", "headers"})),
     "memory": ("module", frozenset({"module"})),
 }
@@ -58,6 +60,16 @@ def _below_home(path: str) -> str:
     return path
 
 
+def _file_rule(value: Any) -> tuple[str, ...] | str:
+    if value == ELSEWHERE:
+        return ELSEWHERE
+    if isinstance(value, list | tuple) and all(
+        isinstance(path, str) and path.startswith(("/", "~/")) for path in value
+    ):
+        return tuple(value)
+    raise ValueError(f"must be a list of absolute directories, or {ELSEWHERE!r} for paths of another machine")
+
+
 _NAME = r"^[a-z][a-z0-9_]*$"
 _VARIABLE_NAME = r"^[A-Z][A-Z0-9_]*$"
 _ATTRIBUTE = r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$"
@@ -74,6 +86,8 @@ ServerName = Annotated[str, StringConstraints(pattern=_NAME)]
 AgentName = Annotated[ServerName, AfterValidator(_not_reserved)]
 VariableName = Annotated[str, StringConstraints(pattern=_VARIABLE_NAME)]
 HomePath = Annotated[Text, AfterValidator(_below_home)]
+FileRule = Annotated[tuple[str, ...] | Literal["elsewhere"], PlainValidator(_file_rule)]
+"""The directories from which an argument may name files, or that its paths are of another machine."""
 ModuleAttribute = Annotated[str, StringConstraints(pattern=_ATTRIBUTE)]
 
 
@@ -99,7 +113,8 @@ class McpServer(_Entry):
     """One MCP server of an agent: how to reach it, and which of its tools the agent may use.
 
     `module` is `package.module:attribute`; the attribute is a `ToolServer`, a FastMCP server or a function that makes
-    one of them from the settings. `tools` is an allowlist, `None` means every tool.
+    one of them from the settings. `tools` is an allowlist, `None` means every tool. `local_files` says, by tool and
+    argument, which files of this machine may be named.
     """
 
     name: ServerName
@@ -108,6 +123,7 @@ class McpServer(_Entry):
     args: tuple[str, ...] = ()
     env: Mapping[str, str] = Field(default_factory=dict)
     home: tuple[HomePath, ...] = ()
+    local_files: Mapping[Text, Mapping[Text, FileRule]] = Field(default_factory=dict)
     url: Text | None = None
     headers: Mapping[str, str] = Field(default_factory=dict)
     module: ModuleAttribute | None = None
@@ -133,7 +149,7 @@ class McpServer(_Entry):
     @model_validator(mode="after")
     def _marked_tools_are_allowed(self) -> Self:
         if self.tools is not None:
-            for key in ("writes", "destructive", "approvals"):
+            for key in ("writes", "destructive", "approvals", "local_files"):
                 if unknown := sorted(set(getattr(self, key)) - set(self.tools)):
                     raise ValueError(f"{key!r} names {_listed(unknown)}, which 'tools' does not list")
             if self.check is not None and self.check.tool not in self.tools:

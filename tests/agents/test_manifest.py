@@ -114,6 +114,22 @@ def test_configured_means_present_and_not_blank() -> None:
             "allowed are name, transport",
         ),
         ("servers: [{name: a, transport: memory, module: 'm:s', tools: [x], writes: [y]}]", "servers.0", "names y"),
+        ("servers: [{name: a, transport: http, url: u, local_files: {}}]", "servers.0", "not local_files"),
+        (
+            "servers: [{name: a, transport: stdio, command: c, local_files: {x: {y: reports}}}]",
+            "servers.0.local_files.x.y",
+            "must be a list of absolute directories, or 'elsewhere'",
+        ),
+        (
+            "servers: [{name: a, transport: stdio, command: c, local_files: {x: {y: [./reports]}}}]",
+            "servers.0.local_files.x.y",
+            "must be a list of absolute directories, or 'elsewhere'",
+        ),
+        (
+            "servers: [{name: a, transport: stdio, command: c, home: [../x]}]",
+            "servers.0.home.0",
+            "must be a path below the home directory",
+        ),
         (
             "servers: [{name: a, transport: http, url: u}, {name: a, transport: http, url: u}]",
             "the manifest",

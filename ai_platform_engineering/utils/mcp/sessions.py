@@ -33,6 +33,7 @@ from ai_platform_engineering.utils.mcp.errors import (
 )
 from ai_platform_engineering.utils.mcp.expansion import Endpoint, endpoint
 from ai_platform_engineering.utils.mcp.launchers import Launch, launches
+from ai_platform_engineering.utils.mcp.local_files import protected_paths, refusal
 from ai_platform_engineering.utils.mcp.results import Answer
 from ai_platform_engineering.utils.mcp.transports import connect
 from ai_platform_engineering.utils.mcp.workspace import Workspace, home_of, workspace
@@ -75,6 +76,8 @@ class SessionOwner:
         self._next_attempt = 0.0
         self._closing = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
+        self._directories: Workspace | None = None
+        self._protected = protected_paths(settings.data_dir)
 
     @property
     def problem(self) -> str | None:
@@ -99,6 +102,8 @@ class SessionOwner:
 
     async def call(self, call: Call) -> str:
         """The tool's answer. Raises `ToolException` when the tool says no, `McpUnavailable` when there is no answer."""
+        if refusal := self._refusal(call):
+            raise ToolException(refusal)
         try:
             answer = await self._answer(call)
         except NotSent as trouble:
@@ -115,6 +120,15 @@ class SessionOwner:
         if answer.failed:
             raise ToolException(answer.text)
         return answer.text
+
+    def _refusal(self, call: Call) -> str | None:
+        """Why the call must not be sent. Only a process of ours reads files of this machine."""
+        if self.server.transport != "stdio":
+            return None
+        schema = next((tool for tool in self.tools if tool.name == call.tool), Tool(name=call.tool, inputSchema={}))
+        rules = self.server.local_files.get(call.tool, {})
+        directory = self._directories.directory if self._directories else None
+        return refusal(schema, call.arguments, rules, self._protected, directory)
 
     @property
     def _name(self) -> str:
@@ -197,7 +211,8 @@ class SessionOwner:
         if self.server.transport != "stdio":
             return None
         user_home = home_of(self._settings.environ)
-        return stack.enter_context(workspace(self.server.name, user_home, self.server.home))
+        self._directories = stack.enter_context(workspace(self.server.name, user_home, self.server.home))
+        return self._directories
 
     async def _open(self, stack: AsyncExitStack, place: Endpoint, launch: Launch) -> tuple[Connection, list[Tool]]:
         limit = self.server.start_timeout or max(START_TIMEOUT, self._settings.mcp_start_timeout)

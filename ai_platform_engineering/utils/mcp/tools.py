@@ -84,6 +84,7 @@ def warn_about_unknown_names(agent: str, server: McpServer, tools: Sequence[Tool
     """A misspelt name would quietly take a tool away, or the mark from one that destroys."""
     known = [tool.name for tool in tools]
     marks = {"writes": server.writes, "destructive": server.destructive, "approvals": tuple(server.approvals)}
+    marks["local_files"] = tuple(server.local_files)
     for key, names in {"tools": server.tools or (), **marks}.items():
         for name in names:
             if name not in known:
