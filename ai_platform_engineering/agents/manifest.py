@@ -109,12 +109,22 @@ class ToolCheck(_Entry):
     arguments: Mapping[str, Any] = Field(default_factory=dict)
 
 
+class EmptyCheck(ToolCheck):
+    """A call that fails where an empty answer of another tool hides an error of the backend.
+
+    It gets `arguments`, and from the call that was answered the arguments named in `same`.
+    """
+
+    same: tuple[Text, ...] = ()
+
+
 class McpServer(_Entry):
     """One MCP server of an agent: how to reach it, and which of its tools the agent may use.
 
     `module` is `package.module:attribute`; the attribute is a `ToolServer`, a FastMCP server or a function that makes
     one of them from the settings. `tools` is an allowlist, `None` means every tool. `local_files` says, by tool and
-    argument, which files of this machine may be named.
+    argument, which files of this machine may be named. `confirm_empty` names the tools that answer with an empty list
+    when the backend refuses, each with the call that tells.
     """
 
     name: ServerName
@@ -132,6 +142,7 @@ class McpServer(_Entry):
     destructive: tuple[Text, ...] = ()
     approvals: Mapping[Text, Literal["always", "never"]] = Field(default_factory=dict)
     check: ToolCheck | None = None
+    confirm_empty: Mapping[Text, EmptyCheck] = Field(default_factory=dict)
     start_timeout: float | None = Field(default=None, gt=0)
 
     @model_validator(mode="after")
@@ -149,7 +160,7 @@ class McpServer(_Entry):
     @model_validator(mode="after")
     def _marked_tools_are_allowed(self) -> Self:
         if self.tools is not None:
-            for key in ("writes", "destructive", "approvals", "local_files"):
+            for key in ("writes", "destructive", "approvals", "local_files", "confirm_empty"):
                 if unknown := sorted(set(getattr(self, key)) - set(self.tools)):
                     raise ValueError(f"{key!r} names {_listed(unknown)}, which 'tools' does not list")
             if self.check is not None and self.check.tool not in self.tools:
@@ -278,6 +289,8 @@ def _keys_beside(location: tuple[int | str, ...]) -> list[str]:
             return list(ToolCheck.model_fields)
         case ("servers", _):
             return list(McpServer.model_fields)
+        case ("servers", _, "confirm_empty", _):
+            return list(EmptyCheck.model_fields)
         case ("model",):
             return list(ModelChoice.model_fields)
         case _:

@@ -89,7 +89,7 @@ def test_structured_content_goes_with_an_image() -> None:
 
 def test_an_empty_result_says_so() -> None:
     assert answer([], None) == Answer(NOTHING)
-    assert answer([], None, failed=True) == Answer(UNEXPLAINED_FAILURE, failed=True)
+    assert answer([], None, failed=True) == Answer(UNEXPLAINED_FAILURE, failed=True, reason=UNEXPLAINED_FAILURE)
 
 
 def test_nothing_is_cut() -> None:

@@ -12,6 +12,7 @@ from langchain_core.messages import ToolMessage
 from langgraph.errors import GraphBubbleUp
 from langgraph.types import Command
 
+from ai_platform_engineering.utils.mcp.errors import ToolFailed
 from ai_platform_engineering.utils.runs.failures import failure_of
 from ai_platform_engineering.utils.runs.translation import DELEGATION_TOOL
 
@@ -46,7 +47,8 @@ class ToolGuard(AgentMiddleware[Any, Any, Any]):
         except Exception as error:  # the one place where a tool's exception ends
             failure = failure_of(error)
             logger.warning("%s failed: %s", call["name"], failure.sentence, exc_info=failure.code == "internal")
-            return _error(request, failure.sentence, failure.sentence)
+            reason = error.reason if isinstance(error, ToolFailed) else failure.sentence
+            return _error(request, failure.sentence, reason)
         if isinstance(result, ToolMessage) and result.status == "error" and result.artifact is None:
             # ToolNode answers arguments that do not fit the schema with a text that repeats them.
             return result.model_copy(update={"artifact": {"reason": "its arguments were not valid"}})

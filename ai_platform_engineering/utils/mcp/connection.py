@@ -197,7 +197,7 @@ class SessionConnection:
             raise Lost("answered with something that is not a tool result") from None
         finally:
             self._lifeline.at_server.discard(request_id)
-        return answer(result.content, result.structuredContent, failed=result.isError)
+        return answer(result.content, result.structuredContent, failed=result.isError, arguments=call.arguments)
 
     async def _send(self, request: ClientRequest, request_id: int) -> CallToolResult:
         try:

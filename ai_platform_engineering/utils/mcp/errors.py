@@ -6,11 +6,22 @@ the sentence "The <server> server ...", never the text of somebody else's except
 
 from __future__ import annotations
 
+from langchain_core.tools import ToolException
+
 from ai_platform_engineering.utils.errors import ReadableError
 
 
 class McpUnavailable(ReadableError):  # noqa: N818 - the name says what a caller has to know
     """A tool could not be run, or its result was lost. The text is one a person can act on."""
+
+
+class ToolFailed(ToolException):
+    """A tool answered that it failed, or with an error of its backend. The text is its answer, for the model."""
+
+    def __init__(self, answer: str, reason: str) -> None:
+        super().__init__(answer)
+        self.reason = reason
+        """Why, as a person is shown it."""
 
 
 class ServerTrouble(Exception):  # noqa: N818 - base of reasons, never shown as it is

@@ -31,7 +31,7 @@ from pydantic import ValidationError
 from ai_platform_engineering.utils.mcp.connection import Call, Ended, Lifeline, TimeIsUp, meta_of
 from ai_platform_engineering.utils.mcp.errors import Lost
 from ai_platform_engineering.utils.mcp.expansion import Endpoint
-from ai_platform_engineering.utils.mcp.results import Answer, answer
+from ai_platform_engineering.utils.mcp.results import Answer, answer, answer_of
 from ai_platform_engineering.utils.mcp.tool_server import wrong_arguments
 
 logger = logging.getLogger(__name__)
@@ -106,17 +106,17 @@ class FastMcpConnection:
         try:
             result = await self._server.call_tool(name, call.arguments)
         except WrongArguments as error:
-            return Answer(_wrong_arguments(name, error), failed=True)
+            return answer_of(_wrong_arguments(name, error), failed=True)
         except (NotFoundError, DisabledError):
-            return Answer(f"There is no tool named {name}.", failed=True)
+            return answer_of(f"There is no tool named {name}.", failed=True)
         except FastMCPError as error:
-            return Answer(str(error), failed=True)
+            return answer_of(str(error), failed=True)
         except Exception:
             logger.exception("The tool %s raised something other than a tool error", name)
-            return Answer(f"{name} failed unexpectedly.", failed=True)
+            return answer_of(f"{name} failed unexpectedly.", failed=True)
         finally:
             request_ctx.reset(token)
-        return answer(result.content, result.structured_content, failed=result.is_error)
+        return answer(result.content, result.structured_content, failed=result.is_error, arguments=call.arguments)
 
 
 @asynccontextmanager

@@ -18,25 +18,39 @@ from mcp.types import (
     TextResourceContents,
 )
 
+from ai_platform_engineering.utils.mcp.backend_errors import backend_error, reason_in
+
 NOTHING = "(no output)"
 UNEXPLAINED_FAILURE = "The tool failed and did not say why."
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a tool answered: its text, and whether the tool says that it failed."""
+    """What a tool answered: its text, whether it failed, and then why, for people."""
 
     text: str
     failed: bool = False
+    reason: str = ""
 
 
-def answer(content: Sequence[ContentBlock], structured: Mapping[str, Any] | None, *, failed: bool = False) -> Answer:
-    return answer_of(text_of(content, structured), failed=failed)
+def answer(
+    content: Sequence[ContentBlock],
+    structured: Mapping[str, Any] | None,
+    *,
+    failed: bool = False,
+    arguments: Mapping[str, Any] | None = None,
+) -> Answer:
+    """The answer of a call with `arguments`; it has also failed where it is nothing but an error of the backend."""
+    text = text_of(content, structured)
+    error = None if failed else backend_error(text, structured, arguments)
+    return answer_of(text, failed=failed) if error is None else Answer(text or error, failed=True, reason=error)
 
 
 def answer_of(text: str, *, failed: bool = False) -> Answer:
     """With a text in any case."""
-    return Answer(text or (UNEXPLAINED_FAILURE if failed else NOTHING), failed)
+    if failed:
+        return Answer(text or UNEXPLAINED_FAILURE, failed=True, reason=reason_in(text) or UNEXPLAINED_FAILURE)
+    return Answer(text or NOTHING)
 
 
 def text_of(content: Sequence[ContentBlock], structured: Mapping[str, Any] | None) -> str:

@@ -14,6 +14,7 @@ from mcp.types import Tool
 
 from ai_platform_engineering.agents.manifest import McpServer
 from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.utils.mcp.backend_errors import is_empty
 from ai_platform_engineering.utils.mcp.connection import Call
 from ai_platform_engineering.utils.mcp.sessions import SessionOwner
 from ai_platform_engineering.utils.mcp.tools import McpTool, allowed, build_tool, unique_name, warn_about_unknown_names
@@ -146,4 +147,10 @@ class McpServers:
         return built
 
     async def _call(self, owner: SessionOwner, tool: str, arguments: dict[str, Any]) -> str:
-        return await owner.call(Call(tool, arguments, self._call_meta() if self._call_meta else {}))
+        meta = self._call_meta() if self._call_meta else {}
+        text = await owner.call(Call(tool, arguments, meta))
+        check = owner.server.confirm_empty.get(tool)
+        if check is not None and is_empty(text):
+            same = {name: arguments[name] for name in check.same if name in arguments}
+            await owner.call(Call(check.tool, {**check.arguments, **same}, meta))
+        return text

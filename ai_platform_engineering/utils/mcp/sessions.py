@@ -16,12 +16,12 @@ from contextlib import AsyncExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from typing import Final
 
-from langchain_core.tools import ToolException
 from mcp import McpError
 from mcp.types import Tool
 
 from ai_platform_engineering.agents.manifest import McpServer
 from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.utils.mcp.backend_errors import reason_in
 from ai_platform_engineering.utils.mcp.connection import Call, Connection, Lifeline, TimeIsUp
 from ai_platform_engineering.utils.mcp.errors import (
     Lost,
@@ -30,6 +30,7 @@ from ai_platform_engineering.utils.mcp.errors import (
     NotStartable,
     Refused,
     ServerTrouble,
+    ToolFailed,
 )
 from ai_platform_engineering.utils.mcp.expansion import Endpoint, endpoint
 from ai_platform_engineering.utils.mcp.launchers import Launch, launches
@@ -101,9 +102,9 @@ class SessionOwner:
             await asyncio.wait([self._task])
 
     async def call(self, call: Call) -> str:
-        """The tool's answer. Raises `ToolException` when the tool says no, `McpUnavailable` when there is no answer."""
+        """The tool's answer. Raises `ToolFailed` when the tool says no, `McpUnavailable` when there is no answer."""
         if refusal := self._refusal(call):
-            raise ToolException(refusal)
+            raise ToolFailed(refusal, refusal)
         try:
             answer = await self._answer(call)
         except NotSent as trouble:
@@ -116,9 +117,9 @@ class SessionOwner:
                 f"Whether it took effect is unknown; check before trying again."
             ) from None
         except McpError as error:
-            raise ToolException(error.error.message) from None
+            raise ToolFailed(error.error.message, reason_in(error.error.message)) from None
         if answer.failed:
-            raise ToolException(answer.text)
+            raise ToolFailed(answer.text, answer.reason)
         return answer.text
 
     def _refusal(self, call: Call) -> str | None:

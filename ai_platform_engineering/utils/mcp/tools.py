@@ -83,8 +83,13 @@ def allowed(server: McpServer, tools: Sequence[Tool]) -> list[Tool]:
 def warn_about_unknown_names(agent: str, server: McpServer, tools: Sequence[Tool]) -> None:
     """A misspelt name would quietly take a tool away, or the mark from one that destroys."""
     known = [tool.name for tool in tools]
-    marks = {"writes": server.writes, "destructive": server.destructive, "approvals": tuple(server.approvals)}
-    marks["local_files"] = tuple(server.local_files)
+    marks = {
+        "writes": server.writes,
+        "destructive": server.destructive,
+        "approvals": tuple(server.approvals),
+        "local_files": tuple(server.local_files),
+        "confirm_empty": (*server.confirm_empty, *(check.tool for check in server.confirm_empty.values())),
+    }
     for key, names in {"tools": server.tools or (), **marks}.items():
         for name in names:
             if name not in known:
