@@ -13,6 +13,7 @@ from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.approvals.policy import ApprovalPolicy
 from ai_platform_engineering.utils.graphs.agent_graph import Graph, agent_graph
 from ai_platform_engineering.utils.graphs.approval_gate import ApprovalGate
+from ai_platform_engineering.utils.graphs.undone_work import UndoneWork
 from ai_platform_engineering.utils.graphs.workflow_step import WorkflowStep
 from ai_platform_engineering.utils.llm import chat_model
 from ai_platform_engineering.utils.mcp import McpServers
@@ -44,6 +45,7 @@ def local_agent_graph(
         name=manifest.name,
         middleware=[
             ApprovalGate(manifest.name, ApprovalPolicy.of(settings, manifest).needs, title=manifest.title),
+            UndoneWork(),
             WorkflowStep(),
         ],
         checkpointer=checkpointer,

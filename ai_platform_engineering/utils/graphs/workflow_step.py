@@ -39,7 +39,7 @@ class WorkflowStep(AgentMiddleware[StepState, Any, Any]):
         step = request.state.get(STEP)
         if not isinstance(step, Mapping):
             return await handler(request)
-        work = _since_question(request.messages)
+        work = since_question(request.messages)
         if "tool" in step:
             return ModelResponse(result=[_direct(step, work, request.tools)])
         response = await handler(request)
@@ -61,7 +61,8 @@ def _direct(step: Mapping[str, Any], work: Sequence[AnyMessage], tools: Sequence
     return AIMessage("", tool_calls=[{"name": name, "args": dict(step.get("arguments") or {}), "id": "step-1"}])
 
 
-def _since_question(messages: Sequence[AnyMessage]) -> Sequence[AnyMessage]:
+def since_question(messages: Sequence[AnyMessage]) -> Sequence[AnyMessage]:
+    """What the agent has done for the question that it was asked last."""
     last = max((place for place, message in enumerate(messages) if message.type == "human"), default=-1)
     return messages[last + 1 :]
 

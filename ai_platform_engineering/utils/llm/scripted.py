@@ -20,11 +20,13 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What the model says once: words, then tool calls as (name, arguments). `error` is raised after the words."""
+    """What the model says once: words, then tool calls as (name, arguments). `error` is raised after the words,
+    `metadata` is the message's `response_metadata`."""
 
     text: str = ""
     calls: Sequence[tuple[str, Mapping[str, Any]]] = ()
     error: Exception | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,8 @@ class ScriptedChatModel(BaseChatModel):
         if turn.error is not None:
             raise turn.error
         calls = [{"name": n, "args": dict(a), "id": i} for n, a, i in _numbered(turn, messages)]
-        return ChatResult(generations=[ChatGeneration(message=AIMessage(turn.text, tool_calls=calls))])
+        message = AIMessage(turn.text, tool_calls=calls, response_metadata=dict(turn.metadata))
+        return ChatResult(generations=[ChatGeneration(message=message)])
 
     def _stream(
         self,
@@ -138,7 +141,10 @@ def _chunks(turn: Turn, messages: Sequence[BaseMessage]) -> Iterator[ChatGenerat
         ToolCallChunk(name=name, args=json.dumps(arguments), id=call_id, index=index, type="tool_call_chunk")
         for index, (name, arguments, call_id) in enumerate(_numbered(turn, messages))
     ]
-    yield ChatGenerationChunk(message=AIMessageChunk(content="", tool_call_chunks=calls, chunk_position="last"))
+    last = AIMessageChunk(
+        content="", tool_call_chunks=calls, response_metadata=dict(turn.metadata), chunk_position="last"
+    )
+    yield ChatGenerationChunk(message=last)
 
 
 def _numbered(turn: Turn, messages: Sequence[BaseMessage]) -> Iterator[tuple[str, Mapping[str, Any], str]]:

@@ -1,0 +1,49 @@
+"""Work that was not done: an agent has failed if its model says so, or if none of its tool calls succeeded.
+
+What the answer says in words is not looked at. The answer becomes the text of the failure, so that the supervisor's
+model still reads what the agent found out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, Final
+
+from langchain.agents.middleware import AgentMiddleware
+from langchain.agents.middleware.types import ModelRequest, ModelResponse
+from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
+
+from ai_platform_engineering.utils.errors import ReadableError
+from ai_platform_engineering.utils.graphs.ask_tool import ASK_TOOL
+from ai_platform_engineering.utils.graphs.long_results import READ_TOOL
+from ai_platform_engineering.utils.graphs.workflow_step import since_question
+
+NOT_DONE: Final = "not_done"
+"""Key in the `response_metadata` of an answer whose model knows that it did not do what it was asked; the value is a
+short reason. The offline model sets it."""
+
+
+class NotDoneError(ReadableError):
+    """An agent did not do what it was asked; the text is what it said about that."""
+
+    code = "agent"
+
+
+class UndoneWork(AgentMiddleware[Any, Any, Any]):
+    async def awrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
+    ) -> ModelResponse[Any]:
+        response = await handler(request)
+        answer = next((message for message in response.result if isinstance(message, AIMessage)), None)
+        if answer is not None and not answer.tool_calls:
+            reason = str(answer.response_metadata.get(NOT_DONE) or "")
+            if reason or _all_failed(since_question(request.messages)):
+                raise NotDoneError(str(answer.text).strip() or reason)
+        return response
+
+
+def _all_failed(work: Iterable[AnyMessage]) -> bool:
+    """Whether tools were called and none succeeded. Asking a person and reading on in a result is no work by itself."""
+    results = [message for message in work if isinstance(message, ToolMessage)]
+    calls = [result for result in results if result.name not in (ASK_TOOL, READ_TOOL)]
+    return bool(calls) and all(call.status == "error" for call in calls)
