@@ -21,6 +21,7 @@ from ai_platform_engineering.events import (
 )
 from ai_platform_engineering.terminal.text import clean, one_line, split_finished
 from ai_platform_engineering.terminal.view import (
+    SETTLED,
     Call,
     CallState,
     Delegation,
@@ -35,11 +36,10 @@ from ai_platform_engineering.terminal.view import (
     Started,
     Tool,
     View,
+    closing_steps,
 )
 
 CUT_OFF = "The text above was cut off; it is written again."
-
-_SETTLED = frozenset({"completed", "failed"})
 
 
 def reduce(view: View, item: Event | Notice) -> View:
@@ -191,27 +191,33 @@ def _untagged(step: PlanStep) -> str:
 
 
 def _is_settled(plan: PlanUpdated) -> bool:
-    return all(step.status in _SETTLED for step in plan.steps)
+    return all(step.status in SETTLED for step in plan.steps)
 
 
 def _show_plan(view: View) -> View:
+    return _show_steps(view, view.plan.steps, live=False) if view.plan else view
+
+
+def _show_steps(view: View, steps: tuple[PlanStep, ...], *, live: bool) -> View:
+    """The plan with those of `steps` that were not shown like this before; without its heading below an answer."""
     if view.plan is None:
         return view
-    unseen = tuple(step for step in view.plan.steps if step not in view.shown_steps)
-    view = replace(view, plan_is_live=False, shown_steps=view.plan.steps)
-    return _add(view, PlanShown(view.plan.title, unseen)) if unseen and view.plan else view
+    unseen = tuple(step for step in steps if step not in view.shown_steps)
+    title = None if closing_steps(view) else view.plan.title
+    view = replace(view, plan_is_live=live, shown_steps=steps)
+    return _add(view, PlanShown(title, unseen)) if unseen else view
 
 
 def _show_plan_before_answer(view: View) -> View:
-    """When all agents are done and text follows, the steps that are left are what the text does: the plan goes first.
+    """When all agents are done and text follows, what they did is shown first: below the answer nobody reads it.
 
-    Otherwise the plan would come after the answer, which is too late to be read.
+    The steps that are left are what the text does; they follow when it is done.
     """
     if not view.plan_is_live or view.plan is None or view.calls:
         return view
-    delegated = [step for step in view.plan.steps if step.agent]
-    begun = any(step.status in _SETTLED for step in view.plan.steps)
-    return _show_plan(view) if begun and all(step.status in _SETTLED for step in delegated) else view
+    settled = tuple(step for step in view.plan.steps if step.status in SETTLED)
+    agents_are_done = all(step in settled for step in view.plan.steps if step.agent)
+    return _show_steps(view, settled, live=settled != view.plan.steps) if settled and agents_are_done else view
 
 
 def _end(view: View, ending: FinalResult | Failed | Canceled | InputRequired) -> View:

@@ -12,7 +12,7 @@ from rich.padding import Padding
 from rich.segment import Segment
 from rich.text import Text
 
-from ai_platform_engineering.events import Canceled, Failed, FinalResult, InputRequired, PlanStep
+from ai_platform_engineering.events import Canceled, Failed, FinalResult, InputRequired, PlanStep, PlanUpdated
 from ai_platform_engineering.terminal import words
 from ai_platform_engineering.terminal.markdown import TerminalMarkdown
 from ai_platform_engineering.terminal.view import (
@@ -27,6 +27,7 @@ from ai_platform_engineering.terminal.view import (
     Spoke,
     Tool,
     View,
+    closing_steps,
 )
 
 RECENT_TOOLS: Final = 5
@@ -97,8 +98,7 @@ def live_blocks(view: View, marks: Marks, frame: int = 0) -> tuple[list[Renderab
         return ([], [], [])
     texts: list[RenderableType] = [TerminalMarkdown(speech.text) for speech in view.speeches if speech.text.strip()]
     calls = [_running(call, marks, frame) for call in view.calls]
-    live_plan = view.plan if view.plan_is_live else None
-    plan = [_plan(live_plan.title, live_plan.steps, marks, frame)] if live_plan and live_plan.steps else []
+    plan = [_live_plan(view.plan, closing_steps(view), marks, frame)] if view.plan_is_live and view.plan else []
     if not (texts or calls):
         texts = [_marked(_spinner(marks, frame), "cyan", Text("Working...", style="dim"))]
     return texts, calls, plan
@@ -158,11 +158,17 @@ def _tool(
     return Padding(_marked(mark, style, text), (0, 0, 0, indent))
 
 
-def _plan(title: str, steps: Iterable[PlanStep], marks: Marks, frame: int | None = None) -> RenderableType:
+def _live_plan(plan: PlanUpdated, closing: Sequence[PlanStep], marks: Marks, frame: int) -> RenderableType:
+    return _plan(None, closing, marks, frame) if closing else _plan(plan.title, plan.steps, marks, frame)
+
+
+def _plan(title: str | None, steps: Iterable[PlanStep], marks: Marks, frame: int | None = None) -> RenderableType:
     """The plan; `frame` while it is live, when lines are cut rather than wrapped and a step can be seen to run."""
     live = frame is not None
-    heading = _short(words.plan_heading(title), "bold") if live else Text(words.plan_heading(title), style="bold")
-    lines: list[RenderableType] = [heading]
+    lines: list[RenderableType] = []
+    if title is not None:
+        heading = words.plan_heading(title)
+        lines.append(_short(heading, "bold") if live else Text(heading, style="bold"))
     for step in steps:
         text = _short(words.step(step)) if live else Text(words.step(step))
         match step.status:

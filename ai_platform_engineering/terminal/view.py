@@ -6,11 +6,13 @@ Facts are only ever added. Values only; the fold over events is in `reducer`.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Final, Literal
 
 from ai_platform_engineering.events import Ending, PlanStep, PlanUpdated
 
 CallState = Literal["running", "ok", "failed"]
+SETTLED: Final = frozenset({"completed", "failed"})
+"""The status of a step that does not change any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +83,9 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class PlanShown:
-    """The plan stops being live; `steps` are those not shown like this before."""
+    """Steps of the plan that were not shown like this before; without a title where they go on below an answer."""
 
-    title: str
+    title: str | None
     steps: tuple[PlanStep, ...]
 
 
@@ -109,3 +111,12 @@ class View:
     spoken: frozenset[str] = field(default_factory=frozenset)
     waiting: tuple[Call, ...] = ()
     ending: Ending | None = None
+
+
+def closing_steps(view: View) -> tuple[PlanStep, ...]:
+    """What is left of a plan whose agents are done and were shown: the supervisor's own work on the answer."""
+    steps = view.plan.steps if view.plan else ()
+    shown = [step for step in steps if step in view.shown_steps and step.status in SETTLED]
+    if not shown or any(step.agent and step not in shown for step in steps):
+        return ()
+    return tuple(step for step in steps if step not in shown)

@@ -44,12 +44,14 @@ def test_an_agent_and_its_tools_become_one_fact_when_it_ends() -> None:
     )
 
 
-def test_the_plan_is_live_until_the_answer_begins_and_is_shown_once() -> None:
+def test_each_step_is_shown_once_before_the_answer_or_when_the_answer_has_done_it() -> None:
     live = [view.plan_is_live for view in views_of(RUN)]
-    first_plan, answer = RUN.index(plan("pending", "pending")), RUN.index(plan("completed", "pending")) + 1
-    assert live == [first_plan <= place < answer for place in range(len(RUN))]
-    (shown,) = [fact for fact in view_of(RUN).facts if isinstance(fact, PlanShown)]
-    assert [step.status for step in shown.steps] == ["completed", "pending"]
+    first_plan, last_plan = RUN.index(plan("pending", "pending")), RUN.index(plan("completed", "completed"))
+    assert live == [first_plan <= place < last_plan for place in range(len(RUN))]
+    before, after = [fact for fact in view_of(RUN).facts if isinstance(fact, PlanShown)]
+    assert [(step.id, step.status) for step in before.steps] == [("s1", "completed")]
+    assert [(step.id, step.status) for step in after.steps] == [("s2", "completed")]
+    assert (before.title, after.title) == ("Compare issues", None)
 
 
 def test_a_plan_that_was_not_carried_out_is_shown_as_it_was_left() -> None:
@@ -67,7 +69,7 @@ def test_a_plan_that_goes_on_after_a_text_shows_only_what_changed() -> None:
         plan("completed", "completed"),
     ]
     shown = [fact.steps for fact in view_of(more).facts if isinstance(fact, PlanShown)]
-    assert [[step.id for step in steps] for steps in shown] == [["s1", "s2"], ["s2"]]
+    assert [[step.id for step in steps] for steps in shown] == [["s1"], ["s2"]]
 
 
 def test_what_an_agent_writes_for_the_supervisor_is_not_shown() -> None:

@@ -46,12 +46,13 @@ def test_a_whole_run_as_it_stays_on_the_screen() -> None:
         "",
         "Plan: Compare issues",
         "  ✓ Jira: Show Jira issues",
-        "  ○ Compare the results",
         "",
         "Jira has two issues.",
         "",
         " • SHOP-1",
         " • SHOP-2",
+        "",
+        "  ✓ Compare the results",
     ]
 
 
