@@ -52,7 +52,7 @@ def _check_calls(events: Sequence[Event], *, parked: bool) -> None:
                 if event.parent_call_id is not None:
                     assert event.parent_call_id in opened, f"its parent is not open: {event}"
                 opened[event.call_id] = event
-                if isinstance(event, ToolStarted):
+                if isinstance(event, ToolStarted) and event.agent == "supervisor":
                     assert event.tool not in ("task", "write_todos"), f"not a tool of its own: {event}"
                 assert event.agent != "task"
             case AgentFinished() | ToolFinished():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -17,10 +17,14 @@ class OpenAIServer:
 
     address: str = ""
     deltas: Sequence[dict[str, Any]] = ({"content": "Hello"}, {"content": " there"})
+    part: Callable[[dict[str, Any]], Sequence[dict[str, Any]]] | None = None
+    """What it answers to a request, in place of `deltas`."""
     vectors: dict[str, list[float]] = field(default_factory=dict)
     """The embedding of each text; of one that is not here, its length and 1."""
     failures: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
     """Answers given first, one per request: status and body."""
+    rules: Callable[[dict[str, Any]], tuple[int, dict[str, Any]] | None] = lambda _: None
+    """The answer to a request that is not valid."""
     requests: list[dict[str, Any]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
     paths: list[str] = field(default_factory=list)
@@ -36,13 +40,15 @@ def openai_server() -> Iterator[OpenAIServer]:
             state.requests.append(body)
             state.paths.append(self.path)
             state.headers.append({name.lower(): value for name, value in self.headers.items()})
-            if state.failures:
-                status, answer = state.failures.pop(0)
+            refused = state.failures.pop(0) if state.failures else state.rules(body)
+            if refused is not None:
+                status, answer = refused
                 self._send(status, "application/json", json.dumps(answer).encode())
             elif self.path.partition("?")[0].endswith("/embeddings"):
                 self._send(200, "application/json", json.dumps(_embeddings(state, body)).encode())
             else:
-                self._send(200, "text/event-stream", "".join(_events(state.deltas)).encode())
+                deltas = state.part(body) if state.part else state.deltas
+                self._send(200, "text/event-stream", "".join(_events(deltas)).encode())
 
         def _send(self, status: int, kind: str, content: bytes) -> None:
             self.send_response(status)

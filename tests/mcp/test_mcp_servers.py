@@ -14,8 +14,9 @@ from mcp.types import Tool, ToolAnnotations
 from ai_platform_engineering.agents.manifest import McpServer
 from ai_platform_engineering.settings import Settings, load_settings
 from ai_platform_engineering.utils.mcp import McpServers, McpUnavailable
+from ai_platform_engineering.utils.mcp.names import unique_name
 from ai_platform_engineering.utils.mcp.sessions import restart_delay
-from ai_platform_engineering.utils.mcp.tools import effects, unique_name
+from ai_platform_engineering.utils.mcp.tools import effects
 from tests.mcp.support import Start, eventually, names, tool
 
 Scripted = Callable[..., McpServer]

@@ -37,8 +37,10 @@ class ToolGuard(AgentMiddleware[Any, Any, Any]):
         call = request.tool_call
         if request.tool is None:
             return _error(request, f"There is no tool named {call['name']!r}.", "there is no such tool")
-        if call["name"] == DELEGATION_TOOL and (agent := call["args"].get("subagent_type")) not in self._agents:
-            known = ", ".join(self._agents) or "none"
+        # Where there are no agents to delegate to, a tool of that name is a tool like any other.
+        delegates = bool(self._agents) and call["name"] == DELEGATION_TOOL
+        if delegates and (agent := call["args"].get("subagent_type")) not in self._agents:
+            known = ", ".join(self._agents)
             return _error(request, f"There is no agent named {agent!r}. Agents: {known}.", "there is no such agent")
         try:
             result = await handler(request)

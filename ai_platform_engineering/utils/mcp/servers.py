@@ -7,23 +7,27 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
 from langchain_core.tools import BaseTool
 from mcp.types import Tool
 
 from ai_platform_engineering.agents.manifest import McpServer
 from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.utils.mcp.argument_schemas import NotAnObjectError
 from ai_platform_engineering.utils.mcp.backend_errors import is_empty
 from ai_platform_engineering.utils.mcp.connection import Call
+from ai_platform_engineering.utils.mcp.names import GRAPH_TOOLS, model_names, unique_name
 from ai_platform_engineering.utils.mcp.sessions import SessionOwner
-from ai_platform_engineering.utils.mcp.tools import McpTool, allowed, build_tool, unique_name, warn_about_unknown_names
+from ai_platform_engineering.utils.mcp.tools import McpTool, Names, allowed, build_tool, unknown_names
 
 logger = logging.getLogger(__name__)
 
 CallMeta = Callable[[], Mapping[str, Any]]
 """What goes with a call as MCP `_meta`; asked for in the caller's context, once per call."""
 
+MAX_TOOLS: Final = 128 - len(GRAPH_TOOLS)
+"""How many tools of its servers an agent may have: providers refuse a request with more than 128."""
 
 _NO_SERVERS = "Its manifest names no MCP servers."
 
@@ -47,7 +51,8 @@ class McpServers:
         self._made_from = made_from
         self._owners: dict[str, list[SessionOwner]] = {}
         self._tools: dict[str, list[McpTool]] = {}
-        self._built: dict[tuple[str, str, str], tuple[Tool, McpTool]] = {}
+        self._built: dict[tuple[str, str, Names], tuple[Tool, McpTool]] = {}
+        self._warnings: dict[str, tuple[str, ...]] = {}
         self._starting: set[str] = set()
         self._callbacks: list[Callable[[str], None]] = []
 
@@ -96,6 +101,10 @@ class McpServers:
         unusable = [owner for owner in self._owners.get(agent, ()) if owner.trouble is not None]
         return bool(unusable) and all(owner.starting for owner in unusable)
 
+    def warnings(self, agent: str) -> tuple[str, ...]:
+        """What an operator should know of the agent's tools: renamed, left out, misspelt in the manifest."""
+        return self._warnings.get(agent, ())
+
     def on_change(self, callback: Callable[[str], None]) -> None:
         """`callback` is called with an agent's name when its list of tools has changed after `start` returned."""
         self._callbacks.append(callback)
@@ -120,29 +129,53 @@ class McpServers:
                 logger.exception("A listener to changes of tools failed for %s", agent)
 
     def _list(self, agent: str) -> list[McpTool]:
-        listed: dict[str, McpTool] = {}
+        named, warnings = self._named(agent)
+        models = model_names({name: owner.server.name for name, (owner, _) in named.items()})
+        tools: list[McpTool] = []
+        for name, (owner, tool) in named.items():
+            try:
+                tools.append(self._tool(owner, tool, Names(name, models[name])))
+            except NotAnObjectError:
+                warnings.append(f"{name} of the {owner.server.name} server is left out: its arguments are no object")
+        changed = [f"{name} as {models[name]}" for name in named if models[name] != name]
+        if changed:
+            warnings.append(f"the model knows {', '.join(changed)}, as providers refuse the names of the server")
+        for warning in warnings:
+            if warning not in self._warnings.get(agent, ()):
+                logger.warning("%s: %s", agent, warning)
+        self._warnings[agent] = tuple(warnings)
+        return tools
+
+    def _named(self, agent: str) -> tuple[dict[str, tuple[SessionOwner, Tool]], list[str]]:
+        """The agent's tools by their names in it, as many as a model takes, and what is to be said about the others."""
+        named: dict[str, tuple[SessionOwner, Tool]] = {}
+        warnings: list[str] = []
         for owner in self._owners[agent]:
             server = owner.server
             if owner.tools:
-                warn_about_unknown_names(agent, server, owner.tools)
+                warnings += unknown_names(server, owner.tools)
             for tool in allowed(server, owner.tools):
-                name = unique_name(tool.name, server.name, listed)
+                name = unique_name(tool.name, server.name, {*named, *GRAPH_TOOLS})
                 if name is None:
-                    logger.warning(
-                        "%s: %s of the %s server is left out, its name is taken", agent, tool.name, server.name
-                    )
+                    warnings.append(f"{tool.name} of the {server.name} server is left out, its name is taken")
                     continue
                 if name != tool.name:
-                    logger.warning("%s: %s of the %s server is called %s here", agent, tool.name, server.name, name)
-                listed[name] = self._tool(owner, tool, name)
-        return list(listed.values())
+                    warnings.append(f"{tool.name} of the {server.name} server is called {name} here")
+                named[name] = (owner, tool)
+        if len(named) > MAX_TOOLS:
+            left_out = [*named][MAX_TOOLS:]
+            warnings.append(
+                f"{len(left_out)} of {len(named)} tools are left out, as models take no more than {MAX_TOOLS} "
+                f"({left_out[0]} is the first): name the ones it needs under 'tools' in the manifest"
+            )
+        return dict([*named.items()][:MAX_TOOLS]), warnings
 
-    def _tool(self, owner: SessionOwner, tool: Tool, name: str) -> McpTool:
+    def _tool(self, owner: SessionOwner, tool: Tool, names: Names) -> McpTool:
         """The tool as built before, if nothing about it has changed."""
-        key = (owner.agent, owner.server.name, name)
+        key = (owner.agent, owner.server.name, names)
         described, built = self._built.get(key, (None, None))
         if built is None or described != tool:
-            built = build_tool(owner.agent, owner.server, tool, name, partial(self._call, owner))
+            built = build_tool(owner.agent, owner.server, tool, names, partial(self._call, owner))
             self._built[key] = (tool, built)
         return built
 

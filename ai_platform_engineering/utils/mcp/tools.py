@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 from langchain_core.tools import BaseTool
 from mcp.types import Tool
 from pydantic import PrivateAttr
 
 from ai_platform_engineering.agents.manifest import McpServer
+from ai_platform_engineering.utils.mcp.argument_schemas import argument_schema, combinations
 
-logger = logging.getLogger(__name__)
+MODEL_NAME: Final = "model_name"
+"""Key in a tool's metadata: what the model calls it, where that is not its name."""
 
 Invoke = Callable[[str, dict[str, Any]], Awaitable[str]]
 """Runs the tool with that name on its server, with those arguments."""
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What a tool is called within its agent, by events and forms, and by the model."""
+
+    name: str
+    model: str
 
 
 class McpTool(BaseTool):
@@ -38,21 +48,23 @@ class McpTool(BaseTool):
         return await self._invoke(self._mcp_name, kwargs)
 
 
-def build_tool(agent: str, server: McpServer, tool: Tool, name: str, invoke: Invoke) -> McpTool:
+def build_tool(agent: str, server: McpServer, tool: Tool, names: Names, invoke: Invoke) -> McpTool:
+    """The tool, with a schema that every provider takes. `NotAnObjectError` if there is no such schema."""
     read_only, destructive = effects(server, tool)
+    about = (tool.description or tool.title or tool.name, combinations(tool.inputSchema))
     return McpTool(
         mcp_name=tool.name,
         invoke=invoke,
-        name=name,
-        description=tool.description or tool.title or tool.name,
-        # Some servers leave out `properties` where there are none; LangChain and some models insist on it.
-        args_schema={"type": "object", "properties": {}} | tool.inputSchema,
+        name=names.name,
+        description="\n".join(part for part in about if part),
+        args_schema=argument_schema(tool.inputSchema),
         metadata={
             "agent": agent,
             "server": server.name,
             "tool": tool.name,
             "read_only": read_only,
             "destructive": destructive,
+            **({MODEL_NAME: names.model} if names.model != names.name else {}),
         },
     )
 
@@ -80,7 +92,7 @@ def allowed(server: McpServer, tools: Sequence[Tool]) -> list[Tool]:
     return [tool for tool in tools if server.tools is None or tool.name in server.tools]
 
 
-def warn_about_unknown_names(agent: str, server: McpServer, tools: Sequence[Tool]) -> None:
+def unknown_names(server: McpServer, tools: Sequence[Tool]) -> Iterator[str]:
     """A misspelt name would quietly take a tool away, or the mark from one that destroys."""
     known = [tool.name for tool in tools]
     marks = {
@@ -95,11 +107,4 @@ def warn_about_unknown_names(agent: str, server: McpServer, tools: Sequence[Tool
             if name not in known:
                 nearest = get_close_matches(name, known, n=1)
                 hint = f"; did you mean {nearest[0]}?" if nearest else ""
-                logger.warning(
-                    "%s: %r of the %s server names %s, a tool it has not%s", agent, key, server.name, name, hint
-                )
-
-
-def unique_name(tool: str, server: str, taken: Collection[str]) -> str | None:
-    """The tool's own name, or with the server's name before it if that is taken; None if both are."""
-    return next((name for name in (tool, f"{server}_{tool}") if name not in taken), None)
+                yield f"{key!r} of the {server.name} server names {name}, a tool it has not{hint}"

@@ -16,6 +16,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, Tool
 from langgraph.types import StreamMode
 
 from ai_platform_engineering.events import (
+    SUPERVISOR,
     AgentFinished,
     AgentStarted,
     Canceled,
@@ -155,9 +156,11 @@ class Translation:
         if task["name"] != _TOOLS_NODE or (tool_call := _tool_call(task["input"])) is None:
             return
         name, arguments = str(tool_call["name"]), tool_call.get("args") or {}
-        if parent is None and name == PLAN_TOOL:
+        # Only the supervisor plans and delegates; an agent's server may offer tools of these names.
+        steers = parent is None and self._agent == SUPERVISOR
+        if steers and name == PLAN_TOOL:
             self._plan_calls[task["id"]] = arguments
-        elif parent is None and name == DELEGATION_TOOL:
+        elif steers and name == DELEGATION_TOOL:
             agent = str(arguments.get("subagent_type") or UNKNOWN_AGENT)
             step = self._plan.step_for(agent)
             step_id = step.id if step else None
