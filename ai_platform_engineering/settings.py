@@ -321,8 +321,36 @@ class Settings(BaseSettings):
     llm_temperature: float | None = _setting(
         "Model", "Sampling temperature.", shown_default="the provider's", ge=0, le=2
     )
-    llm_timeout: float = _setting("Model", "Seconds one model call may take.", 120.0, gt=0, le=3600)
-    llm_max_retries: int = _setting("Model", "How often a failed model call is repeated.", 2, ge=0, le=10)
+    llm_timeout: float = _setting(
+        "Model",
+        "Seconds one model call may take. An answer that has begun is cut there and kept.",
+        300.0,
+        gt=0,
+        le=3600,
+    )
+    llm_idle_timeout: float = _setting(
+        "Model", "Seconds without any output after which a model call has failed.", 120.0, gt=0, le=3600
+    )
+    llm_max_retries: int = _setting(
+        "Model",
+        "How often a model call is repeated after a rate limit, an error of the provider or a lost connection.",
+        2,
+        ge=0,
+        le=10,
+    )
+    llm_max_retry_wait: float = _setting(
+        "Model",
+        "Longest wait for a retry, in seconds. A provider that asks for a longer one fails the call.",
+        60.0,
+        ge=0,
+        le=3600,
+    )
+    llm_max_output: int | None = _setting(
+        "Model", "Tokens a model may write in one call.", shown_default="the provider's", ge=1
+    )
+    llm_max_output_chars: int = _setting(
+        "Model", "Characters a model may write in one call. The answer is cut there and kept.", 500_000, ge=1
+    )
     openai_endpoint: OptionalAddress = _setting(
         "Model", "Base address of OpenAI or of any server that speaks its API.", shown_default="OpenAI's own"
     )

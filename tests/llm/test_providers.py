@@ -12,6 +12,7 @@ from langchain_openai import AzureChatOpenAI, ChatOpenAI
 
 from ai_platform_engineering.agents.manifest import ModelChoice
 from ai_platform_engineering.settings import Provider, Settings, SettingsError, load_settings
+from ai_platform_engineering.utils.errors import ReadableError
 from ai_platform_engineering.utils.llm import chat_model, is_offline
 from ai_platform_engineering.utils.llm.offline import OfflineChatModel
 from ai_platform_engineering.utils.llm.providers import PROVIDERS, default_provider
@@ -104,7 +105,7 @@ async def test_a_failed_call_is_repeated_as_often_as_the_settings_say(server: Op
 async def test_the_key_is_in_no_text_about_the_model(server: OpenAIServer) -> None:
     server.failures = [(401, {"error": {"message": "wrong key"}})]
     model = chat_model(settings_of(OPENAI_ENDPOINT=server.address, OPENAI_API_KEY=SECRET, OPENAI_MODEL_NAME="m"))
-    with pytest.raises(Exception, match="wrong key") as raised:
+    with pytest.raises(ReadableError, match="check OPENAI_API_KEY") as raised:
         await model.ainvoke("hi?")
     assert server.headers[0]["authorization"] == f"Bearer {SECRET}"
     for told in (repr(model), str(model), repr(raised.value), str(raised.value), str(model._identifying_params)):
@@ -229,9 +230,10 @@ def test_a_provider_whose_package_is_there_is_given_the_settings_and_keeps_its_k
     if find_spec(PACKAGES[provider]) is None:
         not_here(f"The {EXTRAS[provider]} extra is not installed: run make setup EXTRAS={EXTRAS[provider]}.")
     variables = {"LLM_PROVIDER": provider, "MODEL_NAME": "some-model", "LLM_TIMEOUT": "77", "LLM_TEMPERATURE": "0.375"}
-    model = chat_model(settings_of(**variables, **CONFIGURED[provider]))
+    model = chat_model(settings_of(**variables, **CONFIGURED[provider], LLM_MAX_OUTPUT="4321"))
     held = str({name: value for name, value in vars(model).items() if "client" not in name or name == "client_kwargs"})
     assert "77" in held
     assert "0.375" in held
+    assert "4321" in held
     assert SECRET not in repr(model)
     assert SECRET not in str(model)

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
 import httpx
+import openai
 import pytest
+from google.api_core.exceptions import ResourceExhausted
+from google.auth.exceptions import DefaultCredentialsError
 from langchain_core.tools import ToolException
 from langgraph.errors import GraphRecursionError
 
@@ -39,6 +42,9 @@ def test_a_long_reason_is_cut() -> None:
         (httpx.ConnectError("https://internal"), "unavailable", "connection was lost"),
         (GraphRecursionError("after 500"), "recursion_limit", "LANGGRAPH_RECURSION_LIMIT"),
         (KeyError("sk-secret-value"), "internal", "KeyError"),
+        (ResourceExhausted("sk-secret-value"), "model", "Google limits the requests"),
+        (DefaultCredentialsError("sk-secret-value"), "model", "Google rejects the credentials"),
+        (openai.APIConnectionError(request=httpx.Request("POST", "https://internal")), "model", "OpenAI cannot be"),
     ],
 )
 def test_only_text_that_was_written_to_be_read_is_shown(error: Exception, code: str, words: str) -> None:

@@ -19,7 +19,7 @@ from ai_platform_engineering.utils.errors import ReadableError
 from ai_platform_engineering.utils.forms.answers import Answer, answer_data
 from ai_platform_engineering.utils.graphs.agent_graph import Graph
 from ai_platform_engineering.utils.graphs.workflow_step import STEP
-from ai_platform_engineering.utils.runs.failures import failure_of
+from ai_platform_engineering.utils.runs.failures import failure_of, log_failure
 from ai_platform_engineering.utils.runs.questions import interrupt_of
 from ai_platform_engineering.utils.runs.translation import STREAM_MODES, WITHOUT_TOKENS, Translation
 
@@ -81,7 +81,7 @@ class Run:
                     yield event
         except Exception as error:  # every failure of a graph becomes an event
             failure = failure_of(error)
-            logger.warning("%s: %s", self._context.trace_id, failure.sentence, exc_info=failure.code == "internal")
+            log_failure(logger, self._context.trace_id, failure)
             ending = [*self._translation.fail(error)]
         else:
             ending = [*self._translation.conclude()]

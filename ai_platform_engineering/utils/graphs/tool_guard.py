@@ -13,7 +13,7 @@ from langgraph.errors import GraphBubbleUp
 from langgraph.types import Command
 
 from ai_platform_engineering.utils.mcp.errors import ToolFailed
-from ai_platform_engineering.utils.runs.failures import failure_of, short_reason
+from ai_platform_engineering.utils.runs.failures import failure_of, log_failure
 from ai_platform_engineering.utils.runs.translation import DELEGATION_TOOL
 
 logger = logging.getLogger(__name__)
@@ -48,8 +48,8 @@ class ToolGuard(AgentMiddleware[Any, Any, Any]):
             raise
         except Exception as error:  # the one place where a tool's exception ends
             failure = failure_of(error)
+            log_failure(logger, call["name"], failure)
             reason = error.reason if isinstance(error, ToolFailed) else failure.sentence
-            logger.warning("%s failed: %s", call["name"], short_reason(reason), exc_info=failure.code == "internal")
             return _error(request, failure.sentence, reason)
         if isinstance(result, ToolMessage) and result.status == "error" and result.artifact is None:
             # ToolNode answers arguments that do not fit the schema with a text that repeats them.

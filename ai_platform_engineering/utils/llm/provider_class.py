@@ -1,27 +1,83 @@
-"""The chat classes of the providers' packages, as the product uses them."""
+"""The chat classes of the providers' packages, as the product uses them: guarded, and without their key in sight."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
-from typing import Any, cast
+from collections.abc import AsyncIterator, Iterator
+from typing import TYPE_CHECKING, Any, cast
 
+from langchain_core.callbacks import AsyncCallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
+from langchain_core.language_models.chat_models import agenerate_from_stream
+from langchain_core.messages import BaseMessage
+from langchain_core.outputs import ChatGenerationChunk, ChatResult
+from pydantic import PrivateAttr
+
+from ai_platform_engineering.utils.llm.failures import ModelOrigin
+from ai_platform_engineering.utils.llm.guarded_call import CallLimits, guarded
+
+if TYPE_CHECKING:
+    _Base = BaseChatModel
+else:
+    # The fields of BaseChatModel would hide those that a provider's class declares anew.
+    _Base = object
 
 
-class ProviderModel(BaseChatModel):
-    """Mixed into a provider's class, in front of it.
+class GuardedModel(_Base):
+    """Mixed into a provider's class, in front of it."""
 
-    The representation has no field of the model: LangChain sends it to tracers, and some classes keep the key as a
-    plain string.
-    """
+    _origin: ModelOrigin
+    _limits: CallLimits
+
+    async def _astream(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> AsyncIterator[ChatGenerationChunk]:
+        call = functools.partial(super()._astream, messages, stop, run_manager, **kwargs)
+        async for chunk in guarded(call, self._origin, self._limits):
+            yield chunk
+
+    async def _agenerate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        if not self.disable_streaming:
+            # Only what streams can be stopped when it becomes too much.
+            return await agenerate_from_stream(self._astream(messages, stop, run_manager, **kwargs))
+        generate = functools.partial(super()._agenerate, messages, stop, run_manager, **kwargs)
+
+        async def call() -> AsyncIterator[ChatResult]:
+            yield await generate()
+
+        (result,) = [result async for result in guarded(call, self._origin, self._limits)]
+        return cast(ChatResult, result)
 
     def __repr_args__(self) -> Iterator[tuple[str, Any]]:
-        yield "model", getattr(self, "model_name", None) or getattr(self, "model", None)
+        """No field of the model: LangChain sends this to tracers, and some classes keep the key as a plain string."""
+        yield "model", self._origin.model
+
+
+def guarded_model(
+    chat_class: type[BaseChatModel], options: dict[str, Any], origin: ModelOrigin, limits: CallLimits
+) -> BaseChatModel:
+    model = _guarded_class(chat_class)(**options)
+    model._origin, model._limits = origin, limits
+    return model
 
 
 @functools.cache
-def provider_class(chat_class: type[BaseChatModel]) -> type[BaseChatModel]:
-    """The subclass of a provider's class with `ProviderModel` in front, under the same name."""
-    names = {"__module__": chat_class.__module__, "__qualname__": chat_class.__qualname__}
-    return cast(type[BaseChatModel], type(chat_class.__name__, (ProviderModel, chat_class), names))
+def _guarded_class(chat_class: type[BaseChatModel]) -> type[GuardedModel]:
+    """The subclass of a provider's class with `GuardedModel` in front, under the same name."""
+    names = {
+        "__module__": chat_class.__module__,
+        "__qualname__": chat_class.__qualname__,
+        "_origin": PrivateAttr(),
+        "_limits": PrivateAttr(),
+    }
+    return cast(type[GuardedModel], type(chat_class.__name__, (GuardedModel, chat_class), names))

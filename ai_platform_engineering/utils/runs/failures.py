@@ -6,6 +6,7 @@ An exception's own text never leaves the process unless its class says that the 
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
 from dataclasses import dataclass
 
@@ -14,9 +15,11 @@ from langchain_core.tools import ToolException
 from langgraph.errors import GraphRecursionError
 
 from ai_platform_engineering.utils.errors import FailureCode, ReadableError
+from ai_platform_engineering.utils.llm.failures import ModelOrigin, sentence
+from ai_platform_engineering.utils.llm.provider_errors import model_failure, provider_of
 from ai_platform_engineering.utils.redact import redact
 
-REASON_LENGTH = 160
+REASON_LENGTH = 200
 
 # Only what cannot be part of a name: underscores, brackets and the # of an issue are left as they are.
 _MARKUP = re.compile(r"[`*]+|^[#>]+\s+")
@@ -35,21 +38,47 @@ def is_recursion_limit(error: BaseException) -> bool:
 
 def failure_of(error: BaseException) -> Failure:
     """The code and the sentence for an exception."""
-    match error:
-        case ReadableError():
-            return Failure(error.code, str(error))
-        case ToolException():
-            return Failure("agent", str(error) or "The tool reported an error without saying which.")
-        case TimeoutError() | asyncio.TimeoutError() | httpx.TimeoutException():
-            return Failure("timeout", "It did not answer in time. Try again, or ask for less at once.")
-        case httpx.TransportError() | ConnectionError():
-            return Failure("unavailable", "The connection was lost. Try again in a moment.")
+    if failure := _readable(error) or _of_model(error) or _of_connection(error):
+        return failure
     if is_recursion_limit(error):
         return Failure(
             "recursion_limit",
             "The work was stopped at the step limit. Ask for a smaller part, or raise LANGGRAPH_RECURSION_LIMIT.",
         )
     return Failure("internal", f"Something went wrong inside ({type(error).__name__}). The log has the details.")
+
+
+def _readable(error: BaseException) -> Failure | None:
+    match error:
+        case ReadableError():
+            return Failure(error.code, str(error))
+        case ToolException():
+            return Failure("agent", str(error) or "The tool reported an error without saying which.")
+        case _:
+            return None
+
+
+def _of_model(error: BaseException) -> Failure | None:
+    """For a provider's exception that comes from elsewhere than `chat_model`, so that no settings are known."""
+    if (provider := provider_of(error)) and (failure := model_failure(error)):
+        return Failure("model", sentence(failure, ModelOrigin(provider)))
+    return None
+
+
+def _of_connection(error: BaseException) -> Failure | None:
+    match error:
+        case TimeoutError() | asyncio.TimeoutError() | httpx.TimeoutException():
+            return Failure("timeout", "It did not answer in time. Try again, or ask for less at once.")
+        case httpx.TransportError() | ConnectionError():
+            return Failure("unavailable", "The connection was lost. Try again in a moment.")
+        case _:
+            return None
+
+
+def log_failure(logger: logging.Logger, where: str, failure: Failure) -> None:
+    """Log the failure that is being handled; one that refers to the log as an error, which every command shows."""
+    internal = failure.code == "internal"
+    logger.log(logging.ERROR if internal else logging.WARNING, "%s: %s", where, failure.sentence, exc_info=internal)
 
 
 def short_reason(text: str) -> str:

@@ -31,6 +31,7 @@ from ai_platform_engineering.events import (
     ToolFinished,
     ToolStarted,
 )
+from ai_platform_engineering.utils.llm.guarded_call import Notice
 from ai_platform_engineering.utils.runs.answers import structured_text
 from ai_platform_engineering.utils.runs.failures import failure_of, short_reason
 from ai_platform_engineering.utils.runs.ledger import Call, CallLedger
@@ -112,7 +113,7 @@ class Translation:
             case "tasks":
                 yield from self._task_ended(data, parent)
             case "custom":
-                yield from self._said(data)
+                yield from self._said(data, parent)
 
     def conclude(self) -> Iterator[Event]:
         """The graph has ended by itself, or waits."""
@@ -229,8 +230,11 @@ class Translation:
         yield from self._end_message(message_id)
         self._answer = _Answer(text, message_id)
 
-    def _said(self, data: Any) -> Iterator[Event]:
+    def _said(self, data: Any, parent: str | None) -> Iterator[Event]:
         match data:
+            case Notice(text, message_id):
+                yield from self._delta(message_id, text, parent)
+                yield from self._end_message(message_id)
             case LimitReached(limit):
                 self._limit = limit
             case RemoteEvent(event, delegation):

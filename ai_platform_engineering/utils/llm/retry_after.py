@@ -1,0 +1,60 @@
+"""When a provider says that it may be asked again: its headers and error details, as seconds."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from email.utils import parsedate_to_datetime
+from typing import Any, Final
+
+_UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
+# OpenAI, Azure and Groq send x-ratelimit-reset-tokens, Anthropic anthropic-ratelimit-tokens-reset.
+_RESET: Final = re.compile(r"x-ratelimit-reset(?:-\w+)?|anthropic-ratelimit-[\w-]+-reset")
+
+
+def retry_after(headers: Mapping[str, str], details: Iterable[Any] = (), now: float | None = None) -> float | None:
+    """Seconds until the next attempt, from the most precise statement there is."""
+    at = time.time() if now is None else now
+    lowered = {name.lower(): value.strip() for name, value in headers.items()}
+    if (milliseconds := _number(lowered.get("retry-after-ms", ""))) is not None:
+        return milliseconds / 1000
+    if (seconds := _moment(lowered.get("retry-after", ""), at)) is not None:
+        return seconds
+    for detail in details:
+        if isinstance(detail, Mapping) and (seconds := _moment(str(detail.get("retryDelay", "")), at)) is not None:
+            return seconds
+    return _reset(lowered, at)
+
+
+def _reset(headers: Mapping[str, str], now: float) -> float | None:
+    """The latest reset of the limits that are used up; a limit that still has something left is not waited for."""
+    waits = [
+        seconds
+        for name, value in headers.items()
+        if _RESET.fullmatch(name)
+        and _number(headers.get(name.replace("reset", "remaining"), "0")) == 0
+        and (seconds := _moment(value, now)) is not None
+    ]
+    return max(waits, default=None)
+
+
+def _moment(text: str, now: float) -> float | None:
+    """Seconds from now to what `text` says: a number, a duration such as 6m0s, or a date of HTTP or ISO 8601."""
+    if (seconds := _number(text)) is not None:
+        # Some send the moment itself, in seconds since 1970.
+        return max(0.0, seconds - now) if seconds > 1e9 else seconds
+    if text and not _DURATION.sub("", text):
+        return sum(float(amount) * _UNITS[unit] for amount, unit in _DURATION.findall(text))
+    for read in (datetime.fromisoformat, parsedate_to_datetime):
+        try:
+            return max(0.0, read(text).timestamp() - now)
+        except ValueError:
+            continue
+    return None
+
+
+def _number(text: str) -> float | None:
+    return float(text) if re.fullmatch(r"\d{1,12}(?:\.\d+)?", text) else None
