@@ -58,6 +58,9 @@ def refused(place: Path, arguments: Mapping[str, Any], described: dict[str, Any]
         "a.txt, {place}/others/file.txt",
         "file://{place}/others/file.txt",
         "FILE:{place}/others/not-there",
+        "file:%2e%2e/others/file.txt",
+        "https://../../../others/file.txt",
+        "/./{slashes}{place}/others/file.txt",
         "file://localhost{place}/others/with%20space.txt",
         "~/file.txt",
         "~/not-there",
@@ -80,7 +83,12 @@ def refused(place: Path, arguments: Mapping[str, Any], described: dict[str, Any]
     ],
 )
 def test_a_value_that_is_a_file_here_is_refused_in_any_argument(place: Path, value: Any) -> None:
-    text = json.dumps(value).replace("{place}", str(place)).replace("{pid}", str(os.getpid()))
+    text = (
+        json.dumps(value)
+        .replace("{place}", str(place))
+        .replace("{pid}", str(os.getpid()))
+        .replace("{slashes}", "/" * 5000)
+    )
     filled = json.loads(text.replace("{{", "{").replace("}}", "}") if isinstance(value, str) else text)
     assert "which" in refused(place, {"anything": filled})
 
@@ -99,7 +107,7 @@ def test_a_value_that_is_a_file_here_is_refused_in_any_argument(place: Path, val
         "see /etc/passwd for users",
         "first line\n/etc/passwd\n",
         "cat /etc/hosts",
-        "https://127.0.0.1/etc/passwd",
+        "https://127.0.0.1/etc/../passwd",
         "main..feature",
         "path:.github/workflows file:main.go",
         "~5 minutes",
@@ -172,7 +180,15 @@ def test_the_manifest_says_what_a_schema_does_not(place: Path) -> None:
     assert refused(place, {"blob": "x.txt"}, blob=())
     assert refused(place, {"blob": other}, blob=(str(place / "others"),)) == ""
     assert refused(place, {"blob": other}, blob=("~/",)) == ""
-    assert "the manifest allows" in refused(place, {"blob": f"{other}\n/etc/passwd"}, blob=(str(place / "others"),))
+    for listed in (
+        f"{other}\n/etc/passwd",
+        f"{other} /etc/passwd",
+        f"{other}|/etc/passwd",
+        f'["{other}","/etc/passwd"]',
+    ):
+        assert "the manifest allows" in refused(place, {"blob": listed}, blob=(str(place / "others"),)), listed
+    with_space, address = str(place / "others/with space.txt"), "https://127.0.0.1/a b"
+    assert refused(place, {"blob": [with_space, address]}, blob=(str(place / "others"),)) == ""
     assert "of the supervisor" in refused(place, {"blob": str(place / "data/file.txt")}, blob=("/",))
 
 

@@ -26,10 +26,13 @@ _MAX_DEPTH: Final = 100
 _SHOWN: Final = 80
 _NOT_ALLOWED: Final = "a file of this machine, which it may not use"
 _ADDRESS: Final = re.compile(r"(?!file:)[a-z][a-z0-9+.-]*://|data:", re.IGNORECASE)
-_FILE_ADDRESS: Final = re.compile(r"file:(?=[/~.])", re.IGNORECASE)
+_FILE_ADDRESS: Final = re.compile(r"file:(?=[/~.%])", re.IGNORECASE)
 _SEPARATORS: Final = re.compile(r"[,;\n]")
+_ANY_SEPARATORS: Final = re.compile(r"[,;|\s]+")
 # Programs and libraries hold no secrets, and commands that run on another machine name them.
-_PROGRAMS: Final = tuple(Path(path) for path in ("/bin", "/sbin", "/lib", "/lib64", "/usr"))
+_PROGRAMS: Final = tuple(
+    Path(parent) / name for parent in ("/", "/usr", "/usr/local") for name in ("bin", "sbin", "lib", "lib64")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +99,8 @@ def _unless_allowed(found: _Text, protected: Sequence[Path], base: Path) -> str 
 
 def _unless_below(text: str, rule: Iterable[str], protected: Sequence[Path], base: Path) -> str | None:
     """Every path in `text`, however they are listed, must be below one of the directories that the manifest allows."""
-    parts = [part for part in (*_candidates(text), *_SEPARATORS.split(text)) if part.strip() and not _harmless(part)]
+    words = (word for word in _ANY_SEPARATORS.split(text) if _is_path(word))
+    parts = [part for part in (*_candidates(text), *_SEPARATORS.split(text), *words) if not _harmless(part)]
     if reason := _unless_supervisors(parts, protected, base):
         return reason
     allowed = [Path(path).expanduser().resolve() for path in rule]
@@ -183,7 +187,12 @@ def _harmless(text: str) -> bool:
     """Whether a text in place of a file's name is none: nothing, or an address."""
     if not text.strip():
         return True
-    return bool(_ADDRESS.match(text.strip())) and not any(_is_path(part.strip()) for part in _SEPARATORS.split(text))
+    return _is_address(text.strip()) and not any(_is_path(part.strip()) for part in _SEPARATORS.split(text))
+
+
+def _is_address(text: str) -> bool:
+    """A program that takes an address for a path resolves `..` in it, so one with too many of them is a path."""
+    return bool(_ADDRESS.match(text)) and not os.path.normpath(text).startswith("..")
 
 
 def _is_path(text: str) -> bool:
@@ -193,7 +202,10 @@ def _is_path(text: str) -> bool:
 def _path(text: str, base: Path) -> Path | None:
     """The path that a text is, links and `..` resolved; None if it is none."""
     text = text.strip()
-    if not text or len(text) > _MAX_PATH or "\0" in text or _ADDRESS.match(text):
+    if len(text) > _MAX_PATH:
+        # Too long for the system as it is written, but not for a program that leaves out what means nothing.
+        text = os.path.normpath(text)
+    if not text or len(text) > _MAX_PATH or "\0" in text or _is_address(text):
         return None
     if _FILE_ADDRESS.match(text):
         text = unquote(urlsplit(text).path if text[5:7] == "//" else text[5:])
