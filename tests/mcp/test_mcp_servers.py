@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from mcp.types import Tool, ToolAnnotations
 
+import tests.mcp.company  # noqa: F401 - importing it takes longer than the shortest deadline here
 from ai_platform_engineering.agents.manifest import McpServer
 from ai_platform_engineering.settings import Settings, load_settings
 from ai_platform_engineering.utils.mcp import McpServers, McpUnavailable
