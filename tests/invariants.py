@@ -32,6 +32,7 @@ def check(events: Sequence[Event], *, agent: str = "supervisor") -> Ending:
     _check_calls(events, parked=isinstance(ending, InputRequired))
     _check_texts(events, agent, ending)
     _check_plan(events)
+    _check_done_steps(events, answered=isinstance(ending, FinalResult))
     assert isinstance(ending, InputRequired | FinalResult | Failed | Canceled)
     return ending
 
@@ -105,3 +106,25 @@ def _check_plan(events: Sequence[Event]) -> None:
             later = [p for p in plans if events.index(p) > events.index(event)]
             shown = {s.id: s.status for s in (later or plans)[-1].steps}
             assert shown.get(event.plan_step_id, "failed") == "failed", f"a failed agent's step is {shown}"
+
+
+def _check_done_steps(events: Sequence[Event], *, answered: bool) -> None:
+    """A completed step was worked on, and successfully. The answer itself completes steps only where there is one."""
+    last_plan = max((place for place, event in enumerate(events) if isinstance(event, PlanUpdated)), default=-1)
+    for place, event in enumerate(events):
+        if not isinstance(event, PlanUpdated):
+            continue
+        earlier = events[:place]
+        agents = [one for one in earlier if isinstance(one, AgentFinished) and one.ok and one.parent_call_id is None]
+        own_tools = [one for one in earlier if isinstance(one, ToolFinished) and one.ok and one.parent_call_id is None]
+        by_answer = answered and place == last_plan
+        for step in event.steps:
+            if step.status != "completed":
+                continue
+            if step.agent is None:
+                assert own_tools or by_answer, f"a step of its own was never worked on: {step}"
+            else:
+                worked = [one for one in agents if one.agent == step.agent]
+                assert any(one.plan_step_id == step.id for one in worked) or (by_answer and worked), (
+                    f"no delegation did this step: {step}"
+                )

@@ -39,7 +39,7 @@ def test_a_step_follows_its_delegation() -> None:
 def test_a_failed_step_is_failed_whatever_the_model_says() -> None:
     plan = Plan().rewritten("", TODOS).delegation_started("step-1").delegation_finished("step-1", "jira", False)
     claimed = [{**todo, "status": "completed"} for todo in TODOS]
-    assert statuses(plan.rewritten("", claimed)) == ["failed", "pending", "completed"]
+    assert statuses(plan.rewritten("", claimed)) == ["failed", "pending", "pending"]
 
 
 def test_an_agents_step_is_not_done_because_the_model_says_so() -> None:
@@ -51,7 +51,20 @@ def test_one_delegation_may_serve_two_steps_of_its_agent() -> None:
     todos = [TODOS[0], {"content": "Read the first", "agent": "jira"}]
     plan = Plan().rewritten("", todos).delegation_started("step-1").delegation_finished("step-1", "jira", True)
     claimed = [{**todo, "status": "completed"} for todo in todos]
-    assert statuses(plan.rewritten("", claimed)) == ["completed", "completed"]
+    plan = plan.rewritten("", claimed)
+    assert statuses(plan) == ["completed", "pending"], "a run that ends without an answer leaves the second unfinished"
+    assert statuses(plan.answered()) == ["completed", "completed"]
+
+
+def test_a_step_of_its_own_is_done_by_its_tools_or_by_the_answer() -> None:
+    claimed = [{**TODOS[2], "status": "completed"}]
+    assert statuses(Plan().rewritten("", claimed)) == ["pending"]
+    assert statuses(Plan().own_tool_succeeded().rewritten("", claimed)) == ["completed"]
+
+
+def test_the_model_may_give_a_done_step_up_but_not_a_failed_one_back() -> None:
+    done = Plan().rewritten("", TODOS).delegation_started("step-1").delegation_finished("step-1", "jira", True)
+    assert statuses(done.rewritten("", [{**TODOS[0], "status": "failed"}])) == ["failed"]
 
 
 def test_parallel_delegations_of_one_agent_take_different_steps() -> None:

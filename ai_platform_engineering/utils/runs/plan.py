@@ -13,6 +13,8 @@ from typing import Any
 from ai_platform_engineering.events import SUPERVISOR, PlanStep, PlanUpdated, StepStatus
 
 PLAN_TOOL = "write_todos"
+WORKFLOW_TOOL = "start_workflow"
+"""Starts a workflow, whose steps become the plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +25,10 @@ class Plan:
     """Ids of steps that a delegation was started for: their status follows the delegation, not the model's word."""
     served: frozenset[str] = frozenset()
     """Agents that have finished a delegation successfully since the run began."""
+    claimed: frozenset[str] = frozenset()
+    """Ids of steps that the model calls completed and no delegation was started for."""
+    used_tools: bool = False
+    """Whether a tool of the supervisor's own has succeeded, so that a step of its own can be done before the answer."""
 
     def event(self) -> PlanUpdated:
         return PlanUpdated(self.steps, self.title)
@@ -37,6 +43,7 @@ class Plan:
         taken: Counter[tuple[str, str | None]] = Counter()
         next_number = 1 + max((int(step.id.removeprefix("step-")) for step in self.steps), default=0)
         steps: list[PlanStep] = []
+        claimed: set[str] = set()
         for order, todo in enumerate(todos):
             agent = _agent_of(todo)
             key = (str(todo["content"]), agent)
@@ -48,7 +55,9 @@ class Plan:
                 step_id = before.id
             step = PlanStep(step_id, key[0], todo.get("status", "pending"), order, agent)
             steps.append(replace(step, status=self._true_status(step, before)))
-        return replace(self, title=title or self.title, steps=tuple(steps))
+            if step.status == "completed":
+                claimed.add(step_id)
+        return replace(self, title=title or self.title, steps=tuple(steps), claimed=frozenset(claimed) - self.delegated)
 
     def step_for(self, agent: str) -> PlanStep | None:
         """The step a new delegation to `agent` works on: its first one that nobody has worked on yet."""
@@ -65,15 +74,24 @@ class Plan:
         plan = replace(self, served=self.served | {agent}) if ok else self
         return plan if step_id is None else plan._with_status(step_id, "completed" if ok else "failed")
 
+    def own_tool_succeeded(self) -> Plan:
+        return self if self.used_tools else replace(self, used_tools=True)
+
     def answered(self) -> Plan:
-        """The answer is written, so the supervisor's own steps are done; those of agents that never ran are not."""
+        """The plan when the answer is written, which does the supervisor's own steps.
+
+        One delegation may have done several steps of its agent: for those the model's word counts now.
+        """
         done = tuple(
             replace(step, status="completed")
-            if step.agent is None and step.status in ("pending", "in_progress")
+            if step.status in ("pending", "in_progress") and self._is_done_by_answer(step)
             else step
             for step in self.steps
         )
         return replace(self, steps=done)
+
+    def _is_done_by_answer(self, step: PlanStep) -> bool:
+        return step.agent is None or (step.id in self.claimed and step.agent in self.served)
 
     def _with_status(self, step_id: str, status: StepStatus) -> Plan:
         return replace(
@@ -82,8 +100,10 @@ class Plan:
 
     def _true_status(self, step: PlanStep, before: PlanStep | None) -> StepStatus:
         if before is not None and before.id in self.delegated:
-            return before.status
-        if step.agent is not None and step.status == "completed" and step.agent not in self.served:
+            # The model may find that a result is no use, but not that failed work was done.
+            gave_up = before.status == "completed" and step.status == "failed"
+            return "failed" if gave_up else before.status
+        if step.status == "completed" and (step.agent is not None or not self.used_tools):
             return before.status if before is not None else "pending"
         return step.status
 

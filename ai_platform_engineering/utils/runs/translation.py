@@ -197,6 +197,8 @@ class Translation:
             if ok and result is not None:
                 self._gathered.append((call.agent, str(result.text)))
             yield from self._replan(self._plan.delegation_finished(call.plan_step_id, call.agent, ok))
+        elif ok and call.parent_call_id is None:
+            self._plan = self._plan.own_tool_succeeded()
 
     def _model_ended(self, result: Mapping[str, Any], parent: str | None) -> Iterator[Event]:
         for message in result.get("messages") or ():
@@ -270,6 +272,8 @@ class Translation:
                     self._plan = self._plan.delegation_finished(event.plan_step_id, event.agent, event.ok)
             case ToolStarted() | ToolFinished():
                 self._ledger.recall(event)
+                if isinstance(event, ToolFinished) and event.ok and event.parent_call_id is None:
+                    self._plan = self._plan.own_tool_succeeded()
             case PlanUpdated():
                 self._plan = self._plan.told(event)
             case InputRequired(forms):
