@@ -14,12 +14,12 @@ from langgraph.graph.state import CompiledStateGraph
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
 from ai_platform_engineering.utils.graphs.ask_tool import ask_tool
+from ai_platform_engineering.utils.graphs.history import History
 from ai_platform_engineering.utils.graphs.joined_hooks import JoinedHooks, Member
 from ai_platform_engineering.utils.graphs.last_turn import LastTurn
 from ai_platform_engineering.utils.graphs.long_results import STATE_KEY, LongResults
 from ai_platform_engineering.utils.graphs.tool_guard import ToolGuard
 from ai_platform_engineering.utils.graphs.tool_schemas import ToolSchemas
-from ai_platform_engineering.utils.graphs.unanswered_calls import UnansweredCalls
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]
 
@@ -47,7 +47,7 @@ def agent_graph(
             JoinedHooks(
                 [
                     *middleware,
-                    UnansweredCalls(),
+                    History(),
                     LastTurn(),
                     LongResults(settings.tool_result_max_chars),
                     ToolGuard(agents=agents),

@@ -1,0 +1,144 @@
+"""The tool calls of an assistant message, wherever its provider has put them, and the message with other calls.
+
+LangChain keeps calls in `tool_calls` and `invalid_tool_calls`. Providers also have them in content blocks or in
+`additional_kwargs`, and some of their clients send those back.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from langchain_core.messages import AIMessage
+
+MAX_NAME_LENGTH: Final = 64
+UNKNOWN_TOOL: Final = "unknown_tool"
+
+_NOT_IN_NAMES: Final = re.compile(r"[^a-zA-Z0-9_-]")
+_CALLS: Final = "tool_calls"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """`id` may be empty, or the same as another's."""
+
+    id: str
+    name: str
+    args: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _BlockKeys:
+    """The names that a kind of content block has for the parts of a call."""
+
+    id: str
+    args: str
+    args_are_text: bool = False
+
+
+_BLOCKS: Final[Mapping[str, _BlockKeys]] = {
+    "tool_use": _BlockKeys("id", "input"),
+    "tool_call": _BlockKeys("id", "args"),
+    "function_call": _BlockKeys("call_id", "arguments", args_are_text=True),
+}
+
+
+def calls_of(message: AIMessage) -> list[Call]:
+    """Every call once: a call in several places has the same id in each."""
+    calls = [Call(str(call["id"] or ""), call["name"], call["args"]) for call in message.tool_calls]
+    calls += [Call(str(c["id"] or ""), c["name"] or "", _arguments(c["args"])) for c in message.invalid_tool_calls]
+    for copies in (_in_blocks(message), _in_additional(message)):
+        unmatched = [call.id for call in calls]
+        for copy in copies:
+            if copy.id in unmatched:
+                unmatched.remove(copy.id)
+            else:
+                calls.append(copy)
+    return [Call(call.id, _valid_name(call.name), call.args) for call in calls]
+
+
+def with_calls(message: AIMessage, before: Sequence[Call], after: Sequence[Call]) -> AIMessage:
+    """The message with the calls `after` in place of its own, `before`, everywhere; the same one if nothing differs."""
+    unchanged = [Call(str(call["id"] or ""), call["name"], call["args"]) for call in message.tool_calls]
+    if not message.invalid_tool_calls and unchanged == [*after]:
+        return message
+    tool_calls = [{"type": "tool_call", "id": call.id, "name": call.name, "args": dict(call.args)} for call in after]
+    changes: dict[str, Any] = {_CALLS: tool_calls, "invalid_tool_calls": []}
+    if not isinstance(message.content, str):
+        replacing = _Replacements(before, after)
+        changes["content"] = [_replaced(block, replacing) for block in message.content]
+    if message.additional_kwargs.get(_CALLS):
+        replacing = _Replacements(before, after)
+        copies = [_additional(raw, replacing) for raw in message.additional_kwargs[_CALLS]]
+        changes["additional_kwargs"] = {**message.additional_kwargs, _CALLS: copies}
+    return message.model_copy(update=changes)
+
+
+class _Replacements:
+    """New calls by old id: the first copy with an id stands for the first call with it, and so on."""
+
+    def __init__(self, before: Sequence[Call], after: Sequence[Call]) -> None:
+        self._left = [*zip(before, after, strict=True)]
+
+    def take(self, old_id: str) -> Call | None:
+        pair = next((pair for pair in self._left if pair[0].id == old_id), None)
+        if pair is None:
+            return None
+        self._left.remove(pair)
+        return pair[1]
+
+
+def _in_blocks(message: AIMessage) -> Iterator[Call]:
+    for block in message.content if isinstance(message.content, list) else ():
+        if (keys := _keys_of(block)) is not None and isinstance(block, dict):
+            given = block.get(keys.args) or block.get("partial_json")
+            yield Call(str(block.get(keys.id) or ""), str(block.get("name") or ""), _arguments(given))
+
+
+def _in_additional(message: AIMessage) -> Iterator[Call]:
+    for raw in _mappings(message.additional_kwargs.get(_CALLS)):
+        function = raw.get("function")
+        if isinstance(function, Mapping):
+            arguments = _arguments(function.get("arguments"))
+            yield Call(str(raw.get("id") or ""), str(function.get("name") or ""), arguments)
+
+
+def _replaced(block: Any, replacing: _Replacements) -> Any:
+    keys = _keys_of(block)
+    if keys is None or (call := replacing.take(str(block.get(keys.id) or ""))) is None:
+        return block
+    args = json.dumps(call.args, ensure_ascii=False) if keys.args_are_text else dict(call.args)
+    kept = {key: value for key, value in block.items() if key != "partial_json"}
+    return {**kept, keys.id: call.id, "name": call.name, keys.args: args}
+
+
+def _additional(raw: Any, replacing: _Replacements) -> Any:
+    if not isinstance(raw, Mapping) or (call := replacing.take(str(raw.get("id") or ""))) is None:
+        return raw
+    function = {**(raw.get("function") or {}), "name": call.name, "arguments": json.dumps(call.args)}
+    return {**raw, "id": call.id, "function": function}
+
+
+def _keys_of(block: Any) -> _BlockKeys | None:
+    return _BLOCKS.get(str(block.get("type"))) if isinstance(block, Mapping) else None
+
+
+def _mappings(values: Any) -> Iterable[Mapping[str, Any]]:
+    return (value for value in values if isinstance(value, Mapping)) if isinstance(values, list) else ()
+
+
+def _arguments(given: Any) -> Mapping[str, Any]:
+    """Arguments as an object; an empty one where they cannot be read."""
+    if isinstance(given, str):
+        try:
+            given = json.loads(given)
+        except (ValueError, RecursionError):
+            return {}
+    return given if isinstance(given, Mapping) else {}
+
+
+def _valid_name(name: str) -> str:
+    return _NOT_IN_NAMES.sub("_", name)[:MAX_NAME_LENGTH] or UNKNOWN_TOOL

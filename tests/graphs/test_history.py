@@ -1,0 +1,250 @@
+"""Whatever a conversation has become, a model is sent a history that its provider accepts."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.tools import StructuredTool
+from langchain_openai import ChatOpenAI
+
+from ai_platform_engineering.utils.graphs.history import (
+    OUTCOME_UNKNOWN,
+    REPEATABLE,
+    unanswered,
+    valid_history,
+)
+from tests.graphs.strict_provider import strict_provider
+
+PROVIDERS = ("openai chat", "openai responses", "anthropic", "bedrock")
+_PACKAGES = {"anthropic": "langchain_anthropic", "bedrock": "langchain_aws"}
+
+ids = st.sampled_from(["a", "b", "a-2", ""])
+names = st.sampled_from(["search", "create_issue", "functions.search", ""])
+contents = st.sampled_from(["", " ", "text", [], ["", "text"], [{"type": "text", "text": " "}]])
+
+
+@st.composite
+def turns(draw: st.DrawFn) -> AIMessage:
+    """An assistant turn whose calls are in any of the places where providers put them."""
+    text = draw(st.sampled_from(["", " ", "Let me see."]))
+    calls = draw(st.lists(st.tuples(ids, names), max_size=3))
+    where = [draw(st.sets(st.sampled_from(["calls", "invalid", "block", "additional"]), min_size=1)) for _ in calls]
+    blocks: list[Any] = draw(st.sampled_from([[], [{"type": "thinking", "thinking": "Hm.", "signature": "s"}]]))
+    blocks = [*blocks, {"type": "text", "text": text}]
+    valid, invalid, additional = [], [], []
+    for (call_id, name), places in zip(calls, where, strict=True):
+        if "calls" in places:
+            valid.append({"id": call_id, "name": name, "args": {"q": 1}, "type": "tool_call"})
+        elif "invalid" in places:
+            invalid.append({"id": call_id, "name": name, "args": '{"q": ', "error": None, "type": "invalid_tool_call"})
+        if "block" in places:
+            blocks.append({"type": "tool_use", "id": call_id, "name": name, "input": {"q": 1}})
+        if "additional" in places:
+            function = {"name": name, "arguments": '{"q": 1}'}
+            additional.append({"id": call_id, "type": "function", "function": function})
+    return AIMessage(
+        blocks if draw(st.booleans()) or "block" in {place for places in where for place in places} else text,
+        tool_calls=valid,
+        invalid_tool_calls=invalid,
+        additional_kwargs={"tool_calls": additional} if additional else {},
+    )
+
+
+messages = st.lists(
+    st.one_of(
+        turns(),
+        st.builds(HumanMessage, contents),
+        st.builds(SystemMessage, st.sampled_from(["", "Be brief."])),
+        st.builds(ToolMessage, contents, tool_call_id=ids, name=names),
+    ),
+    min_size=1,
+    max_size=8,
+)
+
+
+def model_of(provider: str, address: str) -> BaseChatModel:
+    if (package := _PACKAGES.get(provider)) and importlib.util.find_spec(package) is None:
+        pytest.skip(f"{package} is not installed")
+    match provider:
+        case "anthropic":
+            from langchain_anthropic import ChatAnthropic
+
+            return ChatAnthropic(model="m", base_url=address, api_key="k", max_retries=0)
+        case "bedrock":
+            from langchain_aws import ChatBedrockConverse
+
+            return ChatBedrockConverse(
+                model="anthropic.claude-3-haiku-20240307-v1:0",
+                base_url=address,
+                region_name="us-east-1",
+                aws_access_key_id="k",
+                aws_secret_access_key="s",
+            )
+        case _:
+            responses = provider == "openai responses"
+            return ChatOpenAI(
+                model="m", base_url=f"{address}/v1", api_key="k", max_retries=0, use_responses_api=responses
+            )
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    with strict_provider() as address:
+        yield address
+
+
+def search(q: str) -> str:
+    """Searches."""
+    return q
+
+
+TOOL = StructuredTool.from_function(search)
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_every_provider_accepts_it(provider: str, address: str) -> None:
+    model = model_of(provider, address).bind_tools([TOOL])
+
+    @settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+    @given(messages)
+    def accepts(history: list[AnyMessage]) -> None:
+        assert model.invoke([SystemMessage("You help."), *valid_history(history)]).text == "ok"
+
+    accepts()
+
+
+BROKEN: dict[str, list[AnyMessage]] = {
+    "a reused id after a cancel": [
+        HumanMessage("one"),
+        AIMessage("", tool_calls=[{"id": "a", "name": "search", "args": {}}]),
+        HumanMessage("two"),
+        AIMessage("", tool_calls=[{"id": "a", "name": "search", "args": {}}]),
+        ToolMessage("found", tool_call_id="a"),
+        HumanMessage("three"),
+    ],
+    "a result after a later question": [
+        HumanMessage("one"),
+        AIMessage("", tool_calls=[{"id": "a", "name": "search", "args": {}}]),
+        HumanMessage("two"),
+        ToolMessage("found", tool_call_id="a"),
+    ],
+    "a result without a call": [HumanMessage("one"), ToolMessage("found", tool_call_id="a"), HumanMessage("two")],
+    "a call in a content block alone": [
+        HumanMessage("one"),
+        AIMessage([{"type": "tool_use", "id": "a", "name": "search", "input": {}}]),
+        HumanMessage("two"),
+    ],
+}
+
+
+@pytest.mark.parametrize("what", BROKEN)
+@pytest.mark.parametrize("provider", ["openai chat", "anthropic"])
+def test_the_stand_in_refuses_what_providers_refuse(what: str, provider: str, address: str) -> None:
+    if (provider, what) == ("openai chat", "a call in a content block alone"):
+        pytest.skip("this client does not send such blocks")
+    model = model_of(provider, address).bind_tools([TOOL])
+    with pytest.raises(Exception, match="400"):
+        model.invoke(BROKEN[what])
+    assert model.invoke(valid_history(BROKEN[what])).text == "ok"
+
+
+def test_results_stay_with_the_turn_that_asked_for_them() -> None:
+    reused = valid_history(BROKEN["a reused id after a cancel"])
+    assert [str(message.text) for message in reused if message.type == "tool"] == [OUTCOME_UNKNOWN, "found"]
+    late = valid_history(BROKEN["a result after a later question"])
+    assert [message.type for message in late] == ["human", "ai", "tool", "human"]
+    assert str(late[2].text) == "found"
+
+
+@settings(max_examples=200, deadline=None)
+@given(messages)
+def test_it_is_repaired_once_and_for_all(history: list[AnyMessage]) -> None:
+    repaired = valid_history(history)
+    assert valid_history(repaired) is repaired
+    before = json.dumps([message.model_dump() for message in history], default=str)
+    valid_history(history)
+    assert json.dumps([message.model_dump() for message in history], default=str) == before
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.tuples(st.lists(ids, min_size=1, max_size=3), st.booleans()), min_size=1, max_size=4), st.data())
+def test_no_result_that_has_a_call_is_lost(rounds: Sequence[tuple[list[str], bool]], data: st.DataObject) -> None:
+    """Each turn's results come in any order, perhaps after the next question, with others' in between."""
+    history: list[AnyMessage] = []
+    expected: dict[int, list[str]] = {}
+    for number, (called, late) in enumerate(rounds):
+        history += [HumanMessage(f"question {number}")]
+        history += [AIMessage(f"turn {number}", tool_calls=[{"id": i, "name": "t", "args": {}} for i in called])]
+        answered = data.draw(st.permutations(called))[: data.draw(st.integers(0, len(called)))]
+        results = [ToolMessage(f"{number}.{place}", tool_call_id=i) for place, i in enumerate(answered)]
+        expected[number] = [str(result.text) for result in results]
+        history += [HumanMessage("and"), *results] if late else [*results, HumanMessage("and")]
+        history.append(ToolMessage("orphan", tool_call_id="nobody"))
+    repaired = valid_history(history)
+    for number, texts in expected.items():
+        place = next(p for p, message in enumerate(repaired) if str(message.text) == f"turn {number}")
+        after = repaired[place + 1 : place + 1 + len(rounds[number][0])]
+        assert [str(message.text) for message in after] == texts + [OUTCOME_UNKNOWN] * (len(after) - len(texts))
+        turn = repaired[place]
+        assert isinstance(turn, AIMessage)
+        assert sorted(call["id"] or "" for call in turn.tool_calls) == sorted(m.tool_call_id for m in after)  # type: ignore[union-attr]
+
+
+def test_a_valid_history_is_left_alone() -> None:
+    history: list[AnyMessage] = [
+        SystemMessage("Be brief."),
+        HumanMessage("one"),
+        AIMessage(
+            [
+                {"type": "text", "text": "Let me see."},
+                {"type": "tool_use", "id": "a", "name": "search", "input": {"q": 1}},
+                {"type": "tool_use", "id": "b", "name": "search", "input": {"q": 2}},
+            ],
+            tool_calls=[{"id": i, "name": "search", "args": {"q": n}} for n, i in ((1, "a"), (2, "b"))],
+        ),
+        ToolMessage("second", tool_call_id="b"),
+        ToolMessage("first", tool_call_id="a"),
+        AIMessage("Both."),
+        HumanMessage("two"),
+    ]
+    assert valid_history(history) is history
+
+
+def test_duplicate_ids_are_made_distinct_wherever_the_turn_has_them() -> None:
+    call = {"id": "a", "name": "search", "args": {}}
+    block = {"type": "tool_use", "id": "a", "name": "search", "input": {}}
+    raw = {"id": "a", "type": "function", "function": {"name": "search", "arguments": "{}"}}
+    turn = AIMessage([block, block], tool_calls=[call, call], additional_kwargs={"tool_calls": [raw, raw]})
+    history: list[AnyMessage] = [
+        HumanMessage("q"),
+        turn,
+        ToolMessage("first", tool_call_id="a"),
+        ToolMessage("second", tool_call_id="a"),
+    ]
+    _, repaired, *results = valid_history(history)
+    assert isinstance(repaired, AIMessage)
+    assert [call["id"] for call in repaired.tool_calls] == ["a", "a-2"]
+    assert [block["id"] for block in repaired.content if isinstance(block, dict)] == ["a", "a-2"]
+    assert [raw["id"] for raw in repaired.additional_kwargs["tool_calls"]] == ["a", "a-2"]
+    assert [(result.text, result.tool_call_id) for result in results] == [("first", "a"), ("second", "a-2")]  # type: ignore[union-attr]
+
+
+def test_what_only_reads_can_be_repeated() -> None:
+    calls = [{"id": "a", "name": "search", "args": {}}, {"id": "b", "name": "create_issue", "args": {}}]
+    history: list[AnyMessage] = [HumanMessage("q"), AIMessage("", tool_calls=calls)]
+    repaired = valid_history(history, repeatable={"search"})
+    assert [str(message.text) for message in repaired[2:]] == [REPEATABLE, OUTCOME_UNKNOWN]
+
+
+def test_the_unanswered_calls_of_the_last_turn() -> None:
+    history = BROKEN["a reused id after a cancel"]
+    assert [call.id for call in unanswered(history[:2])] == ["a"]
+    assert unanswered(history) == []
