@@ -31,10 +31,11 @@ from ai_platform_engineering.terminal.rendering import marks_for
 from ai_platform_engineering.terminal.screen import Screen
 from ai_platform_engineering.terminal.scripted import NoAnswerError, Scripted
 from ai_platform_engineering.terminal.text import one_line
-from ai_platform_engineering.terminal.view import View
+from ai_platform_engineering.terminal.view import Finished, Tool, View
 from ai_platform_engineering.utils.a2a_common.supervisor_client import Supervisor, connected
 from ai_platform_engineering.utils.a2a_common.supervisor_run import SupervisorError
 from ai_platform_engineering.utils.access_tokens import SupervisorAuth
+from ai_platform_engineering.utils.runs.plan import WORKFLOW_TOOL
 
 ANSWERED: Final = 0
 NOT_ANSWERED: Final = 1
@@ -100,8 +101,8 @@ class _Session:
 
 
 def chat(options: ChatOptions, settings: Settings) -> int:
-    """The exit code: 0 with an answer, 1 without, 2 when something is set wrong, 3 when input is needed, 130 when it
-    was interrupted."""
+    """The exit code: 0 with an answer, 1 without or after a workflow that failed, 2 when something is set wrong, 3 when
+    input is needed, 130 when it was interrupted."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(AttributeError):
             stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # real streams can, stand-ins need not
@@ -220,12 +221,19 @@ def _tell_commands(conversation: Conversation, surface: _Surface) -> None:
 
 def _exit_code(view: View) -> int:
     match view.ending:
-        case FinalResult():
+        case FinalResult() if not _is_failed_workflow(view):
             return ANSWERED
         case InputRequired():
             return INPUT_NEEDED
         case _:
             return NOT_ANSWERED
+
+
+def _is_failed_workflow(view: View) -> bool:
+    """Whether the run was a workflow that was stopped: it ends with an answer too."""
+    finished = (fact.call for fact in view.facts if isinstance(fact, Finished))
+    started = any(isinstance(call, Tool) and call.name == WORKFLOW_TOOL and call.state == "ok" for call in finished)
+    return started and view.plan is not None and any(step.status == "failed" for step in view.plan.steps)
 
 
 def _converse(supervisor: Supervisor, conversation: Conversation, surface: _Surface, settings: Settings) -> int:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from langgraph.types import Interrupt
 
+from ai_platform_engineering.utils.approvals.edited_call import edited_arguments_of, with_notes
 from ai_platform_engineering.utils.forms.answers import Answer, Approved, Dismissed, Rejected, Submitted
 from tests.approvals.conversations import SCHEMA, Backend, Conversation, agent, supervisor
 from tests.approvals.tools import grant_for
@@ -47,8 +48,9 @@ class TestDecisions:
         assert await conversation.answer(waiting, Approved({"revision": 4})) == []
         assert backend.done == [("alone", "drop", {"name": "web", "revision": 4})]
         [result] = await conversation.results()
-        changed = 'A person changed the arguments to {"name": "web", "revision": 4}.\ndrop done'
-        assert (result.content, result.status) == (changed, "success")
+        assert (result.content, result.status) == ("drop done", "success")
+        [shown] = with_notes([result])
+        assert shown.content == 'A person changed the arguments to {"name": "web", "revision": 4}.\ndrop done'
 
     async def test_an_edit_that_changes_nothing_is_an_approval(self) -> None:
         backend = Backend()
@@ -67,8 +69,9 @@ class TestDecisions:
         await conversation.answer(waiting, Approved({**asked(waiting)["args"], "name": "shop"}))
         assert backend.done == [("alone", "drop", {**args, "name": "shop"})]
         [result] = await conversation.results()
-        assert "hunter2" not in str(result.content)
-        assert "9000 characters" in str(result.content)
+        [shown] = with_notes([result])
+        assert "hunter2" not in str(shown.content)
+        assert "9000 characters" in str(shown.content)
 
     async def test_a_hidden_value_changed_in_part_runs_nothing(self) -> None:
         backend = Backend()
@@ -151,7 +154,8 @@ class TestWhatPasses:
         await conversation.answer(long, Approved({"name": "long"}, remember=True))
         failed, cut = await conversation.results()
         assert (failed.status, failed.content) == ("error", "It is broken.")
-        assert str(cut.content).startswith('A person changed the arguments to {"name": "long"}.\nllll')
+        assert str(cut.content).startswith("llll")
+        assert edited_arguments_of(cut) == {"name": "long"}
         assert "Output truncated at character 1000 of 5000" in str(cut.content)
         state = await conversation.state()
         assert [len(text) for text in state["long_results"].values()] == [5_000]

@@ -8,12 +8,12 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.tools import BaseTool, ToolException
 
+from ai_platform_engineering.utils.approvals.edited_call import with_edited_arguments, with_notes
 from ai_platform_engineering.utils.forms.filling import Filled, fill
 from ai_platform_engineering.utils.forms.response import CAIPEAgentResponse
 from ai_platform_engineering.utils.llm.offline import OfflineChatModel
 from tests.llm.offline_world import (
     AGENTS,
-    DESTROY,
     PROMPT,
     WRITE,
     argocd_tools,
@@ -31,6 +31,7 @@ from tests.llm.test_offline_agent import CALLS
 
 MODEL = OfflineChatModel()
 FORM = "request_user_input"
+ROLLBACK_CALL = {"name": "rollback_application", "args": {"application": "checkout"}, "id": "c-1"}
 
 
 def asked(agent: str, question: str, *answers: dict[str, Any] | str, tools: list[BaseTool] | None = None) -> Any:
@@ -406,24 +407,15 @@ def test_a_tool_that_fails_with_other_words_has_failed() -> None:
 
 
 def test_arguments_that_a_person_changed_are_what_was_done() -> None:
-    result = (
-        'A person changed the arguments to {"application": "guestbook", "revision": 2}.\n'
-        '{"name": "guestbook", "sync_status": "OutOfSync"}'
-    )
-    rollback = tool(
-        "rollback_application",
-        "Roll an application back.",
-        {"application": text("Name of the application")},
-        lambda application: result,
-        required=["application"],
-        metadata=DESTROY,
-    )
-    messages = asked("argocd", "roll back checkout", tools=[rollback])
-    assert calls_of(messages) == [("rollback_application", {"application": "checkout"})]
-    assert messages[-1].text == (
-        "A person changed the arguments.\n\nDone: rollback application **guestbook**.\n\n"
-        "- **Name:** guestbook\n- **Sync status:** OutOfSync"
-    )
+    question, call = HumanMessage("roll back checkout"), AIMessage("", tool_calls=[ROLLBACK_CALL])
+    output = ToolMessage('{"name": "guestbook", "sync_status": "OutOfSync"}', tool_call_id="c-1")
+    result = with_edited_arguments(output, {"application": "guestbook", "revision": 2})
+    for shown in ([question, call, result], with_notes([question, call, result])):
+        answer = MODEL.bind_tools(argocd_tools()).invoke([SystemMessage("You are the argocd agent."), *shown])
+        assert answer.text == (
+            "A person changed the arguments.\n\nDone: rollback application **guestbook**.\n\n"
+            "- **Name:** guestbook\n- **Sync status:** OutOfSync"
+        )
 
 
 def _delegated(question: str, result: str, status: str = "success") -> AIMessage:

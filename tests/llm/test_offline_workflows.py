@@ -266,9 +266,9 @@ def test_a_step_that_failed_and_what_came_after_it_are_told() -> None:
         ("A person rejected this call: not today", "error"),
     )
     assert answer == (
-        "The workflow “Onboard Service” was stopped: the step “Create the application” was not done.\n\n"
+        "The workflow “Onboard Service” was stopped: the step “Create the application” failed.\n\n"
         "### Create the repository\n\n- **Name:** ledger\n\n"
-        "### Create the application\n\nNot done: rejected by a person: not today.\n\n"
+        "### Create the application\n\nFailed: rejected by a person: not today.\n\n"
         "Not done: Open a ticket (because an earlier step failed)."
     )
 
@@ -276,10 +276,10 @@ def test_a_step_that_failed_and_what_came_after_it_are_told() -> None:
 def test_a_result_without_what_it_had_to_give_is_not_told_as_done() -> None:
     answer = _ended(
         "The workflow Onboard Service was stopped because a step failed. What became of its steps:\n"
-        "- Create the repository (github): failed: create_repository gave no url",
+        "- Create the repository (github): failed: create_repository finished, but its result has no url",
         ('{"name": "ledger"}', "success"),
     )
-    assert answer.endswith("\n\nNot done: create_repository gave no url.")
+    assert answer.endswith("\n\nFailed: create_repository finished, but its result has no url.")
     assert "**Name:**" not in answer
 
 

@@ -121,7 +121,8 @@ async def test_roll_back_application(company: Company) -> None:
         "roll_back_application", application="payments-api", reason="The tag is wrong.", ticket="SHOP-118"
     )
     assert lines == [
-        "- Roll the application back (argocd): completed, revision: f6024cd, health: Healthy",
+        "- Roll the application back (argocd): completed, application: payments-api, revision: f6024cd, "
+        "health: Healthy",
         "- Comment on the ticket (jira): completed, key: SHOP-118",
         "- Open a ticket (jira): skipped, it was not asked for",
     ]

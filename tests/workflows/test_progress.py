@@ -70,12 +70,12 @@ def test_a_condition_on_an_input_is_decided_at_once_and_one_on_a_skipped_step_wi
 @pytest.mark.parametrize(
     ("step", "result", "reason"),
     [
-        (BUILD, "no JSON", "build gave no url"),
-        (BUILD, '{"links": []}', "build gave no url"),
-        (BUILD, '{"links": {"0": {}}}', "build gave no url"),
-        (BUILD, '{"links": [{"url": "u"}], "count": null}', "build gave no count"),
-        (BUILD, '["links"]', "build gave no url"),
-        (TICKET, "I could not do it.", "teller gave no key"),
+        (BUILD, "no JSON", "build finished, but its result has no url"),
+        (BUILD, '{"links": []}', "build finished, but its result has no url"),
+        (BUILD, '{"links": {"0": {}}}', "build finished, but its result has no url"),
+        (BUILD, '{"links": [{"url": "u"}], "count": null}', "build finished, but its result has no count"),
+        (BUILD, '["links"]', "build finished, but its result has no url"),
+        (TICKET, "I could not do it.", "teller finished, but its result has no key"),
     ],
 )
 def test_an_output_that_is_not_there_fails_the_step(step: Step, result: str, reason: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -21,8 +22,9 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 def run(tmp_path: Path) -> Run:
     def _run(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
         known = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "OFFLINE_MODEL_DELAY": "0"}
+        command = arguments if arguments[0] == "chat" else ("workflows", "run", *arguments)
         return subprocess.run(
-            [sys.executable, "-m", "ai_platform_engineering.cli", "workflows", "run", *arguments],
+            [sys.executable, "-m", "ai_platform_engineering.cli", *command],
             env={**known, "DATA_DIR": str(tmp_path / "data"), **environ},
             cwd=tmp_path,
             capture_output=True,
@@ -55,6 +57,29 @@ def test_an_approval_inside_is_left_open(run: Run) -> None:
     waiting = run("roll_back_application", "--set", "application=payments-api", "--set", "reason=wrong tag")
     assert waiting.returncode == 3
     assert "--approve" in waiting.stderr
+
+
+def _task_of(waiting: subprocess.CompletedProcess[str]) -> str:
+    (task,) = {*re.findall(r"chat --task (\S+)", waiting.stderr)}
+    return task
+
+
+def test_an_edited_approval_is_done_and_the_next_step_follows(run: Run) -> None:
+    values = ("--set", "application=payments-api", "--set", "reason=wrong tag", "--set", "new_ticket=yes")
+    waiting = run("roll_back_application", *values)
+    assert waiting.returncode == 3
+    done = run("chat", "--task", _task_of(waiting), "--approve", "--answer", "application=checkout")
+    assert done.returncode == 0, done.stderr
+    assert "The workflow “Roll Back Application” is done." in done.stdout
+    assert "Rolled checkout back" in done.stdout
+    assert "checkout was rolled back" in done.stdout, "the ticket names what was really rolled back"
+
+
+def test_a_workflow_that_fails_after_an_answer_is_a_failure(run: Run) -> None:
+    waiting = run("roll_back_application", "--set", "application=payments-api", "--set", "reason=wrong tag")
+    rejected = run("chat", "--task", _task_of(waiting), "--reject", "not today")
+    assert rejected.returncode == 1
+    assert "not today" in rejected.stdout
 
 
 def test_what_cannot_be_started(run: Run) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Annotated, Any, Final, NotRequired
@@ -14,6 +13,7 @@ from langchain_core.tools import BaseTool
 from langgraph.types import Command, interrupt
 
 from ai_platform_engineering.utils.approvals.arguments import ShownInPartError, edited_arguments, shown_arguments
+from ai_platform_engineering.utils.approvals.edited_call import with_edited_arguments
 from ai_platform_engineering.utils.approvals.form import approval_form
 from ai_platform_engineering.utils.approvals.grants import (
     Grant,
@@ -42,7 +42,6 @@ class ApprovalGate(AgentMiddleware[ApprovalState, Any, Any]):
     """Holds calls of those tools that `needs` names until a person has approved them, or has approved their kind.
 
     Grants are in the graph's state, and in the request context where they come from the conversation around it.
-    It stands outside of what else looks at results, so that it adds to a result in the form the model gets it in.
     """
 
     state_schema = ApprovalState
@@ -81,11 +80,11 @@ class ApprovalGate(AgentMiddleware[ApprovalState, Any, Any]):
 
 
 async def _called(request: ToolCallRequest, handler: Handler, args: dict[str, Any]) -> Result:
-    """The result of the call with these arguments; the model is told if they are not its own."""
+    """The result of the call with these arguments, which go with it if they are not the model's own."""
     if same_value(args, request.tool_call["args"]):
         return await handler(request)
     result = await handler(request.override(tool_call={**request.tool_call, "args": args}))
-    return _noted(result, f"A person changed the arguments to {_json(shown_arguments(args))}.\n")
+    return _noted(result, shown_arguments(args))
 
 
 def _grants(request: ToolCallRequest) -> Iterable[Grant]:
@@ -105,15 +104,12 @@ def _rejected(request: ToolCallRequest, reason: str) -> ToolMessage:
     )
 
 
-def _noted(result: Result, note: str) -> Result:
-    """The result, beginning with the note."""
+def _noted(result: Result, args: Mapping[str, Any]) -> Result:
     match result:
         case Command(update={"messages": [*messages], **others}):
-            return replace(result, update={**others, "messages": [_noted(message, note) for message in messages]})
-        case ToolMessage(content=str(content)):
-            return result.model_copy(update={"content": f"{note}{content}"})
-        case ToolMessage(content=content):
-            return result.model_copy(update={"content": [note, *content]})
+            return replace(result, update={**others, "messages": [_noted(message, args) for message in messages]})
+        case ToolMessage():
+            return with_edited_arguments(result, args)
         case _:
             return result
 
@@ -121,7 +117,3 @@ def _noted(result: Result, note: str) -> Result:
 def _schema(tool: BaseTool) -> Mapping[str, Any]:
     schema = tool.args_schema
     return schema if isinstance(schema, dict) else tool.get_input_jsonschema()
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str)

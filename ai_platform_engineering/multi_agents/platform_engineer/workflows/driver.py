@@ -113,7 +113,7 @@ class WorkflowDriver(AgentMiddleware[WorkflowChannels, Any, Any]):
         state = _with_result(workflow, state, request.messages)
         step = next_step(workflow, state)
         if _has_steps_left(request):
-            if needs_plan(state) and "failed" not in state["statuses"].values():
+            if needs_plan(state):
                 return _call(request, PLAN_TOOL, plan_arguments(workflow, state), {WORKFLOW_KEY: planned(state)})
             if step is not None:
                 delegation = {"description": description(step, state), "subagent_type": step.agent}

@@ -65,12 +65,16 @@ def started(state: WorkflowState, step: Step) -> WorkflowState:
 
 
 def succeeded(workflow: Workflow, state: WorkflowState, step: Step, result: str) -> WorkflowState:
-    """The step has given `result`. It has failed all the same if an output it declares is not in there."""
+    """The step has given `result`. The workflow cannot go on if an output that the step declares is not in there.
+
+    The plan shows the agent's work as done, so it is written again.
+    """
     outputs: dict[str, Any] = {}
     for name, place in step.outputs.items():
         value = _in_json(result, place) if step.tool is not None else _in_words(result, place)
         if value is None:
-            return failed(state, step, f"{step.tool or step.agent} gave no {name}")
+            reason = f"{step.tool or step.agent} finished, but its result has no {name}"
+            return {**failed(state, step, reason), "planned": None}
         outputs[name] = value
     state = _with_status(state, step, "completed")
     return _with_skips(workflow, {**state, "outputs": {**state["outputs"], step.name: outputs}})
@@ -99,8 +103,10 @@ def skipped_steps(state: WorkflowState) -> list[str]:
 
 
 def needs_plan(state: WorkflowState) -> bool:
-    """Whether the plan has to be written, or written again because a condition was decided."""
+    """Whether the plan has to be written, or written again because a condition was decided or a result was no use."""
     skipped = skipped_steps(state)
+    if state["planned"] is not None and "failed" in state["statuses"].values():
+        return False
     return state["planned"] != skipped and len(skipped) < len(state["statuses"])
 
 

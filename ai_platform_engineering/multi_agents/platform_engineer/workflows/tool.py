@@ -18,8 +18,9 @@ from ai_platform_engineering.multi_agents.platform_engineer.workflows.progress i
 from ai_platform_engineering.utils.forms.answers import Dismissed, Rejected, Submitted, read_answer
 from ai_platform_engineering.utils.forms.questions import question_data
 from ai_platform_engineering.utils.graphs.ask_tool import dismissed
+from ai_platform_engineering.utils.runs.plan import WORKFLOW_TOOL
 
-START_TOOL: Final = "start_workflow"
+START_TOOL: Final = WORKFLOW_TOOL
 
 _DESCRIPTION: Final = (
     "Start one of the workflows. The person is shown its form, filled in with `values`, and decides; the steps then "

@@ -9,18 +9,21 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage
 
+from ai_platform_engineering.utils.approvals.edited_call import edited_arguments_of, output_of
+
 MAX_QUESTION = 4000
 """Characters of a question that are read: matching words in more would take long and find nothing new."""
 
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """A tool call that was made. `result` is None while there is none."""
+    """A tool call that was made. `result` is None while there is none; `edited` are a person's arguments for it."""
 
     name: str
     arguments: Mapping[str, Any]
     result: str | None = None
     failed: bool = False
+    edited: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +71,12 @@ class _Draft:
         places = self.waiting.get(result.tool_call_id)
         if places:
             place = places.pop(0) if len(places) > 1 else places[0]
-            self.uses[place] = replace(self.uses[place], result=str(result.text), failed=result.status == "error")
+            self.uses[place] = replace(
+                self.uses[place],
+                result=output_of(result),
+                failed=result.status == "error",
+                edited=edited_arguments_of(result),
+            )
 
 
 def read_conversation(messages: Sequence[BaseMessage], *, may_use_tools: bool) -> Conversation:

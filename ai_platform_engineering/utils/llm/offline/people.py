@@ -1,18 +1,16 @@
 """What people decided about a call: that it may not be made, that it is made with other arguments, that a form is off.
 
-Read from the results of tools, where these decisions are told in fixed words.
+Rejected calls and canceled forms are read from the results of tools, which say so in fixed words.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import replace
 
 from ai_platform_engineering.utils.llm.offline.conversation import Use
 
 _REJECTED = re.compile(r"^\s*A person rejected this call(?::\s*(?P<reason>\S.*?)|\.?)\s*$", re.S)
-_CHANGED = "A person changed the arguments to "
 _CANCELED = re.compile(
     r"^\s*The person canceled the form(?::\s*(?P<reason>\S.*?)|\.?)(?:\s+The workflow\b[^\n]*)?\s*$", re.S
 )
@@ -30,16 +28,7 @@ def cancellation(use: Use) -> str | None:
 
 def as_made(use: Use) -> Use:
     """The call as it was really made: with a person's arguments where they changed them."""
-    if use.result is None or not use.result.startswith(_CHANGED):
-        return use
-    try:
-        arguments, end = json.JSONDecoder().raw_decode(use.result, len(_CHANGED))
-    except (ValueError, RecursionError):
-        return use
-    if not isinstance(arguments, dict):
-        return use
-    rest = use.result[end:].removeprefix(".").lstrip("\n")
-    return replace(use, arguments={**use.arguments, **arguments}, result=rest)
+    return use if use.edited is None else replace(use, arguments={**use.arguments, **use.edited}, edited=None)
 
 
 def _reason(pattern: re.Pattern[str], result: str | None) -> str | None:

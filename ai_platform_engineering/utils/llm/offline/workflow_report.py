@@ -48,7 +48,7 @@ def _opening(title: str, how: str, steps: Sequence[_Outcome]) -> str:
     failed = next((step for step in steps if step.status == "failed"), None)
     done = [step for step in steps if step.status == "completed"]
     if failed is not None:
-        return f"The workflow “{title}” was stopped: the step “{failed.title}” was not done."
+        return f"The workflow “{title}” was stopped: the step “{failed.title}” failed."
     if how.startswith("was stopped"):
         return f"The workflow “{title}” {how}."
     return f"The workflow “{title}” is done." if done else f"The workflow “{title}” has ended; no step was to be done."
@@ -57,7 +57,7 @@ def _opening(title: str, how: str, steps: Sequence[_Outcome]) -> str:
 def _told(step: _Outcome, result: str) -> str:
     if step.status == "failed":
         reason = step.rest.rstrip(".") or "no reason was given"
-        return f"Not done: {reason}."
+        return f"Failed: {reason}."
     text = render(parse(result)) if result.strip() else step.rest
     return text or "Done."
 
