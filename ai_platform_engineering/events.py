@@ -6,7 +6,7 @@ are projections of that sequence; nothing else carries information about a run. 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 SUPERVISOR = "supervisor"
@@ -157,7 +157,10 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Canceled:
-    by: str = field(default="user")
+    """The run was stopped. `message` says what it had completed and what has an unknown outcome, if anything."""
+
+    by: str = "user"
+    message: str = ""
 
 
 Event = (

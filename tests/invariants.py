@@ -114,7 +114,8 @@ def _check_done_steps(events: Sequence[Event], *, answered: bool) -> None:
     for place, event in enumerate(events):
         if not isinstance(event, PlanUpdated):
             continue
-        earlier = events[:place]
+        # A task that was read whole has its plan where it was first shown, as it was in the end.
+        earlier = events if place == last_plan else events[:place]
         agents = [one for one in earlier if isinstance(one, AgentFinished) and one.ok and one.parent_call_id is None]
         own_tools = [one for one in earlier if isinstance(one, ToolFinished) and one.ok and one.parent_call_id is None]
         by_answer = answered and place == last_plan

@@ -200,4 +200,4 @@ class _Run:
 
     def cancel(self) -> None:
         self.close()
-        self.events.append(Canceled(self.draw(ids)))
+        self.events.append(Canceled(self.draw(ids), self.draw(texts)))

@@ -61,7 +61,8 @@ def partial_lines(failed_run: Failed) -> list[str]:
 
 
 def canceled(ending: Canceled) -> str:
-    return "Canceled." if ending.by == "user" else f"Canceled by {one_line(ending.by)}."
+    by = "Canceled." if ending.by == "user" else f"Canceled by {one_line(ending.by)}."
+    return f"{by} {one_line(ending.message)}".rstrip()
 
 
 def question_lines(question: InputRequired) -> list[str]:

@@ -29,6 +29,7 @@ from ai_platform_engineering.utils.a2a_common.log.sqlite_log import SqliteEventL
 from ai_platform_engineering.utils.a2a_common.log.task_closing import closing
 from ai_platform_engineering.utils.a2a_common.log.upkeep import end_interrupted, end_overdue, event_log, kept_up
 from ai_platform_engineering.utils.a2a_common.wire import Decoder, StreamState, begin
+from ai_platform_engineering.utils.runs.outcomes import InterruptedRun
 from tests.a2a_common.test_log_contract import KINDS, QUESTION, Writer, message, numbers, submitted
 from tests.invariants import check
 
@@ -47,8 +48,8 @@ class Released:
     def __init__(self) -> None:
         self.conversations: list[tuple[str, bool]] = []
 
-    async def __call__(self, conversation: str, for_good: bool) -> None:
-        self.conversations.append((conversation, for_good))
+    async def __call__(self, run: InterruptedRun, for_good: bool) -> None:
+        self.conversations.append((run.context_id, for_good))
 
 
 @pytest.fixture(params=KINDS)
@@ -147,8 +148,8 @@ async def test_one_that_cannot_be_ended_does_not_keep_the_others(
     await asked(log, "bad", "a", 9)
     await asked(log, "good", "b", 8)
 
-    async def refuse(conversation: str, _for_good: bool) -> None:
-        if conversation == "a":
+    async def refuse(run: InterruptedRun, _for_good: bool) -> None:
+        if run.context_id == "a":
             raise OSError("no room")
 
     await end_overdue(log, WEEK, "supervisor", refuse)

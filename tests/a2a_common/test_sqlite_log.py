@@ -216,7 +216,9 @@ async def test_what_was_being_worked_on_ends_with_a_sentence_and_nothing_open(pa
         assert events[: len(shown)] == shown
         ending = check(events)
         assert ending == Failed(
-            "stopped", "The supervisor was restarted while it worked on this. Ask again.", partial=None
+            "stopped",
+            "The supervisor was stopped while it worked on this. Outcome unknown: Argocd version. "
+            "Check before asking again.",
         )
         last_plan = [event for event in events if isinstance(event, PlanUpdated)][-1]
         assert [step.status for step in last_plan.steps] == ["failed", "pending"]

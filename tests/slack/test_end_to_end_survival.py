@@ -197,7 +197,10 @@ async def test_the_supervisor_is_killed_while_the_answer_streams(
     pause.end()
     await thinker.start()
     await thread.until(lambda: thread.has_button("Try again") and thread.is_at_rest())
-    assert thread.said.strip().splitlines()[-1] == "⚠️ The supervisor was restarted while it worked on this. Ask again."
+    assert thread.said.strip().splitlines()[-1] == (
+        "⚠️ The supervisor was stopped while it worked on this. No tool call was recorded. "
+        "Ask again, but check first if it was to change something."
+    )
     await thread.person.presses(thread.with_button("Try again"), "Try again")
     await thread.answered()
     assert thread.said.count("It ends.") == 1
@@ -214,5 +217,5 @@ async def test_both_are_killed(acme: Company, model: PlayedModel, thinker: Servi
     await asyncio.gather(acme.restart_bot(), thinker.start())
     await thread.until(lambda: thread.has_button("Try again") and thread.is_at_rest())
     assert thread.said.count("It begins.") == 1
-    assert thread.said.count("was restarted while it worked on this") == 1
+    assert thread.said.count("was stopped while it worked on this") == 1
     thread.check()

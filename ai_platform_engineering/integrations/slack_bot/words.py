@@ -51,8 +51,9 @@ def closing(ending: FinalResult | Failed | Canceled, stopped_by: str = "") -> st
     match ending:
         case FinalResult(text=text, limit=limit):
             return _DONE if is_silence(text) else _LIMIT if limit else "" if text.strip() else _NO_ANSWER
-        case Canceled():
-            return f"_Stopped by <@{stopped_by}>._" if stopped_by else "_Stopped._"
+        case Canceled(message=message):
+            by = f"_Stopped by <@{stopped_by}>._" if stopped_by else "_Stopped._"
+            return f"{by} {plain(message)}".rstrip()
         case Failed(code=code) if code in _LOST_CODES:
             return f"⚠️ {LOST_RUN}"
         case Failed(message=message):

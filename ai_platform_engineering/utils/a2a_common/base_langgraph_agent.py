@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,15 +11,17 @@ from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command, Durability, StreamMode
 
-from ai_platform_engineering.events import Event, Failed, Form, InputRequired
+from ai_platform_engineering.events import Canceled, Event, Failed, Form, InputRequired, TextDelta
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
 from ai_platform_engineering.utils.approvals.remembered import GRANTS, granted_by
 from ai_platform_engineering.utils.checkpointer import release, settle
 from ai_platform_engineering.utils.errors import ReadableError
 from ai_platform_engineering.utils.forms.answers import Answer, answer_data
 from ai_platform_engineering.utils.graphs.agent_graph import Graph
+from ai_platform_engineering.utils.graphs.interrupted_run import complete_conversation
 from ai_platform_engineering.utils.graphs.workflow_step import STEP
 from ai_platform_engineering.utils.runs.failures import failure_of, log_failure
+from ai_platform_engineering.utils.runs.outcomes import NOTHING_RECORDED, START_OVER, InterruptedRun, explained
 from ai_platform_engineering.utils.runs.questions import interrupt_of
 from ai_platform_engineering.utils.runs.translation import STREAM_MODES, WITHOUT_TOKENS, Translation
 
@@ -30,7 +32,7 @@ class ForgottenError(ReadableError):
     """A form was answered whose conversation is gone."""
 
     def __init__(self) -> None:
-        super().__init__("What waited for this answer was not kept, so it cannot go on. Ask again to start over.")
+        super().__init__("What waited for this answer was not kept, so it cannot go on.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,7 @@ class Run:
         self._context = context
         if resumed:
             self._context = replace(context, approvals=(*context.approvals, *self._granted), resumed=True)
+        self._events: list[Event] = [*resumed.told] if resumed else []
         self._translation = Translation(
             agent,
             own_text=context.stream_text,
@@ -60,10 +63,6 @@ class Run:
             told=resumed.told if resumed else (),
             answered=resumed.form if resumed else None,
         )
-
-    @property
-    def resumed(self) -> bool:
-        return self._context.resumed
 
     async def events(self) -> AsyncIterator[Event]:
         """The events as they happen, the ending last. When cancelled, it only stops; `canceled` has the rest."""
@@ -78,13 +77,17 @@ class Run:
                 durability=self._durability,
             ):
                 for event in self._translation.feed(part):
+                    if not isinstance(event, TextDelta):
+                        self._events.append(event)
                     yield event
         except Exception as error:  # every failure of a graph becomes an event
             failure = failure_of(error)
             log_failure(logger, self._context.trace_id, failure)
             ending = [*self._translation.fail(error)]
+            otherwise = START_OVER if isinstance(error, ForgottenError) else ""
         else:
-            ending = [*self._translation.conclude()]
+            ending, otherwise = [*self._translation.conclude()], ""
+        ending = [*self._explained(ending, otherwise)]
         if waits := isinstance(ending[-1], InputRequired):
             # Once it is shown, it can be answered, whatever happens to this process.
             await self._settle(ending[-1])
@@ -95,13 +98,15 @@ class Run:
 
     async def _input(self) -> dict[str, Any] | Command[Any]:
         if not isinstance(self._work, Resumption):
-            asked: dict[str, Any] = {"messages": [HumanMessage(self._work)]}
+            asked: dict[str, Any] = {"messages": [HumanMessage(self._work, id=self._context.task_id or None)]}
             return asked | {STEP: self._context.step} if self._context.step else asked
         waiting = interrupt_of(self._work.form)
         state = await self._graph.aget_state(self._config)
         if waiting not in {interrupt.id for interrupt in state.interrupts}:
             # LangGraph would pass over an answer that nobody waits for, and ask again.
             raise ForgottenError
+        # What was asked is answered now; from here on calls that are open are under way.
+        self._events = [event for event in self._events if not isinstance(event, InputRequired)]
         resume = {waiting: answer_data(self._work.answer)}
         return Command(resume=resume, update={GRANTS: [*self._granted]} if self._granted else None)
 
@@ -121,19 +126,32 @@ class Run:
         return "exit" if self._graph.checkpointer else None
 
     async def _settle(self, ending: Event) -> None:
-        tidy = release if isinstance(ending, Failed) else settle
+        for_good = self._context.delegated
         try:
-            await tidy(self._graph, self._context.context_id, for_good=self._context.delegated)
+            if isinstance(ending, Failed):
+                await abandon(self._graph, self.interrupted, for_good=for_good)
+            else:
+                await settle(self._graph, self._context.context_id, for_good=for_good)
         except Exception:  # the answer is out; what is too much is dropped after the next one
             logger.exception("%s: the conversation could not be trimmed", self._context.trace_id)
 
     def canceled(self, by: str = "user") -> Iterator[Event]:
         """What is left to say about a run that a person stopped: the ends of what was open, then the cancel itself."""
-        return self._translation.cancel(by)
+        return self._explained(self._translation.cancel(by))
 
     def failed(self, error: Exception) -> Iterator[Event]:
         """What is left to say about a run that was broken off from outside."""
-        return self._translation.fail(error)
+        return self._explained(self._translation.fail(error), NOTHING_RECORDED)
+
+    @property
+    def interrupted(self) -> InterruptedRun:
+        """The run as far as it came, for one that is stopped."""
+        return InterruptedRun(self._context.context_id, self._context.task_id, tuple(self._events))
+
+    def _explained(self, events: Iterable[Event], otherwise: str = "") -> Iterator[Event]:
+        """The last events of a run, whose end says what the run had done if it is no answer."""
+        for event in events:
+            yield explained(event, self._events, otherwise) if isinstance(event, Failed | Canceled) else event
 
 
 class BaseLangGraphAgent:
@@ -146,10 +164,17 @@ class BaseLangGraphAgent:
     def run(self, work: str | Resumption, context: RequestContext) -> Run:
         return Run(self._graph(), self.name, work, context)
 
-    async def abandon(self, context: RequestContext) -> None:
-        """A run that waited for a person has been stopped; nobody will answer what it asked."""
-        await self.release(context.context_id, for_good=context.delegated)
+    async def abandon(self, run: InterruptedRun, context: RequestContext) -> None:
+        """A run has been stopped: its conversation goes on without it, and nothing waits in it any more."""
+        await self.release(run, for_good=context.delegated)
 
-    async def release(self, context_id: str, *, for_good: bool) -> None:
-        """Nothing waits in a conversation any more; nobody comes back to it, if it is `for_good`."""
-        await release(self._graph(), context_id, for_good=for_good)
+    async def release(self, run: InterruptedRun, *, for_good: bool) -> None:
+        """Like `abandon`, for a run that no request belongs to; the conversation ends with it if it is `for_good`."""
+        await abandon(self._graph(), run, for_good=for_good)
+
+
+async def abandon(graph: Graph, run: InterruptedRun, *, for_good: bool) -> None:
+    """A run has ended without an answer: its conversation keeps what it did, and drops what it asked."""
+    if not for_good:
+        await complete_conversation(graph, run)
+    await release(graph, run.context_id, for_good=for_good)

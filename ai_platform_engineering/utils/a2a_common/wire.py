@@ -130,7 +130,7 @@ def _encode(state: StreamState, event: Event) -> list[WireEvent]:
         case Failed():
             updates = _failed(state, event)
         case Canceled():
-            updates = [_status(state, TaskState.TASK_STATE_CANCELED, "canceled", {"by": event.by})]
+            updates = [_canceled(state, event)]
     return updates
 
 
@@ -256,6 +256,11 @@ def _failed(state: StreamState, event: Failed) -> list[WireEvent]:
     _mark(message.metadata, state, state.agent, "failed", marks)
     updates.append(_status(state, TaskState.TASK_STATE_FAILED, "failed", marks, message))
     return updates
+
+
+def _canceled(state: StreamState, event: Canceled) -> WireEvent:
+    message = _message(state, "canceled", event.message) if event.message else None
+    return _status(state, TaskState.TASK_STATE_CANCELED, "canceled", {"by": event.by}, message)
 
 
 def _artifact(

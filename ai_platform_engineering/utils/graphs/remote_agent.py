@@ -7,7 +7,7 @@ node that waits runs again from its start when it goes on, so nothing is sent in
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Annotated, Any, NoReturn, NotRequired, TypedDict
@@ -22,7 +22,18 @@ from langgraph.graph.message import add_messages
 from langgraph.runtime import Runtime, get_runtime
 from langgraph.types import interrupt
 
-from ai_platform_engineering.events import Canceled, Failed, FinalResult, Form, InputRequired
+from ai_platform_engineering.events import (
+    AgentFinished,
+    AgentStarted,
+    Canceled,
+    Event,
+    Failed,
+    FinalResult,
+    Form,
+    InputRequired,
+    ToolFinished,
+    ToolStarted,
+)
 from ai_platform_engineering.utils.a2a_common.a2a_remote_agent_connect import (
     A2ARemoteAgentConnectTool,
     RemoteAgentError,
@@ -34,6 +45,7 @@ from ai_platform_engineering.utils.a2a_common.request_context import RequestCont
 from ai_platform_engineering.utils.forms.answers import answer_text, read_answer
 from ai_platform_engineering.utils.forms.questions import question_data
 from ai_platform_engineering.utils.graphs.agent_graph import Graph
+from ai_platform_engineering.utils.runs.outcomes import outcomes_of, report
 from ai_platform_engineering.utils.runs.translation import LimitReached, RemoteEvent, delegation_of
 
 
@@ -110,7 +122,8 @@ async def _call(
         step=state.get("step"),
     )
     answer = ""
-    async with aclosing(connection.stream(_message(state), context, thread)) as events:
+    sent = connection.stream(_message(state), context, thread)
+    async with aclosing(_with_outcomes(sent, AgentStarted(connection.name, delegation), thread)) as events:
         async for event in events:
             match event:
                 case FinalResult(text=text, limit=limit):
@@ -127,11 +140,29 @@ async def _call(
                     }
                 case Failed(message=message):
                     raise RemoteAgentError(message, "agent")
-                case Canceled():
-                    raise RemoteAgentError(f"The {connection.name} agent was stopped before it had an answer.", "agent")
+                case Canceled(message=message):
+                    stopped = f"The {connection.name} agent was stopped before it had an answer. {message}".rstrip()
+                    raise RemoteAgentError(stopped, "agent")
                 case _:
                     runtime.stream_writer(RemoteEvent(event, delegation))
     return {"messages": [AIMessage(answer)], "waiting": None}
+
+
+async def _with_outcomes(
+    events: AsyncGenerator[Event], agent: AgentStarted, thread: RemoteThread
+) -> AsyncGenerator[Event]:
+    """The events of an agent's run. If the connection is lost, the error says what was seen of the run's outcomes."""
+    seen: list[Event] = [agent]
+    async with aclosing(events):
+        try:
+            async for event in events:
+                if isinstance(event, AgentStarted | AgentFinished | ToolStarted | ToolFinished):
+                    seen.append(replace(event, parent_call_id=event.parent_call_id or agent.call_id))
+                yield event
+        except RemoteAgentError as error:
+            if not thread.task_id:
+                raise  # the agent never got the message
+            raise RemoteAgentError(f"{error} {report(outcomes_of(seen))}", error.code) from error
 
 
 async def waiting_remotely(graph: Graph, thread_id: str) -> list[tuple[str, str]]:

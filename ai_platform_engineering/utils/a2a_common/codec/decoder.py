@@ -82,7 +82,8 @@ class Decoder:
         if self._completed:
             code, sentence = "empty_answer", f"{name} finished without an answer."
         else:
-            code, sentence = "stream_ended", f"The connection to {name} ended before its answer did. Try again."
+            sentence = f"The connection to {name} ended before its answer did. It may still be at work."
+            code = "stream_ended"
         if self._ours:
             ends = self._open.close(False, "the connection ended")
             return self._note([*ends, Failed(code, sentence, self._partial)])

@@ -85,7 +85,7 @@ def decode_ending(status: TaskStatus, metadata: Struct, forms: Mapping[str, Form
         case TaskState.TASK_STATE_FAILED:
             return Failed(_text(metadata, "error_code"), text_of(status.message.parts), partial)
         case TaskState.TASK_STATE_CANCELED:
-            return Canceled(_optional(metadata, "by") or "user")
+            return Canceled(_optional(metadata, "by") or "user", text_of(status.message.parts))
         case _:
             return None
 

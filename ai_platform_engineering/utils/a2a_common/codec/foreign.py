@@ -127,7 +127,7 @@ class ForeignStream:
             case TaskState.TASK_STATE_REJECTED:
                 events = self.fail("rejected", sentence or f"{name} refused the request.", "the agent refused")
             case TaskState.TASK_STATE_CANCELED:
-                events = [*self._close(False, "canceled"), Canceled(self._agent)]
+                events = [*self._close(False, "canceled"), Canceled(self._agent, sentence)]
             case _:
                 events = self._progress(text)
         return events

@@ -24,13 +24,14 @@ from ai_platform_engineering.utils.a2a_common.execution.conversations import Con
 from ai_platform_engineering.utils.a2a_common.execution.incoming import question_of, reply_of, request_context
 from ai_platform_engineering.utils.a2a_common.execution.recorder import Recorder
 from ai_platform_engineering.utils.a2a_common.log.event_log import Entry, EventLog
-from ai_platform_engineering.utils.a2a_common.log.task_closing import closing
+from ai_platform_engineering.utils.a2a_common.log.task_closing import closing, events_so_far
 from ai_platform_engineering.utils.a2a_common.log.task_fold import PARKED_STATES
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
 from ai_platform_engineering.utils.a2a_common.wire import FORM_ARTIFACT, StreamState, WireEvent, recall
 from ai_platform_engineering.utils.errors import ReadableError
 from ai_platform_engineering.utils.forms.replies import AskAgain, Resume, understand
 from ai_platform_engineering.utils.runs.failures import failure_of
+from ai_platform_engineering.utils.runs.outcomes import InterruptedRun
 
 logger = logging.getLogger(__name__)
 
@@ -43,7 +44,7 @@ class StoppedError(ReadableError):
     code = "stopped"
 
     def __init__(self) -> None:
-        super().__init__("The server was stopped while it worked on this. Ask again when it is back.")
+        super().__init__("The server was stopped while it worked on this.")
 
 
 class RunExecutor(AgentExecutor):
@@ -86,10 +87,9 @@ class RunExecutor(AgentExecutor):
                         turn.waits = isinstance(event, InputRequired)
                 except asyncio.CancelledError:
                     recorder.put(*self._broken_off(run, request.task_id))
+                    await self._abandon(run.interrupted, request)
                     raise
         except asyncio.CancelledError:
-            if run.resumed:
-                await self._agent.abandon(request)
             if not recorder.entered:  # it was still waiting for its turn
                 async with recorder:
                     recorder.put(*self._broken_off(run, request.task_id))
@@ -111,13 +111,20 @@ class RunExecutor(AgentExecutor):
         kept = [entry.event for entry in await self._log.read(request.task_id)]
         updates = closing(self._state(request, ()), kept, Canceled())
         await self._tell(await self._log.end_waiting(request.task_id, updates), event_queue)
-        await self._agent.abandon(request)
+        events = events_so_far(self._agent.name, kept)
+        await self._abandon(InterruptedRun(request.context_id, request.task_id, events), request)
         self._conversations.end_waiting(request.context_id)
 
-    async def release(self, context_id: str, for_good: bool) -> None:
-        """What waited in a conversation was ended, as nobody answered: the conversation goes on without it."""
-        await self._agent.release(context_id, for_good=for_good)
-        self._conversations.end_waiting(context_id)
+    async def release(self, run: InterruptedRun, for_good: bool) -> None:
+        """A run that nobody works on any more was ended: its conversation goes on without it."""
+        await self._agent.release(run, for_good=for_good)
+        self._conversations.end_waiting(run.context_id)
+
+    async def _abandon(self, run: InterruptedRun, request: RequestContext) -> None:
+        try:
+            await self._agent.abandon(run, request)
+        except Exception:  # the end is out; the next turn says of calls without a result that it does not know it
+            logger.exception("%s: the conversation could not be completed", request.trace_id)
 
     async def _end(self, request: RequestContext, error: Exception, queue: EventQueue) -> None:
         """End a run whose events could not all be kept: what was shown of it is closed, and nothing else."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from ai_platform_engineering.events import (
@@ -17,15 +17,30 @@ from ai_platform_engineering.events import (
 )
 from ai_platform_engineering.utils.a2a_common.codec.decoder import decode_updates
 from ai_platform_engineering.utils.a2a_common.codec.open_calls import OpenCalls
+from ai_platform_engineering.utils.a2a_common.log.task_fold import parks_task
 from ai_platform_engineering.utils.a2a_common.wire import StreamState, WireEvent, encode, recall
+from ai_platform_engineering.utils.runs.outcomes import explained
 
 
-def closing(state: StreamState, kept: Iterable[WireEvent], ending: Failed | Canceled) -> list[WireEvent]:
-    """The updates that are missing after `kept` to make it a whole run that ends with `ending`."""
+def closing(
+    state: StreamState, kept: Iterable[WireEvent], ending: Failed | Canceled, otherwise: str = ""
+) -> list[WireEvent]:
+    """The updates that are missing after `kept` to make it a whole run that ends with `ending`.
+
+    The end also says what the run had done, or `otherwise` if it had done nothing.
+    """
     updates = list(kept)
     recall(state, updates)
-    events = [*_missing(decode_updates(state.agent, updates), canceled=isinstance(ending, Canceled)), ending]
-    return [update for event in events for update in encode(state, event)]
+    events = events_so_far(state.agent, updates)
+    missing = [*_missing(events, canceled=isinstance(ending, Canceled)), explained(ending, events, otherwise)]
+    return [update for event in missing for update in encode(state, event)]
+
+
+def events_so_far(agent: str, kept: Sequence[WireEvent]) -> list[Event]:
+    """The events of a run, with the question at its end if it waits, but without those that were answered."""
+    events = decode_updates(agent, kept)
+    waits = bool(kept) and parks_task(kept[-1])
+    return events if waits else [event for event in events if not isinstance(event, InputRequired)]
 
 
 def asking_again(state: StreamState, kept: Iterable[WireEvent]) -> list[WireEvent]:

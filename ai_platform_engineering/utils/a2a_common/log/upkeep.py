@@ -16,13 +16,16 @@ from a2a.types.a2a_pb2 import Task
 from ai_platform_engineering.events import SUPERVISOR, Failed
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.a2a_common.codec.labels import display
+from ai_platform_engineering.utils.a2a_common.codec.parts import text_of
+from ai_platform_engineering.utils.a2a_common.execution.incoming import question_of
 from ai_platform_engineering.utils.a2a_common.log.event_log import EventLog, MemoryEventLog
 from ai_platform_engineering.utils.a2a_common.log.file import tasks_file
 from ai_platform_engineering.utils.a2a_common.log.sqlite_log import SqliteEventLog
-from ai_platform_engineering.utils.a2a_common.log.task_closing import asking_again, closing
+from ai_platform_engineering.utils.a2a_common.log.task_closing import asking_again, closing, events_so_far
 from ai_platform_engineering.utils.a2a_common.log.task_fold import PARKED_STATES
 from ai_platform_engineering.utils.a2a_common.request_context import is_delegated
 from ai_platform_engineering.utils.a2a_common.wire import StreamState, WireEvent, metadata_of
+from ai_platform_engineering.utils.runs.outcomes import NOTHING_RECORDED, START_OVER, InterruptedRun
 
 logger = logging.getLogger(__name__)
 
@@ -32,8 +35,8 @@ _SHORTEST_ROUND_SECONDS: Final = 1.0
 Forget = Callable[[Iterable[str]], Awaitable[None]]
 """Drops the conversations with these ids."""
 
-Release = Callable[[str, bool], Awaitable[None]]
-"""Gives up what waits in a conversation; the whole conversation, if nobody comes back to it."""
+Release = Callable[[InterruptedRun, bool], Awaitable[None]]
+"""Completes the conversation of a run that was ended, or drops the whole conversation if nobody comes back to it."""
 
 
 def event_log(settings: Settings, agent: str = SUPERVISOR) -> EventLog:
@@ -43,7 +46,7 @@ def event_log(settings: Settings, agent: str = SUPERVISOR) -> EventLog:
     return SqliteEventLog(tasks_file(settings, agent))
 
 
-async def release_nothing(_conversation: str, _for_good: bool) -> None:
+async def release_nothing(_run: InterruptedRun, _for_good: bool) -> None:
     pass
 
 
@@ -66,7 +69,7 @@ async def kept_up(
 async def end_interrupted(log: SqliteEventLog, agent: str, release: Release = release_nothing) -> None:
     """Nobody works any more on what the last process worked on; who follows it has to hear that."""
     who = "The supervisor" if agent == SUPERVISOR else f"The {display(agent)} agent"
-    failed = Failed("stopped", f"{who} was restarted while it worked on this. Ask again.")
+    failed = Failed("stopped", f"{who} was stopped while it worked on this.")
     for task_id in await log.unfinished():
         story = await _Story.read(log, task_id, agent)
         if story is None:
@@ -75,18 +78,20 @@ async def end_interrupted(log: SqliteEventLog, agent: str, release: Release = re
             # An answer that nobody had begun to work on: the person is asked once more.
             await log.append(task_id, asking_again(story.state, story.kept))
         else:
-            await log.append(task_id, closing(story.state, story.kept, failed))
+            await log.append(task_id, closing(story.state, story.kept, failed, NOTHING_RECORDED))
             await _release(log, story, release)
         logger.info("task %s was interrupted by the end of the last process", task_id)
 
 
 async def end_overdue(log: EventLog, hours: float, agent: str, release: Release = release_nothing) -> None:
     """End the tasks that have waited for a person for longer than that."""
-    failed = Failed("expired", f"Nobody answered within {_span(hours)}, so this was ended. Ask again to start over.")
+    failed = Failed("expired", f"Nobody answered within {_span(hours)}, so this was ended.")
     for task_id in await log.overdue(time.time_ns() - int(hours * 3600e9)):
         try:
             story = await _Story.read(log, task_id, agent)
-            if story is not None and await log.end_waiting(task_id, closing(story.state, story.kept, failed)):
+            if story is not None and await log.end_waiting(
+                task_id, closing(story.state, story.kept, failed, START_OVER)
+            ):
                 await _release(log, story, release)
                 logger.info("task %s was ended, as nobody answered it", task_id)
         except Exception:  # one that cannot be ended now does not keep the others
@@ -110,6 +115,18 @@ class _Story:
         trace_id = metadata_of(kept[0]).fields["trace_id"].string_value if kept else ""
         return cls(task, StreamState(task_id, task.context_id, trace_id, agent), kept)
 
+    async def interrupted_run(self, log: EventLog) -> InterruptedRun:
+        """The run as its conversation needs it, with the end that people were shown."""
+        task = self.task
+        ended = await log.task(task.id)
+        return InterruptedRun(
+            task.context_id,
+            task.id,
+            events_so_far(self.state.agent, self.kept),
+            question=question_of(task.history[0]) if task.history else "",
+            ending=text_of(ended.status.message.parts) if ended is not None else "",
+        )
+
     @property
     def delegated(self) -> bool:
         """A supervisor asked: nobody comes back to the conversation."""
@@ -118,7 +135,7 @@ class _Story:
 
 async def _release(log: EventLog, story: _Story, release: Release) -> None:
     if await log.waiting(story.task.context_id) is None:
-        await release(story.task.context_id, story.delegated)
+        await release(await story.interrupted_run(log), story.delegated)
 
 
 async def _rounds(log: EventLog, settings: Settings, agent: str, forget: Forget, release: Release) -> None:

@@ -7,6 +7,7 @@ from ai_platform_engineering.multi_agents.platform_engineer.deep_agent import Pl
 from ai_platform_engineering.utils.a2a_common.base_langgraph_agent import BaseLangGraphAgent
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
 from ai_platform_engineering.utils.graphs.remote_agent import waiting_remotely
+from ai_platform_engineering.utils.runs.outcomes import InterruptedRun
 
 
 class AIPlatformEngineerA2ABinding(BaseLangGraphAgent):
@@ -16,6 +17,6 @@ class AIPlatformEngineerA2ABinding(BaseLangGraphAgent):
         super().__init__(SUPERVISOR, lambda: mas.graph)
         self.mas = mas
 
-    async def abandon(self, context: RequestContext) -> None:
+    async def abandon(self, run: InterruptedRun, context: RequestContext) -> None:
         await self.mas.cancel_remote(await waiting_remotely(self.mas.graph, context.context_id), context)
-        await super().abandon(context)
+        await super().abandon(run, context)
