@@ -26,6 +26,8 @@ class OpenAICompany:
     part: Part
     address: str = ""
     held: Event = field(default_factory=Event)
+    broken: bool = False
+    """Whether Argo CD's model breaks off instead of answering."""
     histories: list[list[Json]] = field(default_factory=list)
     refusals: list[str] = field(default_factory=list)
 

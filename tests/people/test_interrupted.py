@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -51,6 +52,8 @@ def part_of(
         if not turn:
             return [argocd_call]
         company().held.wait(60)
+        if company().broken:
+            raise ConnectionAbortedError
         return "Argo CD is done."
 
     return part
@@ -192,3 +195,19 @@ async def test_a_canceled_form_keeps_what_others_had_done(company: OpenAICompany
     done, waited = results_in(company.histories[-1])
     assert done == JIRA_SAYS
     assert waited == "This call was ended while it waited for a person's answer. What it waited for was not done."
+
+
+@pytest.mark.parametrize("remote", [(), ("argocd",)], ids=["inside", "remote"])
+async def test_an_agent_whose_model_fails_says_what_it_had_done(
+    company: OpenAICompany, tmp_path: Path, remote: tuple[str, ...]
+) -> None:
+    company.broken = True
+    company.held.set()
+    environ = environ_with(company, tmp_path, remote) | {"LLM_MAX_RETRIES": "0"}
+    async with placed(environ, remote) as caller:
+        assert isinstance(check(await caller.ask("do both", context_id="c")), FinalResult)
+    done, failed = results_in(company.histories[-1])
+    assert done == JIRA_SAYS
+    assert re.search(r"Completed( before)?: (Argocd )?get_application\.", failed)
+    assert failed.endswith("Check before asking again.")
+    assert failed.count("get_application") == 1

@@ -14,6 +14,7 @@ from ai_platform_engineering.utils.approvals.policy import ApprovalPolicy
 from ai_platform_engineering.utils.graphs.agent_graph import Graph, agent_graph
 from ai_platform_engineering.utils.graphs.approval_gate import ApprovalGate
 from ai_platform_engineering.utils.graphs.undone_work import UndoneWork
+from ai_platform_engineering.utils.graphs.unfinished_work import UnfinishedWork
 from ai_platform_engineering.utils.graphs.workflow_step import WorkflowStep
 from ai_platform_engineering.utils.llm import chat_model
 from ai_platform_engineering.utils.mcp import McpServers
@@ -44,6 +45,7 @@ def local_agent_graph(
         agent_prompt(manifest.prompt, problem),
         name=manifest.name,
         middleware=[
+            UnfinishedWork(),
             ApprovalGate(manifest.name, ApprovalPolicy.of(settings, manifest).needs, title=manifest.title),
             UndoneWork(),
             WorkflowStep(),
