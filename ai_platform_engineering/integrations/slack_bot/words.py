@@ -19,7 +19,7 @@ NOT_TAKEN: Final = (
     "The supervisor did not take this. Something that was asked in this thread may still wait for an answer; "
     "please ask in a new thread."
 )
-TOO_LATE: Final = "This was over before your answer came. Please ask again."
+TOO_LATE: Final = "This was over before your answer came. Look above for what came of it before you ask again."
 NOT_OPEN: Final = "This is not open any more: it was answered already, or nobody answered in time."
 ASKED: Final = "Something in this thread waits for an answer first."
 ON_IT: Final = "I am working on it again already."
@@ -28,7 +28,7 @@ NOT_RATED: Final = "I could not keep your rating right now. Please try again in 
 NOT_KEPT: Final = (
     "I cannot keep anything right now, so I have not taken this. Please tell whoever runs me; the log says why."
 )
-BROKEN: Final = "Something went wrong on my side. Please try again."
+BROKEN: Final = "Something went wrong on my side. Ask here what came of your request before you try it again."
 LOST_RUN: Final = (
     "I lost the connection to the supervisor, and it did not come back. Your request may still be worked on; "
     "ask here what came of it."
