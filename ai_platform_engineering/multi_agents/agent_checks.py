@@ -14,7 +14,7 @@ from langchain_core.messages import HumanMessage
 
 from ai_platform_engineering.agents.manifest import McpServer, ToolCheck
 from ai_platform_engineering.utils.mcp import McpServers
-from ai_platform_engineering.utils.runs.failures import failure_of, short_reason
+from ai_platform_engineering.utils.runs.failures import failure_of, reason_of, short_reason
 
 CHECK_TIMEOUT: Final = 30.0
 """Seconds that one call of a backend, or one answer of a model, may take."""
@@ -53,5 +53,5 @@ async def _call(mcp: McpServers, agent: str, server: str, check: ToolCheck) -> s
         async with asyncio.timeout(CHECK_TIMEOUT):
             await tool.ainvoke(dict(check.arguments))
     except Exception as error:  # whatever the tool does
-        return f"Its backend did not answer a test call ({check.tool}): {short_reason(failure_of(error).sentence)}"
+        return f"Its backend did not answer a test call ({check.tool}): {short_reason(reason_of(error))}"
     return None

@@ -15,9 +15,11 @@ import pytest
 import yaml
 
 from ai_platform_engineering.agents.manifest import McpServer
+from ai_platform_engineering.doctor import diagnose
 from ai_platform_engineering.events import AgentFinished, AgentStarted, FinalResult, ToolFinished, ToolStarted
 from ai_platform_engineering.multi_agents.agent_app import create_agent_app
 from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
+from ai_platform_engineering.settings import load_settings
 from tests.invariants import check
 from tests.llm.openai_rules import refusal
 from tests.llm.openai_server import OpenAIServer, openai_server
@@ -67,21 +69,20 @@ def _call(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     return {"tool_calls": [{"index": 0, "id": "call_1", "type": "function", "function": function}]}
 
 
-@asynccontextmanager
-async def placed(folder: Path, model: OpenAIServer, remote: bool) -> AsyncIterator[Caller]:
+def environ_with(folder: Path) -> dict[str, str]:
+    """A folder with the manifest in it."""
     agents = folder / "agents"
     agents.mkdir()
     entry = ENTRY.model_dump(mode="json", exclude_defaults=True)
     manifest = {"name": "awkward", "description": "Awkward tools.", "prompt": "You are awkward.", "servers": [entry]}
     (agents / "awkward.yaml").write_text(yaml.safe_dump(manifest))
-    environ = {
-        "PATH": os.environ["PATH"],
-        "AGENTS_DIR": str(agents),
-        "DATA_DIR": str(folder),
-        "OPENAI_ENDPOINT": model.address,
-        "OPENAI_API_KEY": "sk-test",
-        "OPENAI_MODEL_NAME": "m",
-    }
+    return {"PATH": os.environ["PATH"], "AGENTS_DIR": str(agents), "DATA_DIR": str(folder)}
+
+
+@asynccontextmanager
+async def placed(folder: Path, model: OpenAIServer, remote: bool) -> AsyncIterator[Caller]:
+    access = {"OPENAI_ENDPOINT": model.address, "OPENAI_API_KEY": "sk-test", "OPENAI_MODEL_NAME": "m"}
+    environ = environ_with(folder) | access
     async with AsyncExitStack() as stack:
         if remote:
             app = partial(create_agent_app, name="awkward")
@@ -109,14 +110,20 @@ async def test_the_agent_uses_every_tool_by_the_name_its_server_has_for_it(tmp_p
                 assert all(event.ok for event in events if isinstance(event, ToolFinished | AgentFinished))
 
 
-async def test_what_was_changed_or_left_out_is_said(mcp_servers: Start) -> None:
-    servers = await mcp_servers(ENTRY)
-    warnings = "\n".join(servers.warnings("demo"))
+async def test_doctor_says_what_was_changed_or_left_out(tmp_path: Path) -> None:
+    report = await diagnose(load_settings(environ_with(tmp_path), env_file=None))
+    (agent,) = [agent for agent in report.agents if agent.name == "awkward"]
+    assert agent.usable
+    warnings = "\n".join(agent.warnings)
     assert "13 of 139 tools are left out, as models take no more than 126 (filler_117 is the first)" in warnings
     assert "not_an_object of the awkward server is left out: its arguments are no object" in warnings
     assert "request_user_input of the awkward server is called awkward_request_user_input here" in warnings
     assert "apps.list as apps_list" in warnings
     assert "task as awkward_task" in warnings
+
+
+async def test_alternatives_are_one_object_and_a_sentence(mcp_servers: Start) -> None:
+    servers = await mcp_servers(ENTRY)
     by_name = {tool.name: tool for tool in servers.tools("demo")}
     assert by_name["by_name_or_id"].args_schema == {
         "type": "object",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Collection
+from dataclasses import replace
 from typing import Any
 
 from langchain.agents.middleware import AgentMiddleware
@@ -12,8 +13,7 @@ from langchain_core.messages import ToolMessage
 from langgraph.errors import GraphBubbleUp
 from langgraph.types import Command
 
-from ai_platform_engineering.utils.mcp.errors import ToolFailed
-from ai_platform_engineering.utils.runs.failures import failure_of, log_failure
+from ai_platform_engineering.utils.runs.failures import failure_of, log_failure, reason_of, short_reason
 from ai_platform_engineering.utils.runs.translation import DELEGATION_TOOL
 
 logger = logging.getLogger(__name__)
@@ -48,8 +48,8 @@ class ToolGuard(AgentMiddleware[Any, Any, Any]):
             raise
         except Exception as error:  # the one place where a tool's exception ends
             failure = failure_of(error)
-            log_failure(logger, call["name"], failure)
-            reason = error.reason if isinstance(error, ToolFailed) else failure.sentence
+            reason = reason_of(error)
+            log_failure(logger, call["name"], replace(failure, sentence=short_reason(reason)))
             return _error(request, failure.sentence, reason)
         if isinstance(result, ToolMessage) and result.status == "error" and result.artifact is None:
             # ToolNode answers arguments that do not fit the schema with a text that repeats them.

@@ -17,6 +17,7 @@ from langgraph.errors import GraphRecursionError
 from ai_platform_engineering.utils.errors import FailureCode, ReadableError
 from ai_platform_engineering.utils.llm.failures import ModelOrigin, sentence
 from ai_platform_engineering.utils.llm.provider_errors import model_failure, provider_of
+from ai_platform_engineering.utils.mcp.errors import ToolFailed
 from ai_platform_engineering.utils.redact import redact
 
 REASON_LENGTH = 200
@@ -79,6 +80,11 @@ def log_failure(logger: logging.Logger, where: str, failure: Failure) -> None:
     """Log the failure that is being handled; one that refers to the log as an error, which every command shows."""
     internal = failure.code == "internal"
     logger.log(logging.ERROR if internal else logging.WARNING, "%s: %s", where, failure.sentence, exc_info=internal)
+
+
+def reason_of(error: BaseException) -> str:
+    """Why a call failed, for people; `failure_of` has what the model reads, which may be a backend's whole answer."""
+    return error.reason if isinstance(error, ToolFailed) else failure_of(error).sentence
 
 
 def short_reason(text: str) -> str:
