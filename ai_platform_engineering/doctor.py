@@ -187,6 +187,7 @@ async def _examine_local(settings: Settings, registry: AgentRegistry, *, offline
                 approval=_approval(settings, entry, servers),
                 problem=servers.problem(entry.name),
                 failure=failures.get(entry.name) or registry.half_configured.get(entry.name),
+                starting=servers.starting(entry.name),
                 warnings=servers.warnings(entry.name),
             )
             for entry in entries

@@ -137,7 +137,7 @@ def whoami() -> str:
         raise ValueError("401 Unauthorized")
     return "me"
 
-@server.tool()
+@server.tool(name="delete.everything")
 def delete_everything() -> str:
     return "done"
 
@@ -157,7 +157,7 @@ class TestChecks:
             "requires: [SHOP_URL, SHOP_TOKEN]\n"
             "sandbox: ai_platform_engineering.sandbox.argocd:server\n"
             f"servers: [{{name: shop, transport: stdio, command: {sys.executable}, args: [{agents_dir}/backend.py], "
-            "env: {SHOP_TOKEN: '${SHOP_TOKEN}'}, tools: [whoami, delete_everything], check: {tool: whoami}}]",
+            "env: {SHOP_TOKEN: '${SHOP_TOKEN}'}, tools: [whoami, delete.everything], check: {tool: whoami}}]",
         )
 
     async def test_a_backend_that_refuses_makes_its_agent_unusable(self, agents_dir: Path, shop: None) -> None:
@@ -171,6 +171,8 @@ class TestChecks:
         assert (unasked.reachable, unasked.usable) == (None, True)
         accepted = await row(settings_of(agents_dir, **{**expired, "SHOP_TOKEN": "right"}), "shop")
         assert (accepted.reachable, accepted.usable) == (True, True)
+        [warning] = accepted.warnings
+        assert "delete.everything" in warning
 
     async def test_a_remote_agent_checks_its_own_backend(self, agents_dir: Path, shop: None) -> None:
         inside = settings_of(agents_dir, SHOP_URL="http://shop.test", SHOP_TOKEN="expired").environ
@@ -186,6 +188,17 @@ class TestChecks:
         [shop_row] = [agent for agent in report.agents if agent.name == "shop"]
         missing = "SHOP_URL is set, but SHOP_TOKEN is not set, so it answers from the sandbox."
         assert (shop_row.failure, report.ok, report.unusable) == (missing, False, ("shop",))
+
+    async def test_a_server_that_is_still_downloading_is_said_to_be_starting(self, agents_dir: Path) -> None:
+        launcher = agents_dir / "uvx"
+        launcher.write_text("#!/bin/sh\ncase $1 in --offline) exit 1;; esac\nexec sleep 60\n")
+        launcher.chmod(0o755)
+        add_agent(agents_dir, "shop", f"servers: [{{name: shop, transport: stdio, command: {launcher}, args: [shop]}}]")
+        report = await diagnose(settings_of(agents_dir, MCP_START_TIMEOUT="2"))
+        assert (report.ok, report.starting) == (False, ("shop",))
+        file = io.StringIO()
+        show(report, file)
+        assert file.getvalue().splitlines()[-1] == "Still starting: shop. Run doctor again in a minute."
 
     async def test_a_model_that_refuses_is_a_failure(self, agents_dir: Path) -> None:
         with openai_server() as server:
