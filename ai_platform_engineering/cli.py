@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
     from ai_platform_engineering.settings import Settings
+    from ai_platform_engineering.utils.keys import Place
 
 EXIT_UNUSABLE: Final = 1
 EXIT_MISCONFIGURED: Final = 2
@@ -224,6 +225,7 @@ def _add_rag(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     serve = rag.add_parser("serve", help="run the knowledge base as a server of its own (MCP and REST)")
     serve.add_argument("--host", default=argparse.SUPPRESS, help="address to listen on (A2A_HOST, or 127.0.0.1)")
     serve.add_argument("--port", type=_port, default=RAG_PORT, help=f"port to listen on, 0 for any ({RAG_PORT})")
+    _add_allowed_host(serve)
     serve.set_defaults(run=_rag_serve)
     search = rag.add_parser("search", help="search the knowledge base")
     search.add_argument("query", metavar="QUERY", help="a question, or the words a document would use")
@@ -346,6 +348,18 @@ def _add_listen_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--port", type=_port, default=argparse.SUPPRESS, help="port to listen on, 0 for any (A2A_PORT, or 8000)"
     )
+    _add_allowed_host(parser)
+
+
+def _add_allowed_host(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--allowed-host",
+        metavar="NAME",
+        action="append",
+        default=argparse.SUPPRESS,
+        dest="allowed_hosts",
+        help="also answer to this host name, beside those of ALLOWED_HOSTS (repeatable)",
+    )
 
 
 def _serve(options: argparse.Namespace, settings: Settings) -> int:
@@ -358,7 +372,7 @@ def _serve(options: argparse.Namespace, settings: Settings) -> int:
     # What is wrong with an agent's variables, the files or the port is said before the large libraries are loaded.
     registry = AgentRegistry.load(settings)
     check_data_files(settings)
-    settings, listener = _listen(options, settings)
+    settings, listener = _listen(options, settings, "front")
     from ai_platform_engineering.multi_agents.platform_engineer.deep_agent import PlatformEngineerDeepAgent
     from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
     from ai_platform_engineering.utils.model_label import model_label
@@ -379,7 +393,7 @@ def _agent(options: argparse.Namespace, settings: Settings) -> int:
     entry = standalone(options.name, manifests, settings, sandbox_is_on(settings, manifests))
     _warn_about_unknown_settings(settings)
     check_data_files(settings, entry.name)
-    settings, listener = _listen(options, settings)
+    settings, listener = _listen(options, settings, "behind")
     from ai_platform_engineering.multi_agents.agent_app import create_agent_app
     from ai_platform_engineering.utils.model_label import model_label
 
@@ -398,13 +412,24 @@ def _warn_about_unknown_settings(settings: Settings) -> None:
         logging.getLogger(__name__).warning("%s", sentence)
 
 
-def _listen(options: argparse.Namespace, settings: Settings) -> tuple[Settings, socket]:
+def _listen(options: argparse.Namespace, settings: Settings, place: Place) -> tuple[Settings, socket]:
     """The port, taken, and the settings that say which one it is."""
     from ai_platform_engineering.serving import listen
+    from ai_platform_engineering.utils.keys import check_exposure
 
     host: str = getattr(options, "host", settings.a2a_host)
     listener = listen(host, getattr(options, "port", settings.a2a_port))
-    return settings.model_copy(update={"a2a_host": host, "a2a_port": listener.getsockname()[1]}), listener
+    try:
+        check_exposure(settings, place, listener.getsockname()[0])
+    except BaseException:
+        listener.close()
+        raise
+    listening = {
+        "a2a_host": host,
+        "a2a_port": listener.getsockname()[1],
+        "allowed_hosts": ",".join([settings.allowed_hosts, *getattr(options, "allowed_hosts", [])]),
+    }
+    return settings.model_copy(update=listening), listener
 
 
 def _run(app: ASGIApp, listener: socket, ready_line: str) -> int:
@@ -578,11 +603,13 @@ def _rag_serve(options: argparse.Namespace, settings: Settings) -> int:
 
     begin_start()
     from ai_platform_engineering.knowledge_bases.rag.web.policy import WebPolicy
+    from ai_platform_engineering.utils.private_files import secure_data_dir
 
     # What is wrong with the list of hosts, or the port, is said before the large libraries are loaded.
     WebPolicy.of(settings)
     _warn_about_unknown_settings(settings)
-    settings, listener = _listen(options, settings)
+    secure_data_dir(settings.data_dir)
+    settings, listener = _listen(options, settings, "behind")
     from ai_platform_engineering.knowledge_bases.rag.app import MCP_PATH, create_rag_app
 
     # A2A_PUBLIC_URL is the supervisor's, or an agent's.
@@ -635,10 +662,12 @@ def _slack(options: argparse.Namespace, settings: Settings) -> int:
     if find_spec("slack_bolt") is None:
         return _refuse("The Slack bot needs libraries of its own: pip install 'ai-platform-engineering[slack]'.")
     from ai_platform_engineering.integrations.slack_bot.tokens import check_tokens
+    from ai_platform_engineering.utils.private_files import secure_data_dir
 
     # What is missing is said before the large libraries are loaded.
     check_tokens(settings)
     _warn_about_unknown_settings(settings)
+    secure_data_dir(settings.data_dir)
     from ai_platform_engineering.integrations.slack_bot.serve import run_slack_bot
     from ai_platform_engineering.utils.errors import ReadableError
 

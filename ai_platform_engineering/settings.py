@@ -63,6 +63,8 @@ EmbeddingsProvider = Literal[
 ]
 
 MASK: Final = "********"
+MIN_KEY_LENGTH: Final = 16
+"""Characters of a key that protects a server: a shorter one can be guessed."""
 _SECRET_NAME = re.compile(r"TOKEN|KEY|SECRET|PASSWORD|DATABASE_URL")
 _FLAGS: Final = {
     **dict.fromkeys(("true", "1", "yes", "on"), True),
@@ -131,6 +133,21 @@ def _header_safe(value: SecretStr | None) -> SecretStr | None:
     return value
 
 
+def _long_enough(value: SecretStr | None) -> SecretStr | None:
+    if value is not None and len(value.get_secret_value()) < MIN_KEY_LENGTH:
+        raise ValueError("too short")
+    return value
+
+
+def _host_names(value: str) -> str:
+    for name in filter(None, map(str.strip, value.split(","))):
+        if name != "*" and not re.fullmatch(r"(\*?\.)?[A-Za-z0-9_.-]+|\[?[0-9A-Fa-f:.]+\]?", name):
+            raise ValueError("not a host name")
+        if re.fullmatch(r"[^\[\]:]+:[0-9]+", name):
+            raise ValueError("a host name with a port")
+    return value
+
+
 def _existing_directory(value: Path | None) -> Path | None:
     if value is None:
         return None
@@ -190,6 +207,13 @@ OptionalSecret = Annotated[
     SecretStr | None, AfterValidator(_header_safe), Allowed("printable ASCII text without spaces or line breaks")
 ]
 
+OptionalKey = Annotated[
+    SecretStr | None,
+    AfterValidator(_header_safe),
+    AfterValidator(_long_enough),
+    Allowed(f"at least {MIN_KEY_LENGTH} characters of printable ASCII text without spaces or line breaks"),
+]
+
 
 def _setting(
     group: Group,
@@ -237,8 +261,30 @@ class Settings(BaseSettings):
         ge=1,
         le=65535,
     )
-    a2a_auth_shared_key: OptionalSecret = _setting(
-        "Server", "When set, callers must send it as a bearer token, and it is sent to remote agents."
+    allowed_hosts: Annotated[
+        str, AfterValidator(_host_names), Allowed("host names without scheme and port, comma-separated")
+    ] = _setting(
+        "Server",
+        "Names under which the server is called, beside loopback names, the host of `A2A_PUBLIC_URL` and the one it "
+        "listens on: comma-separated, `.example.com` for a domain and all below it, `*` for any.",
+        "",
+    )
+    allow_anonymous: Flag = _setting(
+        "Server",
+        "Lets a server that is open to the network start without a key and without an OAuth2 issuer.",
+        False,
+    )
+    a2a_auth_shared_key: OptionalKey = _setting("Server", "When set, callers must send it as a bearer token.")
+    a2a_agents_auth_key: OptionalKey = _setting(
+        "Server",
+        "Key of the servers behind the supervisor, remote agents and a knowledge base: the supervisor sends it to "
+        "them, and they demand it. It also proves to an agent what the supervisor delegates.",
+    )
+    a2a_agents_share_key: Flag = _setting(
+        "Server",
+        "Lets the supervisor send `A2A_AUTH_SHARED_KEY` to the servers behind it where `A2A_AGENTS_AUTH_KEY` is not "
+        "set. Every caller of the supervisor can then call them, too.",
+        False,
     )
     a2a_oauth_issuer: OptionalAddress = _setting(
         "Server",
@@ -258,7 +304,7 @@ class Settings(BaseSettings):
     a2a_oauth_client_id: str | None = _setting("Server", "Id with which a client gets its access token.")
     a2a_oauth_client_secret: OptionalSecret = _setting("Server", "Secret with which a client gets its access token.")
     a2a_oauth_scope: str | None = _setting("Server", "Scope that a client asks for.", shown_default="none")
-    user_signing_key: OptionalSecret = _setting(
+    user_signing_key: OptionalKey = _setting(
         "Server",
         "With which clients sign who asks; the supervisor believes no other name.",
         shown_default="`A2A_AUTH_SHARED_KEY`",

@@ -63,6 +63,7 @@ class CommandLine:
 
     arguments: list[str]
     environ: Mapping[str, str]
+    cwd: str = ""
     process: asyncio.subprocess.Process | None = None
     url: str = ""
     output: list[str] = field(default_factory=list)
@@ -77,7 +78,7 @@ class CommandLine:
             *self.arguments,
             env={**base, "PYTHONPATH": str(ROOT), **self.environ},
             # Away from the repository, where a developer may have a .env of their own.
-            cwd=self.environ.get("DATA_DIR", "/"),
+            cwd=self.cwd or self.environ.get("DATA_DIR", "/"),
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
         )

@@ -240,13 +240,13 @@ class TestServers:
         self, started: Callable[..., subprocess.Popen[str]], platform_engineer: Command
     ) -> None:
         key = "k3y-between-friends"
-        process = started("agent", "netutils", "--port", "0", A2A_AUTH_SHARED_KEY=key)
+        process = started("agent", "netutils", "--port", "0", A2A_AGENTS_AUTH_KEY=key)
         assert process.stdout is not None
         address = process.stdout.readline().split(" ready at ")[1].split(" ")[0]
         remote = {"DISTRIBUTED_AGENTS": "netutils", "NETUTILS_AGENT_URL": address}
         found = {
             agent["name"]: agent
-            for agent in json.loads(platform_engineer("doctor", "--json", A2A_AUTH_SHARED_KEY=key, **remote).stdout)[
+            for agent in json.loads(platform_engineer("doctor", "--json", A2A_AGENTS_AUTH_KEY=key, **remote).stdout)[
                 "agents"
             ]
         }

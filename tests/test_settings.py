@@ -49,7 +49,8 @@ def test_every_setting_says_what_it_means_and_where_it_belongs(name: str) -> Non
 def test_secrets_are_typed_as_secrets() -> None:
     for name, info in Settings.model_fields.items():
         looks_secret = any(word in name.upper() for word in ("TOKEN", "KEY", "SECRET", "PASSWORD", "DATABASE_URL"))
-        assert looks_secret == (SecretStr in get_args(info.annotation)), name
+        is_flag = info.annotation is bool
+        assert (looks_secret and not is_flag) == (SecretStr in get_args(info.annotation)), name
 
 
 def test_an_empty_environment_gives_the_defaults() -> None:
@@ -109,10 +110,24 @@ def test_a_secret_is_never_shown(variable: str) -> None:
     (sentence,) = problems(**{variable: "hunter2 with a space"})
     assert sentence.startswith(f"{variable}=********")
     assert "hunter2" not in sentence
-    value = "postgresql://me:hunter2@db.example/rag" if variable.endswith("DATABASE_URL") else "hunter2"
+    value = "postgresql://me:hunter2@db.example/rag" if variable.endswith("DATABASE_URL") else "hunter2-hunter2-hunter2"
     settings = load(**{variable: value})
     assert getattr(settings, variable.lower()).get_secret_value() == value
     assert "hunter2" not in f"{settings!r} {settings} {settings.model_dump()} {settings.model_dump_json()}"
+
+
+@pytest.mark.parametrize("variable", ["A2A_AUTH_SHARED_KEY", "A2A_AGENTS_AUTH_KEY", "USER_SIGNING_KEY"])
+def test_a_key_of_a_server_is_long(variable: str) -> None:
+    (sentence,) = problems(**{variable: "fifteen-letters"})
+    assert sentence.startswith(f"{variable}=******** cannot be used: it must be at least 16 characters")
+    assert load(**{variable: "sixteen-letters!"})
+
+
+@pytest.mark.parametrize("names", ["https://a.example", "a.example:8000", "a.example/x", "a b", "*.*"])
+def test_allowed_hosts_are_names_alone(names: str) -> None:
+    (sentence,) = problems(ALLOWED_HOSTS=f"b.example,{names}")
+    assert "host names without scheme and port" in sentence
+    assert load(ALLOWED_HOSTS="a.example, .b.example,*.c.example,*,10.0.0.1,::1,[fd00::1],").allowed_hosts
 
 
 def test_credentials_in_an_address_are_masked() -> None:

@@ -91,7 +91,7 @@ def create_agent_app(settings: Settings, name: str, models: Models = model_for) 
         description=manifest.description,
         url=settings.public_url,
         version=product_version(),
-        schemes=security_schemes(settings),
+        schemes=security_schemes(settings, "behind"),
         skills=[skill],
     )
 

@@ -28,6 +28,7 @@ from ai_platform_engineering.multi_agents.placement import (
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.unknown_settings import unknown_settings
 from ai_platform_engineering.utils.approvals.overrides import parse_overrides, unknown_agents
+from ai_platform_engineering.utils.keys import agents_key
 from ai_platform_engineering.utils.redact import redact
 
 __all__ = ["AgentEntry", "AgentRegistry", "Reachability", "Where", "known_manifests"]
@@ -135,9 +136,8 @@ class AgentRegistry:
                     _notify(on_change, entry.name)
 
     async def _probe(self, entries: Sequence[AgentEntry], deadline: float) -> dict[str, Reachability]:
-        key = self._settings.a2a_auth_shared_key
-        token = key.get_secret_value() if key else None
-        return await probe_all(entries, self.client, deadline=deadline, auth_token=token)
+        key = agents_key(self._settings)
+        return await probe_all(entries, self.client, deadline=deadline, auth_token=key.value if key else None)
 
     def _replace(self, found: Mapping[str, Reachability]) -> None:
         self._reachability = MappingProxyType({**self._reachability, **found})

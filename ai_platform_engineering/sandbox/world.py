@@ -17,6 +17,7 @@ from typing import TypeVar
 from ai_platform_engineering.sandbox.records import Company, Record
 from ai_platform_engineering.sandbox.seed import seed_records
 from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.utils.private_files import create_private_file
 from ai_platform_engineering.utils.shared_file import write_ahead
 
 FORMAT = 1
@@ -126,7 +127,7 @@ class World:
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    path.parent.mkdir(parents=True, exist_ok=True)
+    create_private_file(path)
     connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
     connection.execute("PRAGMA synchronous = NORMAL")
     return connection

@@ -36,6 +36,7 @@ from ai_platform_engineering.utils.a2a_common.supervisor_client import Superviso
 from ai_platform_engineering.utils.a2a_common.supervisor_run import SupervisorError
 from ai_platform_engineering.utils.access_tokens import SupervisorAuth
 from ai_platform_engineering.utils.runs.plan import WORKFLOW_TOOL
+from ai_platform_engineering.utils.private_files import create_private_file
 
 ANSWERED: Final = 0
 NOT_ANSWERED: Final = 1
@@ -331,8 +332,9 @@ def _log_beside(data_dir: Path) -> Iterator[None]:
     """The log of a supervisor in this process goes to a file, not into the middle of what is drawn."""
     handlers = [one for one in logging.getLogger().handlers if isinstance(one, logging.StreamHandler)]
     try:
-        data_dir.mkdir(parents=True, exist_ok=True)
-        log = (data_dir / "chat.log").open("a", encoding="utf-8")
+        path = data_dir / "chat.log"
+        create_private_file(path)
+        log = path.open("a", encoding="utf-8")
     except OSError:
         yield
         return

@@ -21,7 +21,7 @@ from ai_platform_engineering.utils.a2a_common.supervisor_client import Superviso
 from ai_platform_engineering.utils.a2a_common.supervisor_run import SupervisorError
 from ai_platform_engineering.utils.access_tokens import SupervisorAuth
 
-_ADDRESS: Final = "http://supervisor"
+_ADDRESS: Final = "http://localhost"
 _SHUTDOWN_SECONDS: Final = 1
 _GRANT: Final = ("a2a_oauth_grant_url", "a2a_oauth_client_id", "a2a_oauth_client_secret")
 

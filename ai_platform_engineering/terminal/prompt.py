@@ -8,6 +8,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
+from ai_platform_engineering.utils.private_files import create_private_file
+
 try:
     import readline
 except ImportError:  # not on every system
@@ -34,8 +36,7 @@ def history_in(path: Path) -> Iterator[None]:
         yield
     finally:
         with suppress(OSError):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.touch(mode=0o600)
+            create_private_file(path)
             readline.write_history_file(path)
 
 

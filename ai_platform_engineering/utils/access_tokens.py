@@ -6,6 +6,7 @@ A token is fetched when one is needed and kept until shortly before it expires.
 from __future__ import annotations
 
 import asyncio
+import hmac
 import re
 import time
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
@@ -19,6 +20,7 @@ import httpx
 from ai_platform_engineering.settings import Settings, SettingsError
 from ai_platform_engineering.utils.connections import reason_of
 from ai_platform_engineering.utils.errors import ReadableError
+from ai_platform_engineering.utils.keys import agents_key, opening_key
 
 _SECONDS: Final = 10.0
 _MARGIN_SECONDS: Final = 30.0
@@ -162,17 +164,23 @@ class SupervisorAuth(httpx.Auth):
 
 
 class OwnBearer:
-    """What the supervisor shows its agents where whoever asks has brought nothing: the shared key, else an access token
-    of its own, else nothing."""
+    """What the supervisor sends to the servers behind it: the agents' key, else the caller's access token, else an
+    access token of its own, else nothing. The key that opens the supervisor is never passed on."""
 
     def __init__(self, settings: Settings) -> None:
-        key = settings.a2a_auth_shared_key
-        self._key = key.get_secret_value() if key else None
+        key = agents_key(settings)
+        self._key = key.value if key else None
         grant = Grant.of(settings) if key is None else None
         self._tokens = AccessTokens(grant) if grant else None
+        own_key = opening_key(settings, "front")
+        self._supervisor_key = own_key.value.encode() if own_key else b""
 
-    async def token(self) -> str | None:
-        return self._key if self._tokens is None else await self._tokens.token()
+    async def token(self, of_caller: str | None = None) -> str | None:
+        if self._key is not None:
+            return self._key
+        if of_caller and not hmac.compare_digest(of_caller.encode(), self._supervisor_key):
+            return of_caller
+        return None if self._tokens is None else await self._tokens.token()
 
 
 def _usable_for(expires_in: object) -> float:

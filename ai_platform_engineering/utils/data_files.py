@@ -9,6 +9,7 @@ from pathlib import Path
 from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.settings import Settings, SettingsError
 from ai_platform_engineering.utils.a2a_common.log.file import LogFile, tasks_file
+from ai_platform_engineering.utils.private_files import create_private_file, secure_data_dir
 
 
 class ConversationsFileError(SettingsError):
@@ -30,12 +31,13 @@ def keeps_conversations(settings: Settings, agent: str = SUPERVISOR) -> bool:
 
 def check_data_files(settings: Settings, agent: str = SUPERVISOR) -> None:
     """Raise now what opening would raise later, when it is harder to say."""
+    secure_data_dir(settings.data_dir)
     if settings.event_log == "sqlite":
         LogFile(tasks_file(settings, agent)).close()
     if keeps_conversations(settings, agent):
         path = conversations_file(settings, agent)
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            create_private_file(path)
             with closing(sqlite3.connect(path)) as connection:
                 connection.execute("BEGIN IMMEDIATE")
                 connection.execute("SELECT count(*) FROM sqlite_master")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from pathlib import Path
 
+from ai_platform_engineering.utils.private_files import create_private_file
 from ai_platform_engineering.utils.shared_file import is_busy
 
 
@@ -16,12 +16,12 @@ class FileInUseError(Exception):
 def own(path: Path) -> sqlite3.Connection:
     """Make the file if there is none, for this user alone, and keep other processes from owning it until the
     connection that is returned is closed, or the process ends, however it ends. Readers do not ask."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    lock = sqlite3.connect(path.with_name(f"{path.name}.lock"), timeout=0, isolation_level=None)
+    lock_path = path.with_name(f"{path.name}.lock")
+    create_private_file(lock_path)
+    lock = sqlite3.connect(lock_path, timeout=0, isolation_level=None)
     try:
         lock.execute("BEGIN EXCLUSIVE")
-        # SQLite gives its other files the mode of this one.
-        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+        create_private_file(path)
     except BaseException as error:
         lock.close()
         if is_busy(error):

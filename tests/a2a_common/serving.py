@@ -18,6 +18,7 @@ from a2a.types.a2a_pb2 import AgentCard, AgentSkill, Message, Role, SendMessageR
 from starlette.applications import Starlette
 from starlette.routing import BaseRoute
 
+from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.settings import load_settings
 from ai_platform_engineering.utils.a2a_common.a2a_server import a2a_routes, agent_card, health_routes, request_handler
 from ai_platform_engineering.utils.a2a_common.execution.request_handler import LogRequestHandler
@@ -99,6 +100,7 @@ async def until(condition: Callable[[], object], seconds: float = 5) -> None:
 async def serving(
     script: Callable[[str, int], Script] = lambda text, turn: ANSWER,
     extra_routes: tuple[BaseRoute, ...] = (),
+    agent: str = SUPERVISOR,
     **environ: str,
 ) -> AsyncIterator[Served]:
     settings = load_settings(environ, None)
@@ -115,7 +117,7 @@ async def serving(
             skills=[skill],
             schemes=security_schemes(settings),
         )
-        handler = request_handler(executor, log, card, settings)
+        handler = request_handler(executor, log, card, settings, agent=agent)
         routes = [*health_routes(lambda: True, lambda: [{"name": "version"}]), *a2a_routes(handler, card, settings)]
         app = Starlette(routes=[*routes, *extra_routes], middleware=auth_middleware(settings))
         try:

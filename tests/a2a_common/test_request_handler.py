@@ -19,9 +19,12 @@ from a2a.types.a2a_pb2 import (
 from a2a.utils.errors import A2AError, TaskNotCancelableError, TaskNotFoundError, UnsupportedOperationError
 
 from ai_platform_engineering.events import FinalResult, TextDelta, ToolStarted
+from ai_platform_engineering.settings import load_settings
+from ai_platform_engineering.utils.a2a_common.delegation import Delegations
 from ai_platform_engineering.utils.a2a_common.log.event_log import Snapshot
 from ai_platform_engineering.utils.a2a_common.log.task_fold import TERMINAL_STATES
 from ai_platform_engineering.utils.a2a_common.wire import seq_of
+from ai_platform_engineering.utils.keys import Key
 from tests.a2a_common.scripted_executor import ANSWER, FORM, Gate, Script
 from tests.a2a_common.serving import TRANSPORTS, message_0_3, request, serving, until
 
@@ -65,9 +68,11 @@ async def test_a_stream_is_the_submitted_task_and_every_event(version: str, bind
 @pytest.mark.parametrize("delegated", [False, True])
 async def test_a_supervisor_is_told_of_the_task_with_what_happens_first_and_all_others_at_once(delegated: bool) -> None:
     gate = Gate()
-    async with serving(lambda text, turn: [gate, *ANSWER]) as served:
+    key = "key-of-all-the-agents"
+    async with serving(lambda text, turn: [gate, *ANSWER], agent="argocd", A2A_AGENTS_AUTH_KEY=key) as served:
         params = request("hello")
         params.message.metadata.update({"delegated": delegated})
+        Delegations(load_settings({}, None), Key("", key)).sign(params.message)
         stream = served.handler.stream_message(params, ServerCallContext())
         async with asyncio.timeout(10):
             first = await anext(stream)

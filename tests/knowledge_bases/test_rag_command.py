@@ -127,14 +127,14 @@ def test_wrong_settings_stop_the_server_at_once(run: Run, monkeypatch: pytest.Mo
 
 
 async def test_at_a_server(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with rag_server(tmp_path / "there", A2A_AUTH_SHARED_KEY="secret-key") as http:
-        http.headers["Authorization"] = "Bearer secret-key"
+    async with rag_server(tmp_path / "there", A2A_AGENTS_AUTH_KEY="secret-key-of-ours") as http:
+        http.headers["Authorization"] = "Bearer secret-key-of-ours"
         await upload_handbook(http)
         monkeypatch.setenv("RAG_SERVER_URL", f"{http.base_url}/mcp")
         code, _, error = await asyncio.to_thread(run, "list")
-        assert (code, "401" in error, "A2A_AUTH_SHARED_KEY" in error) == (1, True, True)
+        assert (code, "401" in error, "A2A_AGENTS_AUTH_KEY" in error) == (1, True, True)
 
-        monkeypatch.setenv("A2A_AUTH_SHARED_KEY", "secret-key")
+        monkeypatch.setenv("A2A_AGENTS_AUTH_KEY", "secret-key-of-ours")
         code, output, _ = await asyncio.to_thread(run, "search", "roll back", "--json")
         assert (code, json.loads(output)["results"][0]["document_id"]) == (0, "handbook:rollback.md")
         code, output, _ = await asyncio.to_thread(run, "list")

@@ -90,11 +90,11 @@ async def test_all_doors_lead_into_one_knowledge_base(
 async def test_a_knowledge_base_of_its_own_serves_a_supervisor_with_a_key(
     environ: dict[str, str], tmp_path: Path
 ) -> None:
-    key = {"A2A_AUTH_SHARED_KEY": "correct-horse"}
+    key = {"A2A_AUTH_SHARED_KEY": "correct-horse-battery", "A2A_AGENTS_AUTH_KEY": "staple-of-the-servers"}
     async with CommandLine(["rag", "serve", "--port", "0"], environ | key) as rag:
         away = environ | {"DATA_DIR": str(tmp_path), "RAG_SERVER_URL": rag.url}
         async with CommandLine(["serve"], away | key) as supervisor, httpx.AsyncClient(timeout=60) as http:
-            bearer = {"Authorization": "Bearer correct-horse"}
+            bearer = {"Authorization": "Bearer correct-horse-battery"}
             tools = (await http.get(f"{supervisor.url}/tools", headers=bearer)).json()["tools"]
             assert {row["name"] for row in tools if row["agent"] == "knowledge base"} == {
                 *("search", "fetch_document", "list_datasources", "fetch_url")

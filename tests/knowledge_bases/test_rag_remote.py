@@ -22,7 +22,7 @@ RUNS_THERE = "Check that `platform-engineer rag serve` runs there."
 async def told(app: Any) -> str:
     """What somebody reads who wants to know the datasources, without the address."""
     async with serving(lambda _settings: app, {}) as url:
-        settings = load_settings({"A2A_AUTH_SHARED_KEY": "secret-key"}, env_file=None)
+        settings = load_settings({"A2A_AGENTS_AUTH_KEY": "secret-key-of-ours"}, env_file=None)
         with pytest.raises(RemoteError) as refusal:
             await RemoteKnowledgeBase(settings, f"{url}/mcp").datasources()
     assert "secret-key" not in str(refusal.value)
@@ -39,8 +39,8 @@ def answering(status: int, body: str, kind: str = "application/json") -> Starlet
 @pytest.mark.parametrize(
     ("status", "reason"),
     [
-        (401, "refused the credentials (HTTP 401 Unauthorized). Set A2A_AUTH_SHARED_KEY to the key of that server."),
-        (403, "refused the credentials (HTTP 403 Forbidden). Set A2A_AUTH_SHARED_KEY to the key of that server."),
+        (401, "refused the credentials (HTTP 401 Unauthorized). Set A2A_AGENTS_AUTH_KEY to the key of that server."),
+        (403, "refused the credentials (HTTP 403 Forbidden). Set A2A_AGENTS_AUTH_KEY to the key of that server."),
         (404, f"answered HTTP 404 Not Found. {RUNS_THERE}"),
         (503, f"answered HTTP 503 Service Unavailable. {RUNS_THERE}"),
     ],

@@ -102,10 +102,15 @@ class TestCheck:
                 found = await registry.check()
         assert found["weather"].reason == "no answer within 0.2 s"
 
-    async def test_the_shared_key_goes_along(self) -> None:
+    async def test_the_agents_key_goes_along_and_the_supervisors_own_does_not(self) -> None:
+        own = {"A2A_AUTH_SHARED_KEY": "k3y-of-the-supervisor"}
         async with serving(always(response(200, card()))) as server:
-            await registry_of(WEATHER_AGENT_URL=server.address, A2A_AUTH_SHARED_KEY="k3y-for-all").check()
-        assert server.requests[0][1]["authorization"] == "bearer k3y-for-all"
+            address = {"WEATHER_AGENT_URL": server.address}
+            await registry_of(**address, **own).check()
+            await registry_of(**address, **own, A2A_AGENTS_AUTH_KEY="k3y-of-all-agents").check()
+            await registry_of(**address, **own, A2A_AGENTS_SHARE_KEY="true").check()
+        sent = [headers.get("authorization") for _, headers in server.requests]
+        assert sent == [None, "bearer k3y-of-all-agents", "bearer k3y-of-the-supervisor"]
 
     async def test_one_line_per_agent_and_no_password(self, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
         manifest_file(tmp_path, "inventory")

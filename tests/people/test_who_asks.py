@@ -15,7 +15,7 @@ import pytest
 from ai_platform_engineering.utils.users import User, sign_user
 from tests.people.seen import Seen, watched
 
-KEY = "signing-key"
+KEY = "signing-key-of-the-company"
 JANE, OMAR = User("slack:T1/U1", "Jane Doe"), User("slack:T1/U2", "Omar Haddad")
 
 

@@ -158,15 +158,15 @@ async def test_wrong_settings_exit_with_two(tmp_path: Path) -> None:
 
 async def test_the_key_is_sent(tmp_path: Path, supervisor: CommandLine) -> None:
     async with tunnel_to(supervisor.url) as tunnel:
-        ended = await run(tmp_path, "chat", "--url", tunnel.url, QUESTION, A2A_AUTH_SHARED_KEY="open-sesame")
+        ended = await run(tmp_path, "chat", "--url", tunnel.url, QUESTION, A2A_AUTH_SHARED_KEY="open-sesame-please")
     assert ended.code == 0
     asked = [request for request in tunnel.requests if request.startswith(b"POST")]
-    assert all(b"authorization: bearer open-sesame\r\n" in request.lower() for request in asked)
+    assert all(b"authorization: bearer open-sesame-please\r\n" in request.lower() for request in asked)
     assert asked
 
 
 async def test_a_wrong_key_is_a_wrong_setting(tmp_path: Path) -> None:
-    environ = {"DATA_DIR": str(tmp_path), "A2A_AUTH_SHARED_KEY": "open-sesame"}
+    environ = {"DATA_DIR": str(tmp_path), "A2A_AUTH_SHARED_KEY": "open-sesame-please"}
     async with serving(create_app, environ) as url:
         for question in ([QUESTION], []):
             ended = await run(tmp_path, "chat", "--url", url, *question, typed=f"{QUESTION}\n")

@@ -156,7 +156,7 @@ async def test_a_token_that_is_refused_is_replaced_once() -> None:
     async with issuing() as issuer, remembering([401]) as (url, shown):
         grant = {"A2A_OAUTH_CLIENT_SECRET": HEADER_SAFE}
         issuer.secret = HEADER_SAFE
-        auth = SupervisorAuth(settings_for(issuer, **grant, A2A_AUTH_SHARED_KEY="shared"))
+        auth = SupervisorAuth(settings_for(issuer, **grant, A2A_AUTH_SHARED_KEY="shared-by-everybody"))
         async with httpx.AsyncClient(auth=auth) as http:
             answer = await http.post(url, content=b"hello")
             assert (answer.status_code, answer.text) == (200, "hello")
@@ -173,17 +173,25 @@ async def test_a_token_that_is_refused_is_replaced_once() -> None:
 
 async def test_without_a_grant_the_key_is_sent_or_nothing() -> None:
     async with remembering([]) as (url, shown):
-        for environ in ({"A2A_AUTH_SHARED_KEY": "shared"}, {}):
+        for environ in ({"A2A_AUTH_SHARED_KEY": "shared-by-everybody"}, {}):
             async with httpx.AsyncClient(auth=SupervisorAuth(load_settings(environ, None))) as http:
                 await http.post(url)
-    assert shown == ["Bearer shared", ""]
+    assert shown == ["Bearer shared-by-everybody", ""]
 
 
-async def test_the_supervisor_shows_agents_the_key_before_a_token_of_its_own() -> None:
+async def test_agents_get_their_key_else_the_callers_token_else_one_of_the_supervisors_own() -> None:
+    own = {"A2A_AUTH_SHARED_KEY": "key-of-the-supervisor"}
     async with issuing() as issuer:
         issuer.secret = HEADER_SAFE
-        assert await OwnBearer(settings_for(issuer, A2A_AUTH_SHARED_KEY="shared")).token() == "shared"
+        for settings, key in (
+            (settings_for(issuer, **own, A2A_AGENTS_AUTH_KEY="key-of-the-agents"), "key-of-the-agents"),
+            (settings_for(issuer, **own, A2A_AGENTS_SHARE_KEY="true"), "key-of-the-supervisor"),
+        ):
+            assert [await OwnBearer(settings).token(of_caller) for of_caller in (None, "token")] == [key, key]
+        assert await OwnBearer(settings_for(issuer, **own)).token("token") == "token"
         assert not issuer.calls
+        bearer = OwnBearer(settings_for(issuer, **own))
+        assert await bearer.token("key-of-the-supervisor") == await bearer.token() != "key-of-the-supervisor"
         token = await OwnBearer(settings_for(issuer)).token()
         assert token is not None
         assert token.startswith("ey")

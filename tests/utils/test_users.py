@@ -8,7 +8,7 @@ import pytest
 from ai_platform_engineering.settings import load_settings
 from ai_platform_engineering.utils.users import User, UserTokenError, read_user, sign_user, signing_key
 
-KEY = "correct-horse"
+KEY = "correct-horse-battery"
 JANE = User("slack:T1/U1", "Jané")
 NOW = 1_800_000_000.0
 
@@ -71,6 +71,6 @@ def test_a_token_without_a_signature_is_refused() -> None:
 
 def test_the_shared_key_signs_where_there_is_no_other() -> None:
     assert signing_key(load_settings({}, None)) is None
-    assert signing_key(load_settings({"A2A_AUTH_SHARED_KEY": "shared"}, None)) == "shared"
-    both = {"A2A_AUTH_SHARED_KEY": "shared", "USER_SIGNING_KEY": "signing"}
-    assert signing_key(load_settings(both, None)) == "signing"
+    assert signing_key(load_settings({"A2A_AUTH_SHARED_KEY": "shared-by-everybody"}, None)) == "shared-by-everybody"
+    both = {"A2A_AUTH_SHARED_KEY": "shared-by-everybody", "USER_SIGNING_KEY": "signing-key-of-the-company"}
+    assert signing_key(load_settings(both, None)) == both["USER_SIGNING_KEY"]

@@ -19,6 +19,7 @@ from ai_platform_engineering.knowledge_bases.rag.rest.lazy import LazyRest
 from ai_platform_engineering.knowledge_bases.rag.server import make_server
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.a2a_common.http.auth import auth_middleware
+from ai_platform_engineering.utils.a2a_common.http.hosts import host_middleware
 from ai_platform_engineering.utils.a2a_common.http.origins import origin_middleware
 from ai_platform_engineering.utils.errors import ReadableError
 from ai_platform_engineering.utils.mcp.protocol import http_app
@@ -65,7 +66,7 @@ def create_rag_app(settings: Settings) -> Starlette:
             Mount("/", BodyLimit(mcp, settings)),
         ],
         lifespan=lifespan,
-        middleware=[*origin_middleware(settings), *auth_middleware(settings)],
+        middleware=[*host_middleware(settings), *origin_middleware(settings), *auth_middleware(settings, "behind")],
     )
 
 

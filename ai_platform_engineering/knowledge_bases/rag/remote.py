@@ -14,6 +14,7 @@ from ai_platform_engineering.knowledge_bases.rag.views import DatasourcesView
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.connections import causes
 from ai_platform_engineering.utils.errors import ReadableError
+from ai_platform_engineering.utils.keys import agents_key
 from ai_platform_engineering.utils.mcp.connection import Call, Lifeline, open_session
 from ai_platform_engineering.utils.mcp.errors import CredentialsRefused, ServerTrouble
 from ai_platform_engineering.utils.mcp.expansion import Endpoint
@@ -33,8 +34,8 @@ class RemoteKnowledgeBase:
     """What `KnowledgeBase` can do without a store of its own, over MCP."""
 
     def __init__(self, settings: Settings, url: str) -> None:
-        key = settings.a2a_auth_shared_key
-        headers = {} if key is None else {"Authorization": f"Bearer {key.get_secret_value()}"}
+        key = agents_key(settings)
+        headers = {} if key is None else {"Authorization": f"Bearer {key.value}"}
         self._endpoint = Endpoint("rag", Redactor(), url=url, headers=headers)
         self._patience = settings.tool_timeout
 
@@ -85,7 +86,7 @@ def _reason(error: Exception) -> tuple[str, str]:
         trouble = cause.error.data if isinstance(cause, McpError) else cause
         match trouble:
             case CredentialsRefused(answer=answer):
-                way_out = "Set A2A_AUTH_SHARED_KEY to the key of that server."
+                way_out = "Set A2A_AGENTS_AUTH_KEY to the key of that server."
                 return f"refused the credentials ({answer})", way_out
             case ServerTrouble(reason=reason):
                 return reason, _CHECK

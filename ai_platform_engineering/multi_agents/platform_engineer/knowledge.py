@@ -6,6 +6,7 @@ from typing import Final
 
 from ai_platform_engineering.agents.manifest import McpServer
 from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.utils.keys import agents_key
 
 KNOWLEDGE_BASE: Final = "knowledge base"
 """Stands where agents have their names, and is the name of none."""
@@ -24,5 +25,6 @@ def knowledge_servers(settings: Settings) -> dict[str, list[McpServer]]:
 def _server(settings: Settings) -> McpServer:
     if settings.rag_server_url is None:
         return McpServer(name="rag", transport="memory", module=SERVER, tools=TOOLS)
-    headers = {"Authorization": "Bearer ${A2A_AUTH_SHARED_KEY}"} if settings.a2a_auth_shared_key else {}
+    key = agents_key(settings)
+    headers = {"Authorization": f"Bearer ${{{key.setting}}}"} if key else {}
     return McpServer(name="rag", transport="http", url=settings.rag_server_url, headers=headers, tools=TOOLS)

@@ -14,9 +14,11 @@ from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.a2a_common.a2a_server import a2a_routes, health_routes, request_handler
 from ai_platform_engineering.utils.a2a_common.http.auth import auth_middleware
+from ai_platform_engineering.utils.a2a_common.http.hosts import host_middleware
 from ai_platform_engineering.utils.a2a_common.http.origins import origin_middleware
 from ai_platform_engineering.utils.a2a_common.log.event_log import EventLog
 from ai_platform_engineering.utils.a2a_common.log.upkeep import Forget, Release, kept_up, release_nothing
+from ai_platform_engineering.utils.keys import Place
 from ai_platform_engineering.utils.mcp import McpServers
 
 Rows = Sequence[Mapping[str, Any]]
@@ -52,9 +54,12 @@ def with_a2a(
                 started = False
                 await handler.aclose()
 
+    place: Place = "front" if agent == SUPERVISOR else "behind"
     routes = [*health_routes(lambda: started, tools), *a2a_routes(handler, card, settings)]
     return Starlette(
-        routes=routes, lifespan=lifespan, middleware=[*origin_middleware(settings), *auth_middleware(settings)]
+        routes=routes,
+        lifespan=lifespan,
+        middleware=[*host_middleware(settings), *origin_middleware(settings), *auth_middleware(settings, place)],
     )
 
 

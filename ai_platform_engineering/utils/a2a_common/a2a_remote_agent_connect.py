@@ -31,11 +31,13 @@ from a2a.utils.errors import A2AError, TaskNotFoundError, UnsupportedOperationEr
 from ai_platform_engineering.events import Event
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.a2a_common.a2a_server import can_resume
+from ai_platform_engineering.utils.a2a_common.delegation import Delegations
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
 from ai_platform_engineering.utils.a2a_common.wire import Decoder
 from ai_platform_engineering.utils.access_tokens import AccessTokenError, OwnBearer
-from ai_platform_engineering.utils.connections import reason_of
+from ai_platform_engineering.utils.connections import causes, reason_of
 from ai_platform_engineering.utils.errors import FailureCode, ReadableError
+from ai_platform_engineering.utils.keys import agents_key
 
 if TYPE_CHECKING:
     import aiohttp
@@ -50,6 +52,10 @@ _CANCEL_SECONDS: Final = 2.0
 _SILENCE_SECONDS: Final = 20.0
 _PROBE_SECONDS: Final = 1.0
 _MOST_UNREAD: Final = 256
+_STATUS_REASONS: Final = {
+    401: "it wants other credentials: set A2A_AGENTS_AUTH_KEY to its key",
+    421: "it does not answer to this host name: name it there with ALLOWED_HOSTS",
+}
 _NOT_AN_ADDRESS: Final = frozenset({"0.0.0.0", "::", "localhost", "127.0.0.1", "::1", ""})
 
 
@@ -81,9 +87,12 @@ class A2ARemoteAgentConnectTool:
         self._address = address
         self._connect_timeout = settings.agent_connect_timeout
         self._bearer = bearer or OwnBearer(settings)
+        self._delegations = Delegations(settings, agents_key(settings))
         self._http: httpx.AsyncClient | None = None
         self._session: aiohttp.ClientSession | None = None
         self._client: Client | OwnTransport | None = None
+        # Where the card sends callers, if that is not the configured address.
+        self._elsewhere = ""
         self._connecting = asyncio.Lock()
 
     async def stream(
@@ -101,8 +110,8 @@ class A2ARemoteAgentConnectTool:
             parts=parts,
         )
         message.metadata.update(_marks(context))
-        call = ClientCallContext(service_parameters=await self._headers(context))
-        client = await self._connected()
+        self._delegations.sign(message)
+        client, call = await self._ready(context)
         decoder = Decoder(self.name, thread.turn)
         answers = _Answers(_sent(client, SendMessageRequest(message=message), call))
         try:
@@ -126,8 +135,7 @@ class A2ARemoteAgentConnectTool:
         """Stop a task that waits for an answer which will not come; an agent that cannot be told lets it expire."""
         with suppress(A2AClientError, A2AError, httpx.HTTPError, RemoteAgentError, TimeoutError):
             async with asyncio.timeout(_CANCEL_SECONDS):
-                call = ClientCallContext(service_parameters=await self._headers(context))
-                client = await self._connected()
+                client, call = await self._ready(context)
                 await client.cancel_task(CancelTaskRequest(id=task_id), context=call)
 
     async def aclose(self) -> None:
@@ -135,6 +143,19 @@ class A2ARemoteAgentConnectTool:
             await self._session.close()
         if self._http is not None:
             await self._http.aclose()
+
+    async def _ready(self, context: RequestContext) -> tuple[Client | OwnTransport, ClientCallContext]:
+        """The client, and the credentials to call with. They go to the configured address and to no other."""
+        headers = await self._headers(context)
+        client = await self._connected()
+        if headers and self._elsewhere:
+            self._client = None
+            raise RemoteAgentError(
+                f"The {self.name} agent cannot be asked: its card sends callers to {self._elsewhere}, which is not the "
+                f"configured address, and credentials go to no other. Set {self.name.upper().replace('-', '_')}"
+                "_AGENT_URL to that address, or correct the card (A2A_PUBLIC_URL at the agent).",
+            )
+        return client, ClientCallContext(service_parameters=headers)
 
     async def _connected(self) -> Client | OwnTransport:
         if self._client is not None:
@@ -158,14 +179,24 @@ class A2ARemoteAgentConnectTool:
         except TimeoutError as error:
             raise self._unreachable(f"no answer within {timeout:g} s") from error
         except AgentCardResolutionError as error:
-            reason = f"HTTP {error.status_code}" if error.status_code else reason_of(error)
+            reason = _answered(error.status_code) if error.status_code else reason_of(error)
             raise self._unreachable(reason) from error
         except (A2AClientError, httpx.HTTPError, httpx.InvalidURL) as error:
             raise self._unreachable(reason_of(error)) from error
 
     def _client_for(self, card: AgentCard) -> Client | OwnTransport:
-        for interface in card.supported_interfaces:
-            interface.url = _reachable_url(interface.url, self._address)
+        try:
+            for interface in card.supported_interfaces:
+                interface.url = _reachable_url(interface.url, self._address)
+            configured = [each for each in card.supported_interfaces if _origin(each.url) == _origin(self._address)]
+        except ValueError as error:
+            raise self._unreachable("its card names an address that cannot be used") from error
+        self._elsewhere = ""
+        if configured:
+            del card.supported_interfaces[:]
+            card.supported_interfaces.extend(configured)
+        elif card.supported_interfaces:
+            self._elsewhere = _shown_origin(card.supported_interfaces[0].url)
         if url := _own_url(card):
             return self._own_transport(card, url)
         return ClientFactory(ClientConfig(streaming=True, httpx_client=self._http_client())).create(card)
@@ -218,7 +249,7 @@ class A2ARemoteAgentConnectTool:
 
     async def _headers(self, context: RequestContext | None) -> dict[str, str]:
         try:
-            token = (context.auth_token if context else None) or await self._bearer.token()
+            token = await self._bearer.token(context.auth_token if context else None)
         except AccessTokenError as error:
             raise RemoteAgentError(f"The {self.name} agent cannot be asked: {error}") from error
         return {"Authorization": f"Bearer {token}"} if token else {}
@@ -235,7 +266,9 @@ class A2ARemoteAgentConnectTool:
                 "agent",
             )
         if isinstance(error, A2AError):
-            return RemoteAgentError(f"The {self.name} agent refused the request.", "agent")
+            status = _status_of(error)
+            reason = f" ({_answered(status)})" if status in _STATUS_REASONS else ""
+            return RemoteAgentError(f"The {self.name} agent refused the request{reason}.", "agent")
         if started:
             return RemoteAgentError(f"The connection to the {self.name} agent was lost while it worked.")
         return self._unreachable(reason_of(error))
@@ -318,6 +351,31 @@ def _sent(
     if isinstance(client, Client):
         return client.send_message(request, context=call)
     return client.send_message_streaming(request, context=call)
+
+
+def _answered(status: int) -> str:
+    return f"HTTP {status}" + (f", {_STATUS_REASONS[status]}" if status in _STATUS_REASONS else "")
+
+
+def _status_of(error: Exception) -> int:
+    """The HTTP status that the agent answered with; 0 if it was none."""
+    for cause in causes(error):
+        if isinstance(cause, httpx.HTTPStatusError):
+            return cause.response.status_code
+        if isinstance(status := getattr(cause, "status_code", None), int):
+            return status
+    return 0
+
+
+def _origin(url: str) -> tuple[str, str, int | None]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname or "", parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+
+
+def _shown_origin(url: str) -> str:
+    """Scheme, host and port alone: the rest may hold anything."""
+    parts = urlsplit(url)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[-1], "", "", ""))
 
 
 def _reachable_url(advertised: str, address: str) -> str:

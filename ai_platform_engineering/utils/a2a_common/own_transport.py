@@ -54,6 +54,14 @@ def proxy_for(url: str) -> str | None:
     return proxy if "://" in proxy else f"http://{proxy}"
 
 
+class HttpStatusError(A2AClientError):
+    """The agent's server answered with this status."""
+
+    def __init__(self, status_code: int) -> None:
+        super().__init__(f"HTTP {status_code}")
+        self.status_code = status_code
+
+
 class OwnTransport(JsonRpcTransport):
     """JSON-RPC of protocol 1.0."""
 
@@ -77,7 +85,7 @@ class OwnTransport(JsonRpcTransport):
                 self.url, data=to_json(call), headers=headers, proxy=self._proxy, allow_redirects=False
             ) as response:
                 if response.status != httpx.codes.OK:
-                    raise A2AClientError(f"HTTP {response.status}")
+                    raise HttpStatusError(response.status)
                 if response.content_type != _EVENT_STREAM:
                     self._item(await response.read())
                     raise A2AClientError("The answer is not a stream")

@@ -24,6 +24,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.data_files import ConversationsFileError, conversations_file
 from ai_platform_engineering.utils.file_keeper import FileKeeper
+from ai_platform_engineering.utils.private_files import create_private_file
 from ai_platform_engineering.utils.savers.waits import INTERRUPT
 from ai_platform_engineering.utils.shared_file import is_busy
 
@@ -55,8 +56,7 @@ class FileSaver(SqliteSaver):
     async def opened(cls, settings: Settings) -> AsyncIterator[FileSaver]:
         path = conversations_file(settings)
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.touch(mode=0o600)
+            create_private_file(path)
             connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, check_same_thread=False)
         except (sqlite3.Error, OSError) as error:
             raise ConversationsFileError(path, error) from error

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from ai_platform_engineering.utils.data_files import ConversationsFileError
+from ai_platform_engineering.utils.private_files import create_private_file
 
 T = TypeVar("T")
 
@@ -21,8 +22,7 @@ class WaitingFile:
 
     def __init__(self, path: Path) -> None:
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.touch(mode=0o600)
+            create_private_file(path)
             self._connection = _connected(path)
             self._index = _connected(path)
         except (sqlite3.Error, OSError) as error:

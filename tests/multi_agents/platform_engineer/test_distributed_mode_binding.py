@@ -10,6 +10,7 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -80,11 +81,13 @@ def replaying(stream: Sequence[Any], received: list[Any] | None = None) -> Any:
 
 @asynccontextmanager
 async def connected(url: str, **more: str) -> AsyncIterator[A2ARemoteAgentConnectTool]:
-    connection = A2ARemoteAgentConnectTool("argocd", url, load_settings(more, env_file=None))
-    try:
-        yield connection
-    finally:
-        await connection.aclose()
+    with TemporaryDirectory() as folder:
+        settings = load_settings({"DATA_DIR": folder, **more}, env_file=None)
+        connection = A2ARemoteAgentConnectTool("argocd", url, settings)
+        try:
+            yield connection
+        finally:
+            await connection.aclose()
 
 
 def told(connection: A2ARemoteAgentConnectTool, question: str, delegation: str) -> AsyncIterator[Event]:
@@ -122,12 +125,13 @@ async def test_user_trace_and_key_travel_along() -> None:
     received: list[Any] = []
     async with (
         serving(replaying(recorded("a2a_task_sse_stream.json"), received), {}) as url,
-        connected(url, A2A_AUTH_SHARED_KEY="a-shared-key-of-ours") as connection,
+        connected(url, A2A_AGENTS_AUTH_KEY="a-shared-key-of-ours") as connection,
     ):
         [_ async for _ in told(connection, "q", "d1")]
     [request] = received
     message = request["body"]["params"]["message"]
     assert request["headers"]["authorization"] == "Bearer a-shared-key-of-ours"
+    assert message["metadata"].pop("delegation").startswith("v1.")
     assert message["metadata"] == {"trace_id": "trace", "user": "alex", "stream_text": True, "delegated": True}
     assert message["contextId"] == "d1"
 

@@ -29,7 +29,7 @@ from tests.langfuse_standin import LangfuseStandIn, langfuse
 from tests.servers import Command, serving
 
 LIKED = {"trace_id": "t-1", "message_id": "m-1", "rating": "up", "user": "jane", "surface": "slack"}
-KEY = "signing-key"
+KEY = "signing-key-of-the-company"
 
 
 def desk_app(settings: Settings) -> Starlette:

@@ -6,13 +6,13 @@ cut can take the last documents, which the next ingest brings back.
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from pathlib import Path
 from typing import Final
 
 from ai_platform_engineering.knowledge_bases.rag.query_words import spaced
 from ai_platform_engineering.knowledge_bases.rag.stores.store import StoreError
+from ai_platform_engineering.utils.private_files import create_private_file
 from ai_platform_engineering.utils.shared_file import write_ahead
 
 FORMAT: Final = 2
@@ -92,9 +92,7 @@ def file_at(path: Path) -> FileIdentity | None:
 def prepare(path: Path) -> FileIdentity | None:
     """Make the file if there is none, and make sure that it is ours and can be written."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        # What a team knows is nobody else's business; SQLite gives its other files the same mode.
-        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+        create_private_file(path)
         connection = connect(path)
     except (sqlite3.Error, OSError) as error:
         raise unusable(path, error) from error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from typing import Final, Literal
 from ai_platform_engineering.multi_agents.platform_engineer.feedback.record import Feedback
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.errors import ReadableError
+from ai_platform_engineering.utils.private_files import create_private_file
 
 FORMAT: Final = 1
 _NS_PER_DAY: Final = 86_400 * 10**9
@@ -130,9 +130,7 @@ def read_newest(path: Path, limit: int) -> list[Feedback]:
 
 def _opened(path: Path | None) -> sqlite3.Connection:
     if path is not None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        # What people think is nobody else's business; SQLite gives its other files the same mode.
-        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+        create_private_file(path)
     connection = sqlite3.connect(path or ":memory:", check_same_thread=False)
     try:
         connection.execute("PRAGMA journal_mode = WAL")

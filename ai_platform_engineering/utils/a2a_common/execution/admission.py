@@ -1,6 +1,7 @@
 """Admission: what a message says of who asks, and of what its place wants, is checked before anything is made of it.
 
-Afterwards its metadata say what is true: `user` is somebody who can be believed, and the token that proved it is gone.
+Afterwards its metadata say what is true: `user` is somebody who can be believed, the token that proved it is gone, and
+what only a supervisor may say was signed by one.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from google.protobuf.struct_pb2 import Value
 from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.a2a_common.codec.values import get_value
+from ai_platform_engineering.utils.a2a_common.delegation import Delegations, drop
 from ai_platform_engineering.utils.a2a_common.request_context import LONGEST_INSTRUCTIONS
+from ai_platform_engineering.utils.keys import opening_key
 
 logger = logging.getLogger(__name__)
 
@@ -36,8 +39,8 @@ class Admission:
 
     def __init__(self, settings: Settings, agent: str = SUPERVISOR) -> None:
         self._proof = _proof(settings)
-        # An agent is told by its supervisor, which had it proved.
-        self._believes_supervisors = agent != SUPERVISOR
+        # A supervisor takes delegations from no caller; an agent takes those that its supervisor has signed.
+        self._delegations = None if agent == SUPERVISOR else Delegations(settings, opening_key(settings, "behind"))
         self._warned = False
 
     def admit(self, params: SendMessageRequest) -> None:
@@ -46,6 +49,10 @@ class Admission:
         for marks in (around, own):
             if INSTRUCTIONS in marks:
                 _check_instructions(get_value(marks[INSTRUCTIONS]))
+        drop(around)
+        if self._delegations is None:
+            drop(own)
+        delegated = self._delegations is not None and self._delegations.admit(params.message)
         token = _take(own, USER_TOKEN)
         if self._proof is None:
             if token is not None:
@@ -54,7 +61,7 @@ class Admission:
         _take(around, USER)
         if token is not None:
             own[USER].string_value = self._proof(token, params.message.message_id)
-        elif not (self._believes_supervisors and "delegated" in own and own["delegated"].bool_value):
+        elif not delegated:
             _take(own, USER)
 
     def _warn(self) -> None:

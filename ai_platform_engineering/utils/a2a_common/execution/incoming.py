@@ -50,7 +50,7 @@ def request_context(request: A2ARequest, task: Task | None = None) -> RequestCon
         stream_text=marks.get("stream_text") is not False,
         stream_sub_agent_text=marks.get("stream_sub_agent_text") is True,
         delegated=delegated,
-        # Only a supervisor knows of these; whoever else wants an approval asks for it.
+        # Admission has removed these from what no supervisor signed.
         approvals=_objects(marks.get("approvals")) if delegated else (),
         step=next(iter(_objects([marks.get("step")])), None) if delegated else None,
         instructions=(_mark(marks, "instructions", LONGEST_INSTRUCTIONS) or "").strip(),

@@ -13,6 +13,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.utils.keys import Key, Place, opening_key
 
 if TYPE_CHECKING:
     from ai_platform_engineering.utils.a2a_common.http.issuer import Issuer
@@ -22,18 +23,18 @@ OPEN_PATHS: Final = frozenset({"/healthz", "/readyz", *CARD_PATHS})
 _RETRY_SECONDS: Final = "5"
 
 
-def auth_middleware(settings: Settings) -> list[Middleware]:
+def auth_middleware(settings: Settings, place: Place = "front") -> list[Middleware]:
     """For the app's list of middleware: empty where anybody may call."""
-    key, issuer = settings.a2a_auth_shared_key, _issuer(settings)
+    key, issuer = opening_key(settings, place), _issuer(settings)
     if key is None and issuer is None:
         return []
-    return [Middleware(BearerAuth, key=key.get_secret_value() if key else None, issuer=issuer)]
+    return [Middleware(BearerAuth, key=key, issuer=issuer)]
 
 
-def security_schemes(settings: Settings) -> dict[str, SecurityScheme]:
+def security_schemes(settings: Settings, place: Place = "front") -> dict[str, SecurityScheme]:
     """What the agent card says of it: any one of these will do."""
     schemes = {}
-    if settings.a2a_auth_shared_key is not None:
+    if opening_key(settings, place) is not None:
         key = HTTPAuthSecurityScheme(scheme="bearer", description="The key that the server's operator gave out.")
         schemes["key"] = SecurityScheme(http_auth_security_scheme=key)
     if settings.a2a_oauth_issuer is not None:
@@ -50,9 +51,9 @@ def security_schemes(settings: Settings) -> dict[str, SecurityScheme]:
 class BearerAuth:
     """Lets through what carries `Authorization: Bearer` with the key, or with an access token that holds."""
 
-    def __init__(self, app: ASGIApp, key: str | None = None, issuer: Issuer | None = None) -> None:
+    def __init__(self, app: ASGIApp, key: Key | None = None, issuer: Issuer | None = None) -> None:
         self._app = app
-        self._key = key.encode() if key is not None else None
+        self._key = key
         self._issuer = issuer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -66,7 +67,7 @@ class BearerAuth:
             await send({"type": "websocket.close", "code": 1008})
 
     async def _refusal(self, sent: str) -> Response | None:
-        if self._key is not None and hmac.compare_digest(sent.encode(), self._key):
+        if self._key is not None and hmac.compare_digest(sent.encode(), self._key.value.encode()):
             return None
         if self._issuer is None or not sent:
             return self._unauthorized()
@@ -85,7 +86,7 @@ class BearerAuth:
         return None
 
     def _unauthorized(self, why: str = "") -> Response:
-        wanted = ["<A2A_AUTH_SHARED_KEY>"] if self._key is not None else []
+        wanted = [f"<{self._key.setting}>"] if self._key is not None else []
         if self._issuer is not None:
             wanted.append(f"<access token of {self._issuer.issuer}>")
         message = f"{why} Send the header Authorization: Bearer {' or '.join(wanted)}.".lstrip()

@@ -1,0 +1,162 @@
+"""Delegation statements: the supervisor signs what it hands to an agent, and the agent's server believes nothing else.
+
+A statement is the metadata in `FIELDS`. Its signature is one more field, an HMAC-SHA256 over the statement, the message
+that carries it and the time. The secret is the key that opens the agents; without one it is a key file that the
+processes of one user share through `DATA_DIR`. The secret is never sent.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import logging
+import os
+import re
+import secrets
+import time
+from collections.abc import Callable, MutableMapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from a2a.types.a2a_pb2 import Message
+from google.protobuf.json_format import MessageToDict
+from google.protobuf.struct_pb2 import Value
+
+from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.utils.a2a_common.codec.values import get_value
+from ai_platform_engineering.utils.keys import Key
+from ai_platform_engineering.utils.private_files import make_private_directory
+
+logger = logging.getLogger(__name__)
+
+FIELDS: Final = ("delegated", "approvals", "step")
+"""Metadata that only a supervisor may send."""
+SIGNATURE: Final = "delegation"
+MAX_AGE_SECONDS: Final = 300
+MAX_AHEAD_SECONDS: Final = 30
+"""How far the supervisor's clock may be ahead of the agent's."""
+
+_SIGNED: Final = (*FIELDS, "user")
+_FORMAT: Final = re.compile(r"v1\.([0-9]{1,12})\.([0-9a-f]{64})")
+_KEY_FILE: Final = "delegation.key"
+_KEY_BYTES: Final = 32
+_WAY_OUT: Final = "Set A2A_AGENTS_AUTH_KEY to the same value at the supervisor and at its agents"
+
+
+class DelegationError(Exception):
+    """A statement cannot be signed or believed; the text is the reason."""
+
+
+class Delegations:
+    """Signs statements, or checks them, with one secret. Reports in the log, once, that it cannot."""
+
+    def __init__(self, settings: Settings, key: Key | None, clock: Callable[[], float] = time.time) -> None:
+        self._key_file = settings.data_dir / _KEY_FILE
+        self._secret = _derived(key.value.encode()) if key is not None else None
+        self._clock = clock
+        self._warned = False
+
+    def sign(self, message: Message) -> None:
+        """Sign the statement of a message. Without a secret it goes unsigned: the agent asks for every approval."""
+        try:
+            issued_at = int(self._clock())
+            message.metadata[SIGNATURE] = f"v1.{issued_at}.{self._mac(message, issued_at)}"
+        except DelegationError as error:
+            self._warn("Delegations to remote agents are not signed: %s", error)
+
+    def admit(self, message: Message) -> bool:
+        """Whether a supervisor states that it delegates the message. Drops a statement that is not proven."""
+        fields = message.metadata.fields if message.HasField("metadata") else {}
+        if not any(name in fields for name in FIELDS):
+            drop(fields)
+            return False
+        try:
+            self._check(message)
+        except DelegationError as error:
+            drop(fields)
+            self._warn("A delegation is treated as any caller's message: %s", error)
+            return False
+        del fields[SIGNATURE]
+        return fields["delegated"].bool_value if "delegated" in fields else False
+
+    def _check(self, message: Message) -> None:
+        sent = message.metadata.fields
+        match = _FORMAT.fullmatch(sent[SIGNATURE].string_value) if SIGNATURE in sent else None
+        if match is None:
+            raise DelegationError("it is not signed.")
+        issued_at = int(match[1])
+        if not hmac.compare_digest(match[2], self._mac(message, issued_at)):
+            raise DelegationError(f"its signature does not verify. {_WAY_OUT}.")
+        if not -MAX_AHEAD_SECONDS <= self._clock() - issued_at <= MAX_AGE_SECONDS:
+            raise DelegationError("its signature has expired. Check the clocks of both machines.")
+
+    def _mac(self, message: Message, issued_at: int) -> str:
+        if self._secret is None:
+            self._secret = _derived(_read_or_create(self._key_file))
+        return hmac.digest(self._secret, _canonical(message, issued_at), "sha256").hex()
+
+    def _warn(self, text: str, error: DelegationError) -> None:
+        if not self._warned:
+            self._warned = True
+            logger.warning(text, error)
+
+
+def drop(fields: MutableMapping[str, Value]) -> None:
+    """Remove a statement and its signature from metadata."""
+    for name in (*FIELDS, SIGNATURE):
+        if name in fields:
+            del fields[name]
+
+
+def _canonical(message: Message, issued_at: int) -> bytes:
+    fields = message.metadata.fields
+    signed = {
+        "message_id": message.message_id,
+        "context_id": message.context_id,
+        "task_id": message.task_id,
+        "parts": [MessageToDict(part) for part in message.parts],
+        "statement": {name: get_value(fields[name]) for name in _SIGNED if name in fields},
+        "issued_at": issued_at,
+    }
+    return json.dumps(signed, sort_keys=True, separators=(",", ":")).encode()
+
+
+def _derived(key: bytes) -> bytes:
+    """A secret that is good for this purpose only."""
+    return hmac.digest(key, b"delegation", "sha256")
+
+
+def _read_or_create(path: Path) -> bytes:
+    """The key in the file. The first process to need it creates it; the others read that one."""
+    try:
+        with suppress(FileNotFoundError):
+            return _read(path)
+        make_private_directory(path.parent)
+        _create(path)
+        return _read(path)
+    except OSError as error:
+        raise DelegationError(f"{path} cannot be used ({error.strerror}). {_WAY_OUT}.") from error
+
+
+def _read(path: Path) -> bytes:
+    try:
+        key = bytes.fromhex(path.read_text("ascii"))
+    except ValueError:
+        key = b""
+    if len(key) != _KEY_BYTES:
+        raise DelegationError(f"{path} holds no key. Remove it: a new one is made.")
+    return key
+
+
+def _create(path: Path) -> None:
+    """Write a new key under a name of its own, then link it into place: a reader never sees half a key."""
+    draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
+    handle = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+    try:
+        with os.fdopen(handle, "w", encoding="ascii") as file:
+            file.write(secrets.token_hex(_KEY_BYTES))
+        with suppress(FileExistsError):
+            os.link(draft, path)
+    finally:
+        draft.unlink()
