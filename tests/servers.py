@@ -33,10 +33,12 @@ READY = re.compile(r" is ready at (http://\S+)")
 
 
 @asynccontextmanager
-async def serving(app_of: Any, environ: Mapping[str, str], *, port: int = 0) -> AsyncIterator[str]:
+async def serving(
+    app_of: Any, environ: Mapping[str, str], *, port: int = 0, host: str = "127.0.0.1"
+) -> AsyncIterator[str]:
     """The app that `app_of(settings)` gives, served in this event loop, on a free port unless one is named; yields its
     address."""
-    listener = listen("127.0.0.1", port)
+    listener = listen(host, port)
     port = listener.getsockname()[1]
     settings: Settings = load_settings({**environ, "A2A_PORT": str(port)}, env_file=None)
     app: ASGIApp = app_of(settings)
@@ -50,7 +52,7 @@ async def serving(app_of: Any, environ: Mapping[str, str], *, port: int = 0) -> 
                 await task
                 raise RuntimeError("the app did not start")
             await asyncio.sleep(0.005)
-        yield f"http://127.0.0.1:{port}"
+        yield f"http://{host}:{port}"
     finally:
         server.should_exit = True
         await task
