@@ -6,6 +6,7 @@ Everything else is imported where it is used, so that `--help` is there at once.
 from __future__ import annotations
 
 import argparse
+import ipaddress
 import math
 import os
 import sys
@@ -81,6 +82,14 @@ def build_parser() -> argparse.ArgumentParser:
 
     serve = commands.add_parser("serve", help="run the supervisor (the default)")
     _add_listen_options(serve)
+    serve.add_argument(
+        "--published-on",
+        metavar="ADDRESS",
+        type=_address,
+        default=argparse.SUPPRESS,
+        help="in a container: the address of the machine that its port is published on; it decides whether callers "
+        "need a key (the address that is listened on)",
+    )
     serve.set_defaults(run=_serve)
 
     agent = commands.add_parser("agent", help="run one agent as a server of its own")
@@ -333,6 +342,13 @@ def _url(text: str) -> str:
     return text
 
 
+def _address(text: str) -> str:
+    try:
+        return str(ipaddress.ip_address(text))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not an IP address") from None
+
+
 def _speed(text: str) -> float:
     try:
         speed = float(text)
@@ -420,7 +436,7 @@ def _listen(options: argparse.Namespace, settings: Settings, place: Place) -> tu
     host: str = getattr(options, "host", settings.a2a_host)
     listener = listen(host, getattr(options, "port", settings.a2a_port))
     try:
-        check_exposure(settings, place, listener.getsockname()[0])
+        check_exposure(settings, place, getattr(options, "published_on", listener.getsockname()[0]))
     except BaseException:
         listener.close()
         raise

@@ -217,6 +217,41 @@ class TestServers:
             process.communicate()
 
     @pytest.mark.parametrize(
+        ("command", "key"),
+        [
+            (("serve",), "A2A_AUTH_SHARED_KEY"),
+            (("agent", "netutils"), "A2A_AGENTS_AUTH_KEY"),
+            (("rag", "serve"), "A2A_AGENTS_AUTH_KEY"),
+        ],
+    )
+    def test_without_a_key_it_serves_this_machine_alone(
+        self,
+        started: Callable[..., subprocess.Popen[str]],
+        platform_engineer: Command,
+        command: tuple[str, ...],
+        key: str,
+    ) -> None:
+        for host in ("0.0.0.0", "::"):
+            sentence = refusal(platform_engineer(*command, "--host", host, "--port", "0"))
+            assert f"Other machines can reach {host}, and callers need no key. Set {key} " in sentence
+            assert "ALLOW_ANONYMOUS=true" in sentence
+        for variables in ({key: "a-key-of-sixteen-letters"}, {"ALLOW_ANONYMOUS": "true"}):
+            process = started(*command, "--host", "0.0.0.0", "--port", "0", **variables)
+            assert process.stdout is not None
+            assert " is ready at http://127.0.0.1:" in process.stdout.readline()
+            process.terminate()
+            process.wait(10)
+
+    def test_in_a_container_the_published_address_counts(
+        self, started: Callable[..., subprocess.Popen[str]], platform_engineer: Command
+    ) -> None:
+        command = ("serve", "--host", "0.0.0.0", "--port", "0", "--published-on")
+        assert "Other machines can reach 0.0.0.0" in refusal(platform_engineer(*command, "0.0.0.0"))
+        process = started(*command, "127.0.0.1")
+        assert process.stdout is not None
+        assert " is ready at http://127.0.0.1:" in process.stdout.readline()
+
+    @pytest.mark.parametrize(
         ("command", "who", "sandbox"),
         [((), "Platform Engineer", "on"), (("agent", "netutils"), "Agent netutils", "off")],
     )

@@ -119,7 +119,12 @@ def test_each_service_runs_what_it_is_named_after_and_listens_where_it_is_looked
         assert (settings.a2a_host, settings.public_url) == ("0.0.0.0", resolve_address(agent, {}))
         assert settings.a2a_port == urlsplit(resolve_address(agent, {})).port
         assert "ports" not in service
+        # Nothing outside of the project reaches it, and the supervisor calls it by its name.
+        assert settings.allow_anonymous
     supervisor = load_settings(found[SUPERVISOR]["environment"], env_file=None)
+    assert not supervisor.allow_anonymous
+    options = build_parser().parse_args(found[SUPERVISOR]["command"])
+    assert (options.published_on, options.allowed_hosts) == ("127.0.0.1", [SUPERVISOR])
     (port,) = found[SUPERVISOR]["ports"]
     assert (port["host_ip"], port["published"], port["target"]) == ("127.0.0.1", "8000", supervisor.a2a_port)
     assert build_parser().parse_args(found[SUPERVISOR]["command"])
@@ -139,6 +144,7 @@ def test_the_knowledge_base_listens_where_the_supervisor_is_told(compose: list[s
     assert options.port == inside.a2a_port
     assert "ports" not in service
     assert supervisor_settings(services(compose, project, file)).rag_server_url is None
+    assert (inside.allow_anonymous, options.allowed_hosts) == (True, [KNOWLEDGE_BASE])
     comment = (ROOT / "docker-compose.yaml").read_text(encoding="utf-8")
     assert f"RAG_SERVER_URL={address} docker compose --profile rag up -d" in comment
 
@@ -233,6 +239,7 @@ def test_settings_come_from_the_env_file_but_for_what_a_container_fixes(
     assert supervisor_settings(found).distributed_agents == "github"
     shell = services(compose, project, file, DISTRIBUTED_AGENTS="jira,argocd")
     assert supervisor_settings(shell).distributed_agents == "jira,argocd"
+    assert build_parser().parse_args(supervisor["command"]).published_on == "0.0.0.0"
 
 
 @every_file
