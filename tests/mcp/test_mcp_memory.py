@@ -220,7 +220,7 @@ async def test_fastmcp_that_is_not_installed(mcp_servers: Start, monkeypatch: py
     servers = await mcp_servers(entry_of("company"))
     assert servers.problem("demo") == (
         "The company server was not started because 'tests.mcp.company:server' needs FastMCP: "
-        "pip install 'ai-platform-engineering[fastmcp]'."
+        "run `make setup EXTRAS=fastmcp` in the checkout, or build the image with `--build-arg EXTRAS=fastmcp`."
     )
 
 

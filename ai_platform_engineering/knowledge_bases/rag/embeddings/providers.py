@@ -17,6 +17,7 @@ from pydantic import SecretStr
 from ai_platform_engineering.knowledge_bases.rag.embeddings.embedder import EmbeddingsError
 from ai_platform_engineering.knowledge_bases.rag.stores.store import Vector
 from ai_platform_engineering.settings import EmbeddingsProvider, Settings
+from ai_platform_engineering.utils.extras import install_command
 
 logger = logging.getLogger(__name__)
 
@@ -181,8 +182,8 @@ def _made(chosen: _Provider, settings: Settings, model: str) -> Embeddings:
         made_by = getattr(importlib.import_module(chosen.module), chosen.made_by)
     except ImportError as error:
         raise EmbeddingsError(
-            f"The {chosen.extra} provider's package is not installed: run "
-            f"pip install 'ai-platform-engineering[{chosen.extra}]', or set EMBEDDINGS_PROVIDER=none."
+            f"The {chosen.extra} provider's package is not installed: {install_command(chosen.extra)}. "
+            "EMBEDDINGS_PROVIDER=none does without."
         ) from error
     embeddings: Embeddings = made_by(**options)
     return embeddings

@@ -31,6 +31,7 @@ from ai_platform_engineering.knowledge_bases.rag.stores.store import (
     StoreError,
     Vector,
 )
+from ai_platform_engineering.utils.extras import install_command
 
 if TYPE_CHECKING:
     from ai_platform_engineering.knowledge_bases.rag.stores.sqlite_vectors import LoadedVectors
@@ -163,8 +164,8 @@ class SqliteStore(Store):
             from ai_platform_engineering.knowledge_bases.rag.stores.sqlite_vectors import LoadedVectors  # noqa: PLC0415
         except ModuleNotFoundError as error:
             raise StoreError(
-                f"Vectors need {error.name}, which is not installed: run pip install "
-                "'ai-platform-engineering[embeddings]', or set EMBEDDINGS_PROVIDER=none for keyword search alone."
+                f"Vectors need {error.name}, which is not installed: {install_command('embeddings')}. "
+                "EMBEDDINGS_PROVIDER=none leaves keyword search alone."
             ) from error
         with self._loading:
             if self._loaded is None:
