@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 if TYPE_CHECKING:
     from socket import socket
 
-    from starlette.types import ASGIApp
+    from starlette.applications import Starlette
 
     from ai_platform_engineering.settings import Settings
     from ai_platform_engineering.utils.keys import Place
@@ -80,17 +80,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser.set_defaults(run=_serve, quiet=False)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
 
-    serve = commands.add_parser("serve", help="run the supervisor (the default)")
-    _add_listen_options(serve)
-    serve.add_argument(
-        "--published-on",
-        metavar="ADDRESS",
-        type=_address,
-        default=argparse.SUPPRESS,
-        help="in a container: the address of the machine that its port is published on; it decides whether callers "
-        "need a key (the address that is listened on)",
-    )
-    serve.set_defaults(run=_serve)
+    _add_serve(commands)
 
     agent = commands.add_parser("agent", help="run one agent as a server of its own")
     agent.add_argument("name", help="name of the agent, for example argocd")
@@ -156,6 +146,20 @@ def build_parser() -> argparse.ArgumentParser:
     path = sandbox.add_parser("path", help="print where the simulated company is kept")
     path.set_defaults(run=_sandbox_path, quiet=True)
     return parser
+
+
+def _add_serve(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    serve = commands.add_parser("serve", help="run the supervisor (the default)")
+    _add_listen_options(serve)
+    serve.add_argument(
+        "--published-on",
+        metavar="ADDRESS",
+        type=_address,
+        default=argparse.SUPPRESS,
+        help="in a container: the address of the machine that its port is published on; it decides whether callers "
+        "need a key (the address that is listened on)",
+    )
+    serve.set_defaults(run=_serve)
 
 
 def _add_chat(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -448,12 +452,13 @@ def _listen(options: argparse.Namespace, settings: Settings, place: Place) -> tu
     return settings.model_copy(update=listening), listener
 
 
-def _run(app: ASGIApp, listener: socket, ready_line: str) -> int:
+def _run(app: Starlette, listener: socket, ready_line: str) -> int:
     from ai_platform_engineering.serving import run
     from ai_platform_engineering.utils.tracing import trace_inline
 
     trace_inline()
-    return run(app, listener, lambda: print(ready_line, flush=True))
+    on_stop = {"on_stop": app.state.stop_work} if hasattr(app.state, "stop_work") else {}
+    return run(app, listener, lambda: print(ready_line, flush=True), **on_stop)
 
 
 def _ready_line(who: str, settings: Settings, model: str, sandbox_on: bool) -> str:

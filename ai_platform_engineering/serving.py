@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import errno
 import gc
+import logging
 import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from importlib.util import find_spec
 from types import FrameType
 from typing import TYPE_CHECKING, Final
@@ -15,6 +16,10 @@ import uvicorn
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
+
+logger = logging.getLogger(__name__)
+
+Stop = Callable[[], Awaitable[None]]
 
 GRACEFUL_SHUTDOWN_SECONDS: Final = 3
 KEEP_ALIVE_SECONDS: Final = 75
@@ -27,17 +32,30 @@ class ListenError(Exception):
 
 
 class _Server(uvicorn.Server):
-    """Calls `on_ready` when requests are answered."""
+    """Calls `on_ready` when requests are answered, and `on_stop` when no more are accepted.
 
-    def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None]) -> None:
+    What `on_stop` ends can still be sent to the callers that wait for it.
+    """
+
+    def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None], on_stop: Stop) -> None:
         super().__init__(config)
         self._on_ready = on_ready
+        self._on_stop = on_stop
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started and not self.should_exit:
             _collect_garbage_from_now_on()
             self._on_ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for server in self.servers:
+            server.close()
+        try:
+            await self._on_stop()
+        except Exception:
+            logger.exception("The work that was under way could not be ended in order")
+        await super().shutdown(sockets)
 
 
 def begin_start() -> None:
@@ -77,8 +95,15 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-def run(app: ASGIApp, listener: socket.socket, on_ready: Callable[[], None]) -> int:
-    """Serve `app` until SIGINT or SIGTERM; the exit code of the process."""
+async def _nothing_to_stop() -> None:
+    pass
+
+
+def run(app: ASGIApp, listener: socket.socket, on_ready: Callable[[], None], on_stop: Stop = _nothing_to_stop) -> int:
+    """Serve `app` until SIGINT or SIGTERM; the exit code of the process.
+
+    The order at the end: no new connections, `on_stop`, the responses that are under way, the app's own shutdown.
+    """
     config = uvicorn.Config(
         app,
         loop="uvloop" if find_spec("uvloop") else "asyncio",
@@ -90,7 +115,7 @@ def run(app: ASGIApp, listener: socket.socket, on_ready: Callable[[], None]) -> 
         timeout_graceful_shutdown=GRACEFUL_SHUTDOWN_SECONDS,
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
     )
-    server = _Server(config, on_ready)
+    server = _Server(config, on_ready, on_stop)
 
     def stop(_signal: int, _frame: FrameType | None) -> None:
         server.should_exit = True

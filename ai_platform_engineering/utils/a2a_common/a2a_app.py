@@ -38,7 +38,8 @@ def with_a2a(
     """An app that serves `executor` from `log` while what `running` starts is up.
 
     `running` may give a function that drops conversations; it is called for those whose tasks have been dropped.
-    `release` is told of conversations in which nobody answered in time.
+    `release` is told of conversations in which nobody answered in time. `app.state.stop_work` ends the work that is
+    under way: a server calls it while callers can still be answered.
     """
     handler = request_handler(executor, log, card, settings, agent=agent)
     started = False
@@ -55,12 +56,14 @@ def with_a2a(
                 await handler.aclose()
 
     place: Place = "front" if agent == SUPERVISOR else "behind"
-    routes = [*health_routes(lambda: started, tools), *a2a_routes(handler, card, settings)]
-    return Starlette(
+    routes = [*health_routes(lambda: started and not handler.stopping, tools), *a2a_routes(handler, card, settings)]
+    app = Starlette(
         routes=routes,
         lifespan=lifespan,
         middleware=[*host_middleware(settings), *origin_middleware(settings), *auth_middleware(settings, place)],
     )
+    app.state.stop_work = handler.stop_work
+    return app
 
 
 async def _forget_nothing(_conversations: Iterable[str]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ai_platform_engineering.events import Form, PlanStep, StepStatus
+from ai_platform_engineering.events import SUPERVISOR, Form, PlanStep, StepStatus
 
 REASON_LENGTH = 200
 
@@ -80,6 +80,16 @@ def question(form: Form) -> str:
 def questions(forms: Iterable[Form]) -> str:
     """The questions of all open forms, each said once."""
     return "\n\n".join(dict.fromkeys(map(question, forms)))
+
+
+def server_title(agent: str) -> str:
+    """The server of the supervisor or of an agent, as the subject of a sentence."""
+    return "The supervisor" if agent == SUPERVISOR else f"The {display(agent)} agent"
+
+
+def stopped(agent: str) -> str:
+    """Why a run ended whose server was shut down."""
+    return f"{server_title(agent)} was stopped while it worked on this."
 
 
 def _because(reason: str | None) -> str:

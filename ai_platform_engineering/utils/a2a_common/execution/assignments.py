@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import Final
 
 from a2a.server.agent_execution import AgentExecutor, RequestContext
 from a2a.server.events import Event, EventQueue
@@ -17,12 +18,16 @@ from a2a.server.tasks import PushNotificationSender
 from a2a.types.a2a_pb2 import TaskArtifactUpdateEvent, TaskStatusUpdateEvent
 
 from ai_platform_engineering.events import Canceled, Failed
+from ai_platform_engineering.utils.a2a_common.codec.labels import stopped
 from ai_platform_engineering.utils.a2a_common.log.event_log import EventLog, TaskEndedError
-from ai_platform_engineering.utils.a2a_common.log.task_closing import closing
-from ai_platform_engineering.utils.a2a_common.log.task_fold import TERMINAL_STATES, ends_task, parks_task
+from ai_platform_engineering.utils.a2a_common.log.task_closing import asking_again, closing
+from ai_platform_engineering.utils.a2a_common.log.task_fold import PARKED_STATES, TERMINAL_STATES, ends_task, parks_task
 from ai_platform_engineering.utils.a2a_common.wire import StreamState, encode
 
 logger = logging.getLogger(__name__)
+
+_STOP_SECONDS: Final = 4.0
+"""How long runs have to stop. A delegation tells its remote agent, which takes up to two seconds."""
 
 BROKEN_OFF = Failed(code="internal_error", message="An internal error ended the work. The server's log says why.")
 
@@ -38,6 +43,8 @@ class Assignments:
         self._agent = agent
         self._push_sender = push_sender
         self._under_way: dict[str, list[asyncio.Task[None]]] = {}
+        self._requests: dict[str, RequestContext] = {}
+        self.stopping = False
 
     def __len__(self) -> int:
         """How many tasks are worked on."""
@@ -47,7 +54,10 @@ class Assignments:
         """Have the request worked on when what its task was given before is done."""
         task_id = request.task_id or ""
         earlier = self._under_way.setdefault(task_id, [])
-        work = asyncio.create_task(self._work(request, task_id, earlier[-1:]), name=f"work:{task_id}")
+        self._requests[task_id] = request
+        # A message that was accepted while the server stopped gets its end, too.
+        doing = self._end_stopped(request) if self.stopping else self._work(request, task_id, earlier[-1:])
+        work = asyncio.create_task(doing, name=f"work:{task_id}")
         earlier.append(work)
         work.add_done_callback(lambda work: self._done(task_id, work))
 
@@ -64,7 +74,28 @@ class Assignments:
                 await self._log.append(task_id, closing(self._state(request), kept, Canceled()))
 
     async def aclose(self) -> None:
-        await _stop([work for works in self._under_way.values() for work in works])
+        """Stop all work. Every task that was worked on gets its end, so that nobody waits for it any longer."""
+        self.stopping = True
+        requests = list(self._requests.values())
+        await _stop([work for works in self._under_way.values() for work in works], _STOP_SECONDS)
+        await asyncio.gather(*map(self._end_stopped, requests))
+
+    async def _end_stopped(self, request: RequestContext) -> None:
+        """Write the end of a task whose run was stopped before it could write one itself."""
+        task_id = request.task_id or ""
+        state = await self._log.state(task_id)
+        if state is None or state in TERMINAL_STATES:
+            return
+        kept = [entry.event for entry in await self._log.read(task_id)]
+        with suppress(TaskEndedError):
+            if state in PARKED_STATES:
+                # An answer that was not worked on: the person is asked once more.
+                entries = await self._log.append(task_id, asking_again(self._state(request), kept))
+            else:
+                ending = Failed("stopped", stopped(self._agent))
+                entries = await self._log.append(task_id, closing(self._state(request), kept, ending))
+            for entry in entries:
+                await _Notifications(task_id, self._push_sender).enqueue_event(entry.event)
 
     async def _work(self, request: RequestContext, task_id: str, earlier: Sequence[asyncio.Task[None]]) -> None:
         if earlier:
@@ -93,6 +124,7 @@ class Assignments:
         works.remove(work)
         if not works:
             del self._under_way[task_id]
+            del self._requests[task_id]
         if not work.cancelled() and (error := work.exception()):
             logger.error("task %s: its end could not be kept", task_id, exc_info=error)
 
@@ -113,9 +145,9 @@ class _Notifications(EventQueue):
             logger.exception("task %s: nobody could be notified", self._task_id)
 
 
-async def _stop(works: Sequence[asyncio.Task[None]]) -> None:
+async def _stop(works: Sequence[asyncio.Task[None]], timeout: float | None = None) -> None:
     works = [*works]
     for work in works:
         work.cancel()
     if works:
-        await asyncio.wait(works)
+        await asyncio.wait(works, timeout=timeout)

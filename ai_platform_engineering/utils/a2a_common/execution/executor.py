@@ -20,6 +20,7 @@ from ai_platform_engineering.events import Canceled, Event, Failed, InputRequire
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.a2a_common.base_langgraph_agent import BaseLangGraphAgent, Resumption, Run
 from ai_platform_engineering.utils.a2a_common.codec.decoder import decode_updates
+from ai_platform_engineering.utils.a2a_common.codec.labels import stopped
 from ai_platform_engineering.utils.a2a_common.execution.conversations import Conversations
 from ai_platform_engineering.utils.a2a_common.execution.incoming import question_of, reply_of, request_context
 from ai_platform_engineering.utils.a2a_common.execution.recorder import Recorder
@@ -43,8 +44,8 @@ class StoppedError(ReadableError):
 
     code = "stopped"
 
-    def __init__(self) -> None:
-        super().__init__("The server was stopped while it worked on this.")
+    def __init__(self, agent: str) -> None:
+        super().__init__(stopped(agent))
 
 
 class RunExecutor(AgentExecutor):
@@ -135,7 +136,7 @@ class RunExecutor(AgentExecutor):
 
     def _broken_off(self, run: Run, task_id: str) -> Iterator[Event]:
         """A person cancels through `cancel`; nobody else stops a run but a server that shuts down."""
-        return run.canceled() if self._working[task_id] else run.failed(StoppedError())
+        return run.canceled() if self._working[task_id] else run.failed(StoppedError(self._agent.name))
 
     def _recorder(self, request: RequestContext, state: StreamState, queue: EventQueue) -> Recorder:
         tell = functools.partial(self._tell, queue=queue)

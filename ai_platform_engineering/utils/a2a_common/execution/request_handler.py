@@ -27,6 +27,7 @@ from a2a.types.a2a_pb2 import (
     TaskStatus,
 )
 from a2a.utils.errors import (
+    A2AError,
     InvalidParamsError,
     TaskNotCancelableError,
     TaskNotFoundError,
@@ -66,6 +67,12 @@ class Accepted:
     begins_task: bool
 
 
+class ServerStoppingError(A2AError):
+    """The server is being shut down and takes no more work."""
+
+    message = "The server is stopping. Send the message again when it is back."
+
+
 class LogRequestHandler(DefaultRequestHandlerV2):
     """Serves A2A requests from the event log."""
 
@@ -94,8 +101,16 @@ class LogRequestHandler(DefaultRequestHandlerV2):
         self._pushes = push_sender
         self._admission = admission
 
-    async def aclose(self) -> None:
+    @property
+    def stopping(self) -> bool:
+        return self.assignments.stopping
+
+    async def stop_work(self) -> None:
+        """End all work, so that every stream and every call that waits for it ends; take no more."""
         await self.assignments.aclose()
+
+    async def aclose(self) -> None:
+        await self.stop_work()
         await super().aclose()
         if self._pushes is not None:
             await self._pushes.aclose()
@@ -176,6 +191,8 @@ class LogRequestHandler(DefaultRequestHandlerV2):
 
     async def accept(self, params: SendMessageRequest, context: ServerCallContext) -> Accepted:
         """Give a message to its task, or to a new one, and see to it that it is worked on."""
+        if self.stopping:
+            raise ServerStoppingError
         check_required(params)
         validate_history_length(params.configuration)
         message = params.message

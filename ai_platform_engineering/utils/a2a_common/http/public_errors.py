@@ -24,12 +24,14 @@ from a2a.utils.errors import (
 from google.protobuf.json_format import ParseError
 from pydantic import BaseModel, ValidationError
 
+from ai_platform_engineering.utils.a2a_common.execution.request_handler import ServerStoppingError
 from ai_platform_engineering.utils.a2a_common.http.event_json import Json, ProtocolVersion
 from ai_platform_engineering.utils.a2a_common.http.request_body import PayloadTooLargeError
 
 logger = logging.getLogger(__name__)
 
 _INTERNAL: Final = (InternalError, InvalidAgentResponseError)
+_HTTP_CODES: Final = {PayloadTooLargeError: 413, ServerStoppingError: 503}
 _BAD_REQUEST: Final = A2A_ERROR_MAPPING[InvalidRequestError]
 
 
@@ -65,7 +67,7 @@ def jsonrpc_error(error: A2AError, request_id: str | int | None, version: Protoc
 def rest_error(error: A2AError, version: ProtocolVersion) -> tuple[int, Json]:
     """Status code and body. The 0.3 clients look for the error's type at the top."""
     mapping = _BAD_REQUEST if isinstance(error, JSONParseError) else _of_kind(A2A_ERROR_MAPPING, error, _BAD_REQUEST)
-    code = 413 if isinstance(error, PayloadTooLargeError) else mapping.http_code
+    code = _HTTP_CODES.get(type(error), mapping.http_code)
     body: Json = {
         "error": {
             "code": code,

@@ -15,7 +15,7 @@ from a2a.types.a2a_pb2 import Task
 
 from ai_platform_engineering.events import SUPERVISOR, Failed
 from ai_platform_engineering.settings import Settings
-from ai_platform_engineering.utils.a2a_common.codec.labels import display
+from ai_platform_engineering.utils.a2a_common.codec.labels import stopped
 from ai_platform_engineering.utils.a2a_common.codec.parts import text_of
 from ai_platform_engineering.utils.a2a_common.execution.incoming import question_of
 from ai_platform_engineering.utils.a2a_common.log.event_log import EventLog, MemoryEventLog
@@ -68,8 +68,7 @@ async def kept_up(
 
 async def end_interrupted(log: SqliteEventLog, agent: str, release: Release = release_nothing) -> None:
     """Nobody works any more on what the last process worked on; who follows it has to hear that."""
-    who = "The supervisor" if agent == SUPERVISOR else f"The {display(agent)} agent"
-    failed = Failed("stopped", f"{who} was stopped while it worked on this.")
+    failed = Failed("stopped", stopped(agent))
     for task_id in await log.unfinished():
         story = await _Story.read(log, task_id, agent)
         if story is None:

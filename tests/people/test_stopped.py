@@ -1,0 +1,180 @@
+"""A server that is stopped while it works: every stream and every call that waits ends by saying so."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from ai_platform_engineering.events import AgentFinished, FinalResult
+from tests.invariants import check
+from tests.servers import CommandLine, calling
+
+STREAMS = ("message/stream", "SendStreamingMessage", "/v1/message:stream", "/message:stream")
+CALLS = ("message/send", "SendMessage", "/v1/message:send", "/message:send")
+SUBSCRIPTIONS = ("tasks/resubscribe", "SubscribeToTask", "/v1/tasks/{}:subscribe", "/tasks/{}:subscribe")
+
+
+@dataclass
+class Silence:
+    """A server that takes connections and answers none: the tool that asks it works until it is stopped."""
+
+    url: str = ""
+    connections: int = 0
+    changed: asyncio.Condition = field(default_factory=asyncio.Condition)
+
+    async def until(self, connections: int) -> None:
+        async with asyncio.timeout(40), self.changed:
+            await self.changed.wait_for(lambda: self.connections >= connections)
+
+
+@asynccontextmanager
+async def silence() -> AsyncIterator[Silence]:
+    found = Silence()
+
+    async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        async with found.changed:
+            found.connections += 1
+            found.changed.notify_all()
+        await reader.read()
+        await reader.read()
+        writer.close()
+
+    server = await asyncio.start_server(accept, "127.0.0.1", 0)
+    found.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+    try:
+        yield found
+    finally:
+        server.close()
+
+
+def environ_of(folder: Path, **more: str) -> dict[str, str]:
+    slow = {"NETUTILS_ALLOW_PRIVATE": "true", "NETUTILS_TIMEOUT": "60"}
+    return {"DATA_DIR": str(folder), "SANDBOX": "true", "OFFLINE_MODEL_DELAY": "0", "ENABLE_RAG": "false"} | slow | more
+
+
+class Plain:
+    """A client that speaks HTTP and JSON."""
+
+    def __init__(self, http: httpx.AsyncClient, url: str) -> None:
+        self._http, self._url = http, url
+
+    async def send(self, method: str, text: str, context_id: str) -> list[Any]:
+        """What comes back: the results of a stream, or the one of a call. A path is REST, a name is JSON-RPC."""
+        old = method.startswith(("message/", "/v1/"))
+        part: dict[str, Any] = {"text": text}
+        if old and not method.startswith("/"):
+            part["kind"] = "text"
+        message = {"messageId": f"m-{context_id}", "contextId": context_id, "role": "ROLE_USER"}
+        if old and not method.startswith("/"):
+            message["role"] = "user"
+        content = "content" if method.startswith("/v1/") else "parts"
+        return await self._said(method, {"message": message | {content: [part]}})
+
+    async def subscribe(self, method: str, task_id: str) -> list[Any]:
+        return await self._said(method.format(task_id), {"id": task_id})
+
+    async def _said(self, method: str, params: dict[str, Any]) -> list[Any]:
+        url, body = self._url, {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        verb = "POST"
+        if method.startswith("/"):
+            url, body = url + method, params
+            verb = "GET" if method.endswith(":subscribe") else "POST"
+        headers = {} if method.startswith("/v1/") or "/" in method else {"A2A-Version": "1.0"}
+        sent = {"json": body} if verb == "POST" else {}
+        async with self._http.stream(verb, url, headers=headers, **sent) as response:
+            assert response.status_code == 200, (method, await response.aread())
+            if response.headers["content-type"].startswith("text/event-stream"):
+                lines = [line.removeprefix("data: ") async for line in response.aiter_lines()]
+                answers = [json.loads(line) for line in lines if line.startswith("{")]
+            else:
+                answers = [json.loads(await response.aread())]
+        assert not any("error" in answer for answer in answers), (method, answers)
+        return [answer.get("result", answer) for answer in answers]
+
+
+def ending_of(answer: Any) -> tuple[str, str, str]:
+    """State, error code and sentence of a task or of a status update, in either protocol and binding."""
+    for wrapper in ("task", "statusUpdate", "status_update"):
+        answer = answer.get(wrapper, answer)
+    status = answer["status"]
+    state = status["state"].lower().removeprefix("task_state_")
+    message = status.get("message") or status.get("update")
+    part = (message.get("parts") or message.get("content"))[0]
+    return state, answer.get("metadata", {}).get("error_code", ""), part["text"]
+
+
+async def stop(process: CommandLine) -> float:
+    started = time.monotonic()
+    assert await process.stop(signal.SIGTERM) == 0
+    assert "Traceback" not in "".join(process.output), "".join(process.output)
+    return time.monotonic() - started
+
+
+@pytest.mark.parametrize("remote", [False, True])
+async def test_everything_that_waits_for_a_supervisor_hears_that_it_was_stopped(tmp_path: Path, remote: bool) -> None:
+    async with silence() as nothing, httpx.AsyncClient(timeout=60) as http:
+        question = f"netutils: http check {nothing.url}"
+        agent = CommandLine(["agent", "netutils", "--port", "0"], environ_of(tmp_path))
+        elsewhere = {}
+        if remote:
+            await agent.__aenter__()
+            elsewhere = {"DISTRIBUTED_AGENTS": "netutils", "NETUTILS_AGENT_URL": agent.url}
+        try:
+            async with CommandLine(["--port", "0"], environ_of(tmp_path, **elsewhere)) as supervisor:
+                client = Plain(http, supervisor.url)
+                methods = [*STREAMS, *CALLS]
+                waiting = [asyncio.create_task(client.send(way, question, f"c-{way}")) for way in methods]
+                await nothing.until(len(methods))
+                # One more in a conversation that is busy: it has not begun.
+                waiting.append(asyncio.create_task(client.send("SendMessage", question, "c-SendMessage")))
+                tasks = (await http.get(f"{supervisor.url}/tasks", headers={"A2A-Version": "1.0"})).json()["tasks"]
+                subscribed = [asyncio.create_task(client.subscribe(way, tasks[0]["id"])) for way in SUBSCRIPTIONS]
+                await until_listed(http, supervisor.url, len(methods) + 1)
+                assert await stop(supervisor) < 9
+                answers = await asyncio.gather(*waiting, *subscribed)
+        finally:
+            if remote:
+                await agent.stop()
+    for way, answer in zip([*methods, "a second message", *SUBSCRIPTIONS], answers, strict=True):
+        state, code, sentence = ending_of(answer[-1])
+        assert (state, way) == ("failed", way)
+        assert sentence.startswith("The supervisor was stopped while it worked on this."), way
+        if way not in {*CALLS, "a second message"}:
+            assert (code, way) == ("stopped", way)
+
+
+async def until_listed(http: httpx.AsyncClient, url: str, tasks: int) -> None:
+    async with asyncio.timeout(20):
+        while True:
+            listed = (await http.get(f"{url}/tasks", headers={"A2A-Version": "1.0"})).json()["tasks"]
+            if len(listed) == tasks:
+                return
+
+
+async def test_a_supervisor_says_that_the_agent_it_waited_for_was_stopped(tmp_path: Path) -> None:
+    async with silence() as nothing:
+        agent = CommandLine(["agent", "netutils", "--port", "0"], environ_of(tmp_path))
+        async with agent:
+            remote = {"DISTRIBUTED_AGENTS": "netutils", "NETUTILS_AGENT_URL": agent.url}
+            async with (
+                CommandLine(["--port", "0"], environ_of(tmp_path, **remote)) as supervisor,
+                calling(supervisor.url) as caller,
+            ):
+                run = asyncio.create_task(caller.ask(f"netutils: http check {nothing.url}"))
+                await nothing.until(1)
+                await stop(agent)
+                events: Sequence[Any] = await asyncio.wait_for(run, 20)
+    assert isinstance(check(events), FinalResult)
+    [ended] = [event for event in events if isinstance(event, AgentFinished)]
+    assert not ended.ok
+    assert (ended.reason or "").startswith("The Netutils agent was stopped while it worked on this.")
