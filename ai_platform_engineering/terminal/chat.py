@@ -35,8 +35,8 @@ from ai_platform_engineering.terminal.view import Finished, Tool, View
 from ai_platform_engineering.utils.a2a_common.supervisor_client import Supervisor, connected
 from ai_platform_engineering.utils.a2a_common.supervisor_run import SupervisorError
 from ai_platform_engineering.utils.access_tokens import SupervisorAuth
-from ai_platform_engineering.utils.runs.plan import WORKFLOW_TOOL
 from ai_platform_engineering.utils.private_files import create_private_file
+from ai_platform_engineering.utils.runs.plan import WORKFLOW_TOOL
 
 ANSWERED: Final = 0
 NOT_ANSWERED: Final = 1
