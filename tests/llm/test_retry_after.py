@@ -39,4 +39,9 @@ NOW = 1_800_000_000.0  # Fri, 15 Jan 2027 08:00:00 GMT
     ],
 )
 def test_the_wait_is_read(headers: Mapping[str, str], details: list[Any], seconds: float | None) -> None:
-    assert retry_after(headers, details, NOW) == pytest.approx(seconds)
+    assert retry_after(headers, details, now=NOW) == pytest.approx(seconds)
+
+
+def test_the_resets_of_limits_do_not_matter_to_another_problem() -> None:
+    assert retry_after({"x-ratelimit-reset-tokens": "6m0s"}, limited=False) is None
+    assert retry_after({"retry-after": "3"}, limited=False) == 3

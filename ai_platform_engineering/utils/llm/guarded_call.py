@@ -105,10 +105,12 @@ async def _limited(stream: AsyncIterator[Any], limits: CallLimits) -> AsyncGener
             if last is not None and (item is None or (length >= limits.max_output_chars and _length(item))):
                 yield _cut(last)
                 return
-            length += _length(item)
-            answered = answered or bool(_text(item).strip())
-            last = item
             yield item
+            if not isinstance(item, ChatGenerationChunk):
+                return  # a whole answer, of a model that does not stream
+            length += _length(item)
+            answered = answered or bool(str(item.message.text).strip())
+            last = item
 
 
 async def _next(stream: AsyncIterator[Any], left: float, idle: float) -> Any:
@@ -167,17 +169,11 @@ def _cut(last: ChatGenerationChunk) -> ChatGenerationChunk:
     return ChatGenerationChunk(message=message)
 
 
-def _text(item: Any) -> str:
-    return str(item.message.text) if isinstance(item, ChatGenerationChunk) else ""
-
-
-def _length(item: Any) -> int:
+def _length(chunk: ChatGenerationChunk) -> int:
     """How much of a model's output is in a chunk: words, thoughts and arguments of calls."""
-    if not isinstance(item, ChatGenerationChunk):
-        return 0
-    content = item.message.content
+    content = chunk.message.content
     length = len(content) if isinstance(content, str) else sum(map(_block_length, content))
-    calls = item.message.tool_call_chunks if isinstance(item.message, AIMessageChunk) else []
+    calls = chunk.message.tool_call_chunks if isinstance(chunk.message, AIMessageChunk) else []
     return length + sum(len(call["args"] or "") for call in calls)
 
 

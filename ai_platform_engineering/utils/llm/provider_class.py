@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, cast
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun
@@ -37,8 +38,9 @@ class GuardedModel(_Base):
         **kwargs: Any,
     ) -> AsyncIterator[ChatGenerationChunk]:
         call = functools.partial(super()._astream, messages, stop, run_manager, **kwargs)
-        async for chunk in guarded(call, self._origin, self._limits):
-            yield chunk
+        async with aclosing(guarded(call, self._origin, self._limits)) as chunks:
+            async for chunk in chunks:
+                yield chunk
 
     async def _agenerate(
         self,

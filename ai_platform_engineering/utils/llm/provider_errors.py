@@ -95,7 +95,7 @@ _PHRASES: Final[tuple[tuple[Kind, str], ...]] = (
     ("quota", r"credit balance is too low|insufficient_quota"),
     ("policy", r"content filtering policy|content management policy|content_policy_violation"),
     ("key", r"api key not valid|api key expired"),
-    ("model", r"model identifier is invalid|model .{0,80}not (?:found|supported|exist)|on-demand throughput isn"),
+    ("model", r"model identifier is invalid|model .{0,80}not (?:found|exist)|on-demand throughput isn"),
 )
 _GENERIC: Final = frozenset({"request", "rate_limit", "server"})
 
@@ -122,7 +122,7 @@ def model_failure(error: BaseException) -> ModelFailure | None:
     names = {name for link in chain for name in _names(link)}
     classes = {parent.__name__ for link in chain for parent in type(link).__mro__}
     headers = next((values for link in chain if (values := _headers(link))), {})
-    wait = retry_after(headers, (detail for link in chain for detail in _details(link)))
+    wait = retry_after(headers, [detail for link in chain for detail in _details(link)], limited=status == 429)
     # The HTTP client's own error only repeats the status.
     text = "; ".join(dict.fromkeys(str(link) for link in chain if type(link).__name__ != "HTTPStatusError"))
     kind = _kind(error, status, names, classes)

@@ -15,8 +15,13 @@ _DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 _RESET: Final = re.compile(r"x-ratelimit-reset(?:-\w+)?|anthropic-ratelimit-[\w-]+-reset")
 
 
-def retry_after(headers: Mapping[str, str], details: Iterable[Any] = (), now: float | None = None) -> float | None:
-    """Seconds until the next attempt, from the most precise statement there is."""
+def retry_after(
+    headers: Mapping[str, str], details: Iterable[Any] = (), *, limited: bool = True, now: float | None = None
+) -> float | None:
+    """Seconds until the next attempt, from the most precise statement there is.
+
+    Resets of rate limits are part of every answer; they count only where a limit was the problem (`limited`).
+    """
     at = time.time() if now is None else now
     lowered = {name.lower(): value.strip() for name, value in headers.items()}
     if (milliseconds := _number(lowered.get("retry-after-ms", ""))) is not None:
@@ -26,7 +31,7 @@ def retry_after(headers: Mapping[str, str], details: Iterable[Any] = (), now: fl
     for detail in details:
         if isinstance(detail, Mapping) and (seconds := _moment(str(detail.get("retryDelay", "")), at)) is not None:
             return seconds
-    return _reset(lowered, at)
+    return _reset(lowered, at) if limited else None
 
 
 def _reset(headers: Mapping[str, str], now: float) -> float | None:
