@@ -154,9 +154,8 @@ async def test_after_the_process_died_people_and_the_model_know_what_finished(
     async with started(environ) as (_, caller):
         task = await caller.client.get_task(GetTaskRequest(id=task_id))
         (part,) = task.status.message.parts
-        who = "supervisor" if how == signal.SIGKILL else "server"
         assert part.text == (
-            f"The {who} was stopped while it worked on this. Completed: Jira create_issue, Argocd get_application. "
+            "The supervisor was stopped while it worked on this. Completed: Jira create_issue, Argocd get_application. "
             "Outcome unknown: the rest of Argocd's work. Check before asking again."
         )
         assert isinstance(check(await caller.ask("what came of it?", context_id="c")), FinalResult)

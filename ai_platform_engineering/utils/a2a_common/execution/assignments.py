@@ -23,6 +23,7 @@ from ai_platform_engineering.utils.a2a_common.log.event_log import EventLog, Tas
 from ai_platform_engineering.utils.a2a_common.log.task_closing import asking_again, closing
 from ai_platform_engineering.utils.a2a_common.log.task_fold import PARKED_STATES, TERMINAL_STATES, ends_task, parks_task
 from ai_platform_engineering.utils.a2a_common.wire import StreamState, encode
+from ai_platform_engineering.utils.runs.outcomes import NOTHING_RECORDED
 
 logger = logging.getLogger(__name__)
 
@@ -93,7 +94,7 @@ class Assignments:
                 entries = await self._log.append(task_id, asking_again(self._state(request), kept))
             else:
                 ending = Failed("stopped", stopped(self._agent))
-                entries = await self._log.append(task_id, closing(self._state(request), kept, ending))
+                entries = await self._log.append(task_id, closing(self._state(request), kept, ending, NOTHING_RECORDED))
             for entry in entries:
                 await _Notifications(task_id, self._push_sender).enqueue_event(entry.event)
 
