@@ -397,7 +397,8 @@ def _serve(options: argparse.Namespace, settings: Settings) -> int:
     from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
     from ai_platform_engineering.utils.model_label import model_label
 
-    line = _ready_line("Platform Engineer", settings, model_label(settings), registry.sandbox_on)
+    approval = settings.describe_approval(sandbox_on=registry.sandbox_on)
+    line = _ready_line("Platform Engineer", settings, model_label(settings), registry.sandbox_on, approval)
     return _run(create_app(settings, PlatformEngineerDeepAgent(settings, registry)), listener, line)
 
 
@@ -418,7 +419,8 @@ def _agent(options: argparse.Namespace, settings: Settings) -> int:
     from ai_platform_engineering.utils.model_label import model_label
 
     model = model_label(settings, entry.name, manifests[entry.name].model)
-    line = _ready_line(f"Agent {entry.name}", settings, model, entry.sandboxed)
+    approval = settings.approval_level(sandboxed=entry.sandboxed)
+    line = _ready_line(f"Agent {entry.name}", settings, model, entry.sandboxed, approval)
     return _run(create_agent_app(settings, entry.name), listener, line)
 
 
@@ -461,8 +463,9 @@ def _run(app: Starlette, listener: socket, ready_line: str) -> int:
     return run(app, listener, lambda: print(ready_line, flush=True), **on_stop)
 
 
-def _ready_line(who: str, settings: Settings, model: str, sandbox_on: bool) -> str:
-    return f"{who} is ready at {settings.public_url} (model: {model}, sandbox: {'on' if sandbox_on else 'off'})"
+def _ready_line(who: str, settings: Settings, model: str, sandbox_on: bool, approval: str) -> str:
+    sandbox = "on" if sandbox_on else "off"
+    return f"{who} is ready at {settings.public_url} (model: {model}, sandbox: {sandbox}, approval: {approval})"
 
 
 def _agents_list(_options: argparse.Namespace, settings: Settings) -> int:

@@ -31,6 +31,7 @@ from ai_platform_engineering.multi_agents.connectivity import (
     remote_check,
     remote_tools,
 )
+from ai_platform_engineering.multi_agents.offline_backends import offline_warning
 from ai_platform_engineering.multi_agents.placement import Where
 from ai_platform_engineering.settings import Settings, SettingsError
 from ai_platform_engineering.utils.access_tokens import AccessTokenError, OwnBearer
@@ -55,7 +56,8 @@ class AgentReport:
     """One agent. `reachable` says whether its server has answered or, for an in-process agent, its backend; `None`
     where nothing was asked.
 
-    `approval` names the tools whose calls wait for a person; `None` where that is for another process to say.
+    `approval` names the tools whose calls wait for a person, all or some of them; `None` where that is for another
+    process to say.
     `failure` is what keeps the agent from its work although it has tools. `warnings` keep it from nothing.
     """
 
@@ -132,9 +134,10 @@ async def diagnose(settings: Settings, *, offline: bool = False) -> Report:
         offline=is_offline(settings),
         sandbox=registry.sandbox_on,
         data_dir=str(settings.data_dir),
-        approval=settings.require_approval,
+        approval=settings.describe_approval(sandbox_on=registry.sandbox_on),
         problems=(
             *problems,
+            *_offline(settings, registry),
             *registry.problems,
             *(f"{name}: {missing}" for name, missing in registry.half_configured.items() if name not in examined),
             *_unknown_tools(settings, local.values()),
@@ -215,8 +218,13 @@ async def _ask_models(settings: Settings, entries: Sequence[AgentEntry], *, offl
 def _approval(settings: Settings, entry: AgentEntry, servers: McpServers) -> tuple[str, ...]:
     if entry.manifest is None:
         return ()
-    policy = ApprovalPolicy.of(settings, entry.manifest)
-    return tuple(tool.name for tool in servers.tools(entry.name) if policy.needs(tool))
+    policy = ApprovalPolicy.of(settings, entry.manifest, sandboxed=entry.sandboxed)
+    return tuple(tool.name for tool in servers.tools(entry.name) if policy.may_ask(tool))
+
+
+def _offline(settings: Settings, registry: AgentRegistry) -> tuple[str, ...]:
+    warning = offline_warning(settings, registry.local())
+    return () if warning is None else (warning,)
 
 
 def _unknown_tools(settings: Settings, agents: Iterable[AgentReport]) -> list[str]:

@@ -27,6 +27,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from ai_platform_engineering.utils.approvals.overrides import (
     ALLOWED_OVERRIDES,
     OVERRIDES_VARIABLE,
+    Level,
     OverridesError,
     parse_overrides,
 )
@@ -438,10 +439,10 @@ class Settings(BaseSettings):
         "Graph", "Characters of a tool result that go into a prompt at once; the model can read on.", 20_000, ge=100
     )
 
-    require_approval: Annotated[Literal["never", "destructive", "writes"], BeforeValidator(_lower)] = _setting(
+    require_approval: Annotated[Literal["never", "destructive", "writes"] | None, BeforeValidator(_lower)] = _setting(
         "Approvals",
         "Tool calls that wait for a person: none, those that destroy things, or all that may change something.",
-        "destructive",
+        shown_default="`writes` on real backends, `destructive` on the sandbox",
     )
     require_approval_overrides: Annotated[str, Allowed(ALLOWED_OVERRIDES)] = _setting(
         "Approvals",
@@ -609,6 +610,15 @@ class Settings(BaseSettings):
     def environ(self) -> Mapping[str, str]:
         """The environment as it was at start, without empty values: the source of per-agent variables."""
         return self._environ
+
+    def approval_level(self, *, sandboxed: bool) -> Level:
+        """The level of an agent about which nothing closer is said. The sandbox can be reset, so it asks less."""
+        return self.require_approval or ("destructive" if sandboxed else "writes")
+
+    def describe_approval(self, *, sandbox_on: bool) -> str:
+        """The level for all agents, in words where it depends on the backend."""
+        real, sandbox = self.approval_level(sandboxed=False), self.approval_level(sandboxed=True)
+        return f"{sandbox} on the sandbox, {real} on real backends" if sandbox_on and sandbox != real else real
 
     @property
     def file_variables(self) -> frozenset[str]:

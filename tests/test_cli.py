@@ -252,17 +252,25 @@ class TestServers:
         assert " is ready at http://127.0.0.1:" in process.stdout.readline()
 
     @pytest.mark.parametrize(
-        ("command", "who", "sandbox"),
-        [((), "Platform Engineer", "on"), (("agent", "netutils"), "Agent netutils", "off")],
+        ("command", "who", "sandbox", "approval"),
+        [
+            ((), "Platform Engineer", "on", "destructive on the sandbox, writes on real backends"),
+            (("agent", "netutils"), "Agent netutils", "off", "writes"),
+        ],
     )
     def test_it_says_when_it_is_ready_and_stops_when_asked(
-        self, started: Callable[..., subprocess.Popen[str]], command: tuple[str, ...], who: str, sandbox: str
+        self,
+        started: Callable[..., subprocess.Popen[str]],
+        command: tuple[str, ...],
+        who: str,
+        sandbox: str,
+        approval: str,
     ) -> None:
         process = started(*command, "--port", "0")
         assert process.stdout is not None
         line = process.stdout.readline()
         address = line.removeprefix(f"{who} is ready at ").split(" ")[0]
-        assert line == f"{who} is ready at {address} (model: offline, sandbox: {sandbox})\n"
+        assert line == f"{who} is ready at {address} (model: offline, sandbox: {sandbox}, approval: {approval})\n"
         assert httpx.get(f"{address}/readyz").status_code == 200
         card = httpx.get(f"{address}/.well-known/agent-card.json").json()
         assert address in str(card)

@@ -108,7 +108,7 @@ class TestApproval:
         report = await diagnose(settings_of(agents_dir, **environ))
         [shop] = [agent for agent in report.agents if agent.name == "shop"]
         assert set(shop.approval or ()) == waiting
-        assert report.approval == environ.get("REQUIRE_APPROVAL", "destructive")
+        assert report.approval == environ.get("REQUIRE_APPROVAL", "destructive on the sandbox, writes on real backends")
 
     async def test_a_misspelt_tool_is_a_problem(self, agents_dir: Path) -> None:
         add_agent(agents_dir, "shop", self.SHOP)

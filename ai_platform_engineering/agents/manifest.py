@@ -1,13 +1,14 @@
 """Manifests: what an agent is, read from `<directory>/<name>/agent.yaml` or `<directory>/<name>.yaml`.
 
 Values of the form `${NAME}` or `${NAME:-default}` in a server's entry stay as they are written; the MCP layer fills
-them in when it starts the server, so a manifest never holds a secret.
+them in when it starts the server, so a manifest never holds a secret. Only `${MANIFEST_DIR}` is filled in here.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal, Self
 
@@ -23,11 +24,14 @@ from pydantic import (
 )
 
 from ai_platform_engineering.events import SUPERVISOR
+from ai_platform_engineering.utils.approvals.conditions import Pattern
+from ai_platform_engineering.utils.approvals.effects import EFFECTS, Effect
 from ai_platform_engineering.utils.approvals.overrides import Level
 from ai_platform_engineering.utils.yaml_files import read_keys
 
 VARIABLE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}")
 ELSEWHERE = "elsewhere"
+MANIFEST_DIR = "${MANIFEST_DIR}"
 RESERVED_NAMES = frozenset({SUPERVISOR, "all"})
 
 Transport = Literal["stdio", "http", "memory"]
@@ -37,6 +41,10 @@ _TRANSPORT_KEYS: dict[Transport, tuple[str, frozenset[str]]] = {
     "http": ("url", frozenset({"url", "headers"})),
     "memory": ("module", frozenset({"module"})),
 }
+
+
+TOOL_KEYS = ("reads", "writes", "destructive", "destructive_when", "deny", "approvals", "local_files", "confirm_empty")
+"""The keys of a server's entry that say something about single tools."""
 
 
 class ManifestError(Exception):
@@ -122,9 +130,11 @@ class McpServer(_Entry):
     """One MCP server of an agent: how to reach it, and which of its tools the agent may use.
 
     `module` is `package.module:attribute`; the attribute is a `ToolServer`, a FastMCP server or a function that makes
-    one of them from the settings. `tools` is an allowlist, `None` means every tool. `local_files` says, by tool and
-    argument, which files of this machine may be named. `confirm_empty` names the tools that answer with an empty list
-    when the backend refuses, each with the call that tells.
+    one of them from the settings. `tools` is an allowlist, `None` means every tool. `reads`, `writes` and
+    `destructive` say what tools do, `destructive_when` which arguments make a call destructive, `deny` which
+    arguments are refused. `local_files` says, by tool and argument, which files of this machine may be named.
+    `confirm_empty` names the tools that answer with an empty list when the backend refuses, each with the call that
+    tells.
     """
 
     name: ServerName
@@ -138,8 +148,11 @@ class McpServer(_Entry):
     headers: Mapping[str, str] = Field(default_factory=dict)
     module: ModuleAttribute | None = None
     tools: tuple[Text, ...] | None = None
+    reads: tuple[Text, ...] = ()
     writes: tuple[Text, ...] = ()
     destructive: tuple[Text, ...] = ()
+    destructive_when: Mapping[Text, Mapping[Text, Pattern]] = Field(default_factory=dict)
+    deny: Mapping[Text, Mapping[Text, Pattern]] = Field(default_factory=dict)
     approvals: Mapping[Text, Literal["always", "never"]] = Field(default_factory=dict)
     check: ToolCheck | None = None
     confirm_empty: Mapping[Text, EmptyCheck] = Field(default_factory=dict)
@@ -158,14 +171,29 @@ class McpServer(_Entry):
         return self
 
     @model_validator(mode="after")
-    def _marked_tools_are_allowed(self) -> Self:
+    def _named_tools_are_allowed(self) -> Self:
         if self.tools is not None:
-            for key in ("writes", "destructive", "approvals", "local_files", "confirm_empty"):
+            for key in TOOL_KEYS:
                 if unknown := sorted(set(getattr(self, key)) - set(self.tools)):
                     raise ValueError(f"{key!r} names {_listed(unknown)}, which 'tools' does not list")
             if self.check is not None and self.check.tool not in self.tools:
                 raise ValueError(f"'check' names {self.check.tool}, which 'tools' does not list")
         return self
+
+    @model_validator(mode="after")
+    def _one_effect_per_tool(self) -> Self:
+        for (key, tools), (other, others) in combinations(self._tools_by_effect_key().items(), 2):
+            if repeated := sorted(set(tools) & set(others)):
+                raise ValueError(f"{key!r} and {other!r} both name {_listed(repeated)}; a tool has one effect")
+        return self
+
+    def effect(self, tool: str) -> Effect | None:
+        """What this entry says the tool does; `None` if it says nothing."""
+        keys = zip(EFFECTS, self._tools_by_effect_key().values(), strict=True)
+        return next((effect for effect, tools in keys if tool in tools), None)
+
+    def _tools_by_effect_key(self) -> dict[str, tuple[str, ...]]:
+        return {"reads": self.reads, "writes": self.writes, "destructive": self.destructive}
 
     def variables(self) -> set[str]:
         """The names that occur as `${NAME}` in this entry."""
@@ -237,10 +265,21 @@ def read_manifest(file: Path) -> AgentManifest:
     """The manifest in one file."""
     content = read_keys(file, "agent", AgentManifest.model_fields, ManifestError)
     try:
-        return AgentManifest.model_validate(content)
+        return _located(AgentManifest.model_validate(content), file.parent)
     except ValidationError as error:
         problems = (problem_of(details) for details in error.errors(include_url=False))
         raise ManifestError("\n".join(f"{file}: {problem}." for problem in problems)) from None
+
+
+def _located(manifest: AgentManifest, directory: Path) -> AgentManifest:
+    """The manifest with its own directory in the arguments of its servers, where files beside it are named."""
+    here = str(directory.resolve())
+
+    def located(server: McpServer) -> McpServer:
+        return server.model_copy(update={"args": tuple(arg.replace(MANIFEST_DIR, here) for arg in server.args)})
+
+    servers = (located(server) if server.args else server for server in manifest.servers)
+    return manifest.model_copy(update={"servers": tuple(servers)})
 
 
 def _load_directory(directory: Path) -> dict[str, AgentManifest]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -17,6 +18,7 @@ from starlette.routing import Route
 from ai_platform_engineering.agents.manifest import AgentManifest
 from ai_platform_engineering.multi_agents.agent_checks import backend_problem, model_problem
 from ai_platform_engineering.multi_agents.agent_registry import known_manifests
+from ai_platform_engineering.multi_agents.offline_backends import offline_warning
 from ai_platform_engineering.multi_agents.placement import sandbox_is_on, standalone
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.a2a_common.a2a_app import tool_rows, with_a2a
@@ -31,6 +33,8 @@ from ai_platform_engineering.utils.graphs.local_agent import Models, local_agent
 from ai_platform_engineering.utils.llm.offline import OfflineChatModel
 from ai_platform_engineering.utils.mcp import McpServers
 from ai_platform_engineering.version import product_version
+
+logger = logging.getLogger(__name__)
 
 
 class StandaloneAgent:
@@ -54,6 +58,8 @@ class StandaloneAgent:
 
     async def start(self, checkpointer: BaseCheckpointSaver[Any] | None = None) -> None:
         self._checkpointer = checkpointer
+        if warning := offline_warning(self._settings, [self.entry]):
+            logger.warning("%s", warning)
         servers = {self.entry.name: self.entry.servers()}
         await self.mcp.start(servers, deadline=self._settings.mcp_start_timeout)
         self._rebuild(self.entry.name)
@@ -72,7 +78,14 @@ class StandaloneAgent:
         return [problem for problem in found if problem]
 
     def _rebuild(self, _agent: str) -> None:
-        self._graph = local_agent_graph(self._settings, self.manifest, self.mcp, self._models, self._checkpointer)
+        self._graph = local_agent_graph(
+            self._settings,
+            self.manifest,
+            self.mcp,
+            self._models,
+            self._checkpointer,
+            sandboxed=self.entry.sandboxed,
+        )
 
 
 def create_agent_app(settings: Settings, name: str, models: Models = model_for) -> Starlette:

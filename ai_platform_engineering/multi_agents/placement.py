@@ -42,6 +42,13 @@ class AgentEntry:
     manifest: AgentManifest | None = None
     sandboxed: bool = False
 
+    @property
+    def has_real_backend(self) -> bool:
+        """Whether this process connects the agent to something outside of it that is not the sandbox."""
+        if not self.enabled or self.manifest is None or self.where == "remote" or self.sandboxed:
+            return False
+        return bool(self.manifest.requires) or any(server.transport != "memory" for server in self.manifest.servers)
+
     def servers(self) -> list[McpServer]:
         """The MCP servers this process runs for the agent: those of its manifest, or its part of the sandbox."""
         if self.manifest is None or self.where == "remote":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,11 +13,12 @@ from langchain_core.tools import BaseTool, ToolException
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, Interrupt
 
+from ai_platform_engineering.utils.approvals.policy import Allowed, Asked, Verdict
 from ai_platform_engineering.utils.approvals.remembered import GRANTS, granted_by
 from ai_platform_engineering.utils.forms.answers import Answer, answer_data
 from ai_platform_engineering.utils.forms.questions import form_of
 from ai_platform_engineering.utils.graphs.agent_graph import PRIVATE_STATE, Graph, agent_graph
-from ai_platform_engineering.utils.graphs.approval_gate import ApprovalGate
+from ai_platform_engineering.utils.graphs.approval_gate import ApprovalGate, Judge
 from ai_platform_engineering.utils.llm.scripted import Cue, ScriptedChatModel, Turn
 from tests.approvals.tools import Kind, mcp_tool
 from tests.runs.graphs import context, settings_of
@@ -46,15 +47,13 @@ class Backend:
         return mcp_tool(name, kind, invoke, schema, agent=agent)
 
 
-def destructive(tool: BaseTool) -> bool:
-    return bool((tool.metadata or {}).get("destructive"))
+def destructive(tool: BaseTool, _args: Mapping[str, Any]) -> Verdict:
+    return Asked("destructive") if (tool.metadata or {}).get("destructive") else Allowed()
 
 
-def agent(
-    name: str, tools: Sequence[BaseTool], *rounds: Calls, needs: Callable[[BaseTool], bool] = destructive
-) -> Graph:
+def agent(name: str, tools: Sequence[BaseTool], *rounds: Calls, judge: Judge = destructive) -> Graph:
     """An agent that makes these calls, one round after the other, on every question."""
-    return _graph(name, [Turn("", calls) for calls in rounds], tools, [], (), needs)
+    return _graph(name, [Turn("", calls) for calls in rounds], tools, [], (), judge)
 
 
 def supervisor(agents: Mapping[str, Graph], *rounds: Sequence[str]) -> Graph:
@@ -66,11 +65,11 @@ def supervisor(agents: Mapping[str, Graph], *rounds: Sequence[str]) -> Graph:
         private_state_keys=PRIVATE_STATE,
     )
     turns = [Turn("", [("task", {"description": "go", "subagent_type": name}) for name in names]) for names in rounds]
-    return _graph("supervisor", turns, [], [delegation], list(agents), lambda _tool: False)
+    return _graph("supervisor", turns, [], [delegation], list(agents), lambda _tool, _args: Allowed())
 
 
 def _graph(
-    name: str, turns: Sequence[Turn], tools: Any, middleware: Sequence[Any], agents: Sequence[str], needs: Any
+    name: str, turns: Sequence[Turn], tools: Any, middleware: Sequence[Any], agents: Sequence[str], judge: Any
 ) -> Graph:
     def part(cue: Cue) -> Turn:
         return turns[cue.turn] if cue.turn < len(turns) else Turn("That is all.")
@@ -81,7 +80,7 @@ def _graph(
         tools,
         f"You are {name}.",
         name=name,
-        middleware=[ApprovalGate(name, needs, title=name.title()), *middleware],
+        middleware=[ApprovalGate(name, judge, title=name.title()), *middleware],
         agents=agents,
         checkpointer=InMemorySaver() if name in {"supervisor", "alone"} else None,
     )

@@ -4,14 +4,13 @@ import json
 from typing import Any
 
 from ai_platform_engineering.events import Form
+from ai_platform_engineering.utils.approvals.effects import Effect
 from ai_platform_engineering.utils.approvals.form import approval_form
-from ai_platform_engineering.utils.approvals.policy import Effects
 from ai_platform_engineering.utils.forms.questions import form_of, question_data
-from tests.approvals.tools import Kind, mcp_tool
 
 
-def form(args: dict[str, Any], leading: dict[str, Any], kind: Kind = "destroys") -> Form:
-    return approval_form("argocd", "Argo CD", "rollback", args, leading, Effects.of(mcp_tool("rollback", kind)))
+def form(args: dict[str, Any], leading: dict[str, Any], effect: Effect = "destructive") -> Form:
+    return approval_form("argocd", "Argo CD", "rollback", args, leading, effect)
 
 
 def test_it_says_who_would_do_what_with_which_arguments() -> None:
@@ -29,6 +28,7 @@ def test_it_says_who_would_do_what_with_which_arguments() -> None:
             "args": {"name": "web", "revision": 3},
             "description": 'Call rollback with name="web", revision=3. '
             "This is destructive: it can delete or overwrite things.",
+            "effect": "destructive",
             "remember": {"name": "web"},
         },
     )
@@ -41,19 +41,21 @@ def test_it_says_who_would_do_what_with_which_arguments() -> None:
 
 
 def test_it_says_what_the_tool_does() -> None:
-    assert form({}, {}, "reads").description == "Argo CD wants to call rollback. This only reads."
-    assert "may change things" in form({}, {}, "writes").description
-    assert "destructive: it" not in form({}, {}, "writes").description
+    assert form({}, {}, "read").description == "Argo CD wants to call rollback. This only reads."
+    assert "may change things" in form({}, {}, "write").description
+    assert "destructive: it" not in form({}, {}, "write").description
 
 
 def test_it_says_what_would_be_remembered() -> None:
-    def remembered(leading: dict[str, Any]) -> str:
-        return form({}, leading).fields[2].field_description
+    def remembered(leading: dict[str, Any], effect: Effect = "destructive") -> str:
+        return form({}, leading, effect).fields[2].field_description
 
     assert remembered({"name": "web"}) == (
         'Also approve every later call of rollback with name="web" in this conversation.'
     )
     assert remembered({}) == "Also approve every later call of rollback in this conversation."
+    assert remembered({}, "write").endswith("in this conversation, unless it is destructive.")
+    assert remembered({}, "read").endswith("in this conversation, as long as it only reads.")
     assert remembered({"zone": None}) == "Also approve every later call of rollback without zone in this conversation."
     assert remembered({"zone": None, "name": "web"}) == (
         'Also approve every later call of rollback with name="web" without zone in this conversation.'

@@ -11,7 +11,7 @@ from ai_platform_engineering.utils.graphs.remote_agent import _waiting
 
 
 def test_an_agent_cannot_have_the_tools_of_another_approved() -> None:
-    action = {"agent": "argocd", "tool": "rollback_application", "args": {}, "remember": {}}
+    action = {"agent": "argocd", "tool": "rollback_application", "args": {}, "remember": {}, "effect": "destructive"}
     sent = {
         "user_input": True,
         "form_id": "f",
@@ -22,5 +22,5 @@ def test_an_agent_cannot_have_the_tools_of_another_approved() -> None:
     shown = form_of("id", _waiting(read_form(sent), "weather")["question"])
     assert shown.agent == "weather"
     [grant] = granted_by(shown, Approved(remember=True))
-    assert not covers(grant, "argocd", "rollback_application", {"name": "web"})
-    assert covers(grant, "weather", "rollback_application", {"name": "web"})
+    assert not covers(grant, "argocd", "rollback_application", {"name": "web"}, "destructive")
+    assert covers(grant, "weather", "rollback_application", {"name": "web"}, "destructive")

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ai_platform_engineering.utils.approvals.effects import EFFECTS
 from ai_platform_engineering.utils.approvals.grants import (
     add_grants,
     argument_order,
@@ -61,28 +62,38 @@ def test_the_leading_argument(schema: dict[str, Any], args: dict[str, Any], lead
 
 def test_a_grant_is_for_one_agent_one_tool_and_one_leading_argument() -> None:
     grant = grant_for("argocd", "sync", {"name": "web", "namespace": "prod", "revision": 1}, SCHEMA)
-    assert grant == {"agent": "argocd", "tool": "sync", "arguments": {"namespace": "prod"}}
-    assert covers(grant, "argocd", "sync", {"namespace": "prod", "name": "shop", "dry_run": True})
-    assert not covers(grant, "argocd", "sync", {"namespace": "test", "name": "web"})
-    assert not covers(grant, "argocd", "sync", {"namespace": "PROD"})
-    assert not covers(grant, "argocd", "sync", {"name": "prod"})
-    assert not covers(grant, "argocd", "sync_all", {"namespace": "prod"})
-    assert not covers(grant, "jira", "sync", {"namespace": "prod"})
+    assert grant == {"agent": "argocd", "tool": "sync", "arguments": {"namespace": "prod"}, "effect": "destructive"}
+    assert covers(grant, "argocd", "sync", {"namespace": "prod", "name": "shop", "dry_run": True}, "destructive")
+    assert not covers(grant, "argocd", "sync", {"namespace": "test", "name": "web"}, "destructive")
+    assert not covers(grant, "argocd", "sync", {"namespace": "PROD"}, "destructive")
+    assert not covers(grant, "argocd", "sync", {"name": "prod"}, "destructive")
+    assert not covers(grant, "argocd", "sync_all", {"namespace": "prod"}, "destructive")
+    assert not covers(grant, "jira", "sync", {"namespace": "prod"}, "destructive")
 
 
 def test_what_came_before_the_leading_argument_must_stay_away() -> None:
     grant = grant_for("argocd", "sync", {"name": "web"}, OPTIONAL)
-    assert covers(grant, "argocd", "sync", {"name": "web", "force": True})
-    assert covers(grant, "argocd", "sync", {"name": "web", "namespace": None})
-    assert not covers(grant, "argocd", "sync", {"name": "web", "namespace": "prod"})
+    assert covers(grant, "argocd", "sync", {"name": "web", "force": True}, "destructive")
+    assert covers(grant, "argocd", "sync", {"name": "web", "namespace": None}, "destructive")
+    assert not covers(grant, "argocd", "sync", {"name": "web", "namespace": "prod"}, "destructive")
     nothing = grant_for("argocd", "sync", {}, OPTIONAL)
-    assert covers(nothing, "argocd", "sync", {})
-    assert not covers(nothing, "argocd", "sync", {"force": True})
+    assert covers(nothing, "argocd", "sync", {}, "destructive")
+    assert not covers(nothing, "argocd", "sync", {"force": True}, "destructive")
+
+
+def test_a_grant_covers_no_call_with_a_more_severe_effect() -> None:
+    grant = {"agent": "argocd", "tool": "sync", "arguments": {"name": "web"}, "effect": "write"}
+    assert [effect for effect in EFFECTS if covers(grant, "argocd", "sync", {"name": "web"}, effect)] == [
+        "read",
+        "write",
+    ]
+    for unknown in (None, "everything", 3):
+        assert not covers({**grant, "effect": unknown}, "argocd", "sync", {"name": "web"}, "read")
 
 
 def test_a_tool_without_arguments_is_covered_whole() -> None:
     grant = grant_for("argocd", "restart", {}, {"type": "object", "properties": {}})
-    assert covers(grant, "argocd", "restart", {})
+    assert covers(grant, "argocd", "restart", {}, "destructive")
 
 
 @pytest.mark.parametrize(
@@ -96,7 +107,7 @@ def test_a_tool_without_arguments_is_covered_whole() -> None:
     ],
 )
 def test_what_is_no_grant_covers_nothing(no_grant: dict[str, Any]) -> None:
-    assert not covers(no_grant, "a", "t", {})
+    assert not covers(no_grant, "a", "t", {}, "destructive")
 
 
 @pytest.mark.parametrize(
@@ -127,9 +138,9 @@ def test_a_grant_covers_the_call_it_was_made_for_and_survives_json(
     args: dict[str, Any], schema: dict[str, Any]
 ) -> None:
     grant = json.loads(json.dumps(grant_for("a", "t", args, schema)))
-    assert covers(grant, "a", "t", args)
-    assert not covers(grant, "a", "t2", args)
-    assert not covers(grant, "b", "t", args)
+    assert covers(grant, "a", "t", args, "destructive")
+    assert not covers(grant, "a", "t2", args, "destructive")
+    assert not covers(grant, "b", "t", args, "destructive")
 
 
 @BUDGET
@@ -140,7 +151,7 @@ def test_a_grant_covers_another_call_only_if_both_begin_alike(
     order = argument_order(schema, args)
     first = next((index for index, name in enumerate(order) if args.get(name) is not None), len(order) - 1)
     alike = all(same_value(args.get(name), other.get(name)) for name in order[: first + 1])
-    assert covers(grant_for("a", "t", args, schema), "a", "t", other) == alike
+    assert covers(grant_for("a", "t", args, schema), "a", "t", other, "destructive") == alike
 
 
 @BUDGET

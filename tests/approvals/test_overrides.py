@@ -43,7 +43,7 @@ def test_two_levels_for_one_thing_stop_the_start() -> None:
 
 
 def test_only_three_levels_are_for_everything() -> None:
-    assert load_settings({}, env_file=None).require_approval == "destructive"
+    assert load_settings({}, env_file=None).require_approval is None
     assert load_settings({"REQUIRE_APPROVAL": "Writes"}, env_file=None).require_approval == "writes"
     with pytest.raises(SettingsError, match="it must be one of never, destructive, writes"):
         load_settings({"REQUIRE_APPROVAL": "always"}, env_file=None)

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
-from langchain_core.tools import tool
+from langchain_core.tools import BaseTool, tool
 
 from ai_platform_engineering.agents.manifest import AgentManifest, ManifestError, builtin_directory, read_manifest
 from ai_platform_engineering.settings import load_settings
-from ai_platform_engineering.utils.approvals.policy import ApprovalPolicy
+from ai_platform_engineering.utils.approvals.policy import ApprovalPolicy, Asked
 from ai_platform_engineering.utils.graphs.long_results import LongResults
 from tests.approvals.tools import Kind, mcp_tool
 
@@ -23,9 +24,15 @@ def manifest_of(approval: str | None = None, approvals: dict[str, str] | None = 
     return AgentManifest.model_validate(values)
 
 
-def policy_of(manifest: AgentManifest | None = None, everywhere: str = "", overrides: str = "") -> ApprovalPolicy:
+def policy_of(
+    manifest: AgentManifest | None = None, everywhere: str = "", overrides: str = "", *, sandboxed: bool = False
+) -> ApprovalPolicy:
     environ = {"REQUIRE_APPROVAL": everywhere, "REQUIRE_APPROVAL_OVERRIDES": overrides}
-    return ApprovalPolicy.of(load_settings(environ, env_file=None), manifest or manifest_of())
+    return ApprovalPolicy.of(load_settings(environ, env_file=None), manifest or manifest_of(), sandboxed=sandboxed)
+
+
+def waits(policy: ApprovalPolicy, tool: BaseTool, **args: Any) -> bool:
+    return isinstance(policy.judge(tool, args), Asked)
 
 
 @pytest.mark.parametrize(
@@ -37,11 +44,16 @@ def test_levels(level: str, needed: list[str]) -> None:
     if level != "always":
         policies.append(policy_of(everywhere=level))
     for policy in policies:
-        assert [kind for kind in KINDS if policy.needs(mcp_tool("sync", kind))] == needed
+        assert [kind for kind in KINDS if waits(policy, mcp_tool("sync", kind))] == needed
 
 
-def test_what_destroys_needs_approval_where_nothing_is_said() -> None:
-    assert [kind for kind in KINDS if policy_of().needs(mcp_tool("sync", kind))] == ["destroys"]
+def test_where_nothing_is_said_real_backends_ask_for_writes_and_the_sandbox_for_what_destroys() -> None:
+    for sandboxed, needed in ((False, ["writes", "destroys"]), (True, ["destroys"])):
+        policy = policy_of(sandboxed=sandboxed)
+        assert [kind for kind in KINDS if waits(policy, mcp_tool("sync", kind))] == needed
+    for level, needed in (("never", []), ("writes", ["writes", "destroys"])):
+        policy = policy_of(everywhere=level, sandboxed=True)
+        assert [kind for kind in KINDS if waits(policy, mcp_tool("sync", kind))] == needed
 
 
 @pytest.mark.parametrize(
@@ -59,7 +71,7 @@ def test_what_destroys_needs_approval_where_nothing_is_said() -> None:
         (None, None, None, "destructive", "writes", "destructive"),
         (None, None, None, None, "writes", "writes"),
         (None, None, None, None, "never", "never"),
-        (None, None, None, None, "", "destructive"),
+        (None, None, None, None, "", "writes"),
     ],
 )
 def test_the_closest_word_counts(
@@ -75,24 +87,24 @@ def test_the_closest_word_counts(
     manifest = manifest_of(manifest_agent, {"sync": manifest_tool} if manifest_tool else {})
     policy = policy_of(manifest, everywhere, said)
     expected = {"never": 0, "destructive": 1, "writes": 2, "always": 3}[level]
-    assert sum(policy.needs(mcp_tool("sync", kind)) for kind in KINDS) == expected
+    assert sum(waits(policy, mcp_tool("sync", kind)) for kind in KINDS) == expected
 
 
 def test_a_word_on_one_tool_is_for_no_other_tool_server_or_agent() -> None:
     policy = policy_of(manifest_of(approvals={"sync": "never"}), "writes", "argocd.drop=never, jira=always")
-    assert not policy.needs(mcp_tool("sync", "writes"))
-    assert policy.needs(mcp_tool("sync", "writes", server="other"))
-    assert not policy.needs(mcp_tool("drop", "destroys"))
-    assert policy.needs(mcp_tool("drop_all", "destroys"))
-    assert not policy.needs(mcp_tool("list", "reads"))
+    assert not waits(policy, mcp_tool("sync", "writes"))
+    assert waits(policy, mcp_tool("sync", "writes", server="other"))
+    assert not waits(policy, mcp_tool("drop", "destroys"))
+    assert waits(policy, mcp_tool("drop_all", "destroys"))
+    assert not waits(policy, mcp_tool("list", "reads"))
 
 
 def test_a_tool_that_had_to_be_renamed_is_found_by_what_its_server_calls_it() -> None:
     renamed = mcp_tool("argocd_sync", "reads")
     renamed.metadata = {**(renamed.metadata or {}), "tool": "sync"}
-    assert policy_of(manifest_of(approvals={"sync": "always"})).needs(renamed)
-    assert policy_of(overrides="argocd.argocd_sync=always").needs(renamed)
-    assert not policy_of(overrides="argocd.sync=always").needs(renamed)
+    assert waits(policy_of(manifest_of(approvals={"sync": "always"})), renamed)
+    assert waits(policy_of(overrides="argocd.argocd_sync=always"), renamed)
+    assert not waits(policy_of(overrides="argocd.sync=always"), renamed)
 
 
 def test_tools_of_our_own_never_need_approval() -> None:
@@ -102,14 +114,14 @@ def test_tools_of_our_own_never_need_approval() -> None:
         return ""
 
     policy = policy_of(manifest_of("always"), overrides="argocd=always, argocd.write_todos=always")
-    assert not policy.needs(write_todos)
-    assert not policy.needs(LongResults(100).tools[0])
+    assert not waits(policy, write_todos)
+    assert not waits(policy, LongResults(100).tools[0])
 
 
-def test_built_in_agents_say_what_destroys_and_nothing_is_always_held_back() -> None:
+def test_built_in_agents_leave_the_level_to_the_settings() -> None:
     for file in builtin_directory().glob("*/agent.yaml"):
-        manifest = read_manifest(file)
-        assert ApprovalPolicy.of(load_settings({}, env_file=None), manifest).default == "destructive"
+        assert policy_of(read_manifest(file)).default == "writes"
+        assert policy_of(read_manifest(file), sandboxed=True).default == "destructive"
 
 
 @pytest.mark.parametrize(

@@ -34,5 +34,5 @@ async def _nothing(_tool: str, _arguments: dict[str, Any]) -> str:
 
 
 def grant_for(agent: str, tool: str, args: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The grant that an approval of this call, to be remembered, gives."""
-    return {"agent": agent, "tool": tool, "arguments": leading_arguments(args, schema)}
+    """The grant that an approval of this destructive call, to be remembered, gives."""
+    return {"agent": agent, "tool": tool, "arguments": leading_arguments(args, schema), "effect": "destructive"}

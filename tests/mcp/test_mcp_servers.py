@@ -15,9 +15,9 @@ import tests.mcp.company  # noqa: F401 - importing it takes longer than the shor
 from ai_platform_engineering.agents.manifest import McpServer
 from ai_platform_engineering.settings import Settings, load_settings
 from ai_platform_engineering.utils.mcp import McpServers, McpUnavailable
+from ai_platform_engineering.utils.mcp.effects import tool_effect
 from ai_platform_engineering.utils.mcp.names import unique_name
 from ai_platform_engineering.utils.mcp.sessions import restart_delay
-from ai_platform_engineering.utils.mcp.tools import effects
 from tests.mcp.support import Start, eventually, names, tool
 
 Scripted = Callable[..., McpServer]
@@ -102,7 +102,7 @@ async def test_agents_are_kept_apart(settings: Callable[..., Settings], scripted
     assert servers.problem("nobody") is None
     await servers.start({"three": [memory("late")]}, deadline=10)
     assert [tool.metadata for tool in servers.tools("three")] == [
-        {"agent": "three", "server": "late", "tool": "version", "read_only": False, "destructive": False}
+        {"agent": "three", "server": "late", "tool": "version", "read_only": False, "destructive": True}
     ]
     await servers.start({"four": [], "five": [memory("some", tools=("nothing",))]}, deadline=10)
     assert servers.problem("four") == "Its manifest names no MCP servers."
@@ -113,7 +113,7 @@ async def test_agents_are_kept_apart(settings: Callable[..., Settings], scripted
 
 
 async def test_only_allowed_tools(mcp_servers: Start, scripted: Scripted, caplog: pytest.LogCaptureFixture) -> None:
-    entry = scripted("tools=read,write,erase,secret", tools=("erase", "read", "wriite"), destructive=("erase",))
+    entry = scripted("tools=read,write,erase,secret", tools=("erase", "read", "wriite"), reads=("read",))
     servers = await mcp_servers(entry)
     assert names(servers) == ["read", "erase"]
     assert tool(servers, "erase").metadata == {
@@ -185,23 +185,24 @@ def test_waiting_before_a_restart(failures: int, was_up: bool, expected: float) 
 
 
 @pytest.mark.parametrize(
-    ("marks", "hints", "expected"),
+    ("said", "hints", "expected"),
     [
-        ({}, None, (False, False)),
-        ({"writes": ("other",)}, None, (True, False)),
-        ({"destructive": ("other",)}, None, (True, False)),
-        ({"writes": ("act",)}, None, (False, False)),
-        ({"destructive": ("act",)}, None, (False, True)),
-        ({}, {"readOnlyHint": True}, (True, False)),
-        ({}, {"readOnlyHint": False}, (False, False)),
-        ({"writes": ("other",)}, {"readOnlyHint": False}, (False, False)),
-        ({}, {"readOnlyHint": False, "destructiveHint": True}, (False, True)),
-        ({}, {"readOnlyHint": True, "destructiveHint": True}, (True, False)),
-        ({"writes": ("act",)}, {"readOnlyHint": True}, (False, False)),
-        ({"writes": ("other",)}, {"destructiveHint": True}, (False, True)),
+        (None, None, "destructive"),
+        (None, {}, "destructive"),
+        (None, {"readOnlyHint": False}, "destructive"),
+        (None, {"destructiveHint": True}, "destructive"),
+        (None, {"destructiveHint": False}, "write"),
+        (None, {"readOnlyHint": True}, "read"),
+        (None, {"readOnlyHint": True, "destructiveHint": True}, "read"),
+        ("reads", {"destructiveHint": True}, "read"),
+        ("writes", {"readOnlyHint": True}, "write"),
+        ("writes", {"destructiveHint": True}, "write"),
+        ("destructive", {"readOnlyHint": True}, "destructive"),
     ],
 )
-def test_what_a_tool_may_do(marks: dict[str, Any], hints: dict[str, bool] | None, expected: tuple[bool, bool]) -> None:
-    server = McpServer(name="demo", transport="memory", module="a:b", **marks)
+def test_what_a_tool_does(said: str | None, hints: dict[str, bool] | None, expected: str) -> None:
     annotations = ToolAnnotations.model_validate(hints) if hints is not None else None
-    assert effects(server, Tool(name="act", inputSchema={}, annotations=annotations)) == expected
+    act = Tool(name="act", inputSchema={}, annotations=annotations)
+    about_others = {"reads": ("look",), "writes": ("note",), "destructive": ("drop",)}
+    entry = about_others | ({said: ("act",)} if said else {})
+    assert tool_effect(McpServer(name="demo", transport="memory", module="a:b", **entry), act) == expected

@@ -20,6 +20,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.knowledge_bases.rag.knowledge_base import KnowledgeBase
 from ai_platform_engineering.multi_agents.agent_registry import AgentEntry, AgentRegistry
+from ai_platform_engineering.multi_agents.offline_backends import offline_warning
 from ai_platform_engineering.multi_agents.placement import is_distributed, parse_distributed
 from ai_platform_engineering.multi_agents.platform_engineer.house_rules import HouseRules
 from ai_platform_engineering.multi_agents.platform_engineer.knowledge import KNOWLEDGE_BASE, SERVER, knowledge_servers
@@ -43,6 +44,7 @@ from ai_platform_engineering.settings import Settings, load_settings
 from ai_platform_engineering.utils.a2a_common.a2a_remote_agent_connect import A2ARemoteAgentConnectTool
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
 from ai_platform_engineering.utils.access_tokens import OwnBearer
+from ai_platform_engineering.utils.approvals.policy import Allowed
 from ai_platform_engineering.utils.checkpointer import MemorySaver
 from ai_platform_engineering.utils.graphs.agent_graph import PRIVATE_STATE, Graph, agent_graph
 from ai_platform_engineering.utils.graphs.approval_gate import ApprovalGate
@@ -99,6 +101,8 @@ class PlatformEngineerDeepAgent:
         if checkpointer is None and not self.settings.langgraph_dev:
             checkpointer = MemorySaver(self.settings.event_log_max_tasks)
         self._checkpointer = checkpointer
+        if warning := offline_warning(self.settings, self.registry.local()):
+            logger.warning("%s", warning)
         servers = {entry.name: entry.servers() for entry in self.registry.local()} | knowledge_servers(self.settings)
         await asyncio.gather(
             self.mcp.start(servers, deadline=self.settings.mcp_start_timeout),
@@ -144,7 +148,7 @@ class PlatformEngineerDeepAgent:
             middleware=[
                 *self._delegation(lines, sub_agents),
                 # Its own tools change nothing; what people approve for the rest of a conversation is kept here.
-                ApprovalGate(SUPERVISOR, lambda _tool: False),
+                ApprovalGate(SUPERVISOR, lambda _tool, _args: Allowed()),
                 WorkflowDriver(self.workflows),
                 SpentBudget({tool.name: tool.max_calls for tool in knowledge}),
                 HouseRules(),
@@ -169,7 +173,7 @@ class PlatformEngineerDeepAgent:
     def _local(self, entry: AgentEntry) -> Graph:
         if entry.manifest is None:
             raise ValueError(f"{entry.name} has no manifest and cannot run in-process")
-        return local_agent_graph(self.settings, entry.manifest, self.mcp, self._models)
+        return local_agent_graph(self.settings, entry.manifest, self.mcp, self._models, sandboxed=entry.sandboxed)
 
     def _remote(self, entry: AgentEntry) -> RemoteAgent:
         connection = self._connections.get(entry.name)

@@ -3,49 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from ai_platform_engineering.events import Form, FormField
 from ai_platform_engineering.utils.approvals.arguments import in_words, shown_arguments
-from ai_platform_engineering.utils.approvals.policy import Effects
+from ai_platform_engineering.utils.approvals.effects import Effect
+
+_EFFECTS: Final[Mapping[Effect, str]] = {
+    "read": "This only reads.",
+    "write": "This may change things; it is not destructive.",
+    "destructive": "This is destructive: it can delete or overwrite things.",
+}
+_LIMITS: Final[Mapping[Effect, str]] = {
+    "read": ", as long as it only reads",
+    "write": ", unless it is destructive",
+    "destructive": "",
+}
 
 
 def approval_form(
-    agent: str, title: str, tool: str, args: Mapping[str, Any], leading: Mapping[str, Any], effects: Effects | None
+    agent: str, title: str, tool: str, args: Mapping[str, Any], leading: Mapping[str, Any], effect: Effect
 ) -> Form:
     """`title` is the agent's name for people; `leading` are the arguments that a later call must share to be covered
-    by a grant."""
+    by a grant; `effect` is that of this very call."""
     call = f"call {tool}{f' with {words}' if (words := in_words(args)) else ''}"
     request = {
         "agent": agent,
         "tool": tool,
         "args": shown_arguments(args),
-        "description": f"{call[0].upper()}{call[1:]}. {_effect(effects)}",
+        "description": f"{call[0].upper()}{call[1:]}. {_EFFECTS[effect]}",
+        "effect": effect,
         "remember": shown_arguments(leading),
     }
     return Form(
         form_id="",
         title=f"Approve {tool}?",
-        description=f"{title} wants to {call}. {_effect(effects)}",
+        description=f"{title} wants to {call}. {_EFFECTS[effect]}",
         agent=agent,
         action_requests=(request,),
         fields=(
             FormField("decision", "select", "Whether the call may be made.", field_values=("approve", "reject")),
             FormField("reason", "text", "Why it is rejected; the agent is told.", required=False),
-            FormField("remember", "boolean", _remembered(tool, leading), required=False),
+            FormField("remember", "boolean", _remembered(tool, leading, effect), required=False),
         ),
     )
 
 
-def _effect(effects: Effects | None) -> str:
-    if effects is None:
-        return "What it does is not known."
-    if effects.destructive:
-        return "This is destructive: it can delete or overwrite things."
-    return "This only reads." if effects.read_only else "This may change things; it is not marked as destructive."
-
-
-def _remembered(tool: str, leading: Mapping[str, Any]) -> str:
+def _remembered(tool: str, leading: Mapping[str, Any], effect: Effect) -> str:
     words = in_words(leading)
     link = "" if not words else " " if words.startswith("without ") else " with "
-    return f"Also approve every later call of {tool}{link}{words} in this conversation."
+    return f"Also approve every later call of {tool}{link}{words} in this conversation{_LIMITS[effect]}."

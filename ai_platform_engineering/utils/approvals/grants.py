@@ -1,7 +1,8 @@
 """Grants: what a person has approved for the rest of a conversation.
 
-A grant is an object that fits into JSON: an agent, a tool, and the beginning of the arguments. It covers calls of
-exactly that tool of that agent whose arguments begin the same way, whatever the others are.
+A grant is an object that fits into JSON: an agent, a tool, the beginning of the arguments, and the effect of the call
+that was approved. It covers calls of exactly that tool of that agent whose arguments begin the same way, whatever the
+others are, unless these make the effect more severe.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
+from ai_platform_engineering.utils.approvals.effects import Effect, at_most
+
 Grant = Mapping[str, Any]
-"""`{"agent", "tool", "arguments"}`. An argument of None is one that was not given."""
+"""`{"agent", "tool", "arguments", "effect"}`. An argument of None is one that was not given."""
 
 
 def leading_arguments(args: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -35,12 +38,13 @@ def argument_order(schema: Mapping[str, Any], args: Iterable[str] = ()) -> list[
     return list(dict.fromkeys(chain(first, properties, args)))
 
 
-def covers(grant: Grant, agent: str, tool: str, args: Mapping[str, Any]) -> bool:
+def covers(grant: Grant, agent: str, tool: str, args: Mapping[str, Any], effect: Effect) -> bool:
     """Whether the call needs no approval of its own. What is no grant covers nothing."""
     arguments = grant.get("arguments")
     return (
         grant.get("agent") == agent
         and grant.get("tool") == tool
+        and at_most(effect, grant.get("effect"))
         and isinstance(arguments, Mapping)
         and all(same_value(args.get(name), value) for name, value in arguments.items())
     )

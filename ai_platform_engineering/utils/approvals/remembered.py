@@ -18,7 +18,12 @@ def granted_by(form: Form, answer: Answer) -> tuple[Mapping[str, Any], ...]:
     if not isinstance(answer, Approved) or not answer.remember or answer.arguments is not None:
         return ()
     return tuple(
-        {"agent": request.get("agent"), "tool": request.get("tool"), "arguments": dict(leading)}
+        {
+            "agent": request.get("agent"),
+            "tool": request.get("tool"),
+            "arguments": dict(leading),
+            "effect": request.get("effect"),
+        }
         for request in form.action_requests
         if isinstance(leading := request.get("remember"), Mapping)
     )

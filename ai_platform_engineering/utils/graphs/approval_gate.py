@@ -1,4 +1,4 @@
-"""The approval gate: a tool call that needs a person waits for one, and runs as that person has decided."""
+"""The approval gate: a tool call runs, is refused, or waits for a person and runs as that person has decided."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from langgraph.types import Command, interrupt
 
 from ai_platform_engineering.utils.approvals.arguments import ShownInPartError, edited_arguments, shown_arguments
 from ai_platform_engineering.utils.approvals.edited_call import with_edited_arguments
+from ai_platform_engineering.utils.approvals.effects import Effect
 from ai_platform_engineering.utils.approvals.form import approval_form
 from ai_platform_engineering.utils.approvals.grants import (
     Grant,
@@ -22,13 +23,15 @@ from ai_platform_engineering.utils.approvals.grants import (
     leading_arguments,
     same_value,
 )
-from ai_platform_engineering.utils.approvals.policy import Effects
+from ai_platform_engineering.utils.approvals.policy import Asked, Refused, Verdict
 from ai_platform_engineering.utils.approvals.remembered import GRANTS
 from ai_platform_engineering.utils.forms.answers import Answer, Approved, Dismissed, Rejected, read_answer
 from ai_platform_engineering.utils.forms.questions import question_data
 
 Result = ToolMessage | Command[Any]
 Handler = Callable[[ToolCallRequest], Awaitable[Result]]
+Judge = Callable[[BaseTool, Mapping[str, Any]], Verdict]
+"""What becomes of a call of the tool with these arguments."""
 
 _NOT_UNDERSTOOD: Final = "the answer to the form was not understood"
 _CHANGED_IN_PART: Final = "a value that was shown only in part was changed in part; it has to be given whole"
@@ -39,42 +42,56 @@ class ApprovalState(AgentState[Any]):
 
 
 class ApprovalGate(AgentMiddleware[ApprovalState, Any, Any]):
-    """Holds calls of those tools that `needs` names until a person has approved them, or has approved their kind.
+    """Makes, refuses or holds calls as `judge` says; a held call waits until a person has approved it or its kind.
 
     Grants are in the graph's state, and in the request context where they come from the conversation around it.
     """
 
     state_schema = ApprovalState
 
-    def __init__(self, agent: str, needs: Callable[[BaseTool], bool], *, title: str = "") -> None:
+    def __init__(self, agent: str, judge: Judge, *, title: str = "") -> None:
         super().__init__()
         self._agent = agent
-        self._needs = needs
+        self._judge = judge
         self._title = title or agent
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: Handler) -> Result:
-        tool = request.tool
-        if tool is None or not self._needs(tool):
+        tool, args = request.tool, request.tool_call["args"]
+        if tool is None:
             return await handler(request)
-        args = request.tool_call["args"]
-        if any(covers(grant, self._agent, tool.name, args) for grant in _grants(request)):
-            return await handler(request)
-        match self._ask(tool, args):
+        match self._judge(tool, args):
+            case Refused(reason):
+                return _refused(request, reason)
+            case Asked(effect) if not self._is_granted(request, tool, args, effect):
+                return await self._decided(request, handler, tool, self._ask(tool, args, effect))
+            case _:
+                return await handler(request)
+
+    def _is_granted(self, request: ToolCallRequest, tool: BaseTool, args: Mapping[str, Any], effect: Effect) -> bool:
+        return any(covers(grant, self._agent, tool.name, args, effect) for grant in _grants(request))
+
+    async def _decided(
+        self, request: ToolCallRequest, handler: Handler, tool: BaseTool, answer: Answer | None
+    ) -> Result:
+        match answer:
             case Approved(edit):
                 try:
-                    approved = edited_arguments(args, edit or {}, _schema(tool))
+                    approved = edited_arguments(request.tool_call["args"], edit or {}, _schema(tool))
                 except ShownInPartError:
                     return _rejected(request, _CHANGED_IN_PART)
+                # The arguments may be others than those that were judged.
+                if isinstance(verdict := self._judge(tool, approved), Refused):
+                    return _refused(request, verdict.reason)
                 return await _called(request, handler, approved)
             case Rejected(reason) | Dismissed(reason):
                 return _rejected(request, reason)
             case _:
                 return _rejected(request, _NOT_UNDERSTOOD)
 
-    def _ask(self, tool: BaseTool, args: Mapping[str, Any]) -> Answer | None:
+    def _ask(self, tool: BaseTool, args: Mapping[str, Any], effect: Effect) -> Answer | None:
         # Runs again from its start whenever the graph goes on, so nothing but the question may happen before it.
         leading = leading_arguments(args, _schema(tool))
-        form = approval_form(self._agent, self._title, tool.name, args, leading, Effects.of(tool))
+        form = approval_form(self._agent, self._title, tool.name, args, leading, effect)
         value = interrupt(question_data(form))
         return read_answer(value) if isinstance(value, Mapping) else None
 
@@ -92,15 +109,19 @@ def _grants(request: ToolCallRequest) -> Iterable[Grant]:
     yield from getattr(request.runtime.context, GRANTS, ())
 
 
+def _refused(request: ToolCallRequest, reason: str) -> ToolMessage:
+    return _not_made(request, f"{request.tool_call['name']} was not called: {reason}.", reason)
+
+
 def _rejected(request: ToolCallRequest, reason: str) -> ToolMessage:
     why = f": {reason.strip()}" if reason.strip() else ""
+    return _not_made(request, f"A person rejected this call{why or '.'}", f"rejected by a person{why}")
+
+
+def _not_made(request: ToolCallRequest, content: str, reason: str) -> ToolMessage:
     call = request.tool_call
     return ToolMessage(
-        f"A person rejected this call{why or '.'}",
-        name=call["name"],
-        tool_call_id=call["id"] or "",
-        status="error",
-        artifact={"reason": f"rejected by a person{why}"},
+        content, name=call["name"], tool_call_id=call["id"] or "", status="error", artifact={"reason": reason}
     )
 
 

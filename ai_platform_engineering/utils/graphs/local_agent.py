@@ -17,6 +17,7 @@ from ai_platform_engineering.utils.graphs.undone_work import UndoneWork
 from ai_platform_engineering.utils.graphs.unfinished_work import UnfinishedWork
 from ai_platform_engineering.utils.graphs.workflow_step import WorkflowStep
 from ai_platform_engineering.utils.llm import chat_model
+from ai_platform_engineering.utils.llm.offline import OfflineChatModel
 from ai_platform_engineering.utils.mcp import McpServers
 
 Models = Callable[[Settings, AgentManifest | None], BaseChatModel]
@@ -35,18 +36,23 @@ def local_agent_graph(
     mcp: McpServers,
     models: Models = model_for,
     checkpointer: BaseCheckpointSaver[Any] | None = None,
+    *,
+    sandboxed: bool,
 ) -> Graph:
+    """`sandboxed` says that the agent's tools are those of the sandbox, not of a real backend."""
+    model = models(settings, manifest)
+    policy = ApprovalPolicy.of(settings, manifest, sandboxed=sandboxed, offline=isinstance(model, OfflineChatModel))
     tools = mcp.tools(manifest.name)
     problem = None if tools else mcp.problem(manifest.name) or "its tool servers have not started yet."
     return agent_graph(
         settings,
-        models(settings, manifest),
+        model,
         tools,
         agent_prompt(manifest.prompt, problem),
         name=manifest.name,
         middleware=[
             UnfinishedWork(),
-            ApprovalGate(manifest.name, ApprovalPolicy.of(settings, manifest).needs, title=manifest.title),
+            ApprovalGate(manifest.name, policy.judge, title=manifest.title),
             UndoneWork(),
             WorkflowStep(),
         ],

@@ -33,8 +33,9 @@ def default_provider(settings: Settings) -> Provider:
     return "offline"
 
 
-def is_offline(settings: Settings) -> bool:
-    return default_provider(settings) == "offline"
+def is_offline(settings: Settings, agent: str | None = None, manifest_model: ModelChoice | None = None) -> bool:
+    """Whether the supervisor, or an agent, is driven by the offline model."""
+    return _provider(settings, agent, manifest_model)[0] == "offline"
 
 
 def chat_model(

@@ -11,8 +11,9 @@ from langchain_core.tools import BaseTool
 from mcp.types import Tool
 from pydantic import PrivateAttr
 
-from ai_platform_engineering.agents.manifest import McpServer
+from ai_platform_engineering.agents.manifest import TOOL_KEYS, McpServer
 from ai_platform_engineering.utils.mcp.argument_schemas import argument_schema, combinations
+from ai_platform_engineering.utils.mcp.effects import tool_effect
 
 MODEL_NAME: Final = "model_name"
 """Key in a tool's metadata: what the model calls it, where that is not its name."""
@@ -50,7 +51,7 @@ class McpTool(BaseTool):
 
 def build_tool(agent: str, server: McpServer, tool: Tool, names: Names, invoke: Invoke) -> McpTool:
     """The tool, with a schema that every provider takes. `NotAnObjectError` if there is no such schema."""
-    read_only, destructive = effects(server, tool)
+    effect = tool_effect(server, tool)
     about = (tool.description or tool.title or tool.name, combinations(tool.inputSchema))
     return McpTool(
         mcp_name=tool.name,
@@ -62,29 +63,11 @@ def build_tool(agent: str, server: McpServer, tool: Tool, names: Names, invoke: 
             "agent": agent,
             "server": server.name,
             "tool": tool.name,
-            "read_only": read_only,
-            "destructive": destructive,
+            "read_only": effect == "read",
+            "destructive": effect == "destructive",
             **({MODEL_NAME: names.model} if names.model != names.name else {}),
         },
     )
-
-
-def effects(server: McpServer, tool: Tool) -> tuple[bool, bool]:
-    """Whether the tool only reads, and whether it destroys.
-
-    The manifest's word counts first, then the server's. Where both are silent, the tool only reads if the manifest
-    has marked others of this server: then somebody has gone through them.
-    """
-    hints = tool.annotations
-    reads_by_hint = hints.readOnlyHint if hints else None
-    destructive = tool.name in server.destructive or (
-        bool(hints and hints.destructiveHint) and reads_by_hint is not True
-    )
-    if destructive or tool.name in server.writes:
-        return False, destructive
-    if reads_by_hint is not None:
-        return reads_by_hint, False
-    return bool(server.writes or server.destructive), False
 
 
 def allowed(server: McpServer, tools: Sequence[Tool]) -> list[Tool]:
@@ -93,16 +76,11 @@ def allowed(server: McpServer, tools: Sequence[Tool]) -> list[Tool]:
 
 
 def unknown_names(server: McpServer, tools: Sequence[Tool]) -> Iterator[str]:
-    """A misspelt name would quietly take a tool away, or the mark from one that destroys."""
+    """A misspelt name would quietly take a tool away, or what the manifest says about one."""
     known = [tool.name for tool in tools]
-    marks = {
-        "writes": server.writes,
-        "destructive": server.destructive,
-        "approvals": tuple(server.approvals),
-        "local_files": tuple(server.local_files),
-        "confirm_empty": (*server.confirm_empty, *(check.tool for check in server.confirm_empty.values())),
-    }
-    for key, names in {"tools": server.tools or (), **marks}.items():
+    named = {key: tuple(getattr(server, key) or ()) for key in ("tools", *TOOL_KEYS)}
+    named["confirm_empty"] += tuple(check.tool for check in server.confirm_empty.values())
+    for key, names in named.items():
         for name in names:
             if name not in known:
                 nearest = get_close_matches(name, known, n=1)
