@@ -116,6 +116,33 @@ class TestApproval:
         assert any("Did you mean 'rollback_application'?" in problem for problem in report.problems)
 
 
+class TestOfflineModel:
+    REAL = "servers: [{name: shop, transport: stdio, command: /no/such/command}]"
+
+    @pytest.mark.parametrize(
+        ("rest", "environ", "warned"),
+        [
+            (REAL, {}, True),
+            (REAL, {"SHOP_LLM_PROVIDER": "openai", "OPENAI_API_KEY": "k", "LLM_PROVIDER": "offline"}, False),
+            (REAL, {"OPENAI_API_KEY": "k", "OPENAI_MODEL_NAME": "m", "SHOP_LLM_PROVIDER": "offline"}, True),
+            (REAL, {"OPENAI_API_KEY": "k", "OPENAI_MODEL_NAME": "m"}, False),
+            (TestApproval.SHOP, {}, False),
+            ("servers: [{name: n, transport: memory, module: 'tests.mcp.tool_company:plain'}]", {}, False),
+        ],
+    )
+    async def test_it_warns_where_the_offline_model_drives_a_real_backend(
+        self, agents_dir: Path, rest: str, environ: dict[str, str], warned: bool
+    ) -> None:
+        add_agent(agents_dir, "shop", rest)
+        report = await diagnose(settings_of(agents_dir, **environ))
+        warnings = [problem for problem in report.problems if "The offline model is used with real" in problem]
+        assert bool(warnings) == warned
+        assert all("(shop)" in warning and "LLM_PROVIDER" in warning for warning in warnings)
+        out = io.StringIO()
+        show(report, out)
+        assert ("can only read there" in out.getvalue()) == warned
+
+
 def agent_that_lists(tools: list[str] | None) -> Answer:
     async def answer(request: Request) -> bytes:
         if request[0] != "/tools":
