@@ -21,6 +21,9 @@ from ai_platform_engineering.events import (
     ToolStarted,
 )
 
+_CHANCE = 40
+"""Shorter texts may occur in an answer by chance."""
+
 
 def check(events: Sequence[Event], *, agent: str = "supervisor") -> Ending:
     """Assert the rules; the ending, for the test to look at."""
@@ -87,6 +90,23 @@ def _check_texts(events: Sequence[Event], agent: str, ending: Event) -> None:
     if isinstance(ending, FinalResult):
         assert ending.text.strip(), "an empty answer"
         assert texts.get(ending.answer_message_id) == ending.text, "the answer is not what was streamed"
+        _check_written_once(events, ending)
+
+
+def _check_written_once(events: Sequence[Event], ending: FinalResult) -> None:
+    """No other message of the run's own agent repeats the answer, or a part of it that is too long to be chance."""
+    superseded = {event.supersedes for event in events if isinstance(event, TextDelta)}
+    others: dict[str, str] = {}
+    for event in events:
+        if isinstance(event, TextDelta) and event.parent_call_id is None and event.message_id not in superseded:
+            others[event.message_id] = others.get(event.message_id, "") + event.text
+    others.pop(ending.answer_message_id, None)
+    answer = ending.text.strip()
+    for message_id, text in others.items():
+        said = text.strip()
+        assert said != answer, f"the answer was streamed twice, also as {message_id}"
+        assert answer not in said, f"{message_id} contains the answer: {said}"
+        assert len(said) < _CHANCE or said not in answer, f"the answer repeats {message_id}: {said}"
 
 
 def _check_plan(events: Sequence[Event]) -> None:

@@ -18,6 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ai_platform_engineering.events import FinalResult, InputRequired
+from ai_platform_engineering.limits import cut_reason_of
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.terminal.answering import answer_forms
 from ai_platform_engineering.terminal.background import Background
@@ -42,6 +43,7 @@ ANSWERED: Final = 0
 NOT_ANSWERED: Final = 1
 MISCONFIGURED: Final = 2
 INPUT_NEEDED: Final = 3
+CUT_OFF: Final = 4
 INTERRUPTED: Final = 130
 
 COMMANDS: Final = {
@@ -103,7 +105,7 @@ class _Session:
 
 def chat(options: ChatOptions, settings: Settings) -> int:
     """The exit code: 0 with an answer, 1 without or after a workflow that failed, 2 when something is set wrong, 3 when
-    input is needed, 130 when it was interrupted."""
+    input is needed, 4 with an answer that was cut off, 130 when it was interrupted."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(AttributeError):
             stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # real streams can, stand-ins need not
@@ -222,8 +224,8 @@ def _tell_commands(conversation: Conversation, surface: _Surface) -> None:
 
 def _exit_code(view: View) -> int:
     match view.ending:
-        case FinalResult() if not _is_failed_workflow(view):
-            return ANSWERED
+        case FinalResult(limit=limit) if not _is_failed_workflow(view):
+            return ANSWERED if cut_reason_of(limit) is None else CUT_OFF
         case InputRequired():
             return INPUT_NEEDED
         case _:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ai_platform_engineering.events import Canceled, Failed, FinalResult, InputRequired, PlanStep
+from ai_platform_engineering.limits import CUT_SENTENCES, cut_reason_of
 from ai_platform_engineering.terminal.form_words import form_lines
 from ai_platform_engineering.terminal.text import clean, one_line
 from ai_platform_engineering.terminal.view import Call, Delegation, Tool
@@ -47,6 +48,8 @@ def step(item: PlanStep) -> str:
 def limit_lines(result: FinalResult) -> list[str]:
     if result.limit is None:
         return []
+    if (cut := cut_reason_of(result.limit)) is not None:
+        return [f"The answer is not complete. {CUT_SENTENCES[cut]}"]
     limit = _LIMITS.get(result.limit, one_line(result.limit))
     return [f"A limit was reached, {limit}, so the answer is made of what was found until then."]
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from ai_platform_engineering.events import Canceled, Failed, FinalResult
 from ai_platform_engineering.integrations.slack_bot.markdown.mentions import silent
+from ai_platform_engineering.limits import CUT_SENTENCES
 from ai_platform_engineering.utils.redact import redact
 from ai_platform_engineering.utils.silence import is_silence
 
@@ -50,7 +51,7 @@ def closing(ending: FinalResult | Failed | Canceled, stopped_by: str = "") -> st
     """What is said below everything else when a run has ended; empty where the answer says it all."""
     match ending:
         case FinalResult(text=text, limit=limit):
-            return _DONE if is_silence(text) else _LIMIT if limit else "" if text.strip() else _NO_ANSWER
+            return _DONE if is_silence(text) else _limit(limit) if limit else "" if text.strip() else _NO_ANSWER
         case Canceled(message=message):
             by = f"_Stopped by <@{stopped_by}>._" if stopped_by else "_Stopped._"
             return f"{by} {plain(message)}".rstrip()
@@ -58,6 +59,11 @@ def closing(ending: FinalResult | Failed | Canceled, stopped_by: str = "") -> st
             return f"⚠️ {LOST_RUN}"
         case Failed(message=message):
             return f"⚠️ {plain(message) or 'Something went wrong.'}"
+
+
+def _limit(limit: str) -> str:
+    cut = CUT_SENTENCES.get(limit)
+    return f"⚠️ _This answer is not complete. {cut}_" if cut else _LIMIT
 
 
 def plain(sentence: str) -> str:

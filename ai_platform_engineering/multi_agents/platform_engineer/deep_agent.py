@@ -48,6 +48,7 @@ from ai_platform_engineering.utils.approvals.policy import Allowed
 from ai_platform_engineering.utils.checkpointer import MemorySaver
 from ai_platform_engineering.utils.graphs.agent_graph import PRIVATE_STATE, Graph, agent_graph
 from ai_platform_engineering.utils.graphs.approval_gate import ApprovalGate
+from ai_platform_engineering.utils.graphs.handed_back import LocalAgent
 from ai_platform_engineering.utils.graphs.local_agent import Models, local_agent_graph, model_for
 from ai_platform_engineering.utils.graphs.remote_agent import RemoteAgent
 from ai_platform_engineering.utils.mcp import McpServers
@@ -170,10 +171,11 @@ class PlatformEngineerDeepAgent:
         runnable = self._remote(entry) if entry.where == "remote" else self._local(entry)
         return {"name": entry.name, "description": self.registry.description(entry.name), "runnable": runnable}
 
-    def _local(self, entry: AgentEntry) -> Graph:
+    def _local(self, entry: AgentEntry) -> LocalAgent:
         if entry.manifest is None:
             raise ValueError(f"{entry.name} has no manifest and cannot run in-process")
-        return local_agent_graph(self.settings, entry.manifest, self.mcp, self._models, sandboxed=entry.sandboxed)
+        graph = local_agent_graph(self.settings, entry.manifest, self.mcp, self._models, sandboxed=entry.sandboxed)
+        return LocalAgent(graph)
 
     def _remote(self, entry: AgentEntry) -> RemoteAgent:
         connection = self._connections.get(entry.name)

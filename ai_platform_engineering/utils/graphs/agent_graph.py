@@ -18,6 +18,7 @@ from ai_platform_engineering.utils.graphs.history import History
 from ai_platform_engineering.utils.graphs.joined_hooks import JoinedHooks, Member
 from ai_platform_engineering.utils.graphs.last_turn import LastTurn
 from ai_platform_engineering.utils.graphs.long_results import STATE_KEY, LongResults
+from ai_platform_engineering.utils.graphs.refused_calls import CheckedTurns, RefusedCalls
 from ai_platform_engineering.utils.graphs.tool_guard import ToolGuard
 from ai_platform_engineering.utils.graphs.tool_schemas import ToolSchemas
 
@@ -46,12 +47,14 @@ def agent_graph(
         middleware=[
             JoinedHooks(
                 [
+                    RefusedCalls(),
                     *middleware,
                     History(),
                     LastTurn(),
                     LongResults(settings.tool_result_max_chars),
                     ToolGuard(agents=agents),
                     ToolSchemas(),
+                    CheckedTurns(),
                 ]
             ),
         ],

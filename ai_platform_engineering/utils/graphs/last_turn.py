@@ -11,6 +11,9 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.config import get_stream_writer
 from langgraph.managed.is_last_step import RemainingStepsManager
 
+from ai_platform_engineering.limits import CUT_REASONS, CUT_SENTENCES, DECLINED
+from ai_platform_engineering.utils.graphs.refused_calls import refused_turns
+from ai_platform_engineering.utils.llm.finish_reasons import CUT_OFF, cut_reason, has_malformed_call
 from ai_platform_engineering.utils.runs.answers import gathered_text
 from ai_platform_engineering.utils.runs.translation import LimitReached
 
@@ -20,6 +23,9 @@ RECURSION_LIMIT = "recursion_limit"
 # this turn has to be the answer.
 _STEPS_FOR_ANOTHER_ROUND = 3
 
+# A model whose calls are refused again and again will not do better in the rest of its steps.
+_MAX_REFUSED_TURNS = 3
+
 _INSTRUCTION_ID = "last-turn"
 
 _OUT_OF_STEPS = (
@@ -27,6 +33,11 @@ _OUT_OF_STEPS = (
     "gathered above, and say plainly what is not finished."
 )
 _NOTHING_WRITTEN = "You have not written anything. Write the answer now from what you have gathered above."
+_CALL_NOT_READABLE = "Your tool call could not be read. Make it again with valid JSON arguments, or write the answer."
+_CALLS_REFUSED = (
+    "Your last tool calls could not be executed. Do not call any tool. Write the answer now from what you have "
+    "gathered above, and say plainly what is not finished."
+)
 
 
 class LastTurnState(AgentState[Any]):
@@ -46,9 +57,19 @@ class LastTurn(AgentMiddleware[LastTurnState, Any, Any]):
             response = await handler(without_tools(request, _OUT_OF_STEPS))
             note = "The step limit was reached before the work was finished."
             return answer_only(response, lambda: gathered(request, note))
+        reasons = refused_turns(request.messages)
+        if len(reasons) >= _MAX_REFUSED_TURNS:
+            if reasons[0] in CUT_REASONS:
+                get_stream_writer()(LimitReached(reasons[0]))
+            response = await handler(without_tools(request, _CALLS_REFUSED))
+            return answer_only(response, lambda: gathered(request, "The model's tool calls could not be executed."))
         response = await handler(request)
+        if _call_was_dropped(response) and not _is_last(request):
+            response = await handler(_instructed(request, _CALL_NOT_READABLE))
         # Whoever has made this the last turn also knows what stands for an answer that it does not bring.
         if _is_empty(response) and not _is_last(request):
+            if _declined(response):
+                return answer_only(response, lambda: gathered_text(request.messages))
             response = await handler(without_tools(request, _NOTHING_WRITTEN))
             return answer_only(response, lambda: gathered(request, "The model wrote no answer of its own."))
         return response
@@ -56,12 +77,11 @@ class LastTurn(AgentMiddleware[LastTurnState, Any, Any]):
 
 def without_tools(request: ModelRequest[Any], instruction: str) -> ModelRequest[Any]:
     """The request as one last turn, in which the model can only write."""
-    return request.override(
-        tools=[],
-        tool_choice=None,
-        response_format=None,
-        messages=[*request.messages, HumanMessage(instruction, id=_INSTRUCTION_ID)],
-    )
+    return _instructed(request, instruction).override(tools=[], tool_choice=None, response_format=None)
+
+
+def _instructed(request: ModelRequest[Any], instruction: str) -> ModelRequest[Any]:
+    return request.override(messages=[*request.messages, HumanMessage(instruction, id=_INSTRUCTION_ID)])
 
 
 def _is_last(request: ModelRequest[Any]) -> bool:
@@ -69,23 +89,36 @@ def _is_last(request: ModelRequest[Any]) -> bool:
 
 
 def _is_empty(response: ModelResponse[Any]) -> bool:
-    """Nothing was written, or only what leads to a call that cannot be read and so is never made."""
+    """Nothing was written, or only what leads to a call that the provider could not read."""
     message = _ai_message(response)
     return (
         message is not None
         and not message.tool_calls
-        and (bool(message.invalid_tool_calls) or not str(message.text).strip())
+        and (has_malformed_call(message) or not str(message.text).strip())
         and response.structured_response is None
     )
+
+
+def _call_was_dropped(response: ModelResponse[Any]) -> bool:
+    message = _ai_message(response)
+    return message is not None and not message.tool_calls and has_malformed_call(message)
+
+
+def _declined(response: ModelResponse[Any]) -> bool:
+    message = _ai_message(response)
+    return message is not None and cut_reason(message) in DECLINED
 
 
 def answer_only(response: ModelResponse[Any], otherwise: Callable[[], str]) -> ModelResponse[Any]:
     """The response as an answer. A model that only calls tools again has not answered: `otherwise` stands for it."""
     message = _ai_message(response)
-    text = str(message.text) if message is not None else ""
-    if message is None or message.tool_calls or message.invalid_tool_calls or not text.strip():
-        text = f"{text}\n\n{otherwise()}" if text.strip() else otherwise()
-    return ModelResponse(result=[AIMessage(text, id=message.id if message is not None else None)])
+    if message is None:
+        return ModelResponse(result=[AIMessage(otherwise())])
+    text, cut = str(message.text), cut_reason(message)
+    if message.tool_calls or not text.strip():
+        declined = CUT_SENTENCES[cut] if cut and cut in DECLINED else ""
+        text = "\n\n".join(part for part in (text.strip() and text, declined, otherwise()) if part)
+    return ModelResponse(result=[AIMessage(text, id=message.id, response_metadata={CUT_OFF: cut} if cut else {})])
 
 
 def gathered(request: ModelRequest[Any], note: str) -> str:

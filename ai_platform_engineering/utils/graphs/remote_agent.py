@@ -34,6 +34,7 @@ from ai_platform_engineering.events import (
     ToolFinished,
     ToolStarted,
 )
+from ai_platform_engineering.limits import cut_reason_of
 from ai_platform_engineering.utils.a2a_common.a2a_remote_agent_connect import (
     A2ARemoteAgentConnectTool,
     RemoteAgentError,
@@ -46,6 +47,7 @@ from ai_platform_engineering.utils.forms.answers import answer_text, read_answer
 from ai_platform_engineering.utils.forms.questions import question_data
 from ai_platform_engineering.utils.graphs.agent_graph import Graph
 from ai_platform_engineering.utils.runs.outcomes import outcomes_of, report
+from ai_platform_engineering.utils.graphs.handed_back import handed_back
 from ai_platform_engineering.utils.runs.translation import LimitReached, RemoteEvent, delegation_of
 
 
@@ -127,8 +129,8 @@ async def _call(
         async for event in events:
             match event:
                 case FinalResult(text=text, limit=limit):
-                    answer = text
-                    if limit:
+                    answer = handed_back(text, cut_reason_of(limit))
+                    if limit and cut_reason_of(limit) is None:
                         runtime.stream_writer(LimitReached(limit))
                 case InputRequired(forms=forms):
                     # It asks for one thing at a time; what else it needs it asks for afterwards.

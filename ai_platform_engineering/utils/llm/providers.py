@@ -13,6 +13,7 @@ from langchain_core.language_models import BaseChatModel
 from ai_platform_engineering.agents.manifest import ModelChoice
 from ai_platform_engineering.settings import Provider, Settings, SettingsError, provider_problem, wrong_value
 from ai_platform_engineering.utils.extras import install_command
+from ai_platform_engineering.utils.llm.compat.openai_deltas import with_whole_deltas
 from ai_platform_engineering.utils.llm.failures import ModelOrigin
 from ai_platform_engineering.utils.llm.guarded_call import CallLimits
 from ai_platform_engineering.utils.llm.offline import OfflineChatModel
@@ -110,4 +111,4 @@ def _made(settings: Settings, provider: Provider, name: str, named_by: str) -> B
         max_output_chars=settings.llm_max_output_chars,
     )
     options = {key: value for key, value in recipe.options.items() if value is not None}
-    return guarded_model(chat_class, options, origin, limits)
+    return guarded_model(with_whole_deltas(chat_class), options, origin, limits)

@@ -9,7 +9,7 @@ graph carries the same id, which keeps two parallel calls of one agent apart.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
@@ -31,7 +31,9 @@ from ai_platform_engineering.events import (
     ToolFinished,
     ToolStarted,
 )
+from ai_platform_engineering.utils.llm.finish_reasons import cut_reason
 from ai_platform_engineering.utils.llm.guarded_call import Notice
+from ai_platform_engineering.utils.llm.thinking import VisibleText
 from ai_platform_engineering.utils.runs.answers import structured_text
 from ai_platform_engineering.utils.runs.failures import failure_of, short_reason
 from ai_platform_engineering.utils.runs.ledger import Call, CallLedger
@@ -69,6 +71,16 @@ class LimitReached:
 class _Answer:
     text: str
     message_id: str
+    cut: str | None = None
+
+
+@dataclass(slots=True)
+class _Stream:
+    """The pieces of one message of a model turn, as they arrive."""
+
+    message_id: str
+    visible: VisibleText = field(default_factory=VisibleText)
+    text: str = ""
 
 
 class Translation:
@@ -90,7 +102,8 @@ class Translation:
         self._ledger = CallLedger()
         self._plan = Plan()
         self._plan_calls: dict[str, Mapping[str, Any]] = {}
-        self._texts: dict[str, list[str]] = {}
+        self._streams: dict[str, dict[str, _Stream]] = {}
+        """By the task of a model turn and the id that the provider's chunks carry."""
         self._open_messages: dict[str, tuple[str, str | None]] = {}
         self._gathered: list[tuple[str, str]] = []
         self._answer: _Answer | None = None
@@ -126,7 +139,7 @@ class Translation:
             yield Failed("empty_answer", "The model ended without an answer. Ask again.", self._partial())
             return
         yield from self._replan(self._plan.answered())
-        yield FinalResult(self._answer.text, self._answer.message_id, self._limit)
+        yield FinalResult(self._answer.text, self._answer.message_id, self._answer.cut or self._limit)
 
     def fail(self, error: BaseException) -> Iterator[Event]:
         """The graph has raised."""
@@ -140,16 +153,30 @@ class Translation:
         yield Canceled(by)
 
     def _token(self, message: BaseMessage, metadata: Mapping[str, Any], parent: str | None) -> Iterator[Event]:
-        if metadata.get("langgraph_node") != _MODEL_NODE or not isinstance(message, AIMessage | AIMessageChunk):
+        # A whole message is not a piece: it comes again when the task of its turn ends.
+        if metadata.get("langgraph_node") != _MODEL_NODE or not isinstance(message, AIMessageChunk):
             return
-        if text := str(message.text):
-            yield from self._delta(str(message.id), text, parent)
+        if not self._is_wanted(parent) or not (text := str(message.text)):
+            return
+        streams = self._streams.setdefault(_task_of(metadata), {})
+        chunk_id = str(message.id)
+        stream = streams.setdefault(chunk_id, _Stream(chunk_id))
+        section = stream.visible.section
+        shown = stream.visible.feed(text)
+        if stream.visible.section != section:
+            yield from self._end_message(stream.message_id)
+            stream.message_id, stream.text = f"{chunk_id}-{stream.visible.section}", ""
+        if shown:
+            stream.text += shown
+            yield from self._delta(stream.message_id, shown, parent)
+
+    def _is_wanted(self, parent: str | None) -> bool:
+        return self._own_text if parent is None else self._agent_text
 
     def _delta(self, message_id: str, text: str, parent: str | None) -> Iterator[Event]:
-        if not (self._own_text if parent is None else self._agent_text):
+        if not text or not self._is_wanted(parent):
             return
         agent = self._who(parent)
-        self._texts.setdefault(message_id, []).append(text)
         self._open_messages[message_id] = (agent, parent)
         yield TextDelta(agent, message_id, text, parent)
 
@@ -178,8 +205,10 @@ class Translation:
             return
         if task["name"] == _TOOLS_NODE:
             yield from self._call_ended(task)
-        elif task["name"] == _MODEL_NODE and task.get("error") is None:
-            yield from self._model_ended(task["result"] or {}, parent)
+        elif task["name"] == _MODEL_NODE:
+            streams = [*self._streams.pop(task["id"], {}).values()]
+            if task.get("error") is None:
+                yield from self._model_ended(task["result"] or {}, streams, parent)
 
     def _call_ended(self, task: Mapping[str, Any]) -> Iterator[Event]:
         result = _tool_message(task.get("result"))
@@ -200,19 +229,23 @@ class Translation:
         elif ok and call.parent_call_id is None:
             self._plan = self._plan.own_tool_succeeded()
 
-    def _model_ended(self, result: Mapping[str, Any], parent: str | None) -> Iterator[Event]:
+    def _model_ended(
+        self, result: Mapping[str, Any], streams: Sequence[_Stream], parent: str | None
+    ) -> Iterator[Event]:
         for message in result.get("messages") or ():
             if isinstance(message, AIMessage):
-                yield from self._message_ended(message, parent)
+                yield from self._message_ended(message, _streamed_as(message, streams), parent)
+        # A turn may have been asked twice: what was written the first time is no part of the answer.
+        for stream in streams:
+            yield from self._end_message(stream.message_id)
         if parent is None and (structured := result.get("structured_response")) is not None:
             yield from self._structured_answer(structured, result)
 
-    def _message_ended(self, message: AIMessage, parent: str | None) -> Iterator[Event]:
+    def _message_ended(self, message: AIMessage, streamed: _Stream, parent: str | None) -> Iterator[Event]:
         """Send what was not streamed (a model that does not stream, a text completed afterwards), then close."""
-        message_id, text = str(message.id), str(message.text)
-        streamed = "".join(self._texts.get(message_id, ()))
-        if text.startswith(streamed):
-            if rest := text[len(streamed) :]:
+        message_id, text = streamed.message_id, str(message.text)
+        if text.startswith(streamed.text):
+            if rest := text[len(streamed.text) :]:
                 yield from self._delta(message_id, rest, parent)
         else:
             yield from self._end_message(message_id)
@@ -220,8 +253,7 @@ class Translation:
             yield from self._delta(message_id, text, parent)
         yield from self._end_message(message_id)
         if parent is None and not message.tool_calls:
-            self._answer = _Answer(text, message_id)
-        self._texts.pop(message_id, None)
+            self._answer = _Answer(text, message_id, cut_reason(message))
 
     def _structured_answer(self, structured: Any, result: Mapping[str, Any]) -> Iterator[Event]:
         text = structured_text(structured)
@@ -321,6 +353,20 @@ def delegation_of(namespace: Sequence[str]) -> str | None:
     if not namespace:
         return None
     return namespace[0].partition(":")[2]
+
+
+def _streamed_as(message: AIMessage, streams: Sequence[_Stream]) -> _Stream:
+    """The stream that became the message. Some providers give the message another id than its pieces."""
+    text = str(message.text)
+    written = [stream for stream in streams if stream.text]
+    same_id = [stream for stream in written if stream.message_id == message.id]
+    begun = [stream for stream in written if text.startswith(stream.text)]
+    return next(iter(same_id or begun[-1:]), _Stream(str(message.id)))
+
+
+def _task_of(metadata: Mapping[str, Any]) -> str:
+    """The id of the task in which a model wrote."""
+    return str(metadata["langgraph_checkpoint_ns"]).rpartition(":")[2]
 
 
 def _tool_call(task_input: Any) -> Mapping[str, Any] | None:

@@ -156,7 +156,7 @@ async def test_a_call_that_cannot_be_read_is_not_the_end(words: str, tmp_path: P
     async with supervised(Library(), lambda: Careless(turn=turn), tmp_path) as caller:
         ending = check(await caller.ask("what is agntcy slim?"))
     assert isinstance(ending, FinalResult)
-    assert "The model wrote no answer of its own" in ending.text
+    assert "The model's tool calls could not be executed" in ending.text
 
 
 async def test_a_second_question_of_the_conversation_has_the_whole_budget_again(tmp_path: Path) -> None:
