@@ -6,6 +6,7 @@ stays valid and the model can call again.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any, Final
 from uuid import uuid4
@@ -14,11 +15,14 @@ from langchain.agents.middleware import AgentMiddleware
 from langchain.agents.middleware.types import ModelRequest, ModelResponse, ToolCallRequest
 from langchain_core.messages import AIMessage, AnyMessage, ToolCall, ToolMessage
 from langgraph.types import Command
+from pydantic import ValidationError
 
 from ai_platform_engineering.utils.llm.compat.openai_deltas import RAW_ARGUMENTS
-from ai_platform_engineering.utils.llm.finish_reasons import CUT_OFF, cut_reason
+from ai_platform_engineering.utils.llm.finish_reasons import CUT_OFF, MALFORMED_CALL, cut_reason
 from ai_platform_engineering.utils.llm.streamed_calls import rewritten_block, streamed_calls
 from ai_platform_engineering.utils.llm.visible_message import visible_message
+
+logger = logging.getLogger(__name__)
 
 REFUSED: Final = "refused_calls"
 """Key in `response_metadata`: the reason for each refused call, by its id."""
@@ -83,7 +87,12 @@ class CheckedTurns(AgentMiddleware[Any, Any, Any]):
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> ModelResponse[Any]:
-        response = await handler(request)
+        try:
+            response = await handler(request)
+        except ValidationError:
+            # LangChain's class for OpenAI Responses raises for arguments that are JSON but not an object.
+            logger.warning("The model's turn could not be read", exc_info=True)
+            return ModelResponse(result=[AIMessage("", response_metadata=dict(MALFORMED_CALL))])
         result = [
             checked(message, request.messages) if isinstance(message, AIMessage) else message
             for message in response.result

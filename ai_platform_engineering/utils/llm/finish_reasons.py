@@ -15,6 +15,8 @@ from ai_platform_engineering.limits import CutReason, cut_reason_of
 
 CUT_OFF: Final = "cut_off"
 """Key in `response_metadata`: the reason, on a message that was checked before."""
+MALFORMED_CALL: Final[Mapping[str, str]] = {"finish_reason": "malformed_function_call"}
+"""`response_metadata` of a message whose call could not be parsed."""
 
 _MALFORMED: Final = "malformed_call"
 _NORMAL: Final = "normal"
@@ -74,10 +76,11 @@ def has_malformed_call(message: AIMessage) -> bool:
 
 
 def refusal_text(message: AIMessage) -> str:
-    """The words of a refusal that OpenAI sends beside the content."""
-    beside = message.additional_kwargs.get("refusal")
-    if isinstance(beside, str) and beside:
-        return beside
+    """The words of a refusal, which OpenAI and Anthropic send beside the text."""
+    details = message.response_metadata.get("stop_details")
+    explained = details.get("explanation") if isinstance(details, Mapping) else None
+    if beside := message.additional_kwargs.get("refusal") or explained:
+        return str(beside)
     blocks = message.content if isinstance(message.content, list) else ()
     return "".join(
         str(block.get("refusal") or "")

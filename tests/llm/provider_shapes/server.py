@@ -1,0 +1,62 @@
+"""A server on a loopback port that sends the turns of a script, one for each request, in a provider's wire format."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import Any
+
+from tests.llm.provider_shapes.turns import Exchange, WireFormat, WireTurn
+
+
+@dataclass
+class ShapeServer:
+    wire: WireFormat
+    address: str = ""
+    script: list[WireTurn] = field(default_factory=list)
+    requests: list[dict[str, Any]] = field(default_factory=list)
+
+    def play(self, *turns: WireTurn) -> None:
+        self.script[:] = turns
+        self.requests.clear()
+
+    def histories(self) -> list[list[Exchange]]:
+        """What the provider was shown of earlier calls, request by request; checked by the provider's rules."""
+        return [self.wire.history(request) for request in self.requests]
+
+
+@contextmanager
+def shape_server(wire: WireFormat) -> Iterator[ShapeServer]:
+    state = ShapeServer(wire)
+
+    class Handler(BaseHTTPRequestHandler):
+        # A stream ends with its connection, so that a broken one looks like a whole one.
+        protocol_version = "HTTP/1.0"
+
+        def do_POST(self) -> None:
+            state.requests.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            if not state.script:
+                self.send_error(400, "the script is over")
+                return
+            self.send_response(200)
+            self.send_header("Content-Type", wire.content_type)
+            self.end_headers()
+            self.wfile.write(wire.encode(state.script.pop(0)))
+
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name the base class gives it
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    state.address = f"http://127.0.0.1:{server.server_address[1]}{wire.path}"
+    try:
+        yield state
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
