@@ -4,36 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
-from importlib.util import find_spec
-from itertools import count
-from pathlib import Path
 
 import pytest
 import pytest_asyncio
-import yaml
 
-from ai_platform_engineering.events import (
-    AgentFinished,
-    Event,
-    Failed,
-    FinalResult,
-    PlanUpdated,
-    TextDelta,
-    ToolFinished,
-)
-from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
-from tests.invariants import check
+from ai_platform_engineering.events import AgentFinished, Failed, PlanUpdated, TextDelta
 from tests.llm.provider_shapes.anthropic_messages import ANTHROPIC, SIGNATURE
 from tests.llm.provider_shapes.bedrock_converse import BEDROCK
 from tests.llm.provider_shapes.gemini_generate import GEMINI
 from tests.llm.provider_shapes.openai_chat import OPENAI_CHAT
 from tests.llm.provider_shapes.openai_responses import OPENAI_RESPONSES
+from tests.llm.provider_shapes.product import Product, answer, delegation, final, look_up, product, tools
 from tests.llm.provider_shapes.recorder import EXECUTED
-from tests.llm.provider_shapes.server import ShapeServer, shape_server
 from tests.llm.provider_shapes.turns import WireCall, WireFormat, WireTurn
-from tests.servers import Caller, calling, serving
-from tests.services.environment import not_here
 
 pytestmark = [
     pytest.mark.asyncio(loop_scope="module"),
@@ -44,95 +27,25 @@ pytestmark = [
 ]
 
 WIRES = (OPENAI_CHAT, OPENAI_RESPONSES, ANTHROPIC, BEDROCK, GEMINI)
-AGENT = "librarian"
 CUT_ARGUMENTS = '{"name": "guestbook-stag'
 THINKING = "The person must never read this thought."
 
-_conversations = count(1)
-
-
-@dataclass
-class Setup:
-    wire: WireFormat
-    server: ShapeServer
-    caller: Caller
-
-    async def run(self, *turns: WireTurn) -> list[Event]:
-        """The events of one question for which the model takes these turns, all of them."""
-        EXECUTED.clear()
-        self.server.play(*turns)
-        events = await self.caller.ask(
-            "How is guestbook?",
-            context_id=f"{self.wire.name}-{next(_conversations)}",
-            metadata={"stream_sub_agent_text": True},
-        )
-        check(events)
-        assert not self.server.script, "the model was asked less often than expected"
-        self.server.histories()
-        return events
-
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module", params=WIRES, ids=lambda wire: wire.name)
-async def provider(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Setup]:
+async def provider(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Product]:
     wire: WireFormat = request.param
-    if find_spec(wire.package) is None:
-        not_here(f"{wire.package} is not installed: run make setup EXTRAS=all.")
-    with shape_server(wire) as server, pytest.MonkeyPatch.context() as patch:
-        patch.setenv(wire.address_variable, server.address)
-        patch.setenv("AWS_ACCESS_KEY_ID", "not-a-key")
-        patch.setenv("AWS_SECRET_ACCESS_KEY", "not-a-secret")
-        environ = _environ(tmp_path_factory.mktemp(wire.name)) | wire.settings | {wire.address_variable: server.address}
-        async with serving(create_app, environ) as url, calling(url) as caller:
-            yield Setup(wire, server, caller)
+    async with product(wire, tmp_path_factory.mktemp(wire.name)) as running:
+        yield running
 
 
-def _environ(folder: Path) -> dict[str, str]:
-    agents = folder / "agents"
-    agents.mkdir()
-    manifest = {
-        "name": AGENT,
-        "prompt": "You look applications up.",
-        "description": "Looks applications up.",
-        "keywords": ["application"],
-        "servers": [
-            {"name": "recorder", "transport": "memory", "module": "tests.llm.provider_shapes.recorder:server"},
-        ],
-    }
-    (agents / f"{AGENT}.yaml").write_text(yaml.safe_dump(manifest))
-    return {"AGENTS_DIR": str(agents), "DATA_DIR": str(folder), "ENABLE_RAG": "false", "LLM_MAX_RETRIES": "0"}
-
-
-def delegation(*, thinking: str = "") -> WireTurn:
-    call = WireCall.of("task", description="Look up guestbook.", subagent_type=AGENT)
-    return WireTurn(("I ask ", "the librarian."), (call,), thinking=thinking)
-
-
-def look_up(name: str = "guestbook") -> WireCall:
-    return WireCall.of("look_up", name=name)
-
-
-def answer(*, thinking: str = "") -> WireTurn:
-    return WireTurn(("All of it ", "is healthy, ", "as the librarian says."), thinking=thinking)
-
-
-def final(events: list[Event]) -> FinalResult:
-    ending = events[-1]
-    assert isinstance(ending, FinalResult), ending
-    return ending
-
-
-def tools(events: list[Event]) -> list[tuple[str, bool, str]]:
-    return [(e.tool, e.ok, e.reason or "") for e in events if isinstance(e, ToolFinished)]
-
-
-async def test_a_plain_answer(provider: Setup) -> None:
+async def test_a_plain_answer(provider: Product) -> None:
     events = await provider.run(answer())
     ending = final(events)
     assert (ending.text, ending.limit) == ("All of it is healthy, as the librarian says.", None)
     assert len([event for event in events if isinstance(event, TextDelta)]) > 0
 
 
-async def test_parallel_calls_all_run_once(provider: Setup) -> None:
+async def test_parallel_calls_all_run_once(provider: Product) -> None:
     both = WireTurn((), (look_up("guestbook"), look_up("payments")))
     events = await provider.run(delegation(), both, WireTurn(("Both are healthy.",)), answer())
     assert sorted(EXECUTED) == ["guestbook", "payments"]
@@ -140,7 +53,7 @@ async def test_parallel_calls_all_run_once(provider: Setup) -> None:
     assert final(events).limit is None
 
 
-async def test_thinking_is_neither_shown_nor_handed_back_and_stays_in_the_history(provider: Setup) -> None:
+async def test_thinking_is_neither_shown_nor_handed_back_and_stays_in_the_history(provider: Product) -> None:
     events = await provider.run(
         delegation(thinking=THINKING),
         WireTurn((), (look_up(),), thinking=THINKING),
@@ -156,14 +69,14 @@ async def test_thinking_is_neither_shown_nor_handed_back_and_stays_in_the_histor
 
 
 @pytest.mark.parametrize(("end", "limits"), [("length", {"output_length"}), ("filter", {"content_filter", "refusal"})])
-async def test_an_answer_that_was_cut_off_says_so(provider: Setup, end: str, limits: set[str]) -> None:
+async def test_an_answer_that_was_cut_off_says_so(provider: Product, end: str, limits: set[str]) -> None:
     events = await provider.run(WireTurn(("The staging ", "cluster is"), end=end))  # type: ignore[arg-type]
     ending = final(events)
     assert ending.text == "The staging cluster is"
     assert ending.limit in limits
 
 
-async def test_a_stream_that_ends_without_a_finish_reason_is_not_a_whole_answer(provider: Setup) -> None:
+async def test_a_stream_that_ends_without_a_finish_reason_is_not_a_whole_answer(provider: Product) -> None:
     events = await provider.run(WireTurn(("The staging ", "cluster is"), end="broken"))
     if provider.wire is BEDROCK:
         assert isinstance(events[-1], Failed), "LangChain raises for Bedrock"
@@ -171,7 +84,7 @@ async def test_a_stream_that_ends_without_a_finish_reason_is_not_a_whole_answer(
         assert (final(events).text, final(events).limit) == ("The staging cluster is", "stream_broken")
 
 
-async def test_a_refusal_is_shown(provider: Setup) -> None:
+async def test_a_refusal_is_shown(provider: Product) -> None:
     words = "I cannot help with that request."
     events = await provider.run(WireTurn(refusal=words, end="refusal"))
     ending = final(events)
@@ -185,7 +98,7 @@ async def test_a_refusal_is_shown(provider: Setup) -> None:
 @pytest.mark.parametrize(
     ("end", "reason"), [("length", "output limit"), ("filter", "content filter"), ("broken", "connection")]
 )
-async def test_a_call_of_a_turn_that_was_cut_off_does_not_run(provider: Setup, end: str, reason: str) -> None:
+async def test_a_call_of_a_turn_that_was_cut_off_does_not_run(provider: Product, end: str, reason: str) -> None:
     if provider.wire is BEDROCK and end == "broken":
         pytest.skip("LangChain raises for Bedrock, which the test of broken streams covers")
     cut = WireTurn(("Let me see.",), (WireCall("look_up", CUT_ARGUMENTS),), end=end)  # type: ignore[arg-type]
@@ -199,7 +112,7 @@ async def test_a_call_of_a_turn_that_was_cut_off_does_not_run(provider: Setup, e
     assert final(events).limit is None
 
 
-async def test_a_cut_off_delegation_and_plan_do_not_begin(provider: Setup) -> None:
+async def test_a_cut_off_delegation_and_plan_do_not_begin(provider: Product) -> None:
     plan = WireCall("write_todos", '{"title": "Check", "steps": [{"content": "Look it')
     task = WireCall("task", '{"description": "Delete the staging')
     events = await provider.run(WireTurn((), (plan, task), end="length"), answer())
@@ -211,7 +124,7 @@ async def test_a_cut_off_delegation_and_plan_do_not_begin(provider: Setup) -> No
 
 @pytest.mark.parametrize("arguments", [CUT_ARGUMENTS, "guestbook, please", '["guestbook"]'])
 async def test_arguments_that_are_not_a_json_object_get_an_error_and_another_try(
-    provider: Setup, arguments: str
+    provider: Product, arguments: str
 ) -> None:
     # Gemini drops such a call itself; LangChain raises for a JSON array in the Responses API.
     dropped = provider.wire is GEMINI or (provider.wire is OPENAI_RESPONSES and arguments.startswith("["))
@@ -228,7 +141,7 @@ async def test_arguments_that_are_not_a_json_object_get_an_error_and_another_try
 
 
 @pytest.mark.parametrize("call_id", ["", "call_0"], ids=["empty", "duplicate"])
-async def test_calls_without_ids_of_their_own_all_run_and_keep_the_history_valid(provider: Setup, call_id: str) -> None:
+async def test_calls_without_unique_ids_all_run_and_keep_the_history_valid(provider: Product, call_id: str) -> None:
     calls = [WireCall("look_up", json.dumps({"name": name}), call_id) for name in ("guestbook", "payments")]
     again = [WireCall("look_up", json.dumps({"name": "orders"}), call_id)]
     events = await provider.run(
@@ -236,12 +149,11 @@ async def test_calls_without_ids_of_their_own_all_run_and_keep_the_history_valid
     )
     assert sorted(EXECUTED[:2]) + EXECUTED[2:] == ["guestbook", "payments", "orders"]
     results = [exchange.result for exchange in provider.server.histories()[3]]
-    assert [str(result).strip('[]{}"').split('"')[-1] for result in results] != []
     assert all(name in str(result) for name, result in zip(("guestbook", "payments", "orders"), results, strict=True))
     assert [ok for _, ok, _ in tools(events)] == [True] * 3
 
 
-async def test_an_agents_cut_answer_is_reported_as_cut(provider: Setup) -> None:
+async def test_an_agents_cut_answer_is_reported_as_cut(provider: Product) -> None:
     events = await provider.run(delegation(), WireTurn(("It is heal",), end="length"), answer())
     (handed_back,) = provider.server.histories()[-1]
     assert "It is heal" in (handed_back.result or "")
@@ -249,14 +161,14 @@ async def test_an_agents_cut_answer_is_reported_as_cut(provider: Setup) -> None:
     assert final(events).limit is None, "the supervisor's own answer is whole"
 
 
-async def test_an_agent_that_declines_has_failed(provider: Setup) -> None:
+async def test_an_agent_that_declines_has_failed(provider: Product) -> None:
     events = await provider.run(delegation(), WireTurn(refusal="I cannot help with that.", end="refusal"), answer())
     (finished,) = [event for event in events if isinstance(event, AgentFinished)]
     assert not finished.ok
     assert final(events).limit is None
 
 
-async def test_a_model_whose_calls_are_always_cut_off_is_asked_for_an_answer(provider: Setup) -> None:
+async def test_a_model_whose_calls_are_always_cut_off_is_asked_for_an_answer(provider: Product) -> None:
     cut = WireTurn((), (WireCall("task", '{"description": "Look up the sta'),), end="length")
     events = await provider.run(cut, cut, cut, answer())
     assert final(events).limit == "output_length"

@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.config import get_stream_writer
 from langgraph.managed.is_last_step import RemainingStepsManager
 
-from ai_platform_engineering.limits import CUT_REASONS, CUT_SENTENCES, DECLINED
+from ai_platform_engineering.limits import CUT_SENTENCES, DECLINED, CutReason, cut_reason_of
 from ai_platform_engineering.utils.graphs.refused_calls import refused_turns
 from ai_platform_engineering.utils.llm.finish_reasons import CUT_OFF, cut_reason, has_malformed_call
 from ai_platform_engineering.utils.runs.answers import gathered_text
@@ -59,10 +59,9 @@ class LastTurn(AgentMiddleware[LastTurnState, Any, Any]):
             return answer_only(response, lambda: gathered(request, note))
         reasons = refused_turns(request.messages)
         if len(reasons) >= _MAX_REFUSED_TURNS:
-            if reasons[0] in CUT_REASONS:
-                get_stream_writer()(LimitReached(reasons[0]))
             response = await handler(without_tools(request, _CALLS_REFUSED))
-            return answer_only(response, lambda: gathered(request, "The model's tool calls could not be executed."))
+            note = "The model's tool calls could not be executed."
+            return answer_only(response, lambda: gathered(request, note), cut_reason_of(reasons[0]))
         response = await handler(request)
         if _call_was_dropped(response) and not _is_last(request):
             response = await handler(_instructed(request, _CALL_NOT_READABLE))
@@ -109,12 +108,17 @@ def _declined(response: ModelResponse[Any]) -> bool:
     return message is not None and cut_reason(message) in DECLINED
 
 
-def answer_only(response: ModelResponse[Any], otherwise: Callable[[], str]) -> ModelResponse[Any]:
-    """The response as an answer. A model that only calls tools again has not answered: `otherwise` stands for it."""
+def answer_only(
+    response: ModelResponse[Any], otherwise: Callable[[], str], cut: CutReason | None = None
+) -> ModelResponse[Any]:
+    """The response as an answer. A model that only calls tools again has not answered: `otherwise` stands for it.
+
+    `cut` is what cut earlier turns off, so that the answer is not complete even if its own turn is.
+    """
     message = _ai_message(response)
     if message is None:
         return ModelResponse(result=[AIMessage(otherwise())])
-    text, cut = str(message.text), cut_reason(message)
+    text, cut = str(message.text), cut_reason(message) or cut
     if message.tool_calls or not text.strip():
         declined = CUT_SENTENCES[cut] if cut and cut in DECLINED else ""
         text = "\n\n".join(part for part in (text.strip() and text, declined, otherwise()) if part)
