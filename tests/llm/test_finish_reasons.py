@@ -20,6 +20,7 @@ OPENAI = {"model_provider": "openai"}
         ({**OPENAI, "finish_reason": "tool_calls"}, None),
         ({**OPENAI, "finish_reason": "length"}, "output_length"),
         ({**OPENAI, "finish_reason": "content_filter"}, "content_filter"),
+        ({**OPENAI, "finish_reason": "error"}, "stream_broken"),
         (OPENAI, "stream_broken"),
         ({**OPENAI, "status": "completed"}, None),
         ({**OPENAI, "status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}, "output_length"),

@@ -46,7 +46,14 @@ _WORDS: Final[Mapping[str, str]] = {
         "content_filter",
     ),
     "refusal": "refusal",
-    **dict.fromkeys(("incomplete", "cancelled", "other", "in_progress", "queued"), "stream_broken"),
+    # "error", "abort" and "insufficient_system_resource" are words of OpenAI-compatible servers.
+    **dict.fromkeys(
+        (
+            *("incomplete", "cancelled", "other", "in_progress", "queued"),
+            *("error", "abort", "insufficient_system_resource"),
+        ),
+        "stream_broken",
+    ),
     **dict.fromkeys(
         (
             *("malformed_function_call", "unexpected_tool_call", "malformed_tool_use", "malformed_model_output"),
