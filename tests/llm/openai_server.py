@@ -6,9 +6,10 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from http.server import BaseHTTPRequestHandler
 from typing import Any
+
+from tests.llm.loopback import served
 
 
 @dataclass
@@ -60,16 +61,9 @@ def openai_server() -> Iterator[OpenAIServer]:
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name the base class gives it
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    state.address = f"http://127.0.0.1:{server.server_address[1]}/v1"
-    try:
+    with served(Handler) as address:
+        state.address = f"{address}/v1"
         yield state
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 def _embeddings(state: OpenAIServer, body: dict[str, Any]) -> dict[str, Any]:

@@ -8,26 +8,14 @@ from typing import Any, NoReturn
 from langchain_core.messages import AIMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 
-from ai_platform_engineering.limits import CUT_SENTENCES, DECLINED, CutReason
-from ai_platform_engineering.utils.errors import ReadableError
+from ai_platform_engineering.limits import CUT_SENTENCES, CutReason
 from ai_platform_engineering.utils.graphs.agent_graph import Graph
 from ai_platform_engineering.utils.llm.finish_reasons import cut_reason
 
 
-class AgentDeclinedError(ReadableError):
-    """The agent's model, or its provider's filter, objected to the work."""
-
-    code = "agent"
-
-
 def handed_back(answer: str, cut: CutReason | None) -> str:
-    """The answer for the supervisor's model. An agent that declined has failed."""
-    if cut is None:
-        return answer
-    sentence = CUT_SENTENCES[cut]
-    if cut in DECLINED:
-        raise AgentDeclinedError(sentence if answer.strip().startswith(sentence) else f"{sentence} {answer}".strip())
-    return f"{answer}\n\n[This answer is incomplete. {sentence}]"
+    """The answer for the supervisor's model."""
+    return answer if cut is None else f"{answer}\n\n[This answer is incomplete. {CUT_SENTENCES[cut]}]"
 
 
 class LocalAgent(Runnable[Any, Any]):

@@ -46,8 +46,8 @@ from ai_platform_engineering.utils.a2a_common.request_context import RequestCont
 from ai_platform_engineering.utils.forms.answers import answer_text, read_answer
 from ai_platform_engineering.utils.forms.questions import question_data
 from ai_platform_engineering.utils.graphs.agent_graph import Graph
-from ai_platform_engineering.utils.runs.outcomes import outcomes_of, report
 from ai_platform_engineering.utils.graphs.handed_back import handed_back
+from ai_platform_engineering.utils.runs.outcomes import outcomes_of, report
 from ai_platform_engineering.utils.runs.translation import LimitReached, RemoteEvent, delegation_of
 
 

@@ -1,4 +1,4 @@
-"""Work that was not done: an agent has failed if its model says so, or if none of its tool calls succeeded.
+"""Work that was not done: an agent has failed if its model says so or declines, or if none of its tool calls succeeded.
 
 What the answer says in words is not looked at. The answer becomes the text of the failure, so that the supervisor's
 model still reads what the agent found out.
@@ -13,10 +13,12 @@ from langchain.agents.middleware import AgentMiddleware
 from langchain.agents.middleware.types import ModelRequest, ModelResponse
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
+from ai_platform_engineering.limits import CUT_SENTENCES, DECLINED
 from ai_platform_engineering.utils.errors import ReadableError
 from ai_platform_engineering.utils.graphs.ask_tool import ASK_TOOL
 from ai_platform_engineering.utils.graphs.long_results import READ_TOOL
 from ai_platform_engineering.utils.graphs.workflow_step import since_question
+from ai_platform_engineering.utils.llm.finish_reasons import cut_reason
 
 NOT_DONE: Final = "not_done"
 """Key in the `response_metadata` of an answer whose model knows that it did not do what it was asked; the value is a
@@ -37,9 +39,15 @@ class UndoneWork(AgentMiddleware[Any, Any, Any]):
         answer = next((message for message in response.result if isinstance(message, AIMessage)), None)
         if answer is not None and not answer.tool_calls:
             reason = str(answer.response_metadata.get(NOT_DONE) or "")
+            if (cut := cut_reason(answer)) in DECLINED:
+                raise NotDoneError(_with_sentence(str(answer.text).strip(), CUT_SENTENCES[cut]))
             if reason or _all_failed(since_question(request.messages)):
                 raise NotDoneError(str(answer.text).strip() or reason)
         return response
+
+
+def _with_sentence(text: str, sentence: str) -> str:
+    return text if text.startswith(sentence) else f"{sentence} {text}".strip()
 
 
 def _all_failed(work: Iterable[AnyMessage]) -> bool:
