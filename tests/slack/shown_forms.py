@@ -7,7 +7,6 @@ from typing import Any
 
 from ai_platform_engineering.events import FieldType, Form, FormField
 from ai_platform_engineering.utils.approvals.form import approval_form
-from ai_platform_engineering.utils.approvals.policy import Effects
 from tests import strategies
 from tests.forms.declared import declared_forms
 
@@ -25,8 +24,7 @@ REPOSITORY = Form(
 
 
 def approval(args: dict[str, Any], leading: dict[str, Any] | None = None) -> Form:
-    effects = Effects("argocd", "sync_application", read_only=False, destructive=True)
-    form = approval_form("argocd", "Argo CD", "sync_application", args, leading or {}, effects)
+    form = approval_form("argocd", "Argo CD", "sync_application", args, leading or {}, "destructive")
     return replace(form, form_id="f1")
 
 
