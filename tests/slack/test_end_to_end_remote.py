@@ -13,9 +13,14 @@ from tests.slack.company import Company, Service, Thread, company, free_port, re
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
+# They have no directory in common, as on two machines.
+KEY = {"A2A_AGENTS_AUTH_KEY": "key-of-all-the-agents"}
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def github(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Service]:
     environ = {"DATA_DIR": str(tmp_path_factory.mktemp("github")), "SANDBOX": "true", "OFFLINE_MODEL_DELAY": "0"}
+    environ |= KEY
     service = Service(["agent", "github"], environ, free_port())
     yield service
     await service.stop()
@@ -27,6 +32,7 @@ async def distributed(github: Service, tmp_path_factory: pytest.TempPathFactory)
         tmp_path_factory.mktemp("supervisor"),
         DISTRIBUTED_AGENTS="github",
         GITHUB_AGENT_URL=github.url,
+        **KEY,
         ENABLE_RAG="false",
         OFFLINE_MODEL_DELAY="0",
     )
