@@ -25,7 +25,7 @@ from tests.people.company import environ_of, models, placed
 from tests.servers import serving
 
 QUESTION = "roll back argocd twice"
-GRANT = {"agent": "argocd", "tool": "rollback_application", "arguments": {}}
+GRANT = {"agent": "argocd", "tool": "rollback_application", "arguments": {}, "effect": "destructive"}
 STEP = {"tool": "rollback_application", "arguments": {"application": "payments-api"}}
 CLAIM = {"delegated": True, "approvals": [GRANT], "step": STEP, "user": "jane"}
 KEY = "key-of-all-the-agents"
