@@ -19,6 +19,7 @@ from ai_platform_engineering.utils.errors import ReadableError
 from ai_platform_engineering.utils.forms.answers import Answer, answer_data
 from ai_platform_engineering.utils.graphs.agent_graph import Graph
 from ai_platform_engineering.utils.graphs.interrupted_run import complete_conversation
+from ai_platform_engineering.utils.graphs.undone_work import NotDoneError
 from ai_platform_engineering.utils.graphs.unfinished_work import UnfinishedWorkError
 from ai_platform_engineering.utils.graphs.workflow_step import STEP
 from ai_platform_engineering.utils.runs.failures import failure_of, log_failure
@@ -85,10 +86,10 @@ class Run:
             failure = failure_of(error)
             log_failure(logger, self._context.trace_id, failure)
             ending = [*self._translation.fail(error)]
-            if not isinstance(error, UnfinishedWorkError):  # it says the same itself
+            if not isinstance(error, UnfinishedWorkError | NotDoneError):  # these say themselves what was done
                 ending = [*self._explained(ending, START_OVER if isinstance(error, ForgottenError) else "")]
         else:
-            ending = [*self._explained(self._translation.conclude())]
+            ending = [*self._explained(self._translation.conclude(), "Ask again.")]
         if waits := isinstance(ending[-1], InputRequired):
             # Once it is shown, it can be answered, whatever happens to this process.
             await self._settle(ending[-1])

@@ -51,9 +51,9 @@ def local_agent_graph(
         agent_prompt(manifest.prompt, problem),
         name=manifest.name,
         middleware=[
-            UnfinishedWork(),
             ApprovalGate(manifest.name, policy.judge, title=manifest.title),
             UndoneWork(),
+            UnfinishedWork(),
             WorkflowStep(),
         ],
         checkpointer=checkpointer,

@@ -136,7 +136,7 @@ class Translation:
             return
         yield from self._close("stopped")
         if self._answer is None or not self._answer.text.strip():
-            yield Failed("empty_answer", "The model ended without an answer. Ask again.", self._partial())
+            yield Failed("empty_answer", "The model ended without an answer.", self._partial())
             return
         yield from self._replan(self._plan.answered())
         yield FinalResult(self._answer.text, self._answer.message_id, self._answer.cut or self._limit)
