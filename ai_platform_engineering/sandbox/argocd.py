@@ -102,6 +102,7 @@ class ArgoCd:
         with self.world.read() as session:
             found = _application(session, application)
             names = full_names(session)
+            now = session.company().now
         images = {revision.revision: revision.image for revision in found.revisions}
         deployments = [
             {
@@ -113,7 +114,7 @@ class ArgoCd:
             }
             for deployment in reversed(found.history)
         ]
-        return {"application": found.name, "deployments": deployments}
+        return {"application": found.name, "as_of": now, "deployments": deployments}
 
     def list_projects(self) -> dict[str, Any]:
         """List the Argo CD projects and how many applications each has."""

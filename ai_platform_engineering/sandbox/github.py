@@ -93,6 +93,7 @@ class GitHub:
         with self.world.read() as session:
             name = None if repository is None else _repository(session, repository).name
             login = None if assignee is None else find_person(session, assignee).login
+            now = session.company().now
             issues = [
                 issue
                 for issue in session.all(GithubIssue)
@@ -101,7 +102,7 @@ class GitHub:
                 and login in (None, issue.assignee)
             ]
         issues.sort(key=lambda issue: issue.updated, reverse=True)
-        return {"total": len(issues), "issues": [_issue_summary(issue) for issue in issues]}
+        return {"total": len(issues), "as_of": now, "issues": [_issue_summary(issue) for issue in issues]}
 
     def get_issue(self, repository: RepositoryArgument, number: Number) -> dict[str, Any]:
         """Show one GitHub issue with its text and what is related to it."""
@@ -113,7 +114,6 @@ class GitHub:
         details = {
             **_issue_summary(issue),
             "body": issue.body,
-            "created": issue.created,
             "related": issue.related.listed(),
         }
         return {key: value for key, value in details.items() if value}
@@ -132,13 +132,14 @@ class GitHub:
         with self.world.read() as session:
             name = None if repository is None else _repository(session, repository).name
             login = None if author is None else find_person(session, author).login
+            now = session.company().now
             pulls = [
                 pull
                 for pull in session.all(PullRequest)
                 if name in (None, pull.repository) and state in ("all", pull.state) and login in (None, pull.author)
             ]
         pulls.sort(key=lambda pull: pull.updated, reverse=True)
-        return {"total": len(pulls), "pull_requests": [_pull_summary(pull) for pull in pulls]}
+        return {"total": len(pulls), "as_of": now, "pull_requests": [_pull_summary(pull) for pull in pulls]}
 
     def get_pull_request(self, repository: RepositoryArgument, number: Number) -> dict[str, Any]:
         """Show one GitHub pull request with its changes, reviewers and what is related to it."""
@@ -150,7 +151,6 @@ class GitHub:
             "changes": pull.changes,
             "branch": pull.branch,
             "reviewers": pull.reviewers,
-            "created": pull.created,
             "related": pull.related.listed(),
         }
         return {key: value for key, value in details.items() if value}
@@ -160,10 +160,12 @@ class GitHub:
         repository: RepositoryArgument,
         title: Annotated[Headline, Field(description="One line that says what it is about.")],
         body: Annotated[str, Field(description="What happens, and what is wanted instead.")] = "",
+        assignee: Annotated[str | None, Field(description="Login of who is to work on it, or `me`.")] = None,
     ) -> dict[str, Any]:
         """Create a GitHub issue."""
         with self.world.write() as session:
             name = _repository(session, repository).name
+            login = None if assignee is None else find_person(session, assignee).login
             now = session.tick()
             issue = GithubIssue(
                 repository=name,
@@ -172,7 +174,7 @@ class GitHub:
                 body=body.strip(),
                 state="open",
                 author=session.company().me,
-                assignee=None,
+                assignee=login,
                 created=now,
                 updated=now,
             )
@@ -272,6 +274,7 @@ def _issue_summary(issue: GithubIssue) -> dict[str, Any]:
         "author": issue.author,
         "assignee": issue.assignee,
         "labels": issue.labels,
+        "created": issue.created,
         "updated": issue.updated,
         "url": issue.url,
     }
@@ -284,6 +287,7 @@ def _pull_summary(pull: PullRequest) -> dict[str, Any]:
         "title": pull.title,
         "state": pull.state,
         "author": pull.author,
+        "created": pull.created,
         "updated": pull.updated,
         "url": pull.url,
     }

@@ -70,6 +70,7 @@ class Jira:
         """Search or list Jira issues (tickets), the most recently updated first."""
         with self.world.read() as session:
             names = full_names(session)
+            now = session.company().now
             tickets = session.all(Ticket)
             if project is not None:
                 code = _project(session, project).code
@@ -87,7 +88,7 @@ class Jira:
             key=lambda ticket: ticket.updated,
             reverse=True,
         )
-        return {"total": len(found), "issues": [_summary(ticket, names) for ticket in found[:limit]]}
+        return {"total": len(found), "as_of": now, "issues": [_summary(ticket, names) for ticket in found[:limit]]}
 
     def get_issue(self, issue_key: IssueKey) -> dict[str, Any]:
         """Show one Jira issue (ticket) with its description, comments and what is related to it."""
@@ -99,7 +100,6 @@ class Jira:
             "description": ticket.description,
             "reporter": names[ticket.reporter],
             "labels": ticket.labels,
-            "created": ticket.created,
             "comments": [comment.but(author=names[comment.author]).model_dump() for comment in ticket.comments],
             "possible_transitions": TRANSITIONS[ticket.status],
             "related": ticket.related.listed(),
@@ -137,10 +137,14 @@ class Jira:
             TicketType, choice(*get_args(TicketType)), Field(description="Kind of the issue.")
         ] = "Task",
         priority: Annotated[Priority, choice(*get_args(Priority)), Field(description="How urgent it is.")] = "Medium",
+        assignee: Annotated[
+            str | None, Field(description="Who is to work on it: a login or a full name, or `me`.")
+        ] = None,
     ) -> dict[str, Any]:
         """Create a Jira issue (ticket)."""
         with self.world.write() as session:
             code = _project(session, project).code
+            login = None if assignee is None else find_person(session, assignee).login
             now = session.tick()
             ticket = Ticket(
                 project=code,
@@ -150,7 +154,7 @@ class Jira:
                 type=issue_type,
                 priority=priority,
                 status="To Do",
-                assignee=None,
+                assignee=login,
                 reporter=session.company().me,
                 created=now,
                 updated=now,
@@ -232,6 +236,7 @@ def _summary(ticket: Ticket, names: dict[str | None, str | None]) -> dict[str, A
         "status": ticket.status,
         "priority": ticket.priority,
         "assignee": names[ticket.assignee],
+        "created": ticket.created,
         "updated": ticket.updated,
         "url": ticket.url,
     }

@@ -54,13 +54,18 @@ class PagerDuty:
         with self.world.read() as session:
             name = None if service is None else _service(session, service).name
             names = full_names(session)
+            now = session.company().now
             incidents = [
                 incident
                 for incident in session.all(Incident)
                 if _has_status(incident, status) and name in (None, incident.service)
             ]
         incidents.sort(key=lambda incident: incident.created, reverse=True)
-        return {"total": len(incidents), "incidents": [_summary(incident, names) for incident in incidents]}
+        return {
+            "total": len(incidents),
+            "as_of": now,
+            "incidents": [_summary(incident, names) for incident in incidents],
+        }
 
     def get_incident(self, incident_id: IncidentId) -> dict[str, Any]:
         """Show one PagerDuty incident with its log and what is related to it."""
@@ -85,8 +90,10 @@ class PagerDuty:
             schedules = session.all(Schedule) if schedule is None else [_schedule(session, schedule)]
             people = {person.login: person for person in session.all(Person)}
             services = session.all(Service)
+            now = session.company().now
         return {
             "total": len(schedules),
+            "as_of": now,
             "on_calls": [
                 {
                     "schedule": entry.name,

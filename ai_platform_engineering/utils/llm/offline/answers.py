@@ -8,10 +8,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from ai_platform_engineering.utils.llm.offline.conversation import Use
+from ai_platform_engineering.utils.llm.offline.demands import Demand, is_limit
 from ai_platform_engineering.utils.llm.offline.language import spaced, stem
 from ai_platform_engineering.utils.llm.offline.people import as_made, rejection
-from ai_platform_engineering.utils.llm.offline.rendering import Listing, identity, inline, listing, parse, render
+from ai_platform_engineering.utils.llm.offline.rendering import (
+    Listing,
+    identity,
+    inline,
+    listing,
+    parse,
+    render,
+    render_listing,
+)
 from ai_platform_engineering.utils.llm.offline.schemas import Profile, Property
+from ai_platform_engineering.utils.llm.offline.sifting import Sifted, sift, unapplied
 from ai_platform_engineering.utils.llm.offline.tools import Agent
 from ai_platform_engineering.utils.llm.offline.vocabulary import CHANGE_VERBS, CREATE_VERBS, GET_VERBS, LIST_VERBS
 
@@ -122,13 +132,24 @@ def capabilities(agents: Sequence[Agent]) -> str:
     return "\n".join(lines) or "No agents are available at the moment."
 
 
-def from_uses(uses: Sequence[Use], profiles: Sequence[Profile], gaps: Sequence[str] = ()) -> str:
-    """An agent's answer from the tools it used. A lookup that only served a later call is not repeated."""
+def from_uses(
+    uses: Sequence[Use],
+    profiles: Sequence[Profile],
+    gaps: Sequence[str] = (),
+    demands: Sequence[tuple[Use, Demand]] = (),
+) -> str:
+    """An agent's answer from the tools it used, each result as it meets the demands on it.
+
+    A lookup that only served a later call is not repeated.
+    """
     by_name = {item.name: item for item in profiles}
     shown = [use for use in uses if use.result is not None]
     targets = [use for position, use in enumerate(shown) if not _served(use, shown[position + 1 :], by_name)]
-    parts = [_of_use(use, by_name.get(use.name)) for use in targets]
-    return "\n\n".join([*parts, *gaps]) or "The tools gave no result."
+    parts: list[str] = []
+    for use in targets:
+        own: list[Demand | None] = [demanded for other, demanded in demands if other is use]
+        parts += [_of_use(use, by_name.get(use.name), demanded) for demanded in own or [None]]
+    return "\n\n".join([*dict.fromkeys(parts), *gaps]) or "The tools gave no result."
 
 
 def _served(use: Use, later: Sequence[Use], profiles: Mapping[str, Profile]) -> bool:
@@ -141,10 +162,26 @@ def _served(use: Use, later: Sequence[Use], profiles: Mapping[str, Profile]) -> 
     return any(str(value) in given for record in found.records for value in record.values())
 
 
-def _of_use(use: Use, item: Profile | None) -> str:
+def _of_use(use: Use, item: Profile | None, demanded: Demand | None) -> str:
     made = as_made(use)
-    told = _of_failure(made) if made.failed else _of_result(made, item)
+    if made.failed:
+        told = _of_failure(made)
+    elif demanded is None or made is not use:
+        told = _of_result(made, item)
+    else:
+        told = _of_demanded(made, item, demanded)
     return told if made is use else f"A person changed the arguments.\n\n{told}"
+
+
+def _of_demanded(use: Use, item: Profile | None, demanded: Demand) -> str:
+    found = listing(parse(use.result or ""))
+    is_change = item is not None and item.effect == "change"
+    if found is None or is_change:
+        told, left = _of_result(use, item), unapplied(demanded, all_words=is_change)
+    else:
+        sifted = sift(found, demanded)
+        told, left = _of_result(use, item, sifted), sifted.unapplied
+    return f"{told}\n\nI did not apply {enumeration(left)}." if left else told
 
 
 def _of_failure(use: Use) -> str:
@@ -155,23 +192,41 @@ def _of_failure(use: Use) -> str:
     return f"{called} failed: {_one_paragraph(use.result or '')}"
 
 
-def _of_result(use: Use, item: Profile | None) -> str:
+def _of_result(use: Use, item: Profile | None, sifted: Sifted | None = None) -> str:
     value = parse(use.result or "")
     if item is not None and item.effect == "change":
         return _of_change(item, value, use.arguments)
-    if (found := listing(value)) is not None and (item is None or item.effect == "list" or not use.arguments):
-        return _of_listing(found, _noun(use.name), scope(use.arguments))
+    found = sifted.found if sifted else listing(value)
+    limits = ", ".join(filter(None, [scope(_telling(use, item)), *(sifted.applied if sifted else ())]))
+    if found is not None and (item is None or item.effect == "list" or not use.arguments):
+        return _of_listing(found, _noun(use.name), limits)
+    if sifted and sifted.applied:
+        return f"{_heading(use.name, use.arguments)} ({', '.join(sifted.applied)}):\n\n{render_listing(sifted.found)}"
     if isinstance(value, dict | list) and value:
         return f"{_heading(use.name, use.arguments)}:\n\n{render(value)}"
     return render(value) if value not in ("", [], {}) else f"`{use.name}` returned nothing."
+
+
+def _telling(use: Use, item: Profile | None) -> dict[str, Any]:
+    """The arguments that say which things are listed. A limit that all of them stay below says nothing."""
+    found = listing(parse(use.result or ""))
+    if item is None or found is None or found.total > len(found.records):
+        return dict(use.arguments)
+    limits = {each.name for each in item.properties if is_limit(each)}
+    most = len(found.records)
+    return {name: value for name, value in use.arguments.items() if name not in limits or value <= most}
 
 
 def _of_listing(found: Listing, noun: str, given: str) -> str:
     limits = f" ({given})" if given else ""
     if not found.records:
         return f"No {noun} found{limits}."
-    count = f"{found.total} {noun.removesuffix('s') if found.total == 1 else noun}"
+    count = f"{found.total} {_one(noun) if found.total == 1 else noun}"
     return f"{count}{limits}:\n\n{render(list(found.records)) if not found.facts else _with_facts(found)}"
+
+
+def _one(noun: str) -> str:
+    return f"{noun.removesuffix('ies')}y" if noun.endswith("ies") else noun.removesuffix("s")
 
 
 def _with_facts(found: Listing) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ai_platform_engineering.utils.llm.offline import language, values
+from ai_platform_engineering.utils.llm.offline.constraints import Constraint, Kind, constraints, without
 from ai_platform_engineering.utils.llm.offline.language import (
     SYNONYM,
     best_similarity,
@@ -19,16 +20,26 @@ from ai_platform_engineering.utils.llm.offline.language import (
     stem,
 )
 from ai_platform_engineering.utils.llm.offline.requests import Request
-from ai_platform_engineering.utils.llm.offline.schemas import Profile, Property
+from ai_platform_engineering.utils.llm.offline.schemas import Effect, Profile, Property
 from ai_platform_engineering.utils.llm.offline.texts import text_candidates
+from ai_platform_engineering.utils.llm.offline.vocabulary import CREATE_VERBS
 
-_OPPOSITES: Mapping[tuple[str, ...], str] = {
+OPPOSITES: Mapping[tuple[str, ...], str] = {
     ("private",): "public",
     ("public",): "private",
     ("enabled",): "disabled",
     ("open",): "closed",
 }
+_CREATE = frozenset(map(stem, CREATE_VERBS))
 _NUMBER = re.compile(r"(?<![\w.\-/])#?(\d+(?:\.\d+)?)(?![\w\-/]|\.\d)|(?<=\w)#(\d+)\b")
+
+
+_LOOSE: Mapping[Effect, frozenset[Kind]] = {
+    "list": frozenset({"time", "exclusion", "order", "grouping", "comparison"}),
+    "get": frozenset({"time", "exclusion", "order", "grouping"}),
+    "change": frozenset({"time", "exclusion", "condition"}),
+}
+"""The constraints that no argument is looked for in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +51,27 @@ class Filled:
 
 
 def fill(profile: Profile, request: Request, given: Mapping[str, Any] | None = None) -> Filled:
-    """Arguments of a tool from the request; `given` are values known from elsewhere."""
+    """Arguments of a tool from the request; `given` are values known from elsewhere.
+
+    Phrases that exclude, order or date things name none. In a text that is to be written down they are part of it.
+    """
+    found = constraints(request.text)
+    loose = [item for item in found if item.kind in _LOOSE[profile.effect] and not is_stated(item, profile)]
+    if loose and profile.effect == "change":
+        texts = [value for value in _filled(profile, request, given).arguments.values() if isinstance(value, str)]
+        loose = [item for item in loose if not any(item.phrase in text for text in texts)]
+    return _filled(profile, replace(request, text=without(request.text, loose)) if loose else request, given)
+
+
+def is_stated(constraint: Constraint, profile: Profile) -> bool:
+    """Whether a phrase such as "not private" is what an argument says with yes or no."""
+    return constraint.kind == "exclusion" and any(
+        item.type == "boolean" and next(_stated(item, constraint.phrase), None) is not None
+        for item in profile.properties
+    )
+
+
+def _filled(profile: Profile, request: Request, given: Mapping[str, Any] | None) -> Filled:
     filled = Filled(dict(given or {}))
     request = replace(request, stated=_stated_terms(profile, request.text))
     taken = {str(value) for value in filled.arguments.values()}
@@ -97,12 +128,21 @@ def _candidates(item: Property, request: Request, profile: Profile) -> Iterator[
 
 
 def _chosen(item: Property, text: str, profile: Profile) -> Iterator[Any]:
-    """Values of an enumeration that the text states, the longest first, else by a word that means the same."""
+    """Values of an enumeration that the text states, the longest first, else by a word that means the same.
+
+    A filter takes one value: where several are stated, the results have to be chosen from.
+    """
     phrases = [(choice, identifier_words(str(choice))) for choice in item.choices]
-    for choice, phrase in sorted(phrases, key=lambda pair: -len(pair[1])):
-        if language.states(text, phrase):
-            yield choice
-    spoken = [word for word in language.stems(text) if best_similarity(word, profile.nouns) == 0]
+    stated = [pair for pair in sorted(phrases, key=lambda pair: -len(pair[1])) if language.states(text, pair[1])]
+    if len(stated) > 1 and not item.required and item.type != "array" and profile.effect != "change":
+        return
+    # "Move it from To Do to Done" states where it comes from, too.
+    for choice, _ in sorted(stated, key=lambda pair: not re.search(rf"\bto\s+{re.escape(str(pair[0]))}\b", text, re.I)):
+        yield choice
+    # "Created yesterday" states no condition, though an open issue is one that was opened.
+    spoken = [
+        word for word in language.stems(text) if best_similarity(word, profile.nouns) == 0 and word not in _CREATE
+    ]
     for choice, phrase in phrases:
         if len(phrase) == 1 and any(similarity(stem(phrase[0]), word) == SYNONYM for word in spoken):
             yield choice
@@ -111,7 +151,7 @@ def _chosen(item: Property, text: str, profile: Profile) -> Iterator[Any]:
 def _stated(item: Property, text: str) -> Iterator[bool]:
     phrase = tuple(word for word in identifier_words(item.name) if word not in {"is", "be"})
     stated = language.states(text, phrase)
-    if stated is None and (opposite := _OPPOSITES.get(phrase)) is not None:
+    if stated is None and (opposite := OPPOSITES.get(phrase)) is not None:
         denied = language.states(text, (opposite,))
         stated = None if denied is None else not denied
     if stated is not None:
@@ -141,7 +181,8 @@ def from_records(item: Property, records: Sequence[Mapping[str, Any]], request: 
 
     A single thing fits anyway, unless it must have been `named`.
     """
-    wanted = {term for term in language.terms(request.text) if term not in request.known}
+    text = without(request.text, [item for item in constraints(request.text) if item.kind == "exclusion"])
+    wanted = {term for term in language.terms(text) if term not in request.known}
     scored = [(len(wanted & _record_terms(record)), record) for record in records]
     best = max((score for score, _ in scored), default=0)
     fitting = [record for score, record in scored if score == best]

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage
 
 from ai_platform_engineering.utils.approvals.edited_call import edited_arguments_of, output_of
 
+EPOCH = datetime.fromtimestamp(0, UTC)
 MAX_QUESTION = 4000
 """Characters of a question that are read: matching words in more would take long and find nothing new."""
 
@@ -42,6 +44,8 @@ class Conversation:
     current: Exchange
     instruction: str = ""
     """What the model was told last when it was told to stop working and to answer from what there is."""
+    now: datetime = EPOCH
+    """The moment from which "last week" is counted."""
 
     @property
     def cut_short(self) -> bool:
@@ -79,7 +83,7 @@ class _Draft:
             )
 
 
-def read_conversation(messages: Sequence[BaseMessage], *, may_use_tools: bool) -> Conversation:
+def read_conversation(messages: Sequence[BaseMessage], *, may_use_tools: bool, now: datetime = EPOCH) -> Conversation:
     """Group messages into exchanges.
 
     A model that may not use tools any more gets an instruction as its last message, in the person's role: it belongs
@@ -109,4 +113,4 @@ def read_conversation(messages: Sequence[BaseMessage], *, may_use_tools: bool) -
     if not drafts:
         drafts.append(_Draft(""))
     *earlier, current = [draft.exchange() for draft in drafts]
-    return Conversation("\n".join(instructions), tuple(earlier), current, instruction)
+    return Conversation("\n".join(instructions), tuple(earlier), current, instruction, now)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from langchain_core.messages import BaseMessage
 
 from ai_platform_engineering.utils.llm.offline import agent, answers, supervisor, workflow_report
-from ai_platform_engineering.utils.llm.offline.conversation import Conversation, read_conversation
+from ai_platform_engineering.utils.llm.offline.conversation import EPOCH, Conversation, read_conversation
 from ai_platform_engineering.utils.llm.offline.findings import was_consulted
 from ai_platform_engineering.utils.llm.offline.structured import ToolChoice, as_call, forced_tool
 from ai_platform_engineering.utils.llm.offline.tools import (
@@ -21,18 +22,20 @@ from ai_platform_engineering.utils.llm.offline.tools import (
 from ai_platform_engineering.utils.silence import NOTHING_TO_SAY
 
 
-def decide(messages: Sequence[BaseMessage], tools: tuple[Tool, ...], tool_choice: ToolChoice = None) -> Reply:
+def decide(
+    messages: Sequence[BaseMessage], tools: tuple[Tool, ...], tool_choice: ToolChoice = None, now: datetime = EPOCH
+) -> Reply:
     """The reply to a conversation. The same arguments give the same reply."""
     if tool_choice == "none":
         tools = ()
     forced = forced_tool(tool_choice, tools)
     if forced is None:
-        return _free_reply(messages, tools)
-    return as_call(_free_reply(messages, tuple(tool for tool in tools if tool != forced)), forced)
+        return _free_reply(messages, tools, now)
+    return as_call(_free_reply(messages, tuple(tool for tool in tools if tool != forced), now), forced)
 
 
-def _free_reply(messages: Sequence[BaseMessage], tools: tuple[Tool, ...]) -> Reply:
-    conversation = read_conversation(messages, may_use_tools=bool(tools))
+def _free_reply(messages: Sequence[BaseMessage], tools: tuple[Tool, ...], now: datetime) -> Reply:
+    conversation = read_conversation(messages, may_use_tools=bool(tools), now=now)
     if any(tool.name == DELEGATION_TOOL for tool in tools):
         return supervisor.act(conversation, tools)
     if any(tool.name not in STEERING_TOOLS for tool in tools):

@@ -53,6 +53,11 @@ def joined(text: str) -> str:
     return text
 
 
+def phrase_spans(text: str) -> list[tuple[int, int]]:
+    """Where words stand that belong together."""
+    return [match.span() for pattern, _ in _PHRASES for match in pattern.finditer(text)]
+
+
 @lru_cache(maxsize=512)
 def words(text: str) -> tuple[str, ...]:
     """The words of a text, lower case, words that belong together joined into one."""
@@ -163,18 +168,18 @@ def states(text: str, phrase: tuple[str, ...]) -> bool | None:
     Literally, because endings matter in a state: "sync" is not "synced".
     """
     spoken = words(text)
-    positions = _positions(tuple(map(_singular, spoken)), tuple(map(_singular, phrase)))
+    positions = _positions(tuple(map(singular, spoken)), tuple(map(singular, phrase)))
     if not positions:
         return None
     return not any(NEGATIONS.intersection(spoken[max(0, start - 2) : start]) for start in positions)
 
 
-def _singular(word: str) -> str:
+def singular(word: str) -> str:
     return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")) else word
 
 
 def is_plural(word: str) -> bool:
-    return _singular(word.lower()) != word.lower()
+    return singular(word.lower()) != word.lower()
 
 
 def _positions(spoken: tuple[str, ...], phrase: tuple[str, ...]) -> list[int]:

@@ -8,6 +8,7 @@ import json
 import re
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
@@ -19,6 +20,7 @@ from langchain_core.messages.tool import tool_call, tool_call_chunk
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
+from pydantic import Field
 
 from ai_platform_engineering.utils.llm.offline.decision import decide
 from ai_platform_engineering.utils.llm.offline.tools import Reply, bound_tools
@@ -31,7 +33,11 @@ class OfflineChatModel(BaseChatModel):
     """A chat model without a network: its reply is a function of the messages and the bound tools."""
 
     delay: float = 0.0
-    """Seconds between two streamed words."""
+    """Seconds between two words of an answer. What is said before a tool call is not delayed."""
+    answer_time: float | None = None
+    """Seconds after which an answer is complete, whatever its length; the delay is shortened to that."""
+    clock: Callable[[], datetime] = Field(default=lambda: datetime.now(UTC), exclude=True)
+    """Tells the time from which phrases such as "last week" are counted."""
     model_name: str = "offline"
 
     @property
@@ -58,7 +64,7 @@ class OfflineChatModel(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        return _whole(messages, _reply(messages, kwargs))
+        return _whole(messages, self._reply(messages, kwargs))
 
     async def _agenerate(
         self,
@@ -77,9 +83,13 @@ class OfflineChatModel(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> Iterator[ChatGenerationChunk]:
-        for chunk in _chunks(messages, _reply(messages, kwargs)):
-            if self.delay:
-                time.sleep(self.delay)
+        reply = self._reply(messages, kwargs)
+        chunks = _chunks(messages, reply)
+        pause = self._pause(reply, len(chunks))
+        started = time.monotonic()
+        for position, chunk in enumerate(chunks, 1):
+            if pause:
+                time.sleep(max(0.0, started + position * pause - time.monotonic()))
             if run_manager:
                 run_manager.on_llm_new_token(chunk.text, chunk=chunk)
             yield chunk
@@ -91,16 +101,26 @@ class OfflineChatModel(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> AsyncIterator[ChatGenerationChunk]:
-        for chunk in _chunks(messages, _reply(messages, kwargs)):
-            # Without a delay this still lets other runs in between two words, as waiting for a socket would.
-            await asyncio.sleep(self.delay)
+        reply = self._reply(messages, kwargs)
+        chunks = _chunks(messages, reply)
+        pause = self._pause(reply, len(chunks))
+        started = time.monotonic()
+        for position, chunk in enumerate(chunks, 1):
+            # Without a pause this still lets other runs in between two words, as waiting for a socket would.
+            await asyncio.sleep(max(0.0, started + position * pause - time.monotonic()))
             if run_manager:
                 await run_manager.on_llm_new_token(chunk.text, chunk=chunk)
             yield chunk
 
+    def _reply(self, messages: Sequence[BaseMessage], options: dict[str, Any]) -> Reply:
+        tools = bound_tools(options.get("tools") or ())
+        return decide(messages, tools, options.get("tool_choice"), self.clock())
 
-def _reply(messages: Sequence[BaseMessage], options: dict[str, Any]) -> Reply:
-    return decide(messages, bound_tools(options.get("tools") or ()), options.get("tool_choice"))
+    def _pause(self, reply: Reply, count: int) -> float:
+        """Seconds between two chunks."""
+        if reply.calls:
+            return 0.0
+        return self.delay if self.answer_time is None else min(self.delay, self.answer_time / count)
 
 
 def _whole(messages: Sequence[BaseMessage], reply: Reply) -> ChatResult:
@@ -111,14 +131,13 @@ def _whole(messages: Sequence[BaseMessage], reply: Reply) -> ChatResult:
             for call, call_id in zip(reply.calls, _call_ids(messages, reply), strict=True)
         ],
         usage_metadata=_usage(messages, reply),
-        response_metadata={"finish_reason": _finish_reason(reply), "model_name": "offline"},
+        response_metadata=_metadata(reply),
     )
     return ChatResult(generations=[ChatGeneration(message=message)])
 
 
-def _chunks(messages: Sequence[BaseMessage], reply: Reply) -> Iterator[ChatGenerationChunk]:
-    for piece in _PIECE.findall(reply.text) or ([reply.text] if reply.text else []):
-        yield ChatGenerationChunk(message=AIMessageChunk(content=piece))
+def _chunks(messages: Sequence[BaseMessage], reply: Reply) -> list[ChatGenerationChunk]:
+    pieces = _PIECE.findall(reply.text) or ([reply.text] if reply.text else [])
     last = AIMessageChunk(
         content="",
         tool_call_chunks=[
@@ -126,10 +145,11 @@ def _chunks(messages: Sequence[BaseMessage], reply: Reply) -> Iterator[ChatGener
             for index, (call, call_id) in enumerate(zip(reply.calls, _call_ids(messages, reply), strict=True))
         ],
         usage_metadata=_usage(messages, reply),
-        response_metadata={"finish_reason": _finish_reason(reply), "model_name": "offline"},
+        response_metadata=_metadata(reply),
         chunk_position="last",
     )
-    yield ChatGenerationChunk(message=last)
+    messages_of = [*(AIMessageChunk(content=piece) for piece in pieces), last]
+    return [ChatGenerationChunk(message=message) for message in messages_of]
 
 
 def _call_ids(messages: Sequence[BaseMessage], reply: Reply) -> list[str]:
@@ -149,5 +169,6 @@ def _usage(messages: Sequence[BaseMessage], reply: Reply) -> UsageMetadata:
     return UsageMetadata(input_tokens=read, output_tokens=output, total_tokens=read + output)
 
 
-def _finish_reason(reply: Reply) -> str:
-    return "tool_calls" if reply.calls else "stop"
+def _metadata(reply: Reply) -> dict[str, Any]:
+    told = {"finish_reason": "tool_calls" if reply.calls else "stop", "model_name": "offline"}
+    return told if reply.not_done is None else {**told, "not_done": reply.not_done}

@@ -152,7 +152,8 @@ def _all_meant(pronoun: str, before: Before, things: Sequence[str]) -> str:
     """All things that were talked about: each by name where they are to be changed, else by their kind."""
     if things:
         return f"{', '.join(things[:-1])} and {things[-1]}" if len(things) > 1 else things[0]
-    subject = subject_of(before.question)
+    # What was done to a thing is no kind of things.
+    subject = "" if requested_changes(before.question) else subject_of(before.question)
     return subject and f"{'of ' if pronoun.lower().startswith(('of', 'all of')) else ''}the {subject}"
 
 

@@ -6,9 +6,11 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from ai_platform_engineering.utils.llm.offline.language import spaced
+from ai_platform_engineering.utils.llm.offline.timeframes import moment
 
 MAX_ROWS = 20
 _MAX_COLUMNS = 6
@@ -21,6 +23,7 @@ _ACRONYMS = frozenset(
 )
 _WRAPPERS = ("result", "items", "results", "data", "values")
 _COUNTS = ("total", "count", "total_count")
+_AS_OF = "as_of"
 _IDENTITIES = ("key", "name", "id", "full_name", "identifier", "slug", "repository", "title", "number")
 _CONTAINERS = ("repository", "repo", "project")
 _TIMESTAMP = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(?::\d\d(?:\.\d+)?)?(?:Z|\+00:00)")
@@ -33,6 +36,8 @@ class Listing:
     records: tuple[Mapping[str, Any], ...]
     total: int
     facts: Mapping[str, Any]
+    as_of: datetime | None = None
+    """When this was so, where the result says."""
 
 
 def parse(text: str) -> Any:
@@ -77,7 +82,7 @@ def listing(value: Any) -> Listing | None:
     if not isinstance(value, dict):
         return None
     lists = [key for key, inner in value.items() if isinstance(inner, list) and _are_records(inner)]
-    facts = {key: inner for key, inner in value.items() if key not in lists}
+    facts = {key: inner for key, inner in value.items() if key not in lists and key != _AS_OF}
     if len(lists) != 1 or len(facts) > 3 or any(isinstance(inner, dict | list) and inner for inner in facts.values()):
         return None
     records = value[lists[0]]
@@ -85,7 +90,7 @@ def listing(value: Any) -> Listing | None:
         return None
     stated = next((facts[key] for key in _COUNTS if isinstance(facts.get(key), int)), 0)
     rest = {key: inner for key, inner in facts.items() if key not in _COUNTS}
-    return Listing(tuple(records), max(len(records), stated), rest)
+    return Listing(tuple(records), max(len(records), stated), rest, moment(value.get(_AS_OF)))
 
 
 def _are_records(items: Sequence[Any]) -> bool:

@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
@@ -17,6 +17,7 @@ from ai_platform_engineering.utils.llm.offline.vocabulary import CHANGE_VERBS, G
 
 Effect = Literal["list", "get", "change"]
 _EXAMPLE = re.compile(r"\b(?:for example|such as|e\.g\.),?\s+[`'\"]?([\w#][\w.\-/#]*\w)", re.I)
+_KIND_OF = (("type",), ("kind",))
 _TYPES = ("string", "integer", "number", "boolean", "array", "object")
 
 
@@ -78,6 +79,8 @@ class Toolbox:
     """How much a noun tells: more, the fewer tools have it in their name."""
     vocabulary: frozenset[str]
     """Stems that describe the tools, and so name no particular thing."""
+    kinds: Mapping[str, frozenset[str]]
+    """Stems of the kinds that things are said to be of, with the stems of what those are: a story is an issue."""
 
 
 @lru_cache(maxsize=256)
@@ -88,7 +91,18 @@ def toolbox(tools: tuple[Tool, ...]) -> Toolbox:
         profiles,
         {noun: 1 + 0.4 * math.log(len(profiles) / count) for noun, count in frequency.items()},
         frozenset().union(*(item.vocabulary for item in profiles)),
+        _kinds(profiles),
     )
+
+
+def _kinds(profiles: Sequence[Profile]) -> Mapping[str, frozenset[str]]:
+    found: dict[str, frozenset[str]] = {}
+    for item in profiles:
+        for each in item.properties:
+            if each.words[-1:] in _KIND_OF:
+                for choice in each.choices:
+                    found[stem(str(choice))] = found.get(stem(str(choice)), frozenset()).union(item.nouns)
+    return found
 
 
 @lru_cache(maxsize=4096)

@@ -26,6 +26,7 @@ from ai_platform_engineering.utils.llm.offline.vocabulary import READ_VERBS, wor
 _WORTH_FILLING = 8
 _THRESHOLD = 1.5
 _PLACE = 0.4
+_SCOPE = re.compile(r"\b(?:in|of|from|for|on|within)\s+(?:the\s+)?[\w-]+\s+(?P<kind>[a-z]+)\b", re.I)
 _PLAIN_VERBS = frozenset(stem(verb) for verb in READ_VERBS)
 _ASKS_FOR_MANY = word_set("list which all every any many who")
 
@@ -39,10 +40,10 @@ def choose(request: Request, box: Toolbox) -> tuple[Profile, Filled] | None:
     changes = _real_changes(requested_changes(request.text), box.profiles)
     if changes is None:
         return None
-    elsewhere = places(request.text)
+    elsewhere = places(request.text) | _scopes(request.text, box.profiles)
     wanted = {term: _PLACE if term in elsewhere else 1.0 for term in terms(request.text) if term not in _PLAIN_VERBS}
     candidates = [item for item in box.profiles if item.effect != "change" or _makes(item, changes)]
-    scored = [(_lexical(item, wanted, changes, box.rarity), item) for item in candidates]
+    scored = [(_lexical(item, wanted, changes, box), item) for item in candidates]
     scored.sort(key=lambda entry: -entry[0])
     best: tuple[float, Profile, Filled] | None = None
     for score, item in scored[:_WORTH_FILLING]:
@@ -59,6 +60,12 @@ def overview(request: Request, profiles: Sequence[Profile]) -> Profile | None:
     if requested_changes(request.text) or not wanted <= request.known:
         return None
     return next((item for item in profiles if item.effect == "list" and not item.required), None)
+
+
+def _scopes(text: str, profiles: Sequence[Profile]) -> frozenset[str]:
+    """Stems of words that say whose things are wanted: "apps in the shop project" are no projects."""
+    optional = {word for item in profiles for each in item.properties if not each.required for word in each.words}
+    return frozenset(kind for match in _SCOPE.finditer(text) if (kind := stem(match["kind"])) in optional)
 
 
 def _real_changes(asked: Sequence[str], profiles: Sequence[Profile]) -> tuple[str, ...] | None:
@@ -79,14 +86,17 @@ def _makes(item: Profile, changes: Sequence[str]) -> bool:
     return any(similarity(change, word) >= SYNONYM for change in changes for word in (item.verb or "", *item.nouns))
 
 
-def _lexical(item: Profile, wanted: Mapping[str, float], changes: Sequence[str], rarity: Mapping[str, float]) -> float:
+def _lexical(item: Profile, wanted: Mapping[str, float], changes: Sequence[str], box: Toolbox) -> float:
     score = 0.0
     matched: set[str] = set()
     for term, weight in wanted.items():
         likeness, noun = max(((similarity(term, noun), noun) for noun in item.nouns), default=(0.0, ""))
         if likeness > 0:
-            score += 4 * likeness * weight * rarity[noun]
+            score += 4 * likeness * weight * box.rarity[noun]
             matched.add(noun)
+        elif of_kind := box.kinds.get(term, frozenset()).intersection(item.nouns):
+            score += 4 * SYNONYM * weight
+            matched |= of_kind
         elif related := associated(term).intersection(item.nouns):
             score += 1.6
             matched |= related

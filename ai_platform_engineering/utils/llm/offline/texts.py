@@ -42,6 +42,8 @@ _PLACED = re.compile(rf"\b(?:in|on|of|for|from|at|with|within|about)\s+(?:the\s+
 _ABOUT = re.compile(r"\b(?:about|regarding|concerning|matching|mentioning|containing|related\s+to)\s+(.+)", re.I)
 _TOLD_ME = re.compile(r"\b(?:show|give|tell|list|get|find|help|let|send|remind)\s+me\b", re.I)
 _ASSIGNED = re.compile(rf"\b(?:assigned\s+to|assign\s+\S+(?:\s+\S+)?\s+to|owned\s+by|by)\s+@?({NAME})", re.I)
+_OWNER = re.compile(r"\b([^\W\d_]\w+)['’]s\s+(?=[\w-]+)(?!(?:going|happening|wrong|the|up|next|new|left)\b)")
+_ASSIGNMENT = re.compile(rf",?\s+(?:and\s+)?(?:assign(?:ed)?(?:\s+it)?|to\s+be\s+assigned)\s+to\s+@?{NAME}\W*$", re.I)
 _DICTATION = (
     r"\b(?:saying|stating|that\s+says?|with\s+(?:the\s+)?(?:text|message|comment|body|title|summary|subject))\b[:\s]*",
     r"(?<=\w):\s+",
@@ -59,7 +61,7 @@ def text_candidates(item: Property, request: Request, profile: Profile) -> Itera
         yield from values.shaped(shape, request.text)
         return
     if _PERSON & words:
-        yield from _person(request.text)
+        yield from _person(item, request.text)
         return
     if item.pattern and (pattern := compiled(item.pattern)):
         yield from (token for token in name_tokens(request.text) if pattern.search(token))
@@ -113,14 +115,15 @@ def _labelled(item: Property, text: str) -> Iterator[str]:
                 yield token.group()
 
 
-def _person(text: str) -> Iterator[str]:
+def _person(item: Property, text: str) -> Iterator[str]:
     if re.search(r"\b(?:my|mine|me)\b", _TOLD_ME.sub("", text), re.I):
         yield "me"
-    if re.search(r"\bunassigned\b", text, re.I):
+    if re.search(r"\bunassigned\b", text, re.I) and "unassigned" in item.description.lower():
         yield "unassigned"
     for match in _ASSIGNED.finditer(text):
         if not language.is_stop_word(match[1]):
             yield match[1]
+    yield from (name for name in _OWNER.findall(text) if not language.is_stop_word(name))
 
 
 def _beside(item: Property, request: Request, *, common: bool = False) -> Iterator[str]:
@@ -192,15 +195,25 @@ def _free_text(item: Property, request: Request, profile: Profile) -> Iterator[s
         return
     for marker in _DICTATION:
         if (match := re.search(marker, text, re.I)) and language.terms(text[match.end() :]):
-            yield text[match.end() :].strip()
+            yield _unassigned(text[match.end() :], profile).strip()
     for marker in _TOPIC:
         if match := re.search(marker, text, re.I):
-            topic = re.sub(r"^(?:the|a|an)\s+", "", text[match.end() :], flags=re.I).strip(" .!?\"'")
+            topic = _unassigned(text[match.end() :], profile)
+            topic = re.sub(r"^(?:the|a|an)\s+", "", topic, flags=re.I).strip(" .!?\"'")
             if language.terms(topic):
                 yield topic[:1].upper() + topic[1:]
     names = [name for name in request_names(request) if name.isalpha()]
     if names and not request.may_ask:
         yield " ".join(names)
+
+
+def _has_person(profile: Profile) -> bool:
+    return any(_PERSON & set(item.words) for item in profile.properties)
+
+
+def _unassigned(text: str, profile: Profile) -> str:
+    """What is to be written down, without who is to work on it, where an argument says that."""
+    return _ASSIGNMENT.sub("", text) if _has_person(profile) else text
 
 
 def _without_free_text(request: Request, profile: Profile) -> Request:
@@ -222,6 +235,9 @@ def _search_text(item: Property, request: Request, profile: Profile) -> Iterator
     names = request_names(request)
     if names and (item.required or leading_verb(request.text) in LIST_VERBS - {"list"}):
         yield " ".join(names)
-    yield from (name for name in _whose(request, profile) if not (name.isupper() and _place_of(profile)))
+    owners = set(_OWNER.findall(request.text)) if _has_person(profile) else set()
+    yield from (
+        name for name in _whose(request, profile) if name not in owners and not (name.isupper() and _place_of(profile))
+    )
     if item.required:
         yield request.text.strip()

@@ -51,6 +51,8 @@ class Reply:
 
     text: str = ""
     calls: tuple[Call, ...] = ()
+    not_done: str | None = None
+    """Why nothing of what was asked is done, where an agent ends so."""
 
 
 @dataclass(frozen=True, slots=True)

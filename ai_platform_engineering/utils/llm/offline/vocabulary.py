@@ -58,6 +58,11 @@ STATES: Final = word_set("""
 """)
 """Words for the state of a thing, which never name one."""
 
+CREATED: Final = word_set("created opened reported filed raised logged triggered started happened occurred")
+UPDATED: Final = word_set("updated changed modified touched edited")
+DEPLOYED: Final = word_set("deployed released shipped rolled pushed committed")
+"""Words for what has happened to a thing: they tell which date is meant."""
+
 QUESTION_WORDS: Final = word_set("who what which when where why how whose is are does do did has have can was were")
 NEGATIONS: Final = word_set("not don't dont never without no isn't aren't")
 POLITE: Final = word_set("""
@@ -107,6 +112,7 @@ _TROUBLE = word_set("wrong broken broke failing fail failed failure down trouble
 ASSOCIATIONS: Final = {
     **dict.fromkeys(_TROUBLE, ("health", "incident")),
     **dict.fromkeys(("healthy", "unhealthy"), ("health",)),
+    "deployed": ("history",),
 }
 """What a word brings to mind, though it does not mean the same."""
 
