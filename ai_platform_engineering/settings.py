@@ -423,8 +423,13 @@ class Settings(BaseSettings):
     litellm_model_name: str | None = _setting("Model", "Model as LiteLLM names it, for example `openai/gpt-5`.")
     litellm_api_base: OptionalAddress = _setting("Model", "Address of a LiteLLM proxy.")
     litellm_api_key: OptionalSecret = _setting("Model", "Key for the LiteLLM proxy or the provider behind it.")
-    offline_model_delay: float = _setting(
-        "Model", "Seconds the offline model waits between words, as a real one would.", 0.02, ge=0, le=5
+    offline_model_delay: float | None = _setting(
+        "Model",
+        "Seconds the offline model waits between all words, those inside agents too.",
+        None,
+        ge=0,
+        le=5,
+        shown_default="no delay inside agents, and answers complete within a second",
     )
 
     langgraph_recursion_limit: int = _setting(

@@ -21,6 +21,8 @@ from ai_platform_engineering.utils.llm.provider_class import guarded_model
 from ai_platform_engineering.utils.llm.provider_options import MODEL_VARIABLES, RECIPES
 
 PROVIDERS: Final[tuple[Provider, ...]] = get_args(Provider)
+_ANSWER_TIME = 0.8
+"""Seconds over which the offline model spreads the words of an answer."""
 
 
 def default_provider(settings: Settings) -> Provider:
@@ -50,7 +52,7 @@ def chat_model(
     if problem := provider_problem(settings, provider, chosen_by):
         raise SettingsError(problem)
     if provider == "offline":
-        return OfflineChatModel(delay=settings.offline_model_delay)
+        return _offline(settings, is_supervisor=agent is None)
     name, named_by = _model_name(settings, provider, agent, manifest_model)
     if name is None:
         raise SettingsError(
@@ -58,6 +60,13 @@ def chat_model(
             "or LLM_PROVIDER=offline for the offline model."
         )
     return _made(settings, provider, name, named_by)
+
+
+def _offline(settings: Settings, *, is_supervisor: bool) -> BaseChatModel:
+    """The offline model. People read the supervisor's answer while it is written, so only that is paced."""
+    if settings.offline_model_delay is not None:
+        return OfflineChatModel(delay=settings.offline_model_delay)
+    return OfflineChatModel(answer_time=_ANSWER_TIME if is_supervisor else 0.0)
 
 
 def _provider(settings: Settings, agent: str | None, manifest_model: ModelChoice | None) -> tuple[Provider, str]:

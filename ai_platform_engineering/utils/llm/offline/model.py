@@ -27,15 +27,18 @@ from ai_platform_engineering.utils.llm.offline.tools import Reply, bound_tools
 
 _PIECE = re.compile(r"\s*\S+\s*")
 _CHARACTERS_PER_TOKEN = 4
+_WORD_TIME = 0.02
+"""Seconds between two words of a short answer."""
 
 
 class OfflineChatModel(BaseChatModel):
     """A chat model without a network: its reply is a function of the messages and the bound tools."""
 
     delay: float = 0.0
-    """Seconds between two words of an answer. What is said before a tool call is not delayed."""
-    answer_time: float | None = None
-    """Seconds after which an answer is complete, whatever its length; the delay is shortened to that."""
+    """Seconds between two streamed words."""
+    answer_time: float = 0.0
+    """Without a delay: seconds over which the words of an answer are spread at most. What is said before a tool call
+    is not paced."""
     clock: Callable[[], datetime] = Field(default=lambda: datetime.now(UTC), exclude=True)
     """Tells the time from which phrases such as "last week" are counted."""
     model_name: str = "offline"
@@ -118,9 +121,9 @@ class OfflineChatModel(BaseChatModel):
 
     def _pause(self, reply: Reply, count: int) -> float:
         """Seconds between two chunks."""
-        if reply.calls:
-            return 0.0
-        return self.delay if self.answer_time is None else min(self.delay, self.answer_time / count)
+        if self.delay or reply.calls:
+            return self.delay
+        return min(_WORD_TIME, self.answer_time / count)
 
 
 def _whole(messages: Sequence[BaseMessage], reply: Reply) -> ChatResult:
