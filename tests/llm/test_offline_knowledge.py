@@ -9,6 +9,7 @@ import time
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
+from ai_platform_engineering.knowledge_bases.rag.documents import Document
 from ai_platform_engineering.utils.llm.offline import OfflineChatModel
 from tests.llm.offline_library import Library, consult, document
 from tests.llm.offline_world import calls_of
@@ -427,7 +428,7 @@ def test_a_question_in_two_parts_is_answered_in_two_parts_with_all_sources() -> 
     assert reading == "I'll read “Rollback runbook”."
     answer = answer_of(messages)
     knowledge, argocd = answer.split("### Argocd")
-    assert knowledge.startswith("### Knowledge base\n\nRoll back when a release makes errors rise above two percent.")
+    assert knowledge.startswith("### Knowledge base\n\nFrom “Rollback runbook” [1]:\n\nRoll back when a release")
     assert "| guestbook |" in argocd
     assert argocd.endswith("Sources:\n\n1. [Rollback runbook](https://wiki.example.com/rollback)")
 
@@ -609,3 +610,64 @@ def test_odd_documents_and_questions_are_read_quickly(piece: str) -> None:
         answer = answer_of(consult(MODEL, question, library))
         assert answer
     assert time.process_time() - started < 5
+
+
+def runbook(name: str, subject: str, steps: int = 3) -> Document:
+    listed = "\n".join(
+        f"{number}. Step {number} of {subject}:\n\n   ```bash\n   {name}-ctl step-{number} --careful\n   ```\n"
+        for number in range(1, steps + 1)
+    )
+    return document(
+        f"runbooks/{name}.md",
+        f"# Restart {subject}\n\nUse this when {subject} does not answer.\n\n## Procedure\n\n{listed}\n"
+        f"## Undo\n\nRestore the backup of {subject}.\n",
+    )
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "how do I restart Redis?",
+        "what are the steps to restart Redis?",
+        "is there a runbook for Redis?",
+        "what should I do when Redis does not answer?",
+    ],
+)
+def test_a_how_to_is_answered_from_one_document_whole_and_in_order(question: str) -> None:
+    """Whatever else was found, and whichever part of each document."""
+    books = [runbook("postgres", "PostgreSQL", 7), runbook("redis", "Redis", 7), runbook("kafka", "Kafka", 7)]
+    places = [f"{book.path} > {book.title} > Procedure" for book in books]
+    answer = answer_of(consult(MODEL, question, Library(*places, more=books)))
+    commands = re.findall(r"\w+-ctl step-\d", answer)
+    assert commands == [f"redis-ctl step-{number}" for number in range(1, 8)]
+    assert [f"{number}. Step {number} of Redis:" in answer for number in range(1, 8)] == [True] * 7
+    assert answer.count("```") == 14
+    assert sources_of(answer) == ["runbooks/redis.md"]
+
+
+def test_a_procedure_that_is_too_long_is_cut_between_steps_and_says_where_the_rest_is() -> None:
+    book = runbook("redis", "Redis", 60)
+    answer = answer_of(
+        consult(MODEL, "how do I restart Redis?", Library(f"{book.path} > {book.title} > Procedure", more=[book]))
+    )
+    commands = re.findall(r"redis-ctl step-(\d+)", answer)
+    assert commands == [str(number) for number in range(1, len(commands) + 1)]
+    assert answer.count("```") == 2 * len(commands)
+    assert f"see [1] for the rest, from “Step {len(commands) + 1} of Redis" in answer.replace(
+        f"“{len(commands) + 1}. ", "“"
+    )
+    assert len(answer) < 3000
+
+
+def test_what_a_procedure_does_not_mention_is_said() -> None:
+    book = runbook("redis", "Redis")
+    answer = answer_of(
+        consult(MODEL, "how do I restart Redis when it does not answer on Fridays?", Library(book.path, more=[book]))
+    )
+    assert "which does not mention “Fridays”" in answer
+
+
+def test_a_procedure_of_something_else_is_not_given_as_the_answer() -> None:
+    book = runbook("redis", "Redis")
+    answer = answer_of(consult(MODEL, "how do I restart Elasticsearch?", Library(book.path, more=[book])))
+    assert answer.startswith(("No passage that I found clearly answers", "I found nothing"))

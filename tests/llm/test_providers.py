@@ -58,6 +58,15 @@ def test_nothing_configured_gives_the_offline_model_with_its_delay() -> None:
     assert model.delay == 0.25
 
 
+def test_without_a_delay_only_the_supervisors_answer_is_paced() -> None:
+    supervisor, agent = chat_model(settings_of()), chat_model(settings_of(), "argocd")
+    assert isinstance(supervisor, OfflineChatModel)
+    assert isinstance(agent, OfflineChatModel)
+    assert (supervisor.delay, agent.delay) == (0, 0)
+    assert 0 < supervisor.answer_time <= 1
+    assert agent.answer_time == 0
+
+
 async def test_an_openai_compatible_server_gets_the_question_and_streams_the_answer(server: OpenAIServer) -> None:
     model = chat_model(
         settings_of(

@@ -240,7 +240,8 @@ def _part(
         kept = {name: value for name, value in filled.arguments.items() if name not in guesses}
         arguments = adjusted(request, target, kept, now)
         step = _made(Call(target.name, arguments), uses, target)
-    return Part(step, demand(request, target, arguments, now))
+    looked_up = lookups.evidence(arguments, uses) if target.effect == "change" else []
+    return Part(step, demand(request, target, arguments, now, looked_up))
 
 
 def _guesses(request: Request, target: Profile, arguments: Mapping[str, Any]) -> set[str]:

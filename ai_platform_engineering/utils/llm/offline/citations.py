@@ -38,6 +38,8 @@ def quoted(extracts: Sequence[Extract], bibliography: Bibliography) -> str:
 
 
 def _cited(extract: Extract, number: int) -> str:
+    if extract.passages[0].kind == "procedure":
+        return _procedure(extract, number)
     blocks: list[str] = []
     for passage in extract.passages:
         text = _told(passage)
@@ -54,6 +56,14 @@ def _cited(extract: Extract, number: int) -> str:
     text = blocks[last]
     blocks[last] = f"{text[:-1]} [{number}]:" if text.endswith(":") else f"{text} [{number}]"
     return "\n\n".join(blocks)
+
+
+def _procedure(extract: Extract, number: int) -> str:
+    of_document = f"{extract.title}: {extract.section}" if extract.section != extract.title else extract.title
+    rest = [f"This is not all of it; see [{number}] for the rest, {extract.continues}."] if extract.continues else []
+    unsaid = " and ".join(f"“{word}”" for word in extract.unsaid)
+    lead = f"From “{of_document}” [{number}]{f', which does not mention {unsaid}' if unsaid else ''}:"
+    return "\n\n".join([lead, extract.passages[0].text, *rest])
 
 
 def _told(passage: Passage) -> str:

@@ -6,7 +6,7 @@ A demand is met by the results (`sifting`), or the answer names it as not applie
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
@@ -44,7 +44,15 @@ _FILLERS = word_set("""
     having being called named titled right good morning whether if else actually really kind sort able possible thx
     sorted ordered rank ranked
 """)
-_EMPTY = ASKING_VERBS | GENERAL_NOUNS | QUESTION_WORDS | POLITE | PREPOSITIONS | CREATED | UPDATED | DEPLOYED | _FILLERS
+_EMPTY = (
+    ASKING_VERBS
+    | GENERAL_NOUNS
+    | QUESTION_WORDS
+    | POLITE
+    | PREPOSITIONS
+    | ((CREATED | UPDATED | DEPLOYED) - STATES)
+    | _FILLERS
+)
 _STARTS = word_set("since after start from begin earliest newer created_after updated_after")
 _ENDS = word_set("until before end to latest older created_before updated_before")
 _DATED = re.compile(r"\b(?:date|time|timestamp|iso|rfc)\b", re.I)
@@ -74,12 +82,19 @@ class Demand:
     now: datetime
 
 
-def demand(request: Request, profile: Profile, arguments: Mapping[str, Any], now: datetime) -> Demand:
-    """What the arguments of a call leave of its request."""
+def demand(
+    request: Request,
+    profile: Profile,
+    arguments: Mapping[str, Any],
+    now: datetime,
+    lookups: Sequence[Mapping[str, Any]] = (),
+) -> Demand:
+    """What the arguments of a call leave of its request, and those of calls that looked up what it names."""
     left = tuple(item for item in constraints(request.text) if not _is_taken(item, profile, arguments))
     spans = [(item.start, item.end) for item in constraints(request.text)]
     spans += [match.span() for match in QUOTED.finditer(request.text)]
     taken = _taken_words(profile, arguments)
+    taken |= {word for given in lookups for value in given.values() for word in identifier_words(str(value))}
     words = [
         Spoken(match.group(), match.start(), match.end(), _weight(_whole(match), request, profile))
         for match in _SPOKEN.finditer(request.text)

@@ -8,12 +8,14 @@ from dataclasses import dataclass, replace
 from ai_platform_engineering.utils.llm.offline.findings import Place, ReadDocument
 from ai_platform_engineering.utils.llm.offline.inquiries import Form, form_of
 from ai_platform_engineering.utils.llm.offline.passages import Passage, sentences
+from ai_platform_engineering.utils.llm.offline.procedures import procedure
 from ai_platform_engineering.utils.llm.offline.ranking import Ranked, question_of, ranked
 from ai_platform_engineering.utils.llm.offline.relevance import Question, roots_of
 from ai_platform_engineering.utils.llm.offline.vocabulary import word_set
 
 ENOUGH = 0.5
 """The share of what is asked about that a passage and its headings must have to be an answer."""
+_UNCLEAR = 0.49
 _SOME = 0.25
 """The share from which on a passage is worth showing as the nearest that was found."""
 _CLOSE = 0.75
@@ -44,6 +46,10 @@ class Extract:
     """How much of what is asked about it has: between 0 and 1."""
     defines: bool = False
     """Whether it says what the thing is that is asked about."""
+    unsaid: tuple[str, ...] = ()
+    """Words of the question that the document of a procedure does not have."""
+    continues: str = ""
+    """Where the document goes on, if the extract had to be cut."""
 
 
 def extracts(text: str, places: Sequence[Place], read: Sequence[ReadDocument]) -> list[Extract]:
@@ -53,11 +59,17 @@ def extracts(text: str, places: Sequence[Place], read: Sequence[ReadDocument]) -
     found = ranked(question, form, places, sources)
     if not found or found[0].share < _SOME:
         return []
+    if form == "how":
+        near = sorted(_near(found), key=lambda item: -question.share(roots_of(item.source.title)))
+        shown = next(filter(None, (_shown(item, question) for item in near if _is_headed(item, question))), None)
+        if shown is not None:
+            return [shown]
+        found = [_doubted(item, question) for item in found if item.source == found[0].source]
     chosen: list[Ranked] = []
-    for item in found:
-        if len(chosen) == _MOST or item.score < found[0].score * _CLOSE:
+    for item in _near(found):
+        if len(chosen) == _MOST:
             break
-        if item.share >= found[0].share * _SIMILAR and not any(_says_the_same(item, other) for other in chosen):
+        if not any(_says_the_same(item, other) for other in chosen):
             chosen.append(item)
     told: list[Extract] = []
     for extract in _by_section(chosen, question, form):
@@ -65,6 +77,48 @@ def extracts(text: str, places: Sequence[Place], read: Sequence[ReadDocument]) -
             break
         told.append(extract)
     return told
+
+
+def _near(found: Sequence[Ranked]) -> Iterator[Ranked]:
+    """The passages that answer nearly as well as the best."""
+    for item in found:
+        if item.score < found[0].score * _CLOSE:
+            return
+        if item.share >= found[0].share * _SIMILAR:
+            yield item
+
+
+def _is_headed(item: Ranked, question: Question) -> bool:
+    """Whether the title or a heading above a passage has to do with the question, or the passage introduces a section.
+    Elsewhere it is only mentioned."""
+    return (item.opens and item.passage.kind == "prose") or question.share(
+        roots_of(" ".join([item.source.title, *item.passage.trail]))
+    ) > 0
+
+
+def _doubted(item: Ranked, question: Question) -> Ranked:
+    return item if _is_headed(item, question) else replace(item, share=min(item.share, _UNCLEAR))
+
+
+def _shown(item: Ranked, question: Question) -> Extract | None:
+    """The procedure that a passage belongs to. A document without the most telling word answers something else."""
+    told = procedure(item, question)
+    if told is None:
+        return None
+    source = item.source
+    said = roots_of(f"{source.title} {source.link} {source.text}")
+    unsaid = tuple(term.word for term in question.weights if not term.match(said))
+    telling = max(question.weights, key=lambda term: question.weights[term])
+    return Extract(
+        source.document_id,
+        source.title,
+        source.link,
+        told.title,
+        (Passage("procedure", told.text, (told.title,)),),
+        min(item.share, _UNCLEAR) if telling.word in unsaid else item.share,
+        unsaid=unsaid,
+        continues=told.continues,
+    )
 
 
 def _length(found: Sequence[Extract]) -> int:
@@ -82,7 +136,7 @@ def _sources(places: Sequence[Place], read: Sequence[ReadDocument]) -> Iterator[
             told.add(place.document_id)
             yield document
         if document is None or not _contains(document.text, place.snippet):
-            yield ReadDocument(place.document_id, place.title, place.link, _as_document(place))
+            yield ReadDocument(place.document_id, place.title, place.link, _as_document(place), is_cut=True)
     yield from (document for document in read if document.document_id not in told)
 
 

@@ -27,7 +27,8 @@ _HAPPENINGS = (
     (CREATED, (CREATED,)),
 )
 """What happens to things, and the words in the names of fields that tell when, the best first."""
-_VALIDITY = word_set("until end due expire expires expiry valid next till")
+_VALIDITY = word_set("until end ends due deadline expire expires expiring expiry valid till")
+"""What is still to come for things: neither their fields nor questions with these words tell what has happened."""
 _SCALE = (
     "lowest", "trivial", "low", "minor", "medium", "normal",
     "high", "major", "highest", "urgent", "critical", "blocker",
@@ -106,6 +107,8 @@ class Fields:
         """The field that tells when what a text speaks of has happened to things."""
         timed = [key for key in self.names if self._is_timed(key)]
         spoken = set(words(text))
+        if _VALIDITY & spoken:
+            return None
         for verbs, fields in _HAPPENINGS:
             if verbs & spoken:
                 return next((key for each in fields for key in timed if each & set(identifier_words(key))), None)

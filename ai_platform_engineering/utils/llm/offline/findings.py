@@ -48,6 +48,8 @@ class ReadDocument:
     title: str
     link: str
     text: str
+    is_cut: bool = False
+    """Whether there is more of it than was read."""
 
 
 def searches(uses: Sequence[Use]) -> list[Search]:
@@ -159,6 +161,7 @@ def _document(use: Use) -> ReadDocument | None:
         headers.get("Title") or identifier,
         headers.get("Source") or identifier,
         _whole_lines(text),
+        text.strip().endswith(_TRUNCATED),
     )
 
 

@@ -90,6 +90,8 @@ WHAT_FOR = re.compile(
 _EXPLAIN = re.compile(r"^(?:explain|describe|define|about)\s+(?!how\b|why\b|when\b|what\b)(?:[\w'’-]+\W*){1,4}$", re.I)
 _DEFINITION = re.compile(r"^(?:what|who)(?:\s+(?:is|are)|['’]s)\s+(?P<subject>[^,;:?]+?)\W*$", re.I)
 _STATE_WORDS = STATES | GENERAL_NOUNS | word_set("on happening going new next oncall affected planned due late mine")
+_WAYS = word_set("way ways step steps procedure process instructions")
+"""What a question of how to do something asks for, and its answer need not say."""
 _ARTICLES = word_set("a an the")
 _EMPTY = word_set("""
     mean means work works say says happen happens explain describe define search find look know tell get see documented
@@ -130,19 +132,26 @@ def stripped(clause: str) -> str:
 
 def form_of(question: str) -> Form:
     text = stripped(question)
+    if HOW_TO.match(text) and language.words(text)[0] in {"what", "which"}:
+        return "how"
     if any(pattern.match(text) for pattern in (WHAT_IT_DOES, _DEFINITION, WHAT_FOR, _EXPLAIN)):
         return "what"
-    return "how" if HOW_TO.match(text) or _IS_THERE.match(text) else "open"
+    is_looked_for = _IS_THERE.match(text) or re.match(rf"(?:{_KIND_OF_DOCUMENT})\s+\w", text, re.I)
+    return "how" if HOW_TO.match(text) or is_looked_for else "open"
 
 
 def content_words(question: str) -> list[str]:
     """The words of a question that its answer should have, as they are spelled."""
     spoken = re.findall(r"[^\W_]\w*(?:['’]\w+)?", language.joined(stripped(question)))
-    return [
+    found = [
         word
         for before, word in pairwise(["", *spoken])
-        if not language.is_stop_word(word) and (word.lower() not in _EMPTY or before.lower() in _ARTICLES)
+        if not language.is_stop_word(word)
+        and (word.lower() not in _EMPTY or before.lower() in _ARTICLES)
+        and not (word.lower() in _WAYS and HOW_TO.match(stripped(question)))
     ]
+    # A runbook need not say that it is one.
+    return [word for word in found if not re.fullmatch(_KIND_OF_DOCUMENT, word, re.I)] or found
 
 
 def mentions_documents(text: str) -> bool:

@@ -75,6 +75,14 @@ def options(
     return found
 
 
+def evidence(arguments: Mapping[str, Any], uses: Sequence[Use]) -> list[Mapping[str, Any]]:
+    """What the arguments of a call were found by: those of the listings before it, and the things that they name."""
+    given = [value for value in arguments.values() if isinstance(value, str | int)]
+    listed = [record for use in uses if (told := _told(use)) for record in told.records]
+    named = [record for record in listed if any(value in given for value in record.values())]
+    return [*(use.arguments for use in uses), *named]
+
+
 def _can_be_looked_up(target: Profile, item: Property, request: Request) -> bool:
     """Where a person can be asked, nothing is looked up that no listing can tell."""
     return not request.may_ask or not (item.choices or names_something_new(item, target))

@@ -9,14 +9,14 @@ from functools import lru_cache
 from itertools import pairwise, zip_longest
 from typing import Literal
 
-Kind = Literal["prose", "item", "pointer", "row", "code"]
+Kind = Literal["prose", "item", "pointer", "row", "code", "procedure"]
 
-_HEADING = re.compile(r"^ {0,3}(?P<marks>#{1,6})\s+(?P<title>.*?)\s*#*\s*$")
-_FENCE = re.compile(r"^\s*(?P<marks>`{3,}|~{3,})(?P<language>[^`]*)$")
-_ITEM = re.compile(r"^\s*(?:[-*+]|\d{1,4}[.)])\s+(?P<text>.*)$")
+HEADING = re.compile(r"^ {0,3}(?P<marks>#{1,6})\s+(?P<title>.*?)\s*#*\s*$")
+FENCE = re.compile(r"^\s*(?P<marks>`{3,}|~{3,})(?P<language>[^`]*)$")
+ITEM = re.compile(r"^\s*(?:[-*+]|\d{1,4}[.)])\s+(?P<text>.*)$")
 _RULE = re.compile(r"^\s*\|?[\s:|-]*-[\s:|-]*$")
 _IMAGE = re.compile(r"!\[[^\]\n]*\]\([^)\n]*\)")
-_LINK = re.compile(r"\[(?P<text>[^\]\n]+)\]\([^)\n]*\)")
+LINK = re.compile(r"\[(?P<text>[^\]\n]+)\]\([^)\n]*\)")
 _CODE_SPAN = re.compile(r"`[^`\n]*`")
 _SENTENCE_END = re.compile(r"(?<=[.!?])(?:[\"”’')\]]*)\s+(?=[A-Z`\"“‘'(\[*_<\d/])")
 _CELL_EDGE = re.compile(r"(?<!\\)\|")
@@ -29,7 +29,8 @@ _LONG_CELL = 5
 @dataclass(frozen=True, slots=True)
 class Passage:
     """A paragraph, an item of a list (a pointer: one that begins with a link), a row of a table or a block of code.
-    `text` is Markdown, on one line but for code; `subject` is the first cell of a row."""
+    A procedure is a whole section. `text` is Markdown, on one line but for code and procedures; `subject` is the first
+    cell of a row."""
 
     kind: Kind
     text: str
@@ -68,22 +69,22 @@ class _Reader:
     def feed(self, line: str) -> None:
         if self.fence:
             self._feed_code(line)
-        elif fence := _FENCE.match(line):
+        elif fence := FENCE.match(line):
             self._flush()
             self.fence, self.lines = fence["marks"], [f"```{fence['language'].strip()}"]
-        elif heading := _HEADING.match(line):
+        elif heading := HEADING.match(line):
             self._flush()
             level = len(heading["marks"])
             self.trail = [(above, title) for above, title in self.trail if above < level]
-            self.trail.append((level, _plain(heading["title"])))
+            self.trail.append((level, plain(heading["title"])))
         elif line.lstrip(" …").startswith("|"):
             self._flush_lines()
             self.rows.append(line)
         elif not line.strip():
             self._flush()
-        elif item := _ITEM.match(line):
+        elif item := ITEM.match(line):
             self._flush()
-            self.kind, self.lines = "pointer" if _LINK.match(item["text"]) else "item", [item["text"]]
+            self.kind, self.lines = "pointer" if LINK.match(item["text"]) else "item", [item["text"]]
         else:
             self._flush_rows()
             self.lines.append(line.strip().removeprefix("> "))
@@ -112,7 +113,7 @@ class _Reader:
 
     def _flush_lines(self) -> None:
         if self.lines:
-            self._add(self.kind, _plain(" ".join(self.lines)))
+            self._add(self.kind, plain(" ".join(self.lines)))
         self.lines, self.kind = [], "prose"
 
     def _flush_rows(self) -> None:
@@ -128,13 +129,13 @@ class _Reader:
         self.found.append(Passage(kind, text, tuple(title for _, title in self.trail), subject))
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """The text without pictures, and links as their words: where they lead depends on the document."""
-    return " ".join(_LINK.sub(r"\g<text>", _IMAGE.sub("", text)).replace("\\|", "|").split())
+    return " ".join(LINK.sub(r"\g<text>", _IMAGE.sub("", text)).replace("\\|", "|").split())
 
 
 def _cells(row: str) -> list[str]:
-    return [_plain(cell) for cell in _CELL_EDGE.split(row.strip(" …").strip("|"))]
+    return [plain(cell) for cell in _CELL_EDGE.split(row.strip(" …").strip("|"))]
 
 
 def _row(columns: Sequence[str], cells: Sequence[str]) -> str:

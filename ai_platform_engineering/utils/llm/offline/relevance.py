@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import pairwise
 
@@ -77,6 +77,8 @@ class Term:
     root: str
     spellings: frozenset[str] = frozenset()
     is_identifier: bool = False
+    word: str = field(default="", compare=False)
+    """As it is spelled in the question."""
 
     def match(self, roots: frozenset[str]) -> float:
         """How much the roots of a text have of the term."""
@@ -94,7 +96,9 @@ def _terms(words: Sequence[str]) -> tuple[Term, ...]:
             whole = frozenset({stem(one + other)})
             pairs[one], pairs[other] = pairs.get(one, frozenset()) | whole, pairs.get(other, frozenset()) | whole
     found = {
-        term.root: term for word in words if (term := Term(root(word), pairs.get(word, frozenset()), "_" in word)).root
+        term.root: term
+        for word in words
+        if (term := Term(root(word), pairs.get(word, frozenset()), "_" in word, word)).root
     }
     return tuple(found.values())
 

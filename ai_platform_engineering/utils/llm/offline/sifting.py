@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from ai_platform_engineering.utils.llm.offline.constraints import Comparison, Constraint
+from ai_platform_engineering.utils.llm.offline.constraints import Comparison, Constraint, without
 from ai_platform_engineering.utils.llm.offline.demands import Demand, Spoken
 from ai_platform_engineering.utils.llm.offline.fields import Fields, Record, Test
 from ai_platform_engineering.utils.llm.offline.rendering import Listing, label
@@ -148,7 +148,8 @@ class _Sieve:
 
     def _limit_to_time(self, item: Constraint) -> None:
         wanted = stretch(item.phrase, self.demand.now)
-        key = self.fields.time(self.demand.text)
+        denied = [other for other in self.demand.constraints if other.kind == "exclusion"]
+        key = self.fields.time(without(self.demand.text, denied))
         if wanted is None or key is None or (wanted.start is not None and wanted.start > self.demand.now):
             self.unapplied.append(f"{_quoted(item.phrase)} (the results do not tell that time)")
             return

@@ -54,7 +54,7 @@ GENERAL_NOUNS: Final = word_set("""
 STATES: Final = word_set("""
     open closed merged healthy unhealthy degraded progressing suspended missing synced pending running done resolved
     triggered acknowledged active inactive enabled disabled blocked broken failing failed down up ready stopped public
-    private high low medium urgent critical
+    private highest high medium low lowest urgent critical major minor
 """)
 """Words for the state of a thing, which never name one."""
 
