@@ -121,7 +121,7 @@ QUESTIONS = [
         "how does authentication work?",
         [f"{DEPLOY} > Authentication", f"{CONFIGURATION} > Server"],
         DEPLOY,
-        "With a shared key or an OAuth2 issuer set, every path but `/healthz`, `/readyz` and the agent card needs the "
+        "With a key or an OAuth2 issuer set, every path but `/healthz`, `/readyz` and the agent card needs the "
         "header `Authorization: Bearer ...` with the key or an access token.",
     ),
     (
@@ -140,7 +140,7 @@ QUESTIONS = [
         "why do I get 401 from a remote agent?",
         [f"{DEPLOY} > Authentication", f"{OPERATE} > When something is wrong"],
         OPERATE,
-        "The same `A2A_AUTH_SHARED_KEY` on both sides.",
+        "The keys differ, or its issuer or audience is another. (The same `A2A_AGENTS…`)",
     ),
     (
         "why does an agent have no tools?",

@@ -141,10 +141,12 @@ def _sources(places: Sequence[Place], read: Sequence[ReadDocument]) -> Iterator[
 
 
 def _contains(text: str, snippet: str) -> bool:
-    """Whether the middle of a snippet stands in a text, however its lines were broken."""
+    """Whether samples of a snippet stand in a text, however its lines were broken. One alone may be the head of a
+    table, which many sections have."""
     words = snippet.replace("…", " ").split()
-    middle = words[len(words) // 4 : len(words) // 4 + 6]
-    return " ".join(middle) in " ".join(text.split())
+    starts = [len(words) * quarter // 4 for quarter in (1, 2, 3)]
+    whole = " ".join(text.split())
+    return all(" ".join(words[start : start + 6]) in whole for start in starts)
 
 
 def _as_document(place: Place) -> str:

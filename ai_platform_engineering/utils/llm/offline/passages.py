@@ -135,7 +135,11 @@ def plain(text: str) -> str:
 
 
 def _cells(row: str) -> list[str]:
-    return [plain(cell) for cell in _CELL_EDGE.split(row.strip(" …").strip("|"))]
+    cells = [plain(cell) for cell in _CELL_EDGE.split(row.strip(" …").strip("|"))]
+    if row.rstrip().endswith("…"):
+        # Cut by the search: code style that was open ends here.
+        cells[-1] += "…" + "`" * (cells[-1].count("`") % 2)
+    return cells
 
 
 def _row(columns: Sequence[str], cells: Sequence[str]) -> str:
