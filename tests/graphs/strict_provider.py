@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 from tests.graphs.provider_rules import (
@@ -17,6 +16,7 @@ from tests.graphs.provider_rules import (
     check_openai_chat,
     check_openai_responses,
 )
+from tests.llm.loopback import served
 
 _USAGE = {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}
 
@@ -83,13 +83,5 @@ def strict_provider() -> Iterator[str]:
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name the base class gives it
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with served(Handler) as address:
+        yield address

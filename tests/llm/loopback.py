@@ -9,9 +9,14 @@ from threading import Thread
 
 
 @contextmanager
-def served(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
-    """Yields the address; requests are answered in threads until the end."""
+def served(handler: type[BaseHTTPRequestHandler], *, callers_die: bool = False) -> Iterator[str]:
+    """Yields the address; requests are answered in threads until the end. Errors of callers that may be killed are not
+    printed."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    # A client may keep its connection open.
+    server.daemon_threads = True
+    if callers_die:
+        server.handle_error = lambda *_: None  # type: ignore[method-assign]
     thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:

@@ -6,11 +6,12 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Event, Thread
+from http.server import BaseHTTPRequestHandler
+from threading import Event
 from typing import Any
 
 from tests.graphs.provider_rules import InvalidHistoryError, Json, check_openai_chat
+from tests.llm.loopback import served
 
 Calls = Sequence[tuple[str, Mapping[str, Any]]]
 """Tool calls as name and arguments."""
@@ -77,19 +78,12 @@ def openai_company(part: Part) -> Iterator[OpenAICompany]:
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name the base class gives it
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    server.handle_error = lambda *_: None  # type: ignore[method-assign]  # a caller that was killed is gone
-    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    company.address = f"http://127.0.0.1:{server.server_address[1]}/v1"
-    try:
-        yield company
-    finally:
-        company.held.set()
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with served(Handler, callers_die=True) as address:
+        company.address = f"{address}/v1"
+        try:
+            yield company
+        finally:
+            company.held.set()
 
 
 def _events(said: str | Calls) -> Iterator[str]:
