@@ -71,7 +71,7 @@ def _told(part: Part) -> str:
     if part.rejection is not None:
         return f"{part.agent} did not do this: {rejected(part.rejection)}"
     if part.failed:
-        return f"{part.agent} could not do this: {_one_paragraph(part.text)}"
+        return f"{part.agent} could not do this: {part.text.strip() or _NO_REASON}"
     return part.text or f"{part.agent} returned nothing."
 
 
@@ -294,7 +294,7 @@ def _sentence(text: str) -> str:
 
 
 def _one_paragraph(text: str) -> str:
-    return " ".join(text.split()) or "no reason was given."
+    return " ".join(text.split()) or _NO_REASON
 
 
 def missing_detail(tool: str, properties: Sequence[Property], options: Sequence[str] = ()) -> str:
@@ -318,6 +318,7 @@ def could_not_help(result: str) -> bool:
     return result.lstrip().startswith((_NOTHING_FITS, _NO_TOOLS))
 
 
+_NO_REASON = "no reason was given."
 _NOTHING_FITS = "None of my tools fits this request."
 _NO_TOOLS = "I have no tools at the moment, so I cannot look anything up or change anything."
 _REASON = re.compile(r"\bno tools\b[^:.\n]*:\s*(?P<reason>[^\n]+?[.!])(?=\s|$)")
