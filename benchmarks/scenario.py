@@ -67,6 +67,6 @@ def _manifest(name: str) -> AgentManifest:
             "description": f"{title} applications: status, sync, version.",
             "keywords": [name, "version"],
             "prompt": _PROMPT.format(title=title),
-            "servers": [{"name": name, "transport": "memory", "module": f"{__name__}:server"}],
+            "servers": [{"name": name, "transport": "memory", "module": f"{__name__}:server", "reads": [TOOL]}],
         }
     )

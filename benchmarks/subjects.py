@@ -24,6 +24,7 @@ from benchmarks.traffic import Connection
 IN_MEMORY = {"EVENT_LOG": "memory", "CONVERSATIONS": "memory"}
 LOG_IN_FILE = {"EVENT_LOG": "sqlite", "CONVERSATIONS": "memory"}
 AS_IT_COMES: Mapping[str, str] = {}
+_AGENTS_KEY = {"A2A_AGENTS_AUTH_KEY": "a-key-for-the-benchmark"}
 
 Key = TypeVar("Key")
 Kind = TypeVar("Kind")
@@ -117,7 +118,9 @@ def product(
         settings = {**stack.enter_context(workplace(agents)), **storage, **(environ or {})}
         others = []
         if remote:
-            place = {**stack.enter_context(workplace()), **storage}
+            # With a data directory each, they share no other key that the supervisor could sign delegations with.
+            settings |= _AGENTS_KEY
+            place = {**stack.enter_context(workplace()), **storage, **_AGENTS_KEY}
             others.append(stack.enter_context(started("benchmarks.serve", "agent", *options, environ=place)))
             settings |= {"DISTRIBUTED_AGENTS": "argocd", "ARGOCD_AGENT_URL": others[0].url}
         supervisor = stack.enter_context(started("benchmarks.serve", "supervisor", *options, environ=settings))
@@ -134,7 +137,10 @@ def tool(transport: str) -> Iterator[Alone]:
             case "memory":
                 server |= {"module": "benchmarks.scenario:server"}
             case "stdio":
+                # A server runs in an empty directory.
+                path = str(Path(__file__).parents[1])
                 server |= {"command": sys.executable, "args": ["-m", "benchmarks.tool_server", "stdio"]}
+                server |= {"env": {"PYTHONPATH": path}}
             case _:
                 others.append(stack.enter_context(started("benchmarks.tool_server", "http")))
                 server |= {"url": others[0].ready_line}

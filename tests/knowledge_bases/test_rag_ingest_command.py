@@ -29,7 +29,7 @@ from ai_platform_engineering.settings import load_settings
 from tests.knowledge_bases.websites import Page, unchanging, website
 from tests.servers import Command
 
-DOCUMENTS = 80
+DOCUMENTS = 240
 # Everything that is kept, without the numbers that tell in which order it came.
 CONTENTS = (
     "SELECT name, origin FROM datasource ORDER BY name",

@@ -261,7 +261,7 @@ def test_words_alone_need_nothing_large_and_vectors_say_what_they_need(file: Pat
     _, words, *sentences = done.stdout.splitlines()
     assert words == "5 False"
     assert len(sentences) == 2
-    assert all("Vectors need numpy" in sentence and "[embeddings]" in sentence for sentence in sentences)
+    assert all("Vectors need numpy" in sentence and "EXTRAS=embeddings" in sentence for sentence in sentences)
 
 
 def test_a_file_that_is_no_database_is_left_alone(file: Path) -> None:

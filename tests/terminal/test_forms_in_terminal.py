@@ -89,6 +89,7 @@ def test_a_form_is_left_open_and_brought_back(terminal: Terminal, asking_supervi
     terminal.wait_for(NEW_CONVERSATION)
     terminal.wait_for("1/1 api_key")
     terminal.type("/later")
+    terminal.wait_for(STAYS_OPEN, count=3)
     assert asking_supervisor.asker.answers == []
     terminal.type("/answer")
     terminal.wait_for("1/1 api_key", count=2)

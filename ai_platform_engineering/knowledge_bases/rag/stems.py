@@ -68,7 +68,8 @@ def _without_participle(word: str) -> str:
         if rest != word and "v" in _shape(rest):
             if rest.endswith(("at", "bl", "iz")):
                 return rest + "e"
-            if rest[-1] == rest[-2:-1] and rest[-1] not in "lsz" and _shape(rest)[-1] == "c":
+            # SQLite takes an y for a consonant here, wherever it stands.
+            if rest[-1] == rest[-2:-1] and rest[-1] not in "lszaeiou":
                 return rest[:-1]
             return rest + "e" if _syllables(rest) == 1 and _ends_short(rest) else rest
     return word
