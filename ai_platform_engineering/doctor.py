@@ -304,7 +304,9 @@ def _verdict(report: Report) -> str:
     broken = [*model, *(name for name in report.unusable if name not in report.starting)]
     sentences = [f"Not usable: {', '.join(broken)}."] if broken else []
     if report.starting:
-        sentences.append(f"Still starting: {', '.join(report.starting)}. Run doctor again in a minute.")
+        sentences.append(
+            f"Still starting: {', '.join(report.starting)}. Raise MCP_START_TIMEOUT to wait for a download."
+        )
     if sentences:
         return " ".join(sentences)
     count = sum(agent.enabled for agent in report.agents)

@@ -225,7 +225,9 @@ class TestChecks:
         assert (report.ok, report.starting) == (False, ("shop",))
         file = io.StringIO()
         show(report, file)
-        assert file.getvalue().splitlines()[-1] == "Still starting: shop. Run doctor again in a minute."
+        assert (
+            file.getvalue().splitlines()[-1] == "Still starting: shop. Raise MCP_START_TIMEOUT to wait for a download."
+        )
 
     async def test_a_model_that_refuses_is_a_failure(self, agents_dir: Path) -> None:
         with openai_server() as server:
