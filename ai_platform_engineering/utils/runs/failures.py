@@ -9,6 +9,7 @@ import asyncio
 import logging
 import re
 from dataclasses import dataclass
+from typing import Final
 
 import httpx
 from langchain_core.tools import ToolException
@@ -21,6 +22,7 @@ from ai_platform_engineering.utils.mcp.errors import ToolFailed
 from ai_platform_engineering.utils.redact import redact
 
 REASON_LENGTH = 200
+_CHECK: Final = "Check before you try again."
 
 # Only what cannot be part of a name: underscores, brackets and the # of an issue are left as they are.
 _MARKUP = re.compile(r"[`*]+|^[#>]+\s+")
@@ -69,9 +71,11 @@ def _of_model(error: BaseException) -> Failure | None:
 def _of_connection(error: BaseException) -> Failure | None:
     match error:
         case TimeoutError() | asyncio.TimeoutError() | httpx.TimeoutException():
-            return Failure("timeout", "It did not answer in time. Try again, or ask for less at once.")
+            return Failure("timeout", f"It did not answer in time, so its outcome is unknown. {_CHECK}")
+        case httpx.ConnectError() | ConnectionRefusedError():
+            return Failure("unavailable", "It cannot be reached. Try again in a moment.")
         case httpx.TransportError() | ConnectionError():
-            return Failure("unavailable", "The connection was lost. Try again in a moment.")
+            return Failure("unavailable", f"The connection was lost, so the outcome is unknown. {_CHECK}")
         case _:
             return None
 

@@ -66,8 +66,8 @@ class LogWriteError(ReadableError):
 
     def __init__(self) -> None:
         super().__init__(
-            "The server cannot keep what happens in this task, so the work was stopped. Its log says why; when the "
-            "disk has room again, ask again."
+            "The server cannot store the events of this task, so the work was stopped and the last outcome is unknown. "
+            "Its log says why. When the disk has room again, check what was done before you ask again."
         )
 
 
