@@ -28,13 +28,12 @@ EXIT_MISCONFIGURED: Final = 2
 EXIT_INTERRUPTED: Final = 130
 RAG_PORT: Final = 8010
 
-# Read by libraries while they are imported: no tracing without a collector, no download of LiteLLM's price list and,
-# where a manifest names a server of FastMCP, one log instead of two and no checks of its own types in its functions.
+# Read by libraries while they are imported: no tracing without a collector and, where a manifest names a server of
+# FastMCP, one log instead of two and no checks of its own types in each of its functions.
 _LIBRARY_DEFAULTS: Final = {
     "OTEL_INSTRUMENTATION_A2A_SDK_ENABLED": "false",
     "FASTMCP_LOG_ENABLED": "false",
     "PY_KEY_VALUE_DISABLE_BEARTYPE": "true",
-    "LITELLM_LOCAL_MODEL_COST_MAP": "True",
 }
 
 
