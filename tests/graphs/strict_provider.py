@@ -61,11 +61,9 @@ _ROUTES: dict[str, Callable[[Json], Any]] = {
 
 @contextmanager
 def strict_provider() -> Iterator[str]:
-    """The address of the server."""
+    """The address of the server. It closes each connection after its answer, so that no client keeps one open."""
 
     class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             route = next(answer for end, answer in _ROUTES.items() if self.path.partition("?")[0].endswith(end))
