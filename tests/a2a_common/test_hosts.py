@@ -70,6 +70,7 @@ async def test_exactly_one_host_is_named(server: tuple[str, str]) -> None:
         status = await reader.readline()
         assert status.split()[1] in {b"400", b"421"}
         writer.close()
+        await writer.wait_closed()
 
 
 async def test_any_name_is_taken_where_that_is_set(tmp_path: Path) -> None:
