@@ -40,6 +40,7 @@ Group = Literal[
     "Approvals",
     "MCP",
     "Knowledge base",
+    "Skills",
     "Sandbox",
     "Storage",
     "Limits",
@@ -520,6 +521,43 @@ class Settings(BaseSettings):
     ingest_max_pages: int = _setting("Knowledge base", "Pages that one `ingest` of a site reads at most.", 1000, ge=1)
     ingest_pages_per_second: float = _setting(
         "Knowledge base", "How fast `ingest` reads the pages of one site.", 5.0, gt=0, le=1000
+    )
+
+    enable_skills: Flag = _setting("Skills", "Whether the supervisor and its agents use skills.", True)
+    skills_dir: Annotated[
+        Path | None, AfterValidator(_existing_directory), Allowed("the path of an existing directory")
+    ] = _setting("Skills", "Directory with one folder for each skill; changes are seen while the server runs.")
+    skills_git: str = _setting(
+        "Skills",
+        "Git repositories with skills, comma-separated: `address@commit`, or `address@branch`, which is read again by "
+        "`platform-engineer skills refresh`. `#folder` at the end takes the skills below one folder.",
+        "",
+    )
+    skills_git_token: OptionalSecret = _setting("Skills", "Token for the https:// addresses of `SKILLS_GIT`.")
+    skills_database_url: Annotated[
+        SecretStr | None, AfterValidator(_postgres_address), Allowed("a postgresql:// address")
+    ] = _setting(
+        "Skills",
+        "Postgres in which skills are kept that were created through the API.",
+        shown_default="a file in `DATA_DIR`",
+    )
+    skills_admins: str = _setting(
+        "Skills",
+        "Subjects of access tokens that may change skills that are not their own, comma-separated. The holder of the "
+        "key always may.",
+        "",
+    )
+    skills_crawl_hosts: str = _setting(
+        "Skills",
+        "Hosts whose Git repositories `POST /skill-hubs/crawl` may read, comma-separated.",
+        "github.com,gitlab.com",
+    )
+    skills_prompt_max_chars: int = _setting(
+        "Skills",
+        "Characters of the prompt for the list of skills. The model searches for skills where the list is longer.",
+        6_000,
+        ge=200,
+        le=7_000,
     )
 
     sandbox: Annotated[Literal["auto", "true", "false"], BeforeValidator(_sandbox_choice)] = _setting(

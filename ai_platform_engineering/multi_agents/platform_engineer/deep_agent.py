@@ -41,6 +41,7 @@ from ai_platform_engineering.multi_agents.platform_engineer.workflows.loader imp
     workflow_lines,
 )
 from ai_platform_engineering.settings import Settings, load_settings
+from ai_platform_engineering.skills_middleware.catalog import SkillCatalog
 from ai_platform_engineering.utils.a2a_common.a2a_remote_agent_connect import A2ARemoteAgentConnectTool
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
 from ai_platform_engineering.utils.access_tokens import OwnBearer
@@ -82,6 +83,7 @@ class PlatformEngineerDeepAgent:
         self.offers = offers(known_workflows(settings), self.registry.entries)
         self.workflows = ready(self.offers)
         self.knowledge = KnowledgeBase(settings)
+        self.skills = SkillCatalog(settings)
         self.mcp = McpServers(settings, made_from={SERVER: self.knowledge})
         self.bearer = OwnBearer(settings)
         self._models = models
@@ -108,6 +110,7 @@ class PlatformEngineerDeepAgent:
         await asyncio.gather(
             self.mcp.start(servers, deadline=self.settings.mcp_start_timeout),
             self.registry.check(),
+            self.skills.start(),
         )
         self._graph = self._build()
         self.mcp.on_change(self._rebuild)
@@ -121,6 +124,7 @@ class PlatformEngineerDeepAgent:
         await self.registry.aclose()
         await self.mcp.aclose()
         await self.knowledge.aclose()
+        await self.skills.aclose()
         for connection in self._connections.values():
             await connection.aclose()
 

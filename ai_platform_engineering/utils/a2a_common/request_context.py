@@ -8,6 +8,8 @@ from typing import Any, Final
 
 from a2a.types.a2a_pb2 import Message
 
+from ai_platform_engineering.utils.a2a_common.caller import ANONYMOUS, Caller
+
 LONGEST_INSTRUCTIONS: Final = 4_000
 """Characters of what the owners of a channel may want."""
 
@@ -18,7 +20,8 @@ class RequestContext:
     for work that a supervisor hands on: once it has ended, nobody comes back to it. `approvals` are the kinds of action
     that need no further approval; `step` is the step of a workflow that this work is, if it is one. `instructions` are
     what the owners of the place want where this was asked; with `silent_when_unsure` nobody there waits for an answer,
-    and none is better than a poor one. `resumed` is on for a run that waited for a person and goes on."""
+    and none is better than a poor one. `resumed` is on for a run that waited for a person and goes on. `user` is the
+    name that the client gives; `caller` is what the server has verified."""
 
     context_id: str
     task_id: str
@@ -33,6 +36,7 @@ class RequestContext:
     instructions: str = ""
     silent_when_unsure: bool = False
     resumed: bool = False
+    caller: Caller = ANONYMOUS
 
 
 TO_CONVERSATION: Final = "to_conversation"

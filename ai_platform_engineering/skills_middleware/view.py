@@ -1,0 +1,54 @@
+"""The catalog as one caller sees it: access is decided first, then the last source wins by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Final
+
+from ai_platform_engineering.skills_middleware.access import may_see
+from ai_platform_engineering.skills_middleware.skill import Skill, Visibility
+from ai_platform_engineering.utils.a2a_common.caller import Caller
+
+_RANKS: Final[Mapping[Visibility, int]] = {"global": 0, "team": 1, "personal": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Overridden:
+    """A skill that another one of the same name hides, and why that one won."""
+
+    skill: Skill
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SkillView:
+    """`skills` are those in effect, by name; `overridden` has the others of the same name."""
+
+    skills: Mapping[str, Skill]
+    overridden: Mapping[str, tuple[Overridden, ...]]
+
+    def near(self, name: str, limit: int = 3) -> list[str]:
+        """Names that a mistyped one may stand for, the closest first."""
+        return get_close_matches(name, self.skills, limit, cutoff=0.6)
+
+
+def merged(sources: Iterable[Iterable[Skill]], caller: Caller) -> SkillView:
+    """The skills of all sources for one caller; the sources come in the order in which they override each other."""
+    skills: dict[str, Skill] = {}
+    overridden: dict[str, tuple[Overridden, ...]] = {}
+    for source in sources:
+        visible = (skill for skill in source if may_see(skill.access, caller))
+        for skill in sorted(visible, key=lambda each: _RANKS[each.access.visibility]):
+            if (hidden := skills.get(skill.name)) is not None:
+                reason = _reason(hidden, skill)
+                overridden[skill.name] = (*overridden.get(skill.name, ()), Overridden(hidden, reason))
+            skills[skill.name] = skill
+    return SkillView(dict(sorted(skills.items())), overridden)
+
+
+def _reason(hidden: Skill, winner: Skill) -> str:
+    if hidden.provenance.kind == winner.provenance.kind and hidden.access != winner.access:
+        return f"the {winner.access.visibility} skill of this name overrides the {hidden.access.visibility} one"
+    return f"the source {winner.provenance.kind} comes after {hidden.provenance.kind}"
