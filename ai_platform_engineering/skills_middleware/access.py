@@ -1,16 +1,16 @@
-"""Who may see a skill, and who may change it."""
+"""Who may see a skill."""
 
 from __future__ import annotations
 
-from ai_platform_engineering.skills_middleware.skill import Access
+from ai_platform_engineering.skills_middleware.skill import GLOBAL, Access
 from ai_platform_engineering.utils.a2a_common.caller import Caller
 
 
+def visible_accesses(caller: Caller) -> frozenset[Access]:
+    """Every access that a skill can have for `caller` to see it."""
+    personal = {Access("personal", caller.subject)} if caller.subject is not None else set()
+    return frozenset({GLOBAL, *personal, *(Access("team", team) for team in caller.teams)})
+
+
 def may_see(access: Access, caller: Caller) -> bool:
-    match access.visibility:
-        case "global":
-            return True
-        case "team":
-            return access.holder in caller.teams
-        case "personal":
-            return caller.subject is not None and access.holder == caller.subject
+    return access in visible_accesses(caller)

@@ -2,50 +2,177 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Final
 
 from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.skills_middleware.problems import Problem
 from ai_platform_engineering.skills_middleware.skill import Skill, SkillContent
+from ai_platform_engineering.skills_middleware.snapshot import ContentKey, Snapshot, SourceState, content_key
+from ai_platform_engineering.skills_middleware.sources.api import ApiSource
 from ai_platform_engineering.skills_middleware.sources.directory import DirectorySource, library_directory
-from ai_platform_engineering.skills_middleware.sources.source import Loaded, SkillGoneError, Source
-from ai_platform_engineering.skills_middleware.view import SkillView, merged
-from ai_platform_engineering.utils.a2a_common.caller import Caller
+from ai_platform_engineering.skills_middleware.sources.source import SkillGoneError, Source, SourceUnavailableError
+from ai_platform_engineering.skills_middleware.status import CatalogStatus, SourceStatus
+from ai_platform_engineering.skills_middleware.store.opening import skill_store
+from ai_platform_engineering.skills_middleware.store.store import SkillStore
+from ai_platform_engineering.skills_middleware.view import SkillView
+from ai_platform_engineering.utils.a2a_common.caller import ANONYMOUS, Caller
+
+logger = logging.getLogger(__name__)
+
+_MAX_CONTENTS: Final = 32
+_SETTLE_SECONDS: Final = 1.0
+"""A turn waits this long for a store that does not answer; then it goes on with the skills loaded last."""
+_RETRY_SECONDS: Final = 5.0
 
 
 class SkillCatalog:
-    """`start` before use, `aclose` after."""
+    """`start` before use, `aclose` after. `store` has the skills of the API; None where skills are disabled."""
 
     def __init__(self, settings: Settings, sources: Sequence[Source] | None = None) -> None:
-        self._settings = settings
-        self._sources: Sequence[Source] = [] if not settings.enable_skills else sources or _sources(settings)
-        self._loaded: dict[str, Loaded] = {}
+        self.store: SkillStore | None = skill_store(settings) if settings.enable_skills else None
+        if self.store is None:
+            sources = []
+        elif sources is None:
+            sources = [*_sources(settings), ApiSource(self.store)]
+        self._sources: Mapping[str, Source] = {source.name: source for source in sources}
+        self._states: dict[str, SourceState] = {name: SourceState() for name in self._sources}
+        self._snapshot = Snapshot({})
         self.generation = 0
-        """Grows with every change of the catalog."""
+        """Grows with every change of the skills in the catalog."""
+        self._contents: OrderedDict[ContentKey, SkillContent] = OrderedDict()
+        self._loading = asyncio.Lock()
+        self._settling = asyncio.Lock()
+        self._checks_started = 0
+        self._check_after: dict[str, float] = {}
+        self._watchers: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
-        await self.refresh()
+        """Load all sources from what is on this machine, and watch those that change by themselves."""
+        await self._load(self._sources.values())
+        self._watchers = [asyncio.create_task(self._watch(source)) for source in self._sources.values()]
 
     async def aclose(self) -> None:
-        pass
+        for watcher in self._watchers:
+            watcher.cancel()
+        await asyncio.gather(*self._watchers, return_exceptions=True)
+        for source in self._sources.values():
+            await source.aclose()
 
     async def refresh(self) -> None:
-        """Load every source again."""
-        self._loaded = {source.name: await source.load() for source in self._sources}
-        self.generation += 1
+        """Bring the copies of remote sources up to date and load every source again."""
+        await asyncio.gather(*(source.refresh() for source in self._sources.values()))
+        await self._load(self._sources.values())
 
     async def settle(self) -> None:
         """Take over changes that other processes have made. Called at the start of every turn, so it is cheap."""
+        arrived = self._checks_started
+        async with self._settling:
+            if self._checks_started > arrived:
+                return  # a check that began after this call has just ended
+            self._checks_started += 1
+            changed = [source for source in self._sources.values() if await self._has_changed(source)]
+            if changed:
+                await self._load(changed)
 
     def view(self, caller: Caller) -> SkillView:
         """The skills that `caller` may see."""
-        return merged((loaded.skills for loaded in self._loaded.values()), caller)
+        return self._snapshot.view(caller)
 
     async def content(self, skill: Skill) -> SkillContent:
-        """The instructions and files of a skill; raises `SkillGoneError` when it has been removed meanwhile."""
-        for source in self._sources:
-            if skill in self._loaded.get(source.name, Loaded()).skills:
-                return await source.content(skill)
-        raise SkillGoneError(skill.name)
+        """The instructions and files of a skill.
+
+        Raises `SkillGoneError` when it has been removed or changed meanwhile, `SourceUnavailableError` when its source
+        cannot be read now.
+        """
+        name = self._snapshot.source_name(skill)
+        if name is None:
+            raise SkillGoneError(skill.name)
+        key = content_key(skill)
+        if (content := self._contents.get(key)) is None:
+            content = self._contents[key] = await self._sources[name].content(skill)
+            if len(self._contents) > _MAX_CONTENTS:
+                self._contents.popitem(last=False)
+        self._contents.move_to_end(key)
+        return content
+
+    def status(self, caller: Caller = ANONYMOUS) -> CatalogStatus:
+        """The state of every source. Of skills that others override, those that `caller` may see."""
+        sources = tuple(
+            SourceStatus(
+                name,
+                self._sources[name].kind,
+                len(state.loaded.skills),
+                state.loaded_at,
+                state.loaded.commit,
+                state.problems,
+            )
+            for name, state in self._states.items()
+        )
+        return CatalogStatus(
+            generation=self.generation,
+            loaded_at=max((source.loaded_at for source in sources if source.loaded_at is not None), default=None),
+            total=sum(source.count for source in sources),
+            sources=sources,
+            overridden=tuple(each for hidden in self.view(caller).overridden.values() for each in hidden),
+        )
+
+    async def _has_changed(self, source: Source) -> bool:
+        if asyncio.get_running_loop().time() < self._check_after.get(source.name, 0):
+            return False
+        try:
+            async with asyncio.timeout(_SETTLE_SECONDS):
+                return await source.changed() or self._states[source.name].unavailable is not None
+        except SourceUnavailableError as error:
+            self._note_unavailable(source, str(error))
+        except TimeoutError:
+            self._note_unavailable(source, f"It does not answer within {_SETTLE_SECONDS:g} s.")
+        return False
+
+    async def _load(self, sources: Iterable[Source]) -> None:
+        """Load the given sources and publish the result. A source that fails keeps the skills it had."""
+        async with self._loading:
+            before = {name: state.loaded.skills for name, state in self._states.items()}
+            await asyncio.gather(*(self._load_source(source) for source in sources))
+            after = {name: state.loaded.skills for name, state in self._states.items()}
+            if after != before or self.generation == 0:
+                self._snapshot = await asyncio.to_thread(Snapshot, after)
+                self.generation += 1
+
+    async def _load_source(self, source: Source) -> None:
+        try:
+            loaded = await source.load()
+        except SourceUnavailableError as error:
+            self._note_unavailable(source, str(error))
+        except Exception:
+            logger.exception("The skills of the source %s cannot be loaded", source.name)
+            self._note_unavailable(source, "An unexpected error, which the log describes, prevents loading.")
+        else:
+            new = [problem for problem in loaded.problems if problem not in self._states[source.name].loaded.problems]
+            for problem in new:
+                logger.warning("A skill of the source %s cannot be used: %s", source.name, problem)
+            self._states[source.name] = SourceState(loaded, datetime.now(UTC))
+
+    def _note_unavailable(self, source: Source, reason: str) -> None:
+        state = self._states[source.name]
+        problem = Problem("unavailable", reason)
+        if state.unavailable != problem:
+            logger.warning("Skills of the source %s are not up to date: %s", source.name, reason)
+        self._states[source.name] = replace(state, unavailable=problem)
+        self._check_after[source.name] = asyncio.get_running_loop().time() + _RETRY_SECONDS
+
+    async def _watch(self, source: Source) -> None:
+        try:
+            async for _ in source.changes():
+                await self._load([source])
+        except Exception:
+            logger.exception("Changes of the source %s are no longer seen", source.name)
+            self._note_unavailable(source, "Changes are no longer seen. Refresh the skills to load them.")
 
 
 def _sources(settings: Settings) -> list[Source]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
+from itertools import islice
 from typing import Final
 
-from ai_platform_engineering.skills_middleware.access import may_see
+from ai_platform_engineering.skills_middleware.access import visible_accesses
+from ai_platform_engineering.skills_middleware.search_index import SearchIndex
 from ai_platform_engineering.skills_middleware.skill import Skill, Visibility
 from ai_platform_engineering.utils.a2a_common.caller import Caller
 
@@ -24,28 +26,43 @@ class Overridden:
 
 @dataclass(frozen=True, slots=True)
 class SkillView:
-    """`skills` are those in effect, by name; `overridden` has the others of the same name."""
+    """`skills` are those in effect, by name; `overridden` has the others of the same name. `index` may have more."""
 
     skills: Mapping[str, Skill]
     overridden: Mapping[str, tuple[Overridden, ...]]
+    index: SearchIndex | None = field(default=None, repr=False, compare=False)
+
+    def find(self, name: str) -> Skill | None:
+        """The skill in effect, also when the name is written in another case or with a leading slash."""
+        return self.skills.get(name.strip().removeprefix("/").lower())
 
     def near(self, name: str, limit: int = 3) -> list[str]:
         """Names that a mistyped one may stand for, the closest first."""
         return get_close_matches(name, self.skills, limit, cutoff=0.6)
 
+    def search(self, query: str, limit: int | None = None) -> list[Skill]:
+        """Skills whose name, tags or description have words of the query, the best first."""
+        index = self.index or SearchIndex(self.skills.values())
+        visible = (skill for skill in index.search(query) if self.skills.get(skill.name) is skill)
+        return list(islice(visible, limit))
 
-def merged(sources: Iterable[Iterable[Skill]], caller: Caller) -> SkillView:
-    """The skills of all sources for one caller; the sources come in the order in which they override each other."""
+
+def merged(sources: Iterable[Iterable[Skill]], caller: Caller, index: SearchIndex | None = None) -> SkillView:
+    """The skills of all sources for one caller; the sources come in the order in which they override each other.
+
+    `index` is one that covers all of the skills; without it, a search builds its own.
+    """
+    accesses = visible_accesses(caller)
     skills: dict[str, Skill] = {}
     overridden: dict[str, tuple[Overridden, ...]] = {}
     for source in sources:
-        visible = (skill for skill in source if may_see(skill.access, caller))
+        visible = (skill for skill in source if skill.access in accesses)
         for skill in sorted(visible, key=lambda each: _RANKS[each.access.visibility]):
             if (hidden := skills.get(skill.name)) is not None:
                 reason = _reason(hidden, skill)
                 overridden[skill.name] = (*overridden.get(skill.name, ()), Overridden(hidden, reason))
             skills[skill.name] = skill
-    return SkillView(dict(sorted(skills.items())), overridden)
+    return SkillView(dict(sorted(skills.items())), overridden, index)
 
 
 def _reason(hidden: Skill, winner: Skill) -> str:

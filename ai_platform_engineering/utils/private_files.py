@@ -25,6 +25,8 @@ _NAMES: Final = (
     "conversations-*.db*",
     "knowledge.db*",
     "sandbox.db*",
+    "skills",
+    "skills.db*",
     "feedback.sqlite*",
     "slack.sqlite*",
     "chat.log",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from pathlib import Path
 
 from ai_platform_engineering.skills_middleware.document import parse_document
@@ -17,7 +16,7 @@ from ai_platform_engineering.skills_middleware.skill import (
     SourceKind,
     content_digest,
 )
-from ai_platform_engineering.skills_middleware.sources.source import Loaded, SkillGoneError
+from ai_platform_engineering.skills_middleware.sources.source import Loaded, SkillGoneError, Source
 
 
 def library_directory() -> Path:
@@ -25,11 +24,9 @@ def library_directory() -> Path:
     return Path(__file__).parent.parent / "library"
 
 
-@dataclass(frozen=True, slots=True)
-class DirectorySource:
-    path: Path
-    name: str = "directory"
-    kind: SourceKind = "directory"
+class DirectorySource(Source):
+    def __init__(self, path: Path, name: str = "directory", kind: SourceKind = "directory") -> None:
+        self.path, self.name, self.kind = path, name, kind
 
     async def load(self) -> Loaded:
         return await asyncio.to_thread(self._load)

@@ -1,0 +1,65 @@
+"""Full-text search over names, descriptions and tags, in an SQLite database in memory."""
+
+from __future__ import annotations
+
+import sqlite3
+import weakref
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from ai_platform_engineering.knowledge_bases.rag.query_words import query_words, spaced
+from ai_platform_engineering.skills_middleware.skill import Skill
+
+TAGS: Final = "tags"
+"""The key of a skill's metadata that is searched."""
+
+# `word` finds "deployments" for "deployment"; `prefix` finds both for "deploym", which has no stem in the index.
+_TABLES: Final = """
+CREATE VIRTUAL TABLE word USING fts5 (
+    name, tags, description, content = '', tokenize = "porter unicode61 remove_diacritics 2"
+);
+CREATE VIRTUAL TABLE prefix USING fts5 (
+    name, tags, description, content = '', prefix = '2 3', tokenize = "unicode61 remove_diacritics 2"
+);
+"""
+# BM25 is better the lower it is. A match in the name counts most.
+_SEARCH: Final = """
+SELECT number FROM (
+    SELECT rowid AS number, bm25(word, 10.0, 5.0, 1.0) AS score FROM word WHERE word MATCH :words
+    UNION ALL
+    SELECT rowid, bm25(prefix, 5.0, 2.0, 0.5) FROM prefix WHERE prefix MATCH :prefix
+)
+GROUP BY number ORDER BY sum(score), number
+"""
+
+
+class SearchIndex:
+    """Immutable. May be built in one thread and searched in another."""
+
+    def __init__(self, skills: Iterable[Skill]) -> None:
+        self._skills = sorted(skills, key=lambda skill: skill.name)
+        connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        weakref.finalize(self, connection.close)
+        connection.executescript(_TABLES)
+        rows = [
+            (number, spaced(skill.name), spaced(skill.metadata.get(TAGS, "")), spaced(skill.description))
+            for number, skill in enumerate(self._skills)
+        ]
+        connection.execute("BEGIN")
+        connection.executemany("INSERT INTO word (rowid, name, tags, description) VALUES (?, ?, ?, ?)", rows)
+        connection.executemany("INSERT INTO prefix (rowid, name, tags, description) VALUES (?, ?, ?, ?)", rows)
+        connection.execute("COMMIT")
+        self._connection = connection
+
+    def search(self, query: str) -> Iterator[Skill]:
+        """The skills that have a word of the query, the best first. The last word may be the beginning of one."""
+        words = query_words(query)
+        if not words:
+            return
+        values = {"words": " OR ".join(map(_quoted, words)), "prefix": f"{_quoted(words[-1])}*"}
+        for (number,) in self._connection.execute(_SEARCH, values):
+            yield self._skills[number]
+
+
+def _quoted(word: str) -> str:
+    return '"' + word.replace('"', '""') + '"'

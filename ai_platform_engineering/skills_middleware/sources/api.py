@@ -1,0 +1,51 @@
+"""Skills of the API's store."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ai_platform_engineering.skills_middleware.skill import Skill, SkillContent, SourceKind
+from ai_platform_engineering.skills_middleware.sources.source import (
+    Loaded,
+    SkillGoneError,
+    Source,
+    SourceUnavailableError,
+)
+from ai_platform_engineering.skills_middleware.store.store import NotFoundError, SkillKey, SkillStore, StoreError
+
+
+class ApiSource(Source):
+    name: Final = "api"
+    kind: SourceKind = "api"
+
+    def __init__(self, store: SkillStore) -> None:
+        self._store = store
+        self._version: str | None = None
+
+    async def load(self) -> Loaded:
+        try:
+            # The version is read first: a change in between is loaded once more, not missed.
+            version = await self._store.version()
+            skills = await self._store.load()
+        except StoreError as error:
+            self._version = None
+            raise SourceUnavailableError(str(error)) from error
+        self._version = version
+        return Loaded(skills)
+
+    async def content(self, skill: Skill) -> SkillContent:
+        try:
+            return await self._store.content(SkillKey.of(skill))
+        except NotFoundError as error:
+            raise SkillGoneError(skill.name) from error
+        except StoreError as error:
+            raise SourceUnavailableError(str(error)) from error
+
+    async def changed(self) -> bool:
+        try:
+            return await self._store.version() != self._version
+        except StoreError as error:
+            raise SourceUnavailableError(str(error)) from error
+
+    async def aclose(self) -> None:
+        await self._store.aclose()
