@@ -54,13 +54,14 @@ class AgentFinished:
 
 @dataclass(frozen=True, slots=True)
 class ToolStarted:
-    """A tool runs; `agent` is who runs it."""
+    """A tool runs; `agent` is who runs it. `skill` is the name of the skill that the call reads, if it reads one."""
 
     agent: str
     tool: str
     call_id: str
     parent_call_id: str | None = None
     plan_step_id: str | None = None
+    skill: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,7 @@ class ToolFinished:
     reason: str | None = None
     parent_call_id: str | None = None
     plan_step_id: str | None = None
+    skill: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,7 @@ class NormalCall:
     ok: bool
     reason: str | None
     inside: tuple[Any, ...]
+    skill: str | None = None
 
 
 @dataclass(frozen=True)
@@ -53,9 +54,9 @@ def normalised(events: Sequence[Event]) -> NormalRun:
             match event:
                 case AgentStarted() | ToolStarted() if event.parent_call_id == parent:
                     end = ends[event.call_id]
-                    tool = event.tool if isinstance(event, ToolStarted) else None
+                    tool, skill = (event.tool, event.skill) if isinstance(event, ToolStarted) else (None, None)
                     children = inside(event.call_id)
-                    told.append(NormalCall(event.agent, tool, event.plan_step_id, end.ok, end.reason, children))
+                    told.append(NormalCall(event.agent, tool, event.plan_step_id, end.ok, end.reason, children, skill))
                 case TextDelta() if event.parent_call_id == parent:
                     if event.message_id not in texts:
                         texts[event.message_id] = len(told)

@@ -30,6 +30,7 @@ EXACT_INTEGER = 2**53
 
 agents = st.sampled_from(["argocd", "jira", "github", "aws_cost", "netutils"])
 tools = st.sampled_from(["version_service__version", "search", "create-repo", "list applications"])
+skills = st.none() | st.sampled_from(["incident-triage", "release-notes"])
 texts = st.text(max_size=12)
 ids = st.text(min_size=1, max_size=6)
 json_values: st.SearchStrategy[Any] = st.recursive(
@@ -136,7 +137,8 @@ class _Run:
 
     def start_tool(self) -> None:
         who = self.draw(agents | st.just(self.agent))
-        start = ToolStarted(who, self.draw(tools), self.new_id(), self.parent(), self.draw(st.none() | ids))
+        step, skill = self.draw(st.none() | ids), self.draw(skills)
+        start = ToolStarted(who, self.draw(tools), self.new_id(), self.parent(), step, skill)
         self.calls.append(start)
         self.events.append(start)
 
@@ -152,7 +154,14 @@ class _Run:
             case ToolStarted():
                 self.events.append(
                     ToolFinished(
-                        start.agent, start.tool, start.call_id, ok, reason, start.parent_call_id, start.plan_step_id
+                        start.agent,
+                        start.tool,
+                        start.call_id,
+                        ok,
+                        reason,
+                        start.parent_call_id,
+                        start.plan_step_id,
+                        start.skill,
                     )
                 )
 

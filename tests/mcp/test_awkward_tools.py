@@ -115,7 +115,7 @@ async def test_doctor_says_what_was_changed_or_left_out(tmp_path: Path) -> None:
     (agent,) = [agent for agent in report.agents if agent.name == "awkward"]
     assert agent.usable
     warnings = "\n".join(agent.warnings)
-    assert "13 of 139 tools are left out, as models take no more than 126 (filler_117 is the first)" in warnings
+    assert "15 of 139 tools are left out, as models take no more than 124 (filler_115 is the first)" in warnings
     assert "not_an_object of the awkward server is left out: its arguments are no object" in warnings
     assert "request_user_input of the awkward server is called awkward_request_user_input here" in warnings
     assert "apps.list as apps_list" in warnings

@@ -188,6 +188,8 @@ def _notification(
             text = labels.tool_finished(event.agent, event.tool, event.ok, event.reason)
             description = labels.call_finished(name, event.ok)
     marks["tool_name"] = name
+    if isinstance(event, ToolStarted | ToolFinished):
+        marks["skill_name"] = event.skill
     edge = "start"
     if isinstance(event, AgentFinished | ToolFinished):
         edge = "end"

@@ -19,6 +19,7 @@ from ai_platform_engineering.utils.graphs.ask_tool import ASK_TOOL
 from ai_platform_engineering.utils.graphs.long_results import READ_TOOL
 from ai_platform_engineering.utils.graphs.workflow_step import since_question
 from ai_platform_engineering.utils.llm.finish_reasons import cut_reason
+from ai_platform_engineering.utils.runs.skill_calls import SKILL_TOOLS
 
 NOT_DONE: Final = "not_done"
 """Key in the `response_metadata` of an answer whose model knows that it did not do what it was asked; the value is a
@@ -51,7 +52,8 @@ def _with_sentence(text: str, sentence: str) -> str:
 
 
 def _all_failed(work: Iterable[AnyMessage]) -> bool:
-    """Whether tools were called and none succeeded. Asking a person and reading on in a result is no work by itself."""
+    """Whether tools were called and none succeeded. Asking a person and reading on in a result is no work by itself,
+    nor is reading instructions."""
     results = [message for message in work if isinstance(message, ToolMessage)]
-    calls = [result for result in results if result.name not in (ASK_TOOL, READ_TOOL)]
+    calls = [result for result in results if result.name not in {ASK_TOOL, READ_TOOL, *SKILL_TOOLS}]
     return bool(calls) and all(call.status == "error" for call in calls)

@@ -12,6 +12,7 @@ from langgraph.errors import GraphBubbleUp
 
 from ai_platform_engineering.utils.errors import FailureCode, ReadableError
 from ai_platform_engineering.utils.runs.failures import failure_of
+from ai_platform_engineering.utils.runs.skill_calls import SKILL_TOOLS
 
 
 class UnfinishedWorkError(ReadableError):
@@ -40,11 +41,11 @@ class UnfinishedWork(AgentMiddleware[Any, Any, Any]):
 
 
 def _completed(messages: Sequence[AnyMessage]) -> list[str]:
-    """The tools that have succeeded since the last question."""
+    """The tools that have succeeded since the last question, without those that only read instructions."""
     names: dict[str, None] = {}
     for message in messages:
         if message.type == "human":
             names.clear()
         elif isinstance(message, ToolMessage) and message.status != "error" and message.name:
             names[message.name] = None
-    return [*names]
+    return [name for name in names if name not in SKILL_TOOLS]

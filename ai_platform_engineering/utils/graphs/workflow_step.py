@@ -16,6 +16,7 @@ from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 from langchain_core.tools import BaseTool
 
 from ai_platform_engineering.utils.errors import ReadableError
+from ai_platform_engineering.utils.runs.skill_calls import SKILL_TOOLS
 
 STEP: Final = "step"
 
@@ -68,10 +69,10 @@ def since_question(messages: Sequence[AnyMessage]) -> Sequence[AnyMessage]:
 
 
 def _not_made_good(work: Sequence[AnyMessage]) -> ToolMessage | None:
-    """The last failed call of a tool that has not succeeded since."""
+    """The last failed call of a tool that has not succeeded since. A skill that could not be read fails no step."""
     failed: dict[str | None, ToolMessage] = {}
     for message in work:
-        if isinstance(message, ToolMessage):
+        if isinstance(message, ToolMessage) and message.name not in SKILL_TOOLS:
             failed.pop(message.name, None)
             if message.status == "error":
                 failed[message.name] = message

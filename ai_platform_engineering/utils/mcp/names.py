@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 from typing import Final
 
 MAX_LENGTH: Final = 64
-GRAPH_TOOLS: Final = frozenset({"request_user_input", "read_result"})
+GRAPH_TOOLS: Final = frozenset({"request_user_input", "read_result", "read_skill", "search_skills"})
 """Tools that every agent has besides those of its servers."""
 _STEERING_TOOLS: Final = frozenset({"task", "write_todos", "start_workflow"})
 """Tools of the supervisor. A model that knows them must not take an agent's tool for one."""

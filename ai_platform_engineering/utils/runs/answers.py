@@ -10,6 +10,8 @@ from typing import Any
 from langchain_core.messages import AnyMessage, ToolMessage
 from pydantic import BaseModel
 
+from ai_platform_engineering.utils.runs.skill_calls import SKILL_TOOLS
+
 _TEXT_FIELDS = ("content", "answer", "message", "text")
 
 
@@ -28,6 +30,9 @@ def gathered_text(messages: Iterable[AnyMessage]) -> str:
     results: list[str] = []
     for message in messages:
         match message:
+            # Instructions are for the model: nothing was gathered by reading them.
+            case ToolMessage() if message.name in SKILL_TOOLS:
+                pass
             case ToolMessage() if message.status != "error" and str(message.text).strip():
                 results.append(str(message.text).strip())
             case _ if message.type == "human":

@@ -14,24 +14,36 @@ from ai_platform_engineering.events import AgentFinished, AgentStarted, ToolFini
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A delegation (`tool` is None) or a tool call."""
+    """A delegation (`tool` is None) or a tool call, with the skill that it reads, if any."""
 
     call_id: str
     agent: str
     tool: str | None = None
     parent_call_id: str | None = None
     plan_step_id: str | None = None
+    skill: str | None = None
 
     def started(self) -> AgentStarted | ToolStarted:
         if self.tool is None:
             return AgentStarted(self.agent, self.call_id, self.parent_call_id, self.plan_step_id)
-        return ToolStarted(self.agent, self.tool, self.call_id, self.parent_call_id, self.plan_step_id)
+        return ToolStarted(self.agent, self.tool, self.call_id, self.parent_call_id, self.plan_step_id, self.skill)
 
     def finished(self, ok: bool, reason: str | None) -> AgentFinished | ToolFinished:
         shown = None if ok else reason
         if self.tool is None:
             return AgentFinished(self.agent, self.call_id, ok, shown, self.parent_call_id, self.plan_step_id)
-        return ToolFinished(self.agent, self.tool, self.call_id, ok, shown, self.parent_call_id, self.plan_step_id)
+        return ToolFinished(
+            self.agent, self.tool, self.call_id, ok, shown, self.parent_call_id, self.plan_step_id, self.skill
+        )
+
+
+def call_of(start: AgentStarted | ToolStarted, parent: str | None, plan_step_id: str | None) -> Call:
+    """The call that an event announces, below `parent` and for the step of the plan with this id."""
+    match start:
+        case ToolStarted():
+            return Call(start.call_id, start.agent, start.tool, parent, plan_step_id, start.skill)
+        case AgentStarted():
+            return Call(start.call_id, start.agent, None, parent, plan_step_id)
 
 
 class CallLedger:
@@ -54,8 +66,7 @@ class CallLedger:
     def recall(self, event: AgentStarted | ToolStarted | AgentFinished | ToolFinished) -> None:
         """Know of a start or an end that was announced before."""
         if isinstance(event, AgentStarted | ToolStarted):
-            tool = event.tool if isinstance(event, ToolStarted) else None
-            self._open[event.call_id] = Call(event.call_id, event.agent, tool, event.parent_call_id, event.plan_step_id)
+            self._open[event.call_id] = call_of(event, event.parent_call_id, event.plan_step_id)
             self._seen.add(event.call_id)
         else:
             self._open.pop(event.call_id, None)

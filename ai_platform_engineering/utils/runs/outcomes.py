@@ -19,6 +19,7 @@ from ai_platform_engineering.events import (
     ToolStarted,
 )
 from ai_platform_engineering.utils.runs.plan import WORKFLOW_TOOL
+from ai_platform_engineering.utils.runs.skill_calls import SKILL_TOOLS
 
 MAX_NAMED: Final = 8
 """Calls that a sentence names; it counts the others."""
@@ -26,8 +27,8 @@ MAX_NAMED: Final = 8
 NOTHING_RECORDED: Final = "No tool call was recorded. Ask again, but check first if it was to change something."
 START_OVER: Final = "Ask again to start over."
 
-_CONVERSING: Final = frozenset({"request_user_input", WORKFLOW_TOOL})
-"""Tools that only show people a form."""
+_WITHOUT_OUTCOME: Final = frozenset({"request_user_input", WORKFLOW_TOOL}) | SKILL_TOOLS
+"""Tools that only show people a form, or read instructions."""
 
 _Started = AgentStarted | ToolStarted
 
@@ -68,7 +69,7 @@ def outcomes_of(events: Sequence[Event], *, within: str | None = None) -> Outcom
     ended: dict[str, bool] = {}
     for event in events:
         match event:
-            case ToolStarted(tool=tool) if tool in _CONVERSING:
+            case ToolStarted(tool=tool) if tool in _WITHOUT_OUTCOME:
                 pass
             case AgentStarted() | ToolStarted():
                 started[event.call_id] = event

@@ -36,9 +36,10 @@ from ai_platform_engineering.utils.llm.guarded_call import Notice
 from ai_platform_engineering.utils.llm.thinking import VisibleText
 from ai_platform_engineering.utils.runs.answers import structured_text
 from ai_platform_engineering.utils.runs.failures import failure_of, short_reason
-from ai_platform_engineering.utils.runs.ledger import Call, CallLedger
+from ai_platform_engineering.utils.runs.ledger import Call, CallLedger, call_of
 from ai_platform_engineering.utils.runs.plan import PLAN_TOOL, Plan
 from ai_platform_engineering.utils.runs.questions import Questions
+from ai_platform_engineering.utils.runs.skill_calls import skill_of
 
 STREAM_MODES: Final[list[StreamMode]] = ["messages", "tasks", "custom"]
 WITHOUT_TOKENS: Final[list[StreamMode]] = ["tasks", "custom"]
@@ -196,7 +197,8 @@ class Translation:
             yield from self._replan(self._plan.delegation_started(step_id))
         else:
             step_id = self._ledger[parent].plan_step_id if parent and self._ledger.get(parent) else None
-            yield from self._ledger.start(Call(task["id"], self._who(parent), name, parent, step_id))
+            skill = skill_of(name, arguments)
+            yield from self._ledger.start(Call(task["id"], self._who(parent), name, parent, step_id, skill))
 
     def _task_ended(self, task: Mapping[str, Any], parent: str | None) -> Iterator[Event]:
         # A call that waits for a person ends its task, but not the call.
@@ -281,9 +283,8 @@ class Translation:
             return
         match event:
             case ToolStarted() | AgentStarted():
-                tool = event.tool if isinstance(event, ToolStarted) else None
                 parent = event.parent_call_id or delegation
-                yield from self._ledger.start(Call(event.call_id, event.agent, tool, parent, call.plan_step_id))
+                yield from self._ledger.start(call_of(event, parent, call.plan_step_id))
             case ToolFinished() | AgentFinished():
                 yield from self._ledger.finish(event.call_id, event.ok, event.reason)
             case TextDelta():

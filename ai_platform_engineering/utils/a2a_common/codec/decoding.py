@@ -114,13 +114,13 @@ def _call(kind: str, agent: str, metadata: Struct) -> Event:
     parent, step = _optional(metadata, "parent_call_id"), _optional(metadata, "plan_step_id")
     if kind == "agent_started":
         return AgentStarted(agent, call_id, parent, step)
-    tool = _text(metadata, "tool_name")
+    tool, skill = _text(metadata, "tool_name"), _optional(metadata, "skill_name")
     if kind == "tool_started":
-        return ToolStarted(agent, tool, call_id, parent, step)
+        return ToolStarted(agent, tool, call_id, parent, step, skill)
     ok, reason = _flag(metadata, "ok"), _optional(metadata, "reason")
     if kind == "agent_finished":
         return AgentFinished(agent, call_id, ok, reason, parent, step)
-    return ToolFinished(agent, tool, call_id, ok, reason, parent, step)
+    return ToolFinished(agent, tool, call_id, ok, reason, parent, step, skill)
 
 
 def _plan(data: Mapping[str, Any]) -> PlanUpdated:

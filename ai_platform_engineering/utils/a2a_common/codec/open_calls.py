@@ -31,5 +31,12 @@ def finished(start: AgentStarted | ToolStarted, ok: bool, reason: str | None = N
             return AgentFinished(start.agent, start.call_id, ok, reason, start.parent_call_id, start.plan_step_id)
         case ToolStarted():
             return ToolFinished(
-                start.agent, start.tool, start.call_id, ok, reason, start.parent_call_id, start.plan_step_id
+                start.agent,
+                start.tool,
+                start.call_id,
+                ok,
+                reason,
+                start.parent_call_id,
+                start.plan_step_id,
+                start.skill,
             )
