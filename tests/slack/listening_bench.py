@@ -110,6 +110,10 @@ class NotingBot:
         await self._work()
         return [("Jira", "Tickets <and> boards"), ("Argo CD", "Deployments")]
 
+    async def skills(self) -> list[tuple[str, str]]:
+        await self._work()
+        return [("incident-triage", "Find out what is broken, and since when."), ("cost-review", "Costs <by> team")]
+
     async def workflows(self) -> list[tuple[str, str]]:
         await self._work()
         return [("Create GitHub Repo", "A repository with the usual settings")]

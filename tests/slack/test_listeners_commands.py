@@ -48,6 +48,28 @@ async def test_agents_and_workflows_are_listed_for_the_person_alone(listeners: B
     assert listeners.slack.calls == []
 
 
+async def test_skills_are_listed_with_the_way_to_use_one(listeners: Bench) -> None:
+    await listeners.command("skills")
+    await listeners.quiet()
+    (told,) = listeners.slack.whispers
+    assert told["response_type"] == "ephemeral"
+    assert "`/platform /incident-triage`" in told["text"]
+    assert "• *incident-triage*: Find out what is broken" in told["text"]
+    assert "• *cost-review*: Costs &lt;by&gt; team" in told["text"]
+    assert listeners.slack.calls == []
+
+
+@pytest.mark.parametrize(
+    "text", ["/incident-triage payments-api", "incident-triage payments-api", "skills of the team", "which skills?"]
+)
+async def test_a_skill_after_the_command_is_asked_for_as_it_is_typed(listeners: Bench, text: str) -> None:
+    await listeners.command(f"  {text} ")
+    await listeners.quiet()
+    assert [taken.text for taken in listeners.bot.taken] == [text]
+    (posted,) = listeners.slack.of("chat.postMessage")
+    assert posted["text"] == f"<@UANNA> asks:\n> {text}"
+
+
 async def test_a_supervisor_that_cannot_be_reached_is_told_in_words(listeners: Bench) -> None:
     listeners.bot.error = ReadableError("The supervisor at http://10.0.0.7:8000 cannot be reached. Try again.")
     await listeners.command("agents")

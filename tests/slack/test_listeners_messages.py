@@ -51,6 +51,13 @@ async def test_a_mention_in_a_thread_is_answered_there(listeners: Bench) -> None
     assert [incoming.place.thread_ts for incoming in listeners.bot.taken] == ["1.0"]
 
 
+async def test_a_skill_is_asked_for_by_name_in_a_channel_and_directly(listeners: Bench) -> None:
+    await listeners.event(mention("<@UBOT> /incident-triage payments-api"))
+    # Slack takes a slash at the beginning for a command of its own, so people write a space before it.
+    await listeners.event(direct(" /incident-triage payments-api", ts="2.0"))
+    assert [incoming.text for incoming in listeners.bot.taken] == ["/incident-triage payments-api"] * 2
+
+
 async def test_the_same_message_told_as_mention_and_as_message_is_one(listeners: Bench) -> None:
     listeners.bot.seconds = 0.05
     text = "<@UBOT> who is on call?"

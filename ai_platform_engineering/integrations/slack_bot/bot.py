@@ -36,6 +36,8 @@ logger = logging.getLogger(__name__)
 _MAX_AGE_SECONDS: Final = 30 * 86_400.0
 _PRUNE_SECONDS: Final = 3_600.0
 _MOST_BREAKS: Final = 3
+_MAX_SKILLS: Final = 100
+"""More than a message of Slack can list."""
 _BEFORE_ALL: Final = 0
 """The number of an operation that no run has asked for."""
 _NO_FORM: Final = Form("", "")
@@ -198,10 +200,10 @@ class Bot:
         )
 
     async def agents(self) -> list[tuple[str, str]]:
-        return [(name, description) for name, description, _ in await self._skills()]
+        return [(name, description) for name, description, _ in await self._card_skills()]
 
     async def examples(self) -> list[str]:
-        return [example for _, _, examples in await self._skills() for example in examples]
+        return [example for _, _, examples in await self._card_skills() for example in examples]
 
     async def workflows(self) -> list[tuple[str, str]]:
         try:
@@ -211,7 +213,15 @@ class Bot:
             logger.warning("the workflows could not be listed: %s", type(error).__name__)
             raise ReadableError(words.NO_SUPERVISOR) from None
 
-    async def _skills(self) -> list[tuple[str, str, list[str]]]:
+    async def skills(self) -> list[tuple[str, str]]:
+        try:
+            rows = (await self._around.link.get(f"/skills?limit={_MAX_SKILLS}"))["skills"]
+            return [(row["name"], row["description"]) for row in rows]
+        except (httpx.HTTPError, ValueError, KeyError, TypeError) as error:
+            logger.warning("The skills could not be listed: %s", type(error).__name__)
+            raise ReadableError(words.NO_SUPERVISOR) from None
+
+    async def _card_skills(self) -> list[tuple[str, str, list[str]]]:
         try:
             supervisor = await self._around.link.supervisor(patient=False)
         except SupervisorError as error:

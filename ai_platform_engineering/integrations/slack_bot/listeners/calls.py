@@ -48,5 +48,8 @@ class BotCalls(Protocol):
     async def examples(self) -> list[str]:
         """Questions that it can answer."""
 
+    async def skills(self) -> list[tuple[str, str]]:
+        """Names of the skills, and what they are for."""
+
     async def workflows(self) -> list[tuple[str, str]]:
         """Names of the workflows, and what they do."""

@@ -1,4 +1,4 @@
-"""The slash command: help, agents, workflows, cancel, or a question."""
+"""The slash command: help, agents, skills, workflows, cancel, or a question."""
 
 from __future__ import annotations
 
@@ -34,6 +34,8 @@ class Commands:
         match word:
             case "agents":
                 self._listening.later(corner, self._agents())
+            case "skills":
+                self._listening.later(corner, self._skills())
             case "workflows":
                 self._listening.later(corner, self._workflows())
             case "cancel":
@@ -44,6 +46,13 @@ class Commands:
     async def _agents(self) -> str:
         agents = await self._listening.bot.agents()
         return listed("Who works for me:", agents) if agents else "No agent is switched on right now."
+
+    async def _skills(self) -> str:
+        skills = await self._listening.bot.skills()
+        if not skills:
+            return "There are no skills."
+        # Without the slash after the command it would be a question in words.
+        return listed(f"Skills, used as in `{self._listening.command} /{skills[0][0]}`:", skills)
 
     async def _workflows(self) -> str:
         workflows = await self._listening.bot.workflows()

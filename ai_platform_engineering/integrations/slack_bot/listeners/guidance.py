@@ -19,6 +19,8 @@ def help_text(command: str) -> str:
         "I plan a request, ask the agents that can help, and show every step.\n"
         "• Mention me with a question, or write to me directly. In a thread that I am part of, just go on writing.\n"
         f"• `{command} agents` shows who works for me, `{command} workflows` what can be started by name.\n"
+        f"• `{command} skills` lists skills. Use one by its name, as in `{command} /incident-triage payments-api`, or "
+        "mention me and write the same. In a direct message, write a space before the slash.\n"
         f"• `{command} cancel` stops what you have asked for in this channel, `{command}` with a question asks it here."
     )
 
