@@ -10,6 +10,7 @@ from a2a.server.agent_execution import RequestContext as A2ARequest
 from a2a.types.a2a_pb2 import Message, Part, Task
 from google.protobuf.json_format import MessageToJson
 
+from ai_platform_engineering.utils.a2a_common.caller import caller_in
 from ai_platform_engineering.utils.a2a_common.codec.parts import data_of
 from ai_platform_engineering.utils.a2a_common.codec.values import get_fields
 from ai_platform_engineering.utils.a2a_common.request_context import (
@@ -55,6 +56,7 @@ def request_context(request: A2ARequest, task: Task | None = None) -> RequestCon
         step=next(iter(_objects([marks.get("step")])), None) if delegated else None,
         instructions=(_mark(marks, "instructions", LONGEST_INSTRUCTIONS) or "").strip(),
         silent_when_unsure=marks.get("silent_when_unsure") is True,
+        caller=caller_in(request.call_context.state if request.call_context else None),
     )
 
 

@@ -13,6 +13,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.utils.a2a_common.caller import CALLER, KEY_HOLDER, Caller
 from ai_platform_engineering.utils.keys import Key, Place, opening_key
 
 if TYPE_CHECKING:
@@ -49,7 +50,10 @@ def security_schemes(settings: Settings, place: Place = "front") -> dict[str, Se
 
 
 class BearerAuth:
-    """Lets through what carries `Authorization: Bearer` with the key, or with an access token that holds."""
+    """Lets through what carries `Authorization: Bearer` with the key, or with an access token that holds.
+
+    The verified caller is in `scope["state"]` of the requests that it lets through.
+    """
 
     def __init__(self, app: ASGIApp, key: Key | None = None, issuer: Issuer | None = None) -> None:
         self._app = app
@@ -57,18 +61,21 @@ class BearerAuth:
         self._issuer = issuer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        is_open = scope["type"] == "lifespan" or scope["path"] in OPEN_PATHS
-        refusal = None if is_open else await self._refusal(_bearer(Headers(scope=scope)))
-        if refusal is None:
+        if scope["type"] == "lifespan" or scope["path"] in OPEN_PATHS:
             await self._app(scope, receive, send)
+            return
+        found = await self._verified(_bearer(Headers(scope=scope)))
+        if isinstance(found, Caller):
+            await self._app({**scope, "state": {**scope.get("state", {}), CALLER: found}}, receive, send)
         elif scope["type"] == "http":
-            await refusal(scope, receive, send)
+            await found(scope, receive, send)
         else:
             await send({"type": "websocket.close", "code": 1008})
 
-    async def _refusal(self, sent: str) -> Response | None:
+    async def _verified(self, sent: str) -> Caller | Response:
+        """The caller that the key or token proves, or the refusal."""
         if self._key is not None and hmac.compare_digest(sent.encode(), self._key.value.encode()):
-            return None
+            return KEY_HOLDER
         if self._issuer is None or not sent:
             return self._unauthorized()
         from ai_platform_engineering.utils.a2a_common.http.issuer import (  # noqa: PLC0415 - as in `_issuer`
@@ -77,13 +84,12 @@ class BearerAuth:
         )
 
         try:
-            await self._issuer.check(sent)
+            return Caller.with_token(await self._issuer.check(sent))
         except TokenRefusedError as error:
             return self._unauthorized(str(error))
         except IssuerError as error:
             body = {"error": "unavailable", "message": str(error)}
             return JSONResponse(body, status_code=503, headers={"Retry-After": _RETRY_SECONDS})
-        return None
 
     def _unauthorized(self, why: str = "") -> Response:
         wanted = [f"<{self._key.setting}>"] if self._key is not None else []

@@ -11,6 +11,7 @@ from a2a.utils.constants import VERSION_HEADER
 from a2a.utils.errors import VersionNotSupportedError
 from starlette.requests import Request
 
+from ai_platform_engineering.utils.a2a_common.caller import CALLER, caller_in
 from ai_platform_engineering.utils.a2a_common.execution.request_handler import AFTER_SEQ, PROTOCOL
 from ai_platform_engineering.utils.a2a_common.http.event_json import ProtocolVersion
 
@@ -20,7 +21,12 @@ def call_context(request: Request, version: ProtocolVersion, seen: Any = None) -
     headers = request.headers
     extensions = [*headers.getlist(HTTP_EXTENSION_HEADER), *headers.getlist(LEGACY_HTTP_EXTENSION_HEADER)]
     return ServerCallContext(
-        state={"headers": dict(headers), PROTOCOL: version, AFTER_SEQ: headers.get("last-event-id", seen)},
+        state={
+            "headers": dict(headers),
+            CALLER: caller_in(request.scope.get("state")),
+            PROTOCOL: version,
+            AFTER_SEQ: headers.get("last-event-id", seen),
+        },
         requested_extensions=get_requested_extensions(extensions),
     )
 
