@@ -19,7 +19,7 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 
 from ai_platform_engineering.knowledge_bases.rag.knowledge_base import KnowledgeBase
-from ai_platform_engineering.knowledge_bases.rag.rest.lazy import LazyRest
+from ai_platform_engineering.knowledge_bases.rag.rest.lazy import lazy_rest
 from ai_platform_engineering.settings import Settings
 from tests.knowledge_bases.rag_servers import environ_of, rag_server, upload_handbook
 from tests.knowledge_bases.websites import Answer, Page, website
@@ -365,7 +365,7 @@ def _text_of(page: str) -> str:
 
 
 def mounted(settings: Settings) -> Starlette:
-    return Starlette(routes=[Mount("/knowledge", LazyRest(KnowledgeBase(settings)))])
+    return Starlette(routes=[Mount("/knowledge", lazy_rest(KnowledgeBase(settings)))])
 
 
 async def test_it_can_be_mounted_anywhere(tmp_path: Path) -> None:

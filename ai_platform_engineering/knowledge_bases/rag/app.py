@@ -13,9 +13,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route
 
-from ai_platform_engineering.knowledge_bases.rag.body_limit import BodyLimit
 from ai_platform_engineering.knowledge_bases.rag.knowledge_base import KnowledgeBase
-from ai_platform_engineering.knowledge_bases.rag.rest.lazy import LazyRest
+from ai_platform_engineering.knowledge_bases.rag.rest.lazy import lazy_rest
 from ai_platform_engineering.knowledge_bases.rag.server import make_server
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.a2a_common.http.auth import auth_middleware
@@ -23,6 +22,7 @@ from ai_platform_engineering.utils.a2a_common.http.hosts import host_middleware
 from ai_platform_engineering.utils.a2a_common.http.origins import origin_middleware
 from ai_platform_engineering.utils.errors import ReadableError
 from ai_platform_engineering.utils.mcp.protocol import http_app
+from ai_platform_engineering.utils.rest.body_limit import BodyLimit, request_limit
 
 MCP_PATH: Final = "/mcp"
 REST_PATH: Final = "/rag"
@@ -62,8 +62,8 @@ def create_rag_app(settings: Settings) -> Starlette:
         routes=[
             Route("/healthz", healthz, methods=["GET"]),
             Route("/readyz", readyz, methods=["GET"]),
-            Mount(REST_PATH, LazyRest(knowledge_base)),
-            Mount("/", BodyLimit(mcp, settings)),
+            Mount(REST_PATH, lazy_rest(knowledge_base)),
+            Mount("/", BodyLimit(mcp, request_limit(settings))),
         ],
         lifespan=lifespan,
         middleware=[*host_middleware(settings), *origin_middleware(settings), *auth_middleware(settings, "behind")],

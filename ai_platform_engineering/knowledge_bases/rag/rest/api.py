@@ -9,15 +9,16 @@ from fastapi import APIRouter, Depends, FastAPI, Path, Query, Request, Response
 from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, ConfigDict, Field
 
-from ai_platform_engineering.knowledge_bases.rag.body_limit import BodyLimit
 from ai_platform_engineering.knowledge_bases.rag.jobs import IngestJob, IngestJobList, IngestOrder
 from ai_platform_engineering.knowledge_bases.rag.knowledge_base import MOST_RESULTS, USUAL_RESULTS, KnowledgeBase
 from ai_platform_engineering.knowledge_bases.rag.names import DATASOURCE_NAME
 from ai_platform_engineering.knowledge_bases.rag.readers.reading import MediaType, media_type_of
-from ai_platform_engineering.knowledge_bases.rag.rest.page import api_page
-from ai_platform_engineering.knowledge_bases.rag.rest.problems import UnsupportedKindError, handle_problems, responses
+from ai_platform_engineering.knowledge_bases.rag.rest.problems import STATUSES, UnsupportedKindError
 from ai_platform_engineering.knowledge_bases.rag.results import Filters, SearchResults
 from ai_platform_engineering.knowledge_bases.rag.views import DatasourcesView, DocumentView, KeptView
+from ai_platform_engineering.utils.rest.body_limit import BodyLimit, Limit, request_limit
+from ai_platform_engineering.utils.rest.page import api_page
+from ai_platform_engineering.utils.rest.problems import handle_problems, responses
 from ai_platform_engineering.version import product_version
 
 _KINDS: Final = get_args(MediaType)
@@ -35,10 +36,13 @@ def create_rest(knowledge_base: KnowledgeBase) -> FastAPI:
         openapi_url="/openapi.json",
     )
     app.state.knowledge_base = knowledge_base
-    app.add_middleware(BodyLimit, settings=knowledge_base.settings)
+    settings = knowledge_base.settings
+    # What is uploaded with PUT is a document and may be as large as a web page.
+    documents = {"PUT": Limit(settings.fetch_url_max_bytes, "FETCH_URL_MAX_BYTES")}
+    app.add_middleware(BodyLimit, limit=request_limit(settings), by_method=documents)
     app.include_router(router)
     app.add_api_route("/docs", _docs, include_in_schema=False)
-    handle_problems(app)
+    handle_problems(app, STATUSES, "/rag/docs")
     return app
 
 

@@ -1,30 +1,19 @@
-"""The REST API, imported and built when the first request comes: most processes never get one."""
+"""The REST API for servers that serve other things too. FastAPI is imported by its first request."""
 
 from __future__ import annotations
 
-import asyncio
-
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp
 
 from ai_platform_engineering.knowledge_bases.rag.knowledge_base import KnowledgeBase
+from ai_platform_engineering.utils.rest.lazy import LazyApp
 
 
-class LazyRest:
-    """An ASGI app to be mounted, for example at /rag. The knowledge base stays whoever's it is."""
+def lazy_rest(knowledge_base: KnowledgeBase) -> LazyApp:
+    """An app to be mounted, for example at /rag. It does not close the knowledge base."""
 
-    def __init__(self, knowledge_base: KnowledgeBase) -> None:
-        self._knowledge_base = knowledge_base
-        self._building = asyncio.Lock()
-        self._app: ASGIApp | None = None
+    def build() -> ASGIApp:
+        from ai_platform_engineering.knowledge_bases.rag.rest.api import create_rest  # noqa: PLC0415
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async with self._building:
-            if self._app is None:
-                self._app = await asyncio.to_thread(_build, self._knowledge_base)
-        await self._app(scope, receive, send)
+        return create_rest(knowledge_base)
 
-
-def _build(knowledge_base: KnowledgeBase) -> ASGIApp:
-    from ai_platform_engineering.knowledge_bases.rag.rest.api import create_rest  # noqa: PLC0415
-
-    return create_rest(knowledge_base)
+    return LazyApp(build)

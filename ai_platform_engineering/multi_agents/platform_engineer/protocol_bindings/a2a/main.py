@@ -14,7 +14,7 @@ from typing import Any
 from a2a.types.a2a_pb2 import AgentSkill
 from starlette.applications import Starlette
 
-from ai_platform_engineering.knowledge_bases.rag.rest.lazy import LazyRest
+from ai_platform_engineering.knowledge_bases.rag.rest.lazy import lazy_rest
 from ai_platform_engineering.multi_agents.connectivity import remote_tools
 from ai_platform_engineering.multi_agents.platform_engineer.deep_agent import PlatformEngineerDeepAgent
 from ai_platform_engineering.multi_agents.platform_engineer.feedback.routes import FeedbackDesk
@@ -85,7 +85,7 @@ def create_app(settings: Settings, mas: PlatformEngineerDeepAgent | None = None)
     app.router.routes.append(workflow_route(supervisor.offers))
     app.router.routes.extend(desk.routes())
     if settings.enable_rag and settings.rag_server_url is None:
-        app.mount("/rag", LazyRest(supervisor.knowledge))
+        app.mount("/rag", lazy_rest(supervisor.knowledge))
     return app
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from http import HTTPStatus
+from types import MappingProxyType
+from typing import NamedTuple
 
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
@@ -11,23 +14,32 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ai_platform_engineering.settings import Settings
 
 
-class BodyLimit:
-    """What is uploaded with PUT is a document and may be as large as a web page; all else is JSON."""
+class Limit(NamedTuple):
+    """Bytes, and the setting that holds them."""
 
-    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+    size: int
+    setting: str
+
+
+def request_limit(settings: Settings) -> Limit:
+    return Limit(settings.max_request_bytes, "MAX_REQUEST_BYTES")
+
+
+class BodyLimit:
+    """`by_method` has the limits of methods that differ from `limit`."""
+
+    def __init__(self, app: ASGIApp, limit: Limit, by_method: Mapping[str, Limit] = MappingProxyType({})) -> None:
         self._app = app
-        self._document = settings.fetch_url_max_bytes
-        self._json = settings.max_request_bytes
+        self._limit = limit
+        self._by_method = by_method
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        is_document = scope["method"] == "PUT"
-        limit = self._document if is_document else self._json
-        variable = "FETCH_URL_MAX_BYTES" if is_document else "MAX_REQUEST_BYTES"
+        limit, setting = self._by_method.get(scope["method"], self._limit)
         too_large = HTTPException(
-            HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"The body is larger than {limit} bytes; {variable} sets the limit."
+            HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"The body is larger than {limit} bytes; {setting} sets the limit."
         )
         length = Headers(scope=scope).get("content-length", "")
         declared = int(length) if length.isdecimal() and len(length) < 19 else 0
