@@ -24,6 +24,7 @@ from pydantic import (
 )
 
 from ai_platform_engineering.events import SUPERVISOR
+from ai_platform_engineering.skills_middleware.document import MAX_NAME_LENGTH, NAME_PATTERN
 from ai_platform_engineering.utils.approvals.conditions import Pattern
 from ai_platform_engineering.utils.approvals.effects import EFFECTS, Effect
 from ai_platform_engineering.utils.approvals.overrides import Level
@@ -33,6 +34,7 @@ VARIABLE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}
 ELSEWHERE = "elsewhere"
 MANIFEST_DIR = "${MANIFEST_DIR}"
 RESERVED_NAMES = frozenset({SUPERVISOR, "all"})
+MAX_SKILLS = 20
 
 Transport = Literal["stdio", "http", "memory"]
 
@@ -85,6 +87,7 @@ _FORMS = {
     _NAME: "a lower-case letter, then lower-case letters, digits and underscores",
     _VARIABLE_NAME: "the name of a variable, such as ARGOCD_API_URL",
     _ATTRIBUTE: "package.module:attribute",
+    NAME_PATTERN: "lower-case letters, digits and single hyphens, such as incident-triage",
 }
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
@@ -97,6 +100,7 @@ HomePath = Annotated[Text, AfterValidator(_below_home)]
 FileRule = Annotated[tuple[str, ...] | Literal["elsewhere"], PlainValidator(_file_rule)]
 """The directories from which an argument may name files, or that its paths are of another machine."""
 ModuleAttribute = Annotated[str, StringConstraints(pattern=_ATTRIBUTE)]
+SkillName = Annotated[str, StringConstraints(pattern=NAME_PATTERN, max_length=MAX_NAME_LENGTH)]
 
 
 class _Entry(BaseModel):
@@ -207,7 +211,7 @@ class McpServer(_Entry):
 
 
 class AgentManifest(_Entry):
-    """An agent: how it is found, what it is told, and which tools it has."""
+    """An agent: how it is found, what it is told, which tools it has, and which skills it may read."""
 
     name: AgentName
     title: Line
@@ -219,6 +223,7 @@ class AgentManifest(_Entry):
     servers: tuple[McpServer, ...] = ()
     approval: Level | None = None
     sandbox: ModuleAttribute | None = None
+    skills: tuple[SkillName, ...] = Field(default=(), max_length=MAX_SKILLS)
     examples: tuple[Line, ...] = ()
 
     @model_validator(mode="before")

@@ -21,6 +21,7 @@ from ai_platform_engineering.multi_agents.agent_registry import known_manifests
 from ai_platform_engineering.multi_agents.offline_backends import offline_warning
 from ai_platform_engineering.multi_agents.placement import sandbox_is_on, standalone
 from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.skills_middleware.catalog import SkillCatalog
 from ai_platform_engineering.utils.a2a_common.a2a_app import tool_rows, with_a2a
 from ai_platform_engineering.utils.a2a_common.a2a_server import agent_card
 from ai_platform_engineering.utils.a2a_common.base_langgraph_agent import BaseLangGraphAgent
@@ -45,6 +46,7 @@ class StandaloneAgent:
         self.entry = standalone(name, manifests, settings, sandbox_is_on(settings, manifests))
         self.manifest: AgentManifest = manifests[self.entry.name]
         self.mcp = McpServers(settings)
+        self.skills = SkillCatalog(settings)
         self._settings = settings
         self._models = models
         self._checkpointer: BaseCheckpointSaver[Any] | None = None
@@ -61,12 +63,13 @@ class StandaloneAgent:
         if warning := offline_warning(self._settings, [self.entry]):
             logger.warning("%s", warning)
         servers = {self.entry.name: self.entry.servers()}
-        await self.mcp.start(servers, deadline=self._settings.mcp_start_timeout)
+        await asyncio.gather(self.mcp.start(servers, deadline=self._settings.mcp_start_timeout), self.skills.start())
         self._rebuild(self.entry.name)
         self.mcp.on_change(self._rebuild)
 
     async def aclose(self) -> None:
         await self.mcp.aclose()
+        await self.skills.aclose()
 
     async def problems(self) -> list[str]:
         """What a test call of the backend and a short question to the model find wrong."""
@@ -85,6 +88,8 @@ class StandaloneAgent:
             self._models,
             self._checkpointer,
             sandboxed=self.entry.sandboxed,
+            catalog=self.skills,
+            commands=True,
         )
 
 

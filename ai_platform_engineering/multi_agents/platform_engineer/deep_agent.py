@@ -52,6 +52,8 @@ from ai_platform_engineering.utils.graphs.approval_gate import ApprovalGate
 from ai_platform_engineering.utils.graphs.handed_back import LocalAgent
 from ai_platform_engineering.utils.graphs.local_agent import Models, local_agent_graph, model_for
 from ai_platform_engineering.utils.graphs.remote_agent import RemoteAgent
+from ai_platform_engineering.utils.graphs.skills import skills
+from ai_platform_engineering.utils.graphs.skills_offer import SkillOffers
 from ai_platform_engineering.utils.mcp import McpServers
 
 logger = logging.getLogger(__name__)
@@ -155,6 +157,7 @@ class PlatformEngineerDeepAgent:
                 # Its own tools change nothing; what people approve for the rest of a conversation is kept here.
                 ApprovalGate(SUPERVISOR, lambda _tool, _args: Allowed()),
                 WorkflowDriver(self.workflows),
+                *skills(SkillOffers(self.skills, self.settings, SUPERVISOR), self.settings, commands=True),
                 SpentBudget({tool.name: tool.max_calls for tool in knowledge}),
                 HouseRules(),
             ],
@@ -178,7 +181,9 @@ class PlatformEngineerDeepAgent:
     def _local(self, entry: AgentEntry) -> LocalAgent:
         if entry.manifest is None:
             raise ValueError(f"{entry.name} has no manifest and cannot run in-process")
-        graph = local_agent_graph(self.settings, entry.manifest, self.mcp, self._models, sandboxed=entry.sandboxed)
+        graph = local_agent_graph(
+            self.settings, entry.manifest, self.mcp, self._models, sandboxed=entry.sandboxed, catalog=self.skills
+        )
         return LocalAgent(graph)
 
     def _remote(self, entry: AgentEntry) -> RemoteAgent:
@@ -186,7 +191,8 @@ class PlatformEngineerDeepAgent:
         if connection is None:
             connection = A2ARemoteAgentConnectTool(entry.name, entry.address or "", self.settings, self.bearer)
             self._connections[entry.name] = connection
-        return RemoteAgent(connection)
+        names = entry.manifest.skills if entry.manifest else ()
+        return RemoteAgent(connection, SkillOffers(self.skills, self.settings, entry.name, names) if names else None)
 
     def _line(self, entry: AgentEntry) -> AgentLine:
         keywords = tuple(entry.manifest.keywords) if entry.manifest else ()

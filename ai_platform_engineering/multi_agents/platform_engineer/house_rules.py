@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from langchain.agents.middleware import AgentMiddleware
 from langchain.agents.middleware.types import ModelRequest, ModelResponse
-from langchain_core.messages import SystemMessage
 
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
+from ai_platform_engineering.utils.graphs.prompt_sections import with_section
 from ai_platform_engineering.utils.silence import NOTHING_TO_SAY
 
 _INSTRUCTIONS: Final = """\
@@ -32,7 +32,7 @@ class HouseRules(AgentMiddleware[Any, Any, Any]):
         rules = house_rules(request.runtime.context)
         if not rules:
             return await handler(request)
-        return await handler(request.override(system_message=_with(request.system_message, rules)))
+        return await handler(request.override(system_message=with_section(request.system_message, rules)))
 
 
 def house_rules(context: RequestContext | None) -> str:
@@ -41,7 +41,3 @@ def house_rules(context: RequestContext | None) -> str:
         return ""
     wanted = _INSTRUCTIONS.format(instructions=context.instructions) if context.instructions else ""
     return "\n\n".join(filter(None, [wanted, _SILENCE if context.silent_when_unsure else ""]))
-
-
-def _with(prompt: SystemMessage | None, rules: str) -> SystemMessage:
-    return SystemMessage(f"{prompt.text}\n\n{rules}" if prompt is not None else rules)

@@ -31,7 +31,8 @@ from a2a.utils.errors import A2AError, TaskNotFoundError, UnsupportedOperationEr
 from ai_platform_engineering.events import Event
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.a2a_common.a2a_server import can_resume
-from ai_platform_engineering.utils.a2a_common.delegation import Delegations
+from ai_platform_engineering.utils.a2a_common.codec.values import set_fields
+from ai_platform_engineering.utils.a2a_common.delegation import SKILLS, Delegations
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
 from ai_platform_engineering.utils.a2a_common.wire import Decoder
 from ai_platform_engineering.utils.access_tokens import AccessTokenError, OwnBearer
@@ -109,7 +110,7 @@ class A2ARemoteAgentConnectTool:
             role=Role.ROLE_USER,
             parts=parts,
         )
-        message.metadata.update(_marks(context))
+        set_fields(message.metadata, _marks(context))
         self._delegations.sign(message)
         client, call = await self._ready(context)
         decoder = Decoder(self.name, thread.turn)
@@ -336,7 +337,9 @@ def _marks(context: RequestContext) -> dict[str, Any]:
         "delegated": True,
     }
     optional = {"user": context.user, "approvals": [*map(dict, context.approvals)], "step": context.step}
-    return marks | {name: value for name, value in optional.items() if value}
+    marks |= {name: value for name, value in optional.items() if value}
+    # An empty list says that the agent has no skills here, whatever its own catalog has.
+    return marks if context.skills is None else {**marks, SKILLS: context.skills}
 
 
 def _own_url(card: AgentCard) -> str | None:

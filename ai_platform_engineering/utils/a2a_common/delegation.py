@@ -30,7 +30,8 @@ from ai_platform_engineering.utils.private_files import make_private_directory
 
 logger = logging.getLogger(__name__)
 
-FIELDS: Final = ("delegated", "approvals", "step")
+SKILLS: Final = "skills"
+FIELDS: Final = ("delegated", "approvals", "step", SKILLS)
 """Metadata that only a supervisor may send."""
 SIGNATURE: Final = "delegation"
 MAX_AGE_SECONDS: Final = 300
@@ -107,6 +108,16 @@ def drop(fields: MutableMapping[str, Value]) -> None:
     for name in (*FIELDS, SIGNATURE):
         if name in fields:
             del fields[name]
+
+
+def without_skills(message: Message) -> Message:
+    """The message as the event log keeps it: each message of a delegation brings the skills anew, contents included."""
+    if not message.HasField("metadata") or SKILLS not in message.metadata.fields:
+        return message
+    kept = Message()
+    kept.CopyFrom(message)
+    del kept.metadata.fields[SKILLS]
+    return kept
 
 
 def _canonical(message: Message, issued_at: int) -> bytes:

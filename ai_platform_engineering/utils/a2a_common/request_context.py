@@ -21,7 +21,8 @@ class RequestContext:
     that need no further approval; `step` is the step of a workflow that this work is, if it is one. `instructions` are
     what the owners of the place want where this was asked; with `silent_when_unsure` nobody there waits for an answer,
     and none is better than a poor one. `resumed` is on for a run that waited for a person and goes on. `user` is the
-    name that the client gives; `caller` is what the server has verified."""
+    name that the client gives; `caller` is what the server has verified. `skills` are those that a supervisor hands to
+    an agent, with their contents; None where the agent uses its own catalog."""
 
     context_id: str
     task_id: str
@@ -37,6 +38,7 @@ class RequestContext:
     silent_when_unsure: bool = False
     resumed: bool = False
     caller: Caller = ANONYMOUS
+    skills: tuple[Mapping[str, Any], ...] | None = None
 
 
 TO_CONVERSATION: Final = "to_conversation"

@@ -10,9 +10,12 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from ai_platform_engineering.agents.manifest import AgentManifest
 from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.skills_middleware.catalog import SkillCatalog
 from ai_platform_engineering.utils.approvals.policy import ApprovalPolicy
 from ai_platform_engineering.utils.graphs.agent_graph import Graph, agent_graph
 from ai_platform_engineering.utils.graphs.approval_gate import ApprovalGate
+from ai_platform_engineering.utils.graphs.skills import skills
+from ai_platform_engineering.utils.graphs.skills_offer import SkillOffers
 from ai_platform_engineering.utils.graphs.undone_work import UndoneWork
 from ai_platform_engineering.utils.graphs.unfinished_work import UnfinishedWork
 from ai_platform_engineering.utils.graphs.workflow_step import WorkflowStep
@@ -38,8 +41,11 @@ def local_agent_graph(
     checkpointer: BaseCheckpointSaver[Any] | None = None,
     *,
     sandboxed: bool,
+    catalog: SkillCatalog,
+    commands: bool = False,
 ) -> Graph:
-    """`sandboxed` says that the agent's tools are those of the sandbox, not of a real backend."""
+    """`sandboxed` says that the agent's tools are those of the sandbox, not of a real backend. With `commands` people
+    talk to the agent themselves and may call its skills by name."""
     model = models(settings, manifest)
     policy = ApprovalPolicy.of(settings, manifest, sandboxed=sandboxed, offline=isinstance(model, OfflineChatModel))
     tools = mcp.tools(manifest.name)
@@ -55,6 +61,7 @@ def local_agent_graph(
             UndoneWork(),
             UnfinishedWork(),
             WorkflowStep(),
+            *skills(SkillOffers(catalog, settings, manifest.name, manifest.skills), settings, commands=commands),
         ],
         checkpointer=checkpointer,
     )

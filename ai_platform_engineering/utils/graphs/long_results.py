@@ -60,7 +60,7 @@ class LongResults(AgentMiddleware[LongResultsState, Any, Any]):
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> ModelResponse[Any]:
         if not request.state.get(STATE_KEY):
-            request = request.override(tools=[tool for tool in request.tools if _name(tool) != READ_TOOL])
+            request = request.override(tools=[tool for tool in request.tools if tool_name(tool) != READ_TOOL])
         return await handler(request)
 
 
@@ -94,5 +94,5 @@ def _read_tool(max_chars: int) -> BaseTool:
     )
 
 
-def _name(tool: BaseTool | dict[str, Any]) -> str:
+def tool_name(tool: BaseTool | dict[str, Any]) -> str:
     return str(tool.get("name")) if isinstance(tool, dict) else tool.name

@@ -47,6 +47,7 @@ from ai_platform_engineering.utils.forms.answers import answer_text, read_answer
 from ai_platform_engineering.utils.forms.questions import question_data
 from ai_platform_engineering.utils.graphs.agent_graph import Graph
 from ai_platform_engineering.utils.graphs.handed_back import handed_back
+from ai_platform_engineering.utils.graphs.skills_offer import SkillOffers
 from ai_platform_engineering.utils.runs.outcomes import outcomes_of, report
 from ai_platform_engineering.utils.runs.translation import LimitReached, RemoteEvent, delegation_of
 
@@ -78,26 +79,28 @@ class RemoteAgent(Runnable[_State, Any]):
     """Only what the delegating tool needs of a runnable: one that wraps a function does more for a call than sending it
     does."""
 
-    def __init__(self, connection: A2ARemoteAgentConnectTool) -> None:
+    def __init__(self, connection: A2ARemoteAgentConnectTool, skills: SkillOffers | None = None) -> None:
+        """`skills` are handed over with everything that is sent to the agent."""
         self.name = connection.name
         self._connection = connection
-        self._graph = _graph_that_waits(connection)
+        self._skills = skills
+        self._graph = _graph_that_waits(connection, skills)
 
     async def ainvoke(self, input: _State, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: A002
         runtime = get_runtime(RequestContext)
         if runtime.context.resumed:
             # Perhaps it is this agent that waits: its graph knows, and sends what was not sent yet.
             return await self._graph.ainvoke(input, config)
-        outcome = await _call(self._connection, input, runtime)
+        outcome = await _call(self._connection, input, runtime, self._skills)
         return await self._graph.ainvoke({**input, **outcome}, config) if outcome["waiting"] else outcome
 
     def invoke(self, input: _State, config: RunnableConfig | None = None, **kwargs: Any) -> NoReturn:  # noqa: A002
         raise NotImplementedError(f"The {self.name} agent is remote and can only be awaited: call ainvoke.")
 
 
-def _graph_that_waits(connection: A2ARemoteAgentConnectTool) -> Graph:
+def _graph_that_waits(connection: A2ARemoteAgentConnectTool, skills: SkillOffers | None) -> Graph:
     async def call(state: _State, runtime: Runtime[RequestContext]) -> dict[str, Any]:
-        return await _call(connection, state, runtime)
+        return await _call(connection, state, runtime, skills)
 
     def ask(state: _State) -> dict[str, Any]:
         waiting = state.get("waiting")
@@ -113,7 +116,10 @@ def _graph_that_waits(connection: A2ARemoteAgentConnectTool) -> Graph:
 
 
 async def _call(
-    connection: A2ARemoteAgentConnectTool, state: _State, runtime: Runtime[RequestContext]
+    connection: A2ARemoteAgentConnectTool,
+    state: _State,
+    runtime: Runtime[RequestContext],
+    skills: SkillOffers | None,
 ) -> dict[str, Any]:
     """Send what there is to say and tell what happens: the answer, or what the agent waits for."""
     delegation = delegation_of(get_config()["configurable"]["checkpoint_ns"].split("|")) or runtime.context.task_id
@@ -122,6 +128,7 @@ async def _call(
         runtime.context,
         approvals=(*state.get("approvals", ()), *runtime.context.approvals),
         step=state.get("step"),
+        skills=None if skills is None else await skills.handed_over(runtime.context),
     )
     answer = ""
     sent = connection.stream(_message(state), context, thread)

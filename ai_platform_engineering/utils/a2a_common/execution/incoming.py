@@ -13,6 +13,7 @@ from google.protobuf.json_format import MessageToJson
 from ai_platform_engineering.utils.a2a_common.caller import caller_in
 from ai_platform_engineering.utils.a2a_common.codec.parts import data_of
 from ai_platform_engineering.utils.a2a_common.codec.values import get_fields
+from ai_platform_engineering.utils.a2a_common.delegation import SKILLS
 from ai_platform_engineering.utils.a2a_common.request_context import (
     LONGEST_INSTRUCTIONS,
     RequestContext,
@@ -54,6 +55,7 @@ def request_context(request: A2ARequest, task: Task | None = None) -> RequestCon
         # Admission has removed these from what no supervisor signed.
         approvals=_objects(marks.get("approvals")) if delegated else (),
         step=next(iter(_objects([marks.get("step")])), None) if delegated else None,
+        skills=_objects(marks[SKILLS]) if delegated and SKILLS in marks else None,
         instructions=(_mark(marks, "instructions", LONGEST_INSTRUCTIONS) or "").strip(),
         silent_when_unsure=marks.get("silent_when_unsure") is True,
         caller=caller_in(request.call_context.state if request.call_context else None),

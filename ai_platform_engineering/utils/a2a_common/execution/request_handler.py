@@ -37,6 +37,7 @@ from a2a.utils.proto_utils import validate_proto_required_fields
 from a2a.utils.task import apply_history_length, validate_history_length
 
 from ai_platform_engineering.events import SUPERVISOR
+from ai_platform_engineering.utils.a2a_common.delegation import without_skills
 from ai_platform_engineering.utils.a2a_common.execution.admission import Admission, is_question_only
 from ai_platform_engineering.utils.a2a_common.execution.assignments import Assignments
 from ai_platform_engineering.utils.a2a_common.execution.task_store import LogTaskStore
@@ -215,12 +216,12 @@ class LogRequestHandler(DefaultRequestHandlerV2):
             push = params.configuration.task_push_notification_config
             await self._reject_unsafe_push_url(push.url)
         if known is None:
-            await self.log.create(_submitted(message))
+            await self.log.create(_submitted(without_skills(message)))
         if push is not None and self._push_config_store is not None:
             await self._push_config_store.set_info(message.task_id, push, context)
         if known is not None:
             try:
-                await self.log.add_message(message.task_id, message)
+                await self.log.add_message(message.task_id, without_skills(message))
             except TaskEndedError as error:
                 # It ended between the first look at it and now.
                 raise UnsupportedOperationError(message=_ENDED) from error

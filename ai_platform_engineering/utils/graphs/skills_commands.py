@@ -1,0 +1,46 @@
+"""Calling a skill by its name: `/incident-triage payments-api`. Pure functions."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Final
+
+from ai_platform_engineering.skills_middleware.view import SkillView
+from ai_platform_engineering.utils.runs.skill_calls import plain_name
+
+_COMMAND: Final = re.compile(r"\s*/(?P<name>[A-Za-z0-9][A-Za-z0-9_-]{0,63})(?:\s+(?P<rest>.*))?", re.DOTALL)
+
+_MIN_LIKENESS: Final = 0.75
+"""A sentence that begins with a path, such as `/healthz returns 503`, is no mistyped command."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A skill and what it is to be used for."""
+
+    skill: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownCommand:
+    """A command for a skill that does not exist, and the names that it may stand for."""
+
+    name: str
+    near: tuple[str, ...]
+
+
+def command_of(text: str, view: SkillView) -> Command | UnknownCommand | None:
+    """The command that a message is; None for a message that is none."""
+    found = _COMMAND.fullmatch(text)
+    if found is None:
+        return None
+    name, arguments = plain_name(found["name"]), (found["rest"] or "").strip()
+    if name in view.skills:
+        return Command(name, arguments)
+    near = tuple(view.near(name))
+    if arguments:
+        near = tuple(other for other in near if SequenceMatcher(None, name, other).ratio() >= _MIN_LIKENESS)
+    return None if arguments and not near else UnknownCommand(name, near)
