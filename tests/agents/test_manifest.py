@@ -104,6 +104,8 @@ def test_configured_means_present_and_not_blank() -> None:
         ("prompt: ~", "prompt", "must be text"),
         ("requires: [star-url]", "requires.0", "such as ARGOCD_API_URL"),
         ("sandbox: some.module", "sandbox", "use package.module:attribute"),
+        ("skills: [Incident-Triage]", "skills.0", "use lower-case letters, digits and single hyphens"),
+        (f"skills: [{', '.join(f's{number}' for number in range(21))}]", "skills", "at most 20 items"),
         ("model: {name: gpt-5, temperature: 1}", "model.temperature", "allowed are provider, name"),
         ("servers: [{name: a, transport: sse}]", "servers.0.transport", "use 'stdio', 'http' or 'memory'"),
         ("servers: [{name: a, transport: stdio}]", "servers.0", "transport stdio needs the key 'command'"),

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 from starlette.applications import Starlette
@@ -15,9 +16,11 @@ from ai_platform_engineering.events import Event
 from ai_platform_engineering.multi_agents.platform_engineer.deep_agent import PlatformEngineerDeepAgent
 from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
 from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.skills_middleware.store.store import SkillKey, SkillStore
 from ai_platform_engineering.utils.llm.scripted import Cue, ScriptedChatModel, Turn
 from tests.invariants import check
 from tests.servers import Caller, calling, serving
+from tests.skills.store_contract import new_skill
 
 QUIET = {f"ENABLE_{name}": "false" for name in ("PAGERDUTY", "GITHUB", "NETUTILS", "JIRA", "RAG")}
 
@@ -26,10 +29,6 @@ Part = Callable[[Cue], Turn]
 
 def answers(_cue: Cue) -> Turn:
     return Turn("Here is the answer.")
-
-
-def skill_document(name: str, description: str, instructions: str) -> str:
-    return f"---\nname: {name}\ndescription: {description}\n---\n{instructions}\n"
 
 
 @dataclass
@@ -42,20 +41,17 @@ class Desk:
     platform: PlatformEngineerDeepAgent | None = None
     caller: Caller | None = None
 
-    @property
-    def skills_dir(self) -> Path:
-        return self.folder / "skills"
-
-    async def add(self, name: str, description: str, instructions: str = "Do it.") -> None:
-        folder = self.skills_dir / name
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "SKILL.md").write_text(skill_document(name, description, instructions))
-        await self._refresh()
+    async def add(self, name: str, description: str, instructions: str = "Do it.", **more: Any) -> None:
+        await self._store.create(new_skill(name, description, instructions=instructions, **more), None)
 
     async def remove(self, name: str) -> None:
-        (self.skills_dir / name / "SKILL.md").unlink()
-        (self.skills_dir / name).rmdir()
-        await self._refresh()
+        await self._store.delete(SkillKey(name), None)
+
+    @property
+    def _store(self) -> SkillStore:
+        assert self.platform is not None
+        assert self.platform.skills.store is not None
+        return self.platform.skills.store
 
     async def ask(self, question: str, context_id: str = "c") -> list[Event]:
         assert self.caller is not None
@@ -67,10 +63,6 @@ class Desk:
     def prompt(self) -> str:
         """The system prompt of the last turn."""
         return str(self.cues[-1].messages[0].text)
-
-    async def _refresh(self) -> None:
-        if self.platform is not None:
-            await self.platform.skills.refresh()
 
     def app(self, settings: Settings) -> Starlette:
         self.platform = PlatformEngineerDeepAgent(settings, models=self._model)
@@ -89,8 +81,7 @@ class Desk:
 @asynccontextmanager
 async def desk(folder: Path, part: Part = answers, **environ: str) -> AsyncIterator[Desk]:
     here = Desk(folder, part)
-    here.skills_dir.mkdir(exist_ok=True)
-    settings = {"DATA_DIR": str(folder / "data"), "SKILLS_DIR": str(here.skills_dir), **QUIET, **environ}
+    settings = {"DATA_DIR": str(folder / "data"), **QUIET, **environ}
     async with serving(here.app, settings) as url, calling(url) as caller:
         here.caller = caller
         yield here

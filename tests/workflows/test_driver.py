@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Annotated, Any, NotRequired, TypedDict
 
 from deepagents.backends import StateBackend
@@ -15,13 +16,17 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import add_messages
 from langgraph.types import Command, interrupt
 
-from ai_platform_engineering.events import Event, FinalResult, PlanUpdated
+from ai_platform_engineering.events import Event, FinalResult, PlanUpdated, ToolStarted
 from ai_platform_engineering.multi_agents.platform_engineer.planning import plan_tool
 from ai_platform_engineering.multi_agents.platform_engineer.workflows.channels import WORKFLOW_KEY
 from ai_platform_engineering.multi_agents.platform_engineer.workflows.definition import Workflow
 from ai_platform_engineering.multi_agents.platform_engineer.workflows.driver import WorkflowDriver
+from ai_platform_engineering.skills_middleware.catalog import SkillCatalog
 from ai_platform_engineering.utils.forms.answers import Dismissed, Submitted, answer_data
 from ai_platform_engineering.utils.graphs.agent_graph import PRIVATE_STATE, Graph, agent_graph
+from ai_platform_engineering.utils.graphs.joined_hooks import Member
+from ai_platform_engineering.utils.graphs.skills import skills
+from ai_platform_engineering.utils.graphs.skills_offer import SkillOffers
 from ai_platform_engineering.utils.graphs.workflow_step import STEP
 from ai_platform_engineering.utils.llm.scripted import Cue, ScriptedChatModel, Turn
 from ai_platform_engineering.utils.runs.translation import STREAM_MODES, Translation
@@ -53,6 +58,7 @@ class Company:
     replies: dict[str, Reply]
     part: Callable[[Cue], Turn] = lambda cue: Turn("Here is the answer.")
     environ: dict[str, str] = field(default_factory=dict)
+    middleware: Sequence[Member] = ()
     asked: list[tuple[str, str, Any]] = field(default_factory=list)
     cues: list[Cue] = field(default_factory=list)
 
@@ -74,7 +80,7 @@ class Company:
             [plan_tool()],
             "You supervise.",
             name="supervisor",
-            middleware=[driver, delegation],
+            middleware=[driver, *self.middleware, delegation],
             agents=list(self.replies),
             checkpointer=InMemorySaver(),
         )
@@ -338,6 +344,31 @@ async def test_a_new_question_ends_a_workflow_that_was_broken_off() -> None:
     assert isinstance(events[-1], FinalResult)
     state = (await shop.state()).values
     assert (state[WORKFLOW_KEY], state[STEP]) == (None, None)
+
+
+async def test_a_skill_that_is_called_by_name_ends_a_workflow_that_was_broken_off(tmp_path: Path) -> None:
+    def asks(state: Mapping[str, Any]) -> str:
+        return str(interrupt({"question": "which?"}))
+
+    settings = settings_of(DATA_DIR=str(tmp_path))
+    catalog = SkillCatalog(settings)
+    await catalog.start()
+    middleware = [*skills(SkillOffers(catalog, settings, "supervisor"), settings, commands=True)]
+    shop = company(builder=asks, middleware=middleware)
+    await launched(shop)
+    events = await shop.ask("/incident-triage checkout")
+    assert [event.skill for event in events if isinstance(event, ToolStarted)] == ["incident-triage"]
+    assert isinstance(events[-1], FinalResult)
+    assert "checkout" in str((await shop.results())[-1].text)
+    assert shop.cues[-1].tools
+    state = (await shop.state()).values
+    assert (state[WORKFLOW_KEY], state[STEP]) == (None, None)
+    # A workflow that ends has one turn in which the model only writes: no skills are offered for it.
+    other = company(middleware=middleware)
+    await other.ask("ping")
+    assert not other.cues[-1].tools
+    assert "Skills are " not in str(other.cues[-1].messages[0].text)
+    await catalog.aclose()
 
 
 async def test_at_the_step_limit_the_rest_is_told_as_not_done() -> None:

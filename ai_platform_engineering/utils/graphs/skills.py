@@ -20,7 +20,7 @@ from pydantic import BaseModel, Field
 
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.skills_middleware.skill import DOCUMENT
-from ai_platform_engineering.skills_middleware.sources.source import SkillGoneError
+from ai_platform_engineering.skills_middleware.sources.source import SkillGoneError, SourceUnavailableError
 from ai_platform_engineering.skills_middleware.view import SkillView
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
 from ai_platform_engineering.utils.graphs.long_results import tool_name
@@ -134,7 +134,9 @@ def _read_tool(offers: SkillOffers) -> BaseTool:
         try:
             content = await offer.content(skill)
         except SkillGoneError:
-            raise ToolException(f"The skill {name!r} has been removed.") from None
+            raise ToolException(f"The skill {name!r} has just been changed or removed. Read it again.") from None
+        except SourceUnavailableError as error:
+            raise ToolException(f"The skill {name!r} cannot be read now: {error}") from None
         if file in {"", DOCUMENT}:
             return instructions_text(skill, content, arguments)
         text = content.files.get(file)

@@ -23,7 +23,7 @@ from ai_platform_engineering.skills_middleware.skill import (
     SourceKind,
     Visibility,
 )
-from ai_platform_engineering.skills_middleware.sources.source import SkillGoneError
+from ai_platform_engineering.skills_middleware.sources.source import SkillGoneError, SourceUnavailableError
 from ai_platform_engineering.skills_middleware.view import SkillView
 from ai_platform_engineering.utils.a2a_common.caller import ANONYMOUS
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
@@ -39,7 +39,7 @@ _SHARE_OF_REQUEST: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """The skills of a run. `content` reads one of them; it raises `SkillGoneError` for one that was removed."""
+    """The skills of a run. `content` reads one of them, and raises what the catalog's `content` does."""
 
     view: SkillView
     content: Callable[[Skill], Awaitable[SkillContent]]
@@ -94,6 +94,9 @@ class SkillOffers:
             try:
                 content = await offer.content(skill)
             except SkillGoneError:
+                continue
+            except SourceUnavailableError as error:
+                logger.warning("%s works without the skill %s: %s", self._agent, skill.name, error)
                 continue
             skills.append(
                 HandedOver(
