@@ -116,7 +116,7 @@ def _start(view: View, call: Call) -> View:
 
 
 def _start_tool(view: View, event: ToolStarted) -> View:
-    tool = Tool(one_line(event.agent), one_line(event.tool), event.call_id)
+    tool = Tool(one_line(event.agent), one_line(event.tool), event.call_id, skill=one_line(event.skill or ""))
     for call in view.calls:
         if isinstance(call, Delegation) and call.call_id == event.parent_call_id:
             calls = _replaced(view.calls, call, replace(call, tools=(*call.tools, tool)))

@@ -141,7 +141,7 @@ def _waiting(call: Call, marks: Marks) -> RenderableType:
 
 def _counted(tools: Iterable[Tool]) -> list[tuple[Tool, int]]:
     """Tools in order, those that ended alike in a row as one with their number."""
-    groups = groupby(tools, key=lambda tool: (tool.agent, tool.name, tool.state, tool.reason))
+    groups = groupby(tools, key=lambda tool: (tool.agent, words.tool_name(tool), tool.state, tool.reason))
     return [(same[0], len(same)) for _, group in groups if (same := list(group))]
 
 
@@ -149,7 +149,7 @@ def _tool(
     tool: Tool, agent: str, marks: Marks, count: int, *, indent: int = 4, frame: int = 0, short: bool = False
 ) -> RenderableType:
     mark, style = (_spinner(marks, frame), "cyan") if tool.state == "running" else _sign(tool.state, marks)
-    name = tool.name if tool.agent == agent else words.tool_of_agent(tool)
+    name = words.tool_name(tool) if tool.agent == agent else words.tool_of_agent(tool)
     text = Text(name if count == 1 else f"{name} x{count}", style="dim" if tool.state == "ok" else "")
     if tool.state == "failed":
         text.append(f" {words.failed(tool.reason)}", style="red")

@@ -29,6 +29,8 @@ class Tool:
     call_id: str
     state: CallState = "running"
     reason: str = ""
+    skill: str = ""
+    """The skill that it reads, if it reads one."""
 
 
 @dataclass(frozen=True, slots=True)

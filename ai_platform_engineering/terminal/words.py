@@ -29,8 +29,13 @@ def failed(reason: str) -> str:
     return f"failed: {reason}" if reason and reason != "canceled" else reason or "failed"
 
 
+def tool_name(tool: Tool) -> str:
+    """The tool and, where it reads a skill, which one."""
+    return f"{tool.name} {tool.skill}" if tool.skill else tool.name
+
+
 def tool_of_agent(tool: Tool) -> str:
-    return f"{display(tool.agent)}: {tool.name}"
+    return f"{display(tool.agent)}: {tool_name(tool)}"
 
 
 def name_of(call: Call) -> str:

@@ -53,10 +53,10 @@ def works(agent: str, call: str = "", step: str | None = None) -> list[Event]:
     return [begins(agent, call, step), reports(agent, call, step)]
 
 
-def uses(tool: str, agent: str = SUPERVISOR, within: str | None = None) -> list[Event]:
+def uses(tool: str, agent: str = SUPERVISOR, within: str | None = None, skill: str | None = None) -> list[Event]:
     return [
-        ToolStarted(agent, tool, f"call-{tool}", within),
-        ToolFinished(agent, tool, f"call-{tool}", True, None, within),
+        ToolStarted(agent, tool, f"call-{tool}", within, skill=skill),
+        ToolFinished(agent, tool, f"call-{tool}", True, None, within, skill=skill),
     ]
 
 

@@ -116,6 +116,15 @@ def test_a_tool_of_that_name_that_an_agent_has_is_the_agents() -> None:
     assert [card.title for card in after(*uses("search", "github")).all] == ["[Github] Search"]
 
 
+def test_a_skill_has_a_card_with_its_name_and_is_named_on_the_card_of_an_agent_that_reads_it() -> None:
+    own = after(*uses("read_skill", skill="incident-triage"))
+    assert own.all == (Card("own:supervisor:skill:incident-triage", "Skill incident-triage", "complete"),)
+    read = ToolStarted("jira", "read_skill", "t1", "jira", skill="cost-review")
+    failed = ToolFinished("jira", "read_skill", "t1", False, "it is gone", "jira", skill="cost-review")
+    (card,) = after(begins("jira"), read, failed).all
+    assert card.details == "Calling Agent Jira... · read_skill cost-review · read_skill cost-review failed: it is gone"
+
+
 def test_a_card_is_complete_when_the_last_call_on_it_has_ended() -> None:
     first, second = (ToolStarted(SUPERVISOR, "search", call) for call in ("t1", "t2"))
     ended = ToolFinished(SUPERVISOR, "search", "t1", True)

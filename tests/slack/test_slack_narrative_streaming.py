@@ -28,7 +28,7 @@ from ai_platform_engineering.utils.a2a_common.codec.labels import display
 from tests.recordings.record import HERE, runs
 from tests.slack.scenes import Scene, answers, begins, plan, reports, says, uses, works, writes
 
-KNOWLEDGE = ["search", "fetch_document", "list_datasources", "fetch_url"]
+READING = ["search", "fetch_document", "list_datasources", "fetch_url", "read_skill"]
 RECORDINGS = sorted(HERE.glob("*.jsonl"))
 
 
@@ -195,11 +195,11 @@ def test_a_plan_that_only_says_what_is_done_does_not_end_it() -> None:
     assert scene.text == ""
 
 
-# The knowledge base
+# The knowledge base and skills
 
 
-@pytest.mark.parametrize("tool", KNOWLEDGE)
-def test_what_follows_a_look_into_the_knowledge_base_streams_through(tool: str) -> None:
+@pytest.mark.parametrize("tool", READING)
+def test_what_follows_a_document_or_a_skill_streams_through(tool: str) -> None:
     scene = Scene()
     scene.hear(*uses(tool), writes("m1", "The runbook says: "))
     assert scene.text == "The runbook says: "
@@ -209,12 +209,21 @@ def test_what_follows_a_look_into_the_knowledge_base_streams_through(tool: str) 
     assert scene.text == "The runbook says: restart it."
 
 
-@pytest.mark.parametrize("tool", KNOWLEDGE)
+@pytest.mark.parametrize("tool", READING)
 def test_it_does_so_also_after_an_agent_in_an_earlier_step(tool: str) -> None:
     scene = Scene()
     scene.hear(plan(("Ask", "argocd", "in_progress"), ("Read", "", "pending")), *works("argocd", step="s0"))
     scene.hear(*uses(tool), writes("m1", "The runbook says: restart it."))
     assert scene.text == "The runbook says: restart it."
+
+
+def test_narration_before_a_skill_is_read_stays_and_the_card_names_the_skill() -> None:
+    scene = Scene()
+    scene.hear(*says("m1", "I'll read the skill first."), *uses("read_skill", skill="incident-triage"))
+    scene.hear(*says("m2", "Its first step is the list of incidents."), *works("pagerduty"))
+    scene.hear(*answers("m3", "There are none."))
+    assert scene.text == ("I'll read the skill first.\n\nIts first step is the list of incidents.\n\nThere are none.")
+    assert scene.statuses["Skill incident-triage"] == "complete"
 
 
 def test_an_agent_after_the_knowledge_base_is_held_back_again() -> None:

@@ -56,6 +56,25 @@ def test_a_whole_run_as_it_stays_on_the_screen() -> None:
     ]
 
 
+def test_a_skill_is_named_where_it_is_read() -> None:
+    events: list[Event] = [
+        ToolStarted(SUPERVISOR, "read_skill", "t0", skill="incident-triage"),
+        ToolFinished(SUPERVISOR, "read_skill", "t0", True, skill="incident-triage"),
+        AgentStarted("jira", "a1"),
+        *(ToolStarted("jira", "read_skill", name, "a1", skill=name) for name in ("cost-review", "access-request")),
+        ToolFinished("jira", "read_skill", "cost-review", True, None, "a1", skill="cost-review"),
+        ToolFinished("jira", "read_skill", "access-request", True, None, "a1", skill="access-request"),
+        AgentFinished("jira", "a1", True),
+    ]
+    assert printed(view_of(events)) == [
+        "✓ Supervisor: read_skill incident-triage",
+        "✓ Agent Jira",
+        "    ✓ read_skill cost-review",
+        "    ✓ read_skill access-request",
+    ]
+    assert progress(view_of(events))[0] == "  Supervisor: read_skill incident-triage: ok"
+
+
 def test_a_run_at_work() -> None:
     assert live(view_of(BEGINNING)) == [
         "",

@@ -86,10 +86,12 @@ def started(cards: Cards, event: AgentStarted | ToolStarted) -> Cards:
             detail = f"Calling Agent {display(agent)}..."
         case ToolStarted(agent=agent, tool=tool) if agent == SUPERVISOR and tool in KNOWLEDGE_TOOLS:
             card_id, title, detail = _KNOWLEDGE_CARD, "Knowledge base", tool
+        case ToolStarted(agent=agent, skill=str(skill)):
+            card_id, title = f"own:{agent}:skill:{skill}", f"{_tag(agent)}Skill {skill}"
+            detail = _tool_words(event) if host else ""
         case ToolStarted(agent=agent, tool=tool):
-            tag = "" if agent == SUPERVISOR else f"[{display(agent)}] "
             # On a card of its own, the title says it.
-            card_id, title, detail = f"own:{agent}:{tool}", tag + _in_words(tool), tool if host else ""
+            card_id, title, detail = f"own:{agent}:{tool}", _tag(agent) + _in_words(tool), tool if host else ""
     card_id = host or card_id
     cards = _noted(_with(cards, Card(card_id, _line(title, _TITLE), "in_progress")), card_id, _line(detail, _TITLE))
     return replace(cards, calls=(*cards.calls, Call(event.call_id, card_id)))
@@ -100,7 +102,7 @@ def finished(cards: Cards, event: AgentFinished | ToolFinished) -> Cards:
     if call is None:
         return cards
     cards = replace(cards, calls=tuple(one for one in cards.calls if one is not call))
-    what = display(event.agent) if isinstance(event, AgentFinished) else event.tool
+    what = display(event.agent) if isinstance(event, AgentFinished) else _line(_tool_words(event), _TITLE)
     if not event.ok:
         reason = _line(plain(event.reason or ""), _REASON)
         cards = _noted(cards, call.card_id, f"{what} failed" + (f": {reason}" if reason else ""))
@@ -140,6 +142,15 @@ def step_title(step: PlanStep) -> str:
 def _line(text: str, longest: int) -> str:
     """What a model or a tool has written, on one line; it calls nobody."""
     return one_line(silent(text), longest)
+
+
+def _tag(agent: str) -> str:
+    return "" if agent == SUPERVISOR else f"[{display(agent)}] "
+
+
+def _tool_words(event: ToolStarted | ToolFinished) -> str:
+    """The tool and, where it reads a skill, which one."""
+    return f"{event.tool} {event.skill}" if event.skill else event.tool
 
 
 def _in_words(tool: str) -> str:
