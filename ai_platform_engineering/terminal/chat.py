@@ -14,7 +14,6 @@ from types import FrameType
 from typing import Final
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from ai_platform_engineering.events import FinalResult, InputRequired
@@ -25,13 +24,13 @@ from ai_platform_engineering.terminal.background import Background
 from ai_platform_engineering.terminal.conversation import Conversation
 from ai_platform_engineering.terminal.dialogue import Person
 from ai_platform_engineering.terminal.form_words import BY_MESSAGE, command_lines
+from ai_platform_engineering.terminal.lists import Lists
 from ai_platform_engineering.terminal.output import JsonOutput, Output, PlainOutput
 from ai_platform_engineering.terminal.person import AtKeyboard
 from ai_platform_engineering.terminal.prompt import history_in, read_question, silent_keys
 from ai_platform_engineering.terminal.rendering import marks_for
 from ai_platform_engineering.terminal.screen import Screen
 from ai_platform_engineering.terminal.scripted import NoAnswerError, Scripted
-from ai_platform_engineering.terminal.text import one_line
 from ai_platform_engineering.terminal.view import Finished, Tool, View
 from ai_platform_engineering.utils.a2a_common.supervisor_client import Supervisor, connected
 from ai_platform_engineering.utils.a2a_common.supervisor_run import SupervisorError
@@ -46,18 +45,7 @@ INPUT_NEEDED: Final = 3
 CUT_OFF: Final = 4
 INTERRUPTED: Final = 130
 
-COMMANDS: Final = {
-    "/help": "this list",
-    "/agents": "what the supervisor can do",
-    "/answer": "fill in the form that was left open",
-    "/new": "begin a new conversation; nothing of this one is remembered",
-    "/quit": "end (also Ctrl-D; Ctrl-C stops a request that is running)",
-}
-
-
 STAYS_OPEN: Final = "It stays open: /answer brings it back. Your next question begins a new conversation."
-
-
 NEW_CONVERSATION: Final = "A form is open there, so this question begins a new conversation."
 
 
@@ -158,7 +146,7 @@ def _chat(
         return _ask_once(options.question, conversation, surface)
     if task_id is not None:
         return _answer_once(conversation, surface)
-    return _converse(supervisor, conversation, surface, settings)
+    return _converse(supervisor, conversation, Lists(supervisor, background), surface, settings)
 
 
 def terminal_console(environ: Mapping[str, str]) -> Console | None:
@@ -239,7 +227,9 @@ def _is_failed_workflow(view: View) -> bool:
     return started and view.plan is not None and any(step.status == "failed" for step in view.plan.steps)
 
 
-def _converse(supervisor: Supervisor, conversation: Conversation, surface: _Surface, settings: Settings) -> int:
+def _converse(
+    supervisor: Supervisor, conversation: Conversation, lists: Lists, surface: _Surface, settings: Settings
+) -> int:
     """Questions as they are typed. Read from a pipe, the exit code tells whether all were answered."""
     shown = surface.console or _console(settings.environ, stderr=True)
     typed = surface.typed
@@ -260,14 +250,12 @@ def _converse(supervisor: Supervisor, conversation: Conversation, surface: _Surf
                     last = ANSWERED
                     session.begin_anew()
                     shown.print(Text("A new conversation.\n", style="dim"))
-                case "/agents":
-                    _list(shown, {skill.id: skill.description for skill in supervisor.card.skills})
                 case "/answer" if not session.bring_back():
                     shown.print(Text("No form is open.\n", style="dim"))
                 case "/answer" if surface.person is None:
                     print(BY_MESSAGE, file=sys.stderr)  # noqa: T201
-                case command if command.startswith("/") and command != "/answer":
-                    _list(shown, COMMANDS)
+                case command if command != "/answer" and lists.takes(line):
+                    lists.show(line, shown)
                 case command:
                     question = None if command == "/answer" else line
                     if question is not None and surface.person is not None and session.conversation.forms:
@@ -305,14 +293,6 @@ def _say_next(line: str | None, conversation: Conversation, surface: _Surface, s
 
 def _complain(error: Exception) -> None:
     print(f"platform-engineer: {error}", file=sys.stderr)  # noqa: T201
-
-
-def _list(console: Console, rows: dict[str, str]) -> None:
-    table = Table.grid(padding=(0, 2, 0, 0))
-    for name, meaning in rows.items():
-        table.add_row(Text(one_line(name), style="bold"), Text(one_line(meaning)))
-    console.print(table)
-    console.print()
 
 
 @contextmanager

@@ -66,7 +66,7 @@ def in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run_over(line: Line, patience: float = 5.0, *, sent: bool = False) -> Run:
-    supervisor = Supervisor(cast("Any", line), AgentCard(), "http://supervisor:8000")
+    supervisor = Supervisor(cast("Any", line), AgentCard(), "http://supervisor:8000", httpx.AsyncClient())
     supervisor.resumes = True
     return Run(supervisor, ASKED, patience=patience, sent=sent)
 

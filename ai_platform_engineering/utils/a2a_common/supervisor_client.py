@@ -42,10 +42,12 @@ _WAITING: Final = frozenset({TaskState.TASK_STATE_INPUT_REQUIRED, TaskState.TASK
 class Supervisor:
     """A supervisor that was found, and the way to it."""
 
-    def __init__(self, client: Client, card: AgentCard, address: str) -> None:
+    def __init__(self, client: Client, card: AgentCard, address: str, http: httpx.AsyncClient) -> None:
         self.client = client
         self.card = card
         self.address = address
+        self.http = http
+        """For the routes beside A2A; it authenticates as `client` does."""
         self.resumes = can_resume(card)
         """Whether a stream can be picked up where it broke off; other servers would say everything again."""
 
@@ -105,7 +107,7 @@ async def connected(
         for interface in card.supported_interfaces:
             interface.url = _seen_from_here(interface.url, address)
         client = ClientFactory(ClientConfig(streaming=True, httpx_client=http)).create(card)
-        yield Supervisor(client, card, address)
+        yield Supervisor(client, card, address, http)
 
 
 def question_message(

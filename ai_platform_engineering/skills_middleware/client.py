@@ -1,0 +1,146 @@
+"""The skills API as its clients see it: the command line, the terminal and the Slack bot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any, Final
+from urllib.parse import quote
+
+import httpx
+
+from ai_platform_engineering.utils.a2a_common.supervisor_run import SupervisorError, refusal
+from ai_platform_engineering.utils.access_tokens import AccessTokenError
+from ai_platform_engineering.utils.connections import reason_of
+
+PAGE_SIZE: Final = 100
+
+
+class SkillsApiError(SupervisorError):
+    """The API refused a request. `problems` has one line for each reason why a skill cannot be used."""
+
+    def __init__(self, sentence: str, status: int, problems: tuple[str, ...] = ()) -> None:
+        super().__init__(sentence, refused=True)
+        self.status = status
+        self.problems = problems
+
+
+@dataclass(frozen=True, slots=True)
+class SkillPage:
+    """Skills as the API lists them; `total` counts those on all pages."""
+
+    skills: tuple[Mapping[str, Any], ...]
+    total: int
+
+
+class SkillsClient:
+    """Methods raise `SkillsApiError` for a refusal, and `SupervisorError` where no supervisor answers."""
+
+    def __init__(self, http: httpx.AsyncClient, address: str) -> None:
+        self._http = http
+        self._address = address.rstrip("/")
+
+    async def page(self, *, query: str = "", limit: int = PAGE_SIZE, offset: int = 0) -> SkillPage:
+        """Skills by name or, with a query, those that match it, the best first."""
+        params = {"limit": str(limit), "offset": str(offset), **({"q": query} if query else {})}
+        answer = await self._json("GET", "/skills", params)
+        try:
+            return SkillPage(tuple(answer["skills"]), int(answer["meta"]["total"]))
+        except (KeyError, TypeError, ValueError):
+            raise self._unreadable() from None
+
+    async def all(self, query: str = "") -> list[Mapping[str, Any]]:
+        """Every page of `page`."""
+        skills: list[Mapping[str, Any]] = []
+        while True:
+            page = await self.page(query=query, offset=len(skills))
+            skills += page.skills
+            if not page.skills or len(skills) >= page.total:
+                return skills
+
+    async def get(self, name: str, access: Mapping[str, str] | None = None) -> Mapping[str, Any]:
+        """One skill with its text; `access` names its visibility and team, where another may be in effect."""
+        found: Mapping[str, Any] = await self._json("GET", _path(name), {**(access or {}), "include_content": "true"})
+        return found
+
+    async def find(self, name: str) -> Mapping[str, Any] | None:
+        """The skill of exactly this name, or None."""
+        try:
+            return await self.get(name)
+        except SkillsApiError as error:
+            if error.status in {HTTPStatus.NOT_FOUND, HTTPStatus.UNPROCESSABLE_ENTITY}:
+                return None
+            raise
+
+    async def create(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
+        stored: Mapping[str, Any] = await self._json("POST", "/skills", json=body)
+        return stored
+
+    async def replace(self, name: str, access: Mapping[str, str], etag: str, body: Mapping[str, Any]) -> Any:
+        return await self._json("PUT", _path(name), access, json=body, headers={"If-Match": etag})
+
+    async def delete(self, name: str, access: Mapping[str, str]) -> None:
+        """Delete a skill, whichever version it has."""
+        await self._json("DELETE", _path(name), access, headers={"If-Match": "*"})
+
+    async def refresh(self) -> Mapping[str, Any]:
+        refreshed: Mapping[str, Any] = await self._json("POST", "/skills/refresh")
+        return refreshed
+
+    async def _json(
+        self,
+        method: str,
+        path: str,
+        params: Mapping[str, str] | None = None,
+        *,
+        json: Any = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Any:
+        address = self._address + path
+        try:
+            response = await self._http.request(method, address, params=params or None, json=json, headers=headers)
+            if response.status_code == HTTPStatus.UNAUTHORIZED:
+                response.raise_for_status()
+        except (AccessTokenError, httpx.HTTPStatusError) as error:
+            raise refusal(error, self._address, "request") from None
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise SupervisorError(
+                f"There is no supervisor at {self._address} ({reason_of(error)}). Start one with "
+                "`platform-engineer serve`, or check the address."
+            ) from None
+        if response.is_error:
+            raise _refused(response, self._address)
+        if response.status_code == HTTPStatus.NO_CONTENT:
+            return None
+        try:
+            return response.json()
+        except ValueError:
+            raise self._unreadable() from None
+
+    def _unreadable(self) -> SupervisorError:
+        return SupervisorError(
+            f"The answer of {self._address} is not that of a skills API. Check that the address is a supervisor's."
+        )
+
+
+def _path(name: str) -> str:
+    return f"/skills/{quote(name, safe='')}"
+
+
+def _refused(response: httpx.Response, address: str) -> SkillsApiError:
+    """The problem JSON of an answer as an error."""
+    try:
+        problem = response.json()
+    except ValueError:
+        problem = None
+    detail = problem.get("detail") if isinstance(problem, dict) else None
+    if not isinstance(problem, dict) or not isinstance(detail, str):
+        sentence = f"The server at {address} answered with HTTP {response.status_code}; is it a supervisor with skills?"
+        return SkillsApiError(sentence, response.status_code)
+    return SkillsApiError(detail, response.status_code, tuple(map(_problem_line, problem.get("problems") or ())))
+
+
+def _problem_line(problem: Mapping[str, Any]) -> str:
+    path, message = problem.get("path"), str(problem.get("message", ""))
+    return f"{path}: {message}" if path else message
