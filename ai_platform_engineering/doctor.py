@@ -34,6 +34,7 @@ from ai_platform_engineering.multi_agents.connectivity import (
 from ai_platform_engineering.multi_agents.offline_backends import offline_warning
 from ai_platform_engineering.multi_agents.placement import Where
 from ai_platform_engineering.settings import Settings, SettingsError
+from ai_platform_engineering.skills_middleware.checkup import SkillsCheckup, check_up_skills
 from ai_platform_engineering.utils.access_tokens import AccessTokenError, OwnBearer
 from ai_platform_engineering.utils.approvals.overrides import parse_overrides, unknown_tools
 from ai_platform_engineering.utils.approvals.policy import ApprovalPolicy
@@ -83,7 +84,7 @@ class AgentReport:
 @dataclass(frozen=True)
 class Report:
     """All agents, and the facts that explain them. `model` is `None` where no model can be made: `problems` say why.
-    `model_failures` are sentences of models that do not answer. `knowledge` is `None` where the knowledge base is
+    `model_failures` are sentences of models that do not answer. `knowledge` and `skills` are `None` where they are
     switched off."""
 
     version: str
@@ -95,6 +96,7 @@ class Report:
     problems: tuple[str, ...]
     agents: tuple[AgentReport, ...]
     knowledge: Checkup | None = None
+    skills: SkillsCheckup | None = None
     model_failures: tuple[str, ...] = ()
 
     @property
@@ -115,15 +117,16 @@ class Report:
 
 
 async def diagnose(settings: Settings, *, offline: bool = False) -> Report:
-    """Look at every known agent. `offline` makes no call of a backend and asks no model.
+    """Look at every known agent. `offline` makes no call of a backend, asks no model and reads no Git repository.
 
     It takes as long as the slowest deadline in the settings, and of a check, whatever the agents do.
     """
     registry = AgentRegistry.load(settings)
-    local, remote, knowledge, model_failures = await asyncio.gather(
+    local, remote, knowledge, skills, model_failures = await asyncio.gather(
         _examine_local(settings, registry, offline=offline),
         _examine_remote(settings, registry.remote(), offline=offline),
         check_up(settings),
+        check_up_skills(settings, offline=offline),
         _ask_models(settings, registry.local(), offline=offline),
     )
     examined = {**local, **remote}
@@ -147,6 +150,7 @@ async def diagnose(settings: Settings, *, offline: bool = False) -> Report:
             for entry in registry.entries
         ),
         knowledge=knowledge,
+        skills=skills,
         model_failures=model_failures,
     )
 
@@ -296,6 +300,7 @@ def _facts(report: Report) -> list[str]:
         f"Sandbox   {'on' if report.sandbox else 'off'} ({report.data_dir})",
         f"Approval  {report.approval}",
         f"Knowledge {report.knowledge or 'off'}",
+        f"Skills    {report.skills or 'off'}",
     ]
 
 
@@ -353,4 +358,5 @@ def _remarks(report: Report) -> list[str]:
     ]
     of_models = [f"Model {failure}" for failure in report.model_failures]
     of_knowledge = [report.knowledge.note, report.knowledge.problem] if report.knowledge else []
-    return [*of_models, *of_agents, *filter(None, of_knowledge), *report.problems]
+    of_skills = report.skills.problems if report.skills else ()
+    return [*of_models, *of_agents, *filter(None, of_knowledge), *of_skills, *report.problems]

@@ -422,3 +422,35 @@ class TestKnowledge:
     async def test_switched_off(self, agents_dir: Path) -> None:
         report = await diagnose(settings_of(agents_dir, ENABLE_RAG="false"))
         assert report.knowledge is None
+
+
+class TestSkills:
+    async def test_skills_are_counted_by_source_and_nothing_is_written(self, agents_dir: Path) -> None:
+        report = await diagnose(settings_of(agents_dir), offline=True)
+        assert re.fullmatch(r"\d+ \(built-in \d+\)", str(report.skills))
+        assert not (agents_dir.parent / "data" / "skills.db").exists(), "looking changes nothing"
+
+    async def test_a_skill_that_cannot_be_used_is_named_with_its_file_and_is_no_failure(self, agents_dir: Path) -> None:
+        skills = agents_dir.parent / "skills"
+        for name, text in {
+            "good": "---\nname: good\ndescription: Fine.\n---\nDo it.\n",
+            "bad": "no front matter",
+        }.items():
+            (skills / name).mkdir(parents=True)
+            (skills / name / "SKILL.md").write_text(text)
+        report = await diagnose(settings_of(agents_dir, SKILLS_DIR=str(skills)))
+        assert report.ok
+        assert ", directory 1)" in str(report.skills)
+        assert report.skills is not None
+        (problem,) = report.skills.problems
+        assert problem.startswith("Skills, directory: ")
+        assert str(skills / "bad" / "SKILL.md") in problem
+        out = io.StringIO()
+        show(report, out)
+        assert f"Skills    {report.skills}" in out.getvalue()
+        assert problem in out.getvalue()
+        assert json.loads(to_json(report))["skills"]["problems"] == [problem]
+
+    async def test_switched_off(self, agents_dir: Path) -> None:
+        report = await diagnose(settings_of(agents_dir, ENABLE_SKILLS="false"), offline=True)
+        assert report.skills is None

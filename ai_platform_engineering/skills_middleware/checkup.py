@@ -1,0 +1,48 @@
+"""How many skills there are, from which sources, and what is wrong with them: for the doctor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.skills_middleware.catalog import SkillCatalog
+from ai_platform_engineering.skills_middleware.status import SourceStatus
+
+_MAX_PROBLEMS: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class SkillsCheckup:
+    """`sources` has the number of skills of each source by its name. `problems` keep single skills from being used."""
+
+    sources: Mapping[str, int]
+    problems: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        filled = ", ".join(f"{name} {count}" for name, count in self.sources.items() if count)
+        total = sum(self.sources.values())
+        return f"{total} ({filled})" if filled else "none"
+
+
+async def check_up_skills(settings: Settings, *, offline: bool) -> SkillsCheckup | None:
+    """None where skills are switched off. `offline` contacts no Git repository and takes the copies that are here."""
+    if not settings.enable_skills:
+        return None
+    catalog = SkillCatalog(settings)
+    try:
+        await (catalog.start() if offline else catalog.refresh())
+        found = catalog.status().sources
+    finally:
+        await catalog.aclose()
+    return SkillsCheckup(
+        {source.name: source.count for source in found},
+        tuple(sentence for source in found for sentence in _sentences(source)),
+    )
+
+
+def _sentences(source: SourceStatus) -> list[str]:
+    shown = [f"Skills, {source.name}: {problem}" for problem in source.problems[:_MAX_PROBLEMS]]
+    hidden = len(source.problems) - len(shown)
+    return [*shown, f"Skills, {source.name}: {hidden} more problems"] if hidden > 0 else shown
