@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
@@ -168,8 +169,9 @@ class SkillCatalog:
 
     async def _watch(self, source: Source) -> None:
         try:
-            async for _ in source.changes():
-                await self._load([source])
+            async with aclosing(source.changes()) as changes:
+                async for _ in changes:
+                    await self._load([source])
         except Exception:
             logger.exception("Changes of the source %s are no longer seen", source.name)
             self._note_unavailable(source, "Changes are no longer seen. Refresh the skills to load them.")
@@ -178,5 +180,5 @@ class SkillCatalog:
 def _sources(settings: Settings) -> list[Source]:
     sources: list[Source] = [DirectorySource(library_directory(), "built-in", "built-in")]
     if settings.skills_dir is not None:
-        sources.append(DirectorySource(settings.skills_dir))
+        sources.append(DirectorySource(settings.skills_dir, watched=True))
     return sources

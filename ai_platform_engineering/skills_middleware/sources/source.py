@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 
 from ai_platform_engineering.skills_middleware.problems import Problem
@@ -45,7 +45,7 @@ class Source(ABC):
         """Whether loading again would give something else, where that is cheap to know. Asked before every turn."""
         return False
 
-    async def changes(self) -> AsyncIterator[None]:
+    async def changes(self) -> AsyncGenerator[None]:
         """Yields each time the source has changed by itself and has to be loaded again."""
         return
         yield
