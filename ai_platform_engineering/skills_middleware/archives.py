@@ -66,6 +66,9 @@ class _Contents:
         self._size = 0
 
     def add(self, entry: Entry) -> None:
+        self._size += len(entry.data)
+        if self._size > MAX_SKILL_SIZE:
+            raise refused("skill_too_large", f"the files have more than {MAX_SKILL_SIZE} bytes")
         path = normalised(entry.path)
         if entry.is_folder and not path:
             return
@@ -81,9 +84,6 @@ class _Contents:
             self._folders.add(path)
         else:
             self.files[path] = entry.data
-            self._size += len(entry.data)
-            if self._size > MAX_SKILL_SIZE:
-                raise refused("skill_too_large", f"the files have more than {MAX_SKILL_SIZE} bytes")
 
 
 def _is_added_by_macos(path: str) -> bool:

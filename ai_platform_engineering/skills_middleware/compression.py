@@ -49,7 +49,7 @@ def _unpacked(data: bytes, name: str, decompressor: Any) -> bytes:
         if not chunk and not decompressor.eof:
             raise corrupt(f"the {name} data are cut off")
         unpacked += chunk
-        check_ratio(len(unpacked), len(data))
+        check_ratio(len(unpacked), len(data) - len(pending))
         if len(unpacked) > MAX_UNPACKED_SIZE:
             raise refused("archive_too_large", f"the archive has more than {MAX_UNPACKED_SIZE} bytes unpacked")
     if decompressor.unused_data:

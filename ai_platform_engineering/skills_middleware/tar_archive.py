@@ -23,10 +23,10 @@ _OCTAL: Final = re.compile(rb"[0-7]*")
 _REFUSED_TYPES: Final = {
     b"1": ("link", "is a hard link; send the file itself"),
     b"2": ("link", "is a symbolic link; send the file itself"),
-    b"3": ("special_file", "is a device"),
-    b"4": ("special_file", "is a device"),
-    b"6": ("special_file", "is a pipe"),
-    b"S": ("sparse_file", "is a sparse file"),
+    b"3": ("special_file", "is a device; a skill has files and folders only"),
+    b"4": ("special_file", "is a device; a skill has files and folders only"),
+    b"6": ("special_file", "is a pipe; a skill has files and folders only"),
+    b"S": ("sparse_file", "is a sparse file; send it in full"),
 }
 
 

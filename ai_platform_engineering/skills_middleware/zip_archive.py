@@ -23,7 +23,7 @@ from ai_platform_engineering.skills_middleware.archive_entry import (
     refused,
 )
 from ai_platform_engineering.skills_middleware.characters import quoted
-from ai_platform_engineering.skills_middleware.checks import MAX_FILE_SIZE, MAX_SKILL_SIZE
+from ai_platform_engineering.skills_middleware.checks import MAX_FILE_SIZE
 from ai_platform_engineering.skills_middleware.problems import Problem
 
 _END: Final = struct.Struct("<4s4H2LH")
@@ -86,16 +86,13 @@ def is_zip(data: bytes) -> bool:
 def zip_entries(data: bytes) -> Iterator[Entry]:
     """The entries of a zip archive, in the order of their bytes."""
     headers, directory = _central_directory(data)
-    position = total = 0
+    position = 0
     for header in sorted(headers, key=lambda each: each.offset):
         if header.offset < position:
             raise refused("overlapping_entries", "entries of the zip archive overlap")
         if header.offset > position:
             raise _hidden_data()
         packed, position = _packed_data(data, header, directory)
-        total += header.unpacked
-        if total > MAX_SKILL_SIZE:
-            raise refused("skill_too_large", f"the archive has more than {MAX_SKILL_SIZE} bytes unpacked")
         yield _entry(header, packed)
     if position != directory:
         raise _hidden_data()
@@ -168,7 +165,7 @@ def _after_descriptor(data: bytes, position: int, declared: tuple[int, int, int]
 def _entry(header: _Header, packed: bytes) -> Entry:
     path = decoded_path(header.name)
     if header.flags & _ENCRYPTED:
-        return Entry(path, problem=Problem("encrypted", f"{quoted(path)} is encrypted"))
+        return Entry(path, problem=Problem("encrypted", f"{quoted(path)} is encrypted; send it without a password"))
     if problem := _mode_problem(path, header.mode):
         return Entry(path, problem=problem)
     if path.endswith("/"):
@@ -182,7 +179,9 @@ def _mode_problem(path: str, mode: int) -> Problem | None:
     if stat.S_ISLNK(mode):
         return Problem("link", f"{quoted(path)} is a symbolic link; send the file itself")
     if stat.S_IFMT(mode) not in (0, stat.S_IFREG, stat.S_IFDIR):
-        return Problem("special_file", f"{quoted(path)} is a device, a pipe or a socket")
+        return Problem(
+            "special_file", f"{quoted(path)} is a device, a pipe or a socket; a skill has files and folders only"
+        )
     if mode & (stat.S_ISUID | stat.S_ISGID) and not stat.S_ISDIR(mode):
         return Problem("special_permissions", f"{quoted(path)} has the setuid or setgid bit")
     return None
