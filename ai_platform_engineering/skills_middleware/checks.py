@@ -51,23 +51,24 @@ def checked_skill(files: Mapping[str, bytes | str], *, folder: str | None = None
         raise InvalidSkillError(
             [Problem("too_many_files", f"the skill has {len(files)} files; {MAX_FILES} are allowed")]
         )
-    if (size := sum(map(len, files.values()))) > MAX_SKILL_SIZE:
+    encoded = {path: _encoded(content) for path, content in files.items()}
+    if (size := sum(map(len, encoded.values()))) > MAX_SKILL_SIZE:
         raise InvalidSkillError(
             [Problem("skill_too_large", f"the skill has {size} bytes; {MAX_SKILL_SIZE} are allowed")]
         )
     problems: list[Problem] = []
     texts: dict[str, str] = {}
-    for raw, content in files.items():
+    paths: list[str] = []
+    for raw, data in encoded.items():
         path = normalised(raw)
-        problem = path_problem(path) or size_problem(path)
-        if problem is not None:
+        if problem := path_problem(path) or size_problem(path):
             problems.append(problem)
             continue
+        paths.append(path)
         try:
-            texts[path] = _text(path, content)
+            texts[path] = _text(path, data)
         except InvalidSkillError as error:
             problems += error.problems
-    paths = [path for raw in files if path_problem(path := normalised(raw)) is None]
     problems += _conflicts(paths)
     problems += _misplaced_documents(paths)
     document: Document | None = None
@@ -106,12 +107,13 @@ def build_skill(checked: CheckedSkill, access: Access, provenance: Provenance) -
     )
 
 
-def _text(path: str, content: bytes | str) -> str:
+def _encoded(content: bytes | str) -> bytes:
+    # Half of a surrogate pair, which JSON can carry, becomes bytes that are not UTF-8; `_text` reports them.
+    return content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
+
+
+def _text(path: str, data: bytes) -> str:
     """The text of a file."""
-    try:
-        data = content.encode() if isinstance(content, str) else bytes(content)
-    except UnicodeEncodeError:
-        raise _invalid("encoding", "the text has half of a surrogate pair", path) from None
     limit = MAX_DOCUMENT_SIZE if path == DOCUMENT else MAX_FILE_SIZE
     if len(data) > limit:
         code = "document_too_large" if path == DOCUMENT else "file_too_large"
