@@ -10,7 +10,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class LeakedSecret:
-    """`kind` completes "looks like"; the secret itself is not kept."""
+    """`kind` completes "the file has"; the secret itself is not kept."""
 
     kind: str
     position: int
