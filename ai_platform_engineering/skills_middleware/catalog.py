@@ -17,6 +17,7 @@ from ai_platform_engineering.skills_middleware.skill import Skill, SkillContent
 from ai_platform_engineering.skills_middleware.snapshot import ContentKey, Snapshot, SourceState, content_key
 from ai_platform_engineering.skills_middleware.sources.api import ApiSource
 from ai_platform_engineering.skills_middleware.sources.directory import DirectorySource, library_directory
+from ai_platform_engineering.skills_middleware.sources.git_source import git_sources
 from ai_platform_engineering.skills_middleware.sources.source import SkillGoneError, Source, SourceUnavailableError
 from ai_platform_engineering.skills_middleware.status import CatalogStatus, SourceStatus
 from ai_platform_engineering.skills_middleware.store.opening import skill_store
@@ -77,9 +78,10 @@ class SkillCatalog:
             if self._checks_started > arrived:
                 return  # a check that began after this call has just ended
             self._checks_started += 1
-            changed = [source for source in self._sources.values() if await self._has_changed(source)]
-            if changed:
-                await self._load(changed)
+            sources = list(self._sources.values())
+            changed = await asyncio.gather(*map(self._has_changed, sources))
+            if any(changed):
+                await self._load([source for source, has_changed in zip(sources, changed, strict=True) if has_changed])
 
     def view(self, caller: Caller) -> SkillView:
         """The skills that `caller` may see."""
@@ -154,9 +156,8 @@ class SkillCatalog:
             logger.exception("The skills of the source %s cannot be loaded", source.name)
             self._note_unavailable(source, "An unexpected error, which the log describes, prevents loading.")
         else:
-            new = [problem for problem in loaded.problems if problem not in self._states[source.name].loaded.problems]
-            for problem in new:
-                logger.warning("A skill of the source %s cannot be used: %s", source.name, problem)
+            for problem in set(loaded.problems).difference(self._states[source.name].loaded.problems):
+                logger.warning("Skills of the source %s: %s", source.name, problem)
             self._states[source.name] = SourceState(loaded, datetime.now(UTC))
 
     def _note_unavailable(self, source: Source, reason: str) -> None:
@@ -181,4 +182,4 @@ def _sources(settings: Settings) -> list[Source]:
     sources: list[Source] = [DirectorySource(library_directory(), "built-in", "built-in")]
     if settings.skills_dir is not None:
         sources.append(DirectorySource(settings.skills_dir, watched=True))
-    return sources
+    return [*sources, *git_sources(settings)]

@@ -14,7 +14,13 @@ from typing import Final
 from ai_platform_engineering.skills_middleware.checks import MAX_FILE_SIZE, MAX_FILES
 from ai_platform_engineering.skills_middleware.problems import InvalidSkillError, Problem
 from ai_platform_engineering.skills_middleware.skill import DOCUMENT, Provenance, Skill, SkillContent, SourceKind
-from ai_platform_engineering.skills_middleware.sources.reading import Reading, collected, read_skill, reading
+from ai_platform_engineering.skills_middleware.sources.reading import (
+    Reading,
+    collected,
+    read_skill,
+    reading,
+    size_problems,
+)
 from ai_platform_engineering.skills_middleware.sources.source import (
     Loaded,
     SkillGoneError,
@@ -102,7 +108,7 @@ class DirectorySource(Source):
             settled = time.time() - _RACE_SECONDS
             if before is not None and before[0] == stamps and all(each[3] < settled * 1e9 for each in stamps):
                 return before
-            if problems := tuple(file.problem for file in files if file.problem is not None):
+            if problems := _problems(files):
                 return stamps, problems
             return stamps, reading(_contents(folder, files), folder.name, Provenance(self.kind, str(folder)))
         except OSError as error:
@@ -112,7 +118,7 @@ class DirectorySource(Source):
         folder = Path(skill.provenance.origin)
         try:
             files = self._files(folder)
-            if any(file.problem for file in files):
+            if _problems(files):
                 raise SkillGoneError(skill.name)
             found, checked = read_skill(_contents(folder, files), folder.name, skill.provenance)
         except (OSError, InvalidSkillError) as error:
@@ -122,7 +128,7 @@ class DirectorySource(Source):
         return checked.content
 
     def _files(self, folder: Path) -> list[_File]:
-        """The files of a skill. One more than is allowed is enough for the checks to refuse it."""
+        """The files of a skill; of too many, enough to know that."""
         files: list[_File] = []
         root = self.path.resolve(strict=True)
         pending = [("", 0)]
@@ -145,10 +151,16 @@ class DirectorySource(Source):
         return files
 
 
+def _problems(files: list[_File]) -> tuple[Problem, ...]:
+    """Why the files are not to be opened."""
+    unusable = tuple(file.problem for file in files if file.problem is not None)
+    return unusable or size_problems({file.path: file.status.st_size for file in files})
+
+
 def _contents(folder: Path, files: list[_File]) -> dict[str, bytes]:
-    """The files by path, each no longer than it takes for the checks to refuse it."""
+    """The files by path. One that has grown meanwhile is read as far as the checks need to refuse it."""
     contents = {}
-    for file in files[: MAX_FILES + 1]:
+    for file in files:
         with (folder / file.path).open("rb") as opened:
             contents[file.path] = opened.read(MAX_FILE_SIZE + 1)
     return contents

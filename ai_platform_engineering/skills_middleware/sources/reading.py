@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from ai_platform_engineering.skills_middleware.checks import CheckedSkill, build_skill, checked_skill
+from ai_platform_engineering.skills_middleware.checks import (
+    MAX_FILE_SIZE,
+    MAX_FILES,
+    MAX_SKILL_SIZE,
+    CheckedSkill,
+    build_skill,
+    checked_skill,
+)
 from ai_platform_engineering.skills_middleware.document import declared_access
 from ai_platform_engineering.skills_middleware.problems import InvalidSkillError, Problem
 from ai_platform_engineering.skills_middleware.skill import Access, Provenance, Skill
@@ -13,6 +20,21 @@ from ai_platform_engineering.skills_middleware.sources.source import Loaded
 
 Reading = Skill | tuple[Problem, ...]
 """A usable skill, or everything that is wrong with it."""
+
+
+def size_problems(sizes: Mapping[str, int]) -> tuple[Problem, ...]:
+    """Why the files of a skill, given by path with their sizes, are not even read."""
+    if len(sizes) > MAX_FILES:
+        return (Problem("too_many_files", f"the skill has more than {MAX_FILES} files"),)
+    if problems := tuple(
+        Problem("file_too_large", f"the file has {size} bytes; {MAX_FILE_SIZE} are allowed", path)
+        for path, size in sizes.items()
+        if size > MAX_FILE_SIZE
+    ):
+        return problems
+    if (size := sum(sizes.values())) > MAX_SKILL_SIZE:
+        return (Problem("skill_too_large", f"the skill has {size} bytes; {MAX_SKILL_SIZE} are allowed"),)
+    return ()
 
 
 def read_skill(files: Mapping[str, bytes], folder: str | None, provenance: Provenance) -> tuple[Skill, CheckedSkill]:
