@@ -18,7 +18,10 @@ FORM_TOOL = "request_user_input"
 WORKFLOW_TOOL = "start_workflow"
 SEARCH_TOOL = "search"
 READ_TOOL = "fetch_document"
-STEERING_TOOLS = frozenset({DELEGATION_TOOL, PLAN_TOOL, FORM_TOOL, WORKFLOW_TOOL})
+READ_SKILL_TOOL = "read_skill"
+SEARCH_SKILLS_TOOL = "search_skills"
+SKILL_TOOLS = frozenset({READ_SKILL_TOOL, SEARCH_SKILLS_TOOL})
+STEERING_TOOLS = frozenset({DELEGATION_TOOL, PLAN_TOOL, FORM_TOOL, WORKFLOW_TOOL}) | SKILL_TOOLS
 """Tools that steer a run. Each is called for a reason of its own, never because its words go with a question."""
 KNOWLEDGE_TOOLS = frozenset({SEARCH_TOOL, READ_TOOL})
 """The knowledge base, where both are bound: one finds places in documents, the other reads a document."""
