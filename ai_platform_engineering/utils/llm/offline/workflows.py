@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from ai_platform_engineering.utils.llm.offline import language
 from ai_platform_engineering.utils.llm.offline.language import SYNONYM, best_similarity, stem
+from ai_platform_engineering.utils.llm.offline.orders import OBJECT_ENDS, Order, read_order, spoken_words
 from ai_platform_engineering.utils.llm.offline.requests import is_common
 from ai_platform_engineering.utils.llm.offline.routing import named_agents, vocabulary
 from ai_platform_engineering.utils.llm.offline.sentences import QUOTED, clauses, is_question, leading_verb
@@ -24,7 +25,6 @@ from ai_platform_engineering.utils.llm.offline.vocabulary import (
     CREATE_VERBS,
     DETERMINERS,
     POLITE,
-    PREPOSITIONS,
     STATES,
     word_set,
 )
@@ -34,19 +34,7 @@ _LINE = re.compile(
     r"^- (?P<name>[a-z][a-z0-9_]*): (?P<title>.+?)(?:\.(?: (?P<description>.*?))?)?"
     r"(?: \((?P<facts>(?:keywords|inputs): [^()]*)\))?$"
 )
-_SET_UP = re.compile(r"\b(?:set|spin)(?:ting|ning)?\s+up\b|\b(?:provision|bootstrap)\b", re.I)
-_WISH = re.compile(
-    r"^\W*(?:please\s+)?(?:i|we)(?:['’]d|\s+would)?\s+(?:need|want|like)\s+(?=an?\b|another\b|new\b)", re.I
-)
 _COMPOUND = re.compile(r"\b\w+(?:[-/_.#]\w+)+")
-_PAUSE = ","
-_OBJECT_ENDS = (
-    PREPOSITIONS
-    | {_PAUSE}
-    | word_set("""
-    to called named titled that which because about so by using via and or then if when as into regarding saying without
-""")
-)
 _INDEFINITE = word_set("a an new another")
 _GENERIC = frozenset(map(stem, CREATE_VERBS | CARRIER_VERBS))
 """Verbs that say nothing without what they are about: everything can be created."""
@@ -91,15 +79,6 @@ class Wanted:
     """It is about a new thing or any, as in "a service": a word before the kind does not name it."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Order:
-    """What a request asks to be done: the verb it leads with, and the words for what it is about."""
-
-    verb: str
-    about: tuple[str, ...]
-    determiners: frozenset[str] = frozenset()
-
-
 @lru_cache(maxsize=64)
 def described_workflows(instructions: str) -> tuple[Workflow, ...]:
     """The workflows of the section that begins with a line `Workflows ...`."""
@@ -134,7 +113,7 @@ def wanted_workflow(text: str, workflows: tuple[Workflow, ...], agents: tuple[Ag
     first, *rest = clauses(text) or ("",)
     if any(leading_verb(clause) is not None or is_question(clause) for clause in rest):
         return None
-    spoken = _spoken(first)
+    spoken = spoken_words(first)
     found = [
         (score, Wanted(item, text, order.about, bool(order.determiners & _INDEFINITE)))
         for item in workflows
@@ -153,9 +132,9 @@ def _concerns(text: str, workflow: Workflow, agents: Sequence[Agent]) -> bool:
     return all(stem(re.sub(r"[_-]", "", agent.name)) in known for agent in named)
 
 
-def _fits(spoken: tuple[str, ...], workflow: Workflow, known: frozenset[str]) -> Iterator[tuple[int, _Order]]:
+def _fits(spoken: tuple[str, ...], workflow: Workflow, known: frozenset[str]) -> Iterator[tuple[int, Order]]:
     """How many words of the request are the workflow's, where it asks for the workflow."""
-    order = _order(spoken)
+    order = read_order(spoken)
     if order is None:
         return
     if by_name := _by_name(spoken, order, workflow):
@@ -169,48 +148,7 @@ def _fits(spoken: tuple[str, ...], workflow: Workflow, known: frozenset[str]) ->
         yield 1 + len(matching), order
 
 
-def _spoken(text: str) -> tuple[str, ...]:
-    """The words of a request, with its pauses. A wish for something new is read as a request to create it."""
-    text = _WISH.sub("create ", _SET_UP.sub("create", QUOTED.sub(" ", language.joined(text))))
-    parts = re.sub(r"[,;]", f" {_PAUSE} ", text).split()
-    return tuple(word for part in parts if (word := part.strip(".:!?()[]")))
-
-
-def _order(spoken: tuple[str, ...]) -> _Order | None:
-    if spoken and spoken[0].lower() in {"should", "must"}:
-        return None
-    polite = [word.lower().replace("’", "'") in POLITE | {_PAUSE} for word in spoken]
-    position = polite.index(False) if False in polite else len(spoken)
-    verb, following = spoken[position : position + 1], spoken[position + 1 :]
-    if not verb or language.is_plural(verb[0]):
-        return None
-    if carried := _carried(verb[0].lower(), following):
-        return carried
-    if following and following[0].lower() in PREPOSITIONS:
-        return None
-    return _about(verb[0].lower(), following)
-
-
-def _carried(verb: str, following: tuple[str, ...]) -> _Order | None:
-    """The order in "do a rollback of it": the verb is the rollback."""
-    words = [word.lower() for word in following[:3]]
-    if verb in CARRIER_VERBS - CREATE_VERBS and len(words) == 3 and words[0] in DETERMINERS:
-        return _about(words[1], following[3:]) if words[2] in {"of", "for", "on"} else None
-    return None
-
-
-def _about(verb: str, following: Sequence[str]) -> _Order:
-    """The verb with the words up to the next preposition."""
-    words: list[str] = []
-    for word in following:
-        if word.lower() in _OBJECT_ENDS:
-            break
-        words.append(word)
-    determiners = frozenset(word.lower() for word in words) & (DETERMINERS - {"it", "them"})
-    return _Order(verb, tuple(word for word in words if word.lower() not in DETERMINERS | POLITE), determiners)
-
-
-def _by_name(spoken: tuple[str, ...], order: _Order, workflow: Workflow) -> tuple[int, _Order] | None:
+def _by_name(spoken: tuple[str, ...], order: Order, workflow: Workflow) -> tuple[int, Order] | None:
     """An order that calls the workflow by its title, or as "the onboarding workflow"."""
     text = " ".join(spoken)
     if order.verb not in _STARTING:
@@ -218,16 +156,16 @@ def _by_name(spoken: tuple[str, ...], order: _Order, workflow: Workflow) -> tupl
     lower = [word.lower() for word in spoken]
     titled = language.contains_phrase(text, language.stems(workflow.title))
     if "workflow" not in lower:
-        return (_BY_TITLE, _Order(order.verb, ())) if titled else None
+        return (_BY_TITLE, Order(order.verb, ())) if titled else None
     end = lower.index("workflow")
     called = [word for word in lower[:end] if language.is_about(stem(word), workflow.vocabulary)]
     if not called:
         return None
-    about = tuple(word for word in spoken[end + 1 :] if word.lower() not in _OBJECT_ENDS | DETERMINERS | POLITE)
-    return (_BY_TITLE if titled else len(called)), _Order(order.verb, about)
+    about = tuple(word for word in spoken[end + 1 :] if word.lower() not in OBJECT_ENDS | DETERMINERS | POLITE)
+    return (_BY_TITLE if titled else len(called)), Order(order.verb, about)
 
 
-def _kinds(order: _Order, known: frozenset[str]) -> list[str]:
+def _kinds(order: Order, known: frozenset[str]) -> list[str]:
     """Words that say what kind of thing is meant, rather than which one. In "the database" a strange word does too."""
     words = [word for word in order.about if word.lower() not in STATES]
     kinds = [word for word in words if is_common(word, known)]
