@@ -487,10 +487,17 @@ def supervisor_tools(problems: Mapping[str, str] | None = None) -> list[BaseTool
 
 
 def run_agent(
-    model: BaseChatModel, name: str, question: str, tools: Sequence[BaseTool] | None = None, *, turns: int = 8
+    model: BaseChatModel,
+    name: str,
+    question: str,
+    tools: Sequence[BaseTool] | None = None,
+    *,
+    turns: int = 8,
+    rules: str = "",
 ) -> list[BaseMessage]:
-    """All messages of one run of an agent."""
-    messages: list[BaseMessage] = [SystemMessage(PROMPT.format(name=name)), HumanMessage(question)]
+    """All messages of one run of an agent, whose prompt ends with `rules`."""
+    instructions = "\n\n".join(filter(None, [PROMPT.format(name=name), rules]))
+    messages: list[BaseMessage] = [SystemMessage(instructions), HumanMessage(question)]
     tools = AGENTS[name][1]() if tools is None else tools
     by_name = {item.name: item for item in tools}
     bound = model.bind_tools(tools)

@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
-from ai_platform_engineering.utils.llm.offline import answers, forms, lookups
+from ai_platform_engineering.utils.llm.offline import answers, forms, lookups, skill_guidance
 from ai_platform_engineering.utils.llm.offline.arguments import Filled, fill
 from ai_platform_engineering.utils.llm.offline.conversation import Conversation, Use
 from ai_platform_engineering.utils.llm.offline.demands import Demand, adjusted, conditions, demand, is_instant
@@ -73,7 +73,19 @@ class Part:
 
 
 def act(conversation: Conversation, tools: tuple[Tool, ...]) -> Reply:
-    box = toolbox(tuple(tool for tool in tools if tool.name not in STEERING_TOOLS))
+    if (guided := skill_guidance.of_agent(conversation, tools, _box(tools).vocabulary)) is None:
+        return _act(conversation, tools)
+    if isinstance(guided, Reply):
+        return guided
+    return guided.reported(_act(guided.conversation, tools))
+
+
+def _box(tools: tuple[Tool, ...]) -> Toolbox:
+    return toolbox(tuple(tool for tool in tools if tool.name not in STEERING_TOOLS))
+
+
+def _act(conversation: Conversation, tools: tuple[Tool, ...]) -> Reply:
+    box = _box(tools)
     may_ask = any(tool.name == FORM_TOOL for tool in tools)
     parts = _parts(conversation, box, may_ask=may_ask)
     uses = [use for use in conversation.current.uses if use.name not in STEERING_TOOLS]

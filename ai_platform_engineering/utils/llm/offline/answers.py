@@ -60,14 +60,14 @@ def combined(parts: Sequence[Part], notes: Sequence[str] = (), *, side_by_side: 
     if not parts:
         return "\n\n".join(notes) or "Nothing was gathered."
     if len(parts) == 1:
-        return "\n\n".join([_told(parts[0]), *notes])
-    sections = [f"### {title}\n\n{_told(part)}" for title, part in zip(_titles(parts), parts, strict=True)]
+        return "\n\n".join([told(parts[0]), *notes])
+    sections = [f"### {title}\n\n{told(part)}" for title, part in zip(_titles(parts), parts, strict=True)]
     if side_by_side:
         sections.insert(0, _comparison(parts))
     return "\n\n".join([*sections, *notes])
 
 
-def _told(part: Part) -> str:
+def told(part: Part) -> str:
     if part.rejection is not None:
         return f"{part.agent} did not do this: {rejected(part.rejection)}"
     if part.failed:
@@ -86,7 +86,7 @@ def _comparison(parts: Sequence[Part]) -> str:
     facts = [_facts(part.text) for part in parts]
     shared = [key for key in facts[0] if all(key in other for other in facts[1:])]
     if len(shared) < 2:
-        lines = [f"{title}: {_first_line(_told(part))}" for title, part in zip(_titles(parts), parts, strict=True)]
+        lines = [f"{title}: {_first_line(told(part))}" for title, part in zip(_titles(parts), parts, strict=True)]
         return f"{'; '.join(lines)}."
     differing = [key for key in shared if len({other[key] for other in facts}) > 1]
     rows = [["", *_distinctions(parts)], ["---"] * (len(parts) + 1)]

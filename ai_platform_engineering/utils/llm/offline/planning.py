@@ -13,6 +13,7 @@ from ai_platform_engineering.utils.llm.offline.tools import PLAN_TOOL, Call
 
 LOOK_UP = "Search the knowledge base for"
 """How a step of a plan begins that is for no agent, but for the knowledge base."""
+MAX_DELEGATIONS = 8
 
 
 def announcement(planned: Sequence[Intent], question: str, inquiries: Sequence[Inquiry]) -> str:
@@ -47,18 +48,24 @@ def _ask(item: Intent, same_agent: bool) -> str:
 
 
 def plan_call(planned: Sequence[Intent], question: str, division: Division) -> Call:
-    steps: list[dict[str, str | None]] = [
-        {"content": _sentence(item.request), "agent": item.agent.name, "status": "pending"} for item in planned
-    ]
-    looked_up: list[dict[str, str | None]] = [
-        {"content": _sentence(f"{LOOK_UP} {item.topic}"), "agent": None, "status": "pending"}
-        for item in division.inquiries
-    ]
-    steps = [*looked_up, *steps] if division.comes_first else [*steps, *looked_up]
+    delegated: list[Intent | Inquiry] = [*planned]
+    looked_up: list[Intent | Inquiry] = [*division.inquiries]
+    return plan_of(question, [*looked_up, *delegated] if division.comes_first else [*delegated, *looked_up])
+
+
+def plan_of(question: str, work: Sequence[Intent | Inquiry]) -> Call:
+    """The plan with a step for each delegation and each search, in this order."""
+    steps = [_plan_step(item) for item in work]
     if len(steps) > 1:
         closing = "Compare the results" if leading_verb(question) == "compare" else "Combine the results"
         steps.append({"content": closing, "agent": None, "status": "pending"})
     return Call(PLAN_TOOL, {"title": _sentence(question), "steps": steps})
+
+
+def _plan_step(item: Intent | Inquiry) -> dict[str, str | None]:
+    if isinstance(item, Intent):
+        return {"content": _sentence(item.request), "agent": item.agent.name, "status": "pending"}
+    return {"content": _sentence(f"{LOOK_UP} {item.topic}"), "agent": None, "status": "pending"}
 
 
 def _sentence(text: str, limit: int = 100) -> str:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ai_platform_engineering.utils.llm.offline import answers, consultation, language
+from ai_platform_engineering.utils.llm.offline import answers, consultation, language, skill_requests, skill_run
 from ai_platform_engineering.utils.llm.offline.agent import act as act_with_tools
 from ai_platform_engineering.utils.llm.offline.answers import Part
 from ai_platform_engineering.utils.llm.offline.citations import Bibliography
@@ -20,7 +20,12 @@ from ai_platform_engineering.utils.llm.offline.knowledge import (
     has_knowledge_base,
 )
 from ai_platform_engineering.utils.llm.offline.people import cancellation, rejection
-from ai_platform_engineering.utils.llm.offline.planning import LOOK_UP, announcement, plan_call
+from ai_platform_engineering.utils.llm.offline.planning import (
+    LOOK_UP,
+    MAX_DELEGATIONS,
+    announcement,
+    plan_call,
+)
 from ai_platform_engineering.utils.llm.offline.prefilling import prefilled
 from ai_platform_engineering.utils.llm.offline.references import CONTEXT, Before, refers_back, resolve, without_context
 from ai_platform_engineering.utils.llm.offline.requests import Request, request_names
@@ -33,6 +38,7 @@ from ai_platform_engineering.utils.llm.offline.tools import (
     KNOWLEDGE_TOOLS,
     PLAN_TOOL,
     SEARCH_TOOL,
+    SKILL_TOOLS,
     STEERING_TOOLS,
     WORKFLOW_TOOL,
     Agent,
@@ -44,7 +50,6 @@ from ai_platform_engineering.utils.llm.offline.tools import (
 from ai_platform_engineering.utils.llm.offline.workflows import Wanted, described_workflows, wanted_workflow
 from ai_platform_engineering.utils.silence import NOTHING_TO_SAY
 
-MAX_DELEGATIONS = 8
 _UNDIVIDED = Division()
 _SMALL_TALK = re.compile(
     r"^\W*(?:hi|hello|hey|good\s+(?:morning|afternoon|evening)|thanks?(?:\s+you)?|help|ping|test|yo|howdy|bye"
@@ -65,7 +70,7 @@ def is_silent(conversation: Conversation) -> bool:
 
 
 def _has_answer(exchange: Exchange) -> bool:
-    done = [use for use in exchange.uses if use.name not in KNOWLEDGE_TOOLS | {PLAN_TOOL}]
+    done = [use for use in exchange.uses if use.name not in KNOWLEDGE_TOOLS | SKILL_TOOLS | {PLAN_TOOL}]
     return any(map(_came_to_something, done)) or consultation.has_answer(exchange)
 
 
@@ -134,13 +139,15 @@ def _own_tools(tools: Sequence[Tool], question: str) -> tuple[Tool, ...]:
 
 
 def _without_agents(conversation: Conversation, tools: Sequence[Tool], agents: tuple[Agent, ...]) -> Reply | None:
-    """The reply to what is not for the agents: what a workflow serves, and small talk."""
+    """The reply to what is not left to the agents: what a skill or a workflow serves, and small talk."""
+    question = conversation.current.question
+    if reply := skill_requests.by_name(conversation, _standing_alone(conversation, agents), tools, agents):
+        return reply
     if any(tool.name == WORKFLOW_TOOL for tool in tools) and (reply := _with_workflow(conversation, agents)):
         return reply
-    question = conversation.current.question
     if _SMALL_TALK.match(question) or not language.words(question):
         return Reply(answers.signed(answers.greeting(agents)))
-    return None
+    return skill_requests.by_description(conversation, _standing_alone(conversation, agents), tools, agents)
 
 
 def _with_workflow(conversation: Conversation, agents: tuple[Agent, ...]) -> Reply | None:
@@ -236,6 +243,9 @@ def _standing_alone(conversation: Conversation, agents: tuple[Agent, ...]) -> st
 
 def _before(exchange: Exchange, agents: tuple[Agent, ...]) -> Before:
     """The exchange, its question as it was understood then."""
+    skill = skill_run.last_read(exchange.uses)
+    if skill is not None and (subject := str(skill.arguments.get("arguments", ""))):
+        return Before(exchange.question, exchange.answer, (subject,))
     requests = [without_context(str(use.arguments.get("description", ""))) for use in _delegated(exchange.uses)]
     by_workflow = any(use.name == WORKFLOW_TOOL for use in exchange.uses)
     question = requests[0] if len(requests) == 1 and not by_workflow else exchange.question
