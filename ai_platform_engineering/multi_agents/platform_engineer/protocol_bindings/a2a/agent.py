@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.multi_agents.platform_engineer.deep_agent import PlatformEngineerDeepAgent
+from ai_platform_engineering.skills_middleware.mas_registry import set_mas_instance
 from ai_platform_engineering.utils.a2a_common.base_langgraph_agent import BaseLangGraphAgent
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
 from ai_platform_engineering.utils.graphs.remote_agent import waiting_remotely
@@ -16,6 +17,7 @@ class AIPlatformEngineerA2ABinding(BaseLangGraphAgent):
     def __init__(self, mas: PlatformEngineerDeepAgent) -> None:
         super().__init__(SUPERVISOR, lambda: mas.graph)
         self.mas = mas
+        set_mas_instance(mas)
 
     async def abandon(self, run: InterruptedRun, context: RequestContext) -> None:
         await self.mas.cancel_remote(await waiting_remotely(self.mas.graph, context.context_id), context)
