@@ -14,6 +14,7 @@ from ai_platform_engineering.skills_middleware.client import SkillPage, SkillsCl
 from ai_platform_engineering.terminal.background import Background
 from ai_platform_engineering.terminal.commands import COMMANDS, is_own_command, may_be_mistyped
 from ai_platform_engineering.terminal.text import one_line
+from ai_platform_engineering.utils.a2a_common.skill_entries import agents_on
 from ai_platform_engineering.utils.a2a_common.supervisor_client import Supervisor
 from ai_platform_engineering.utils.a2a_common.supervisor_run import SupervisorError
 
@@ -37,7 +38,7 @@ class Lists:
         command, _, words = line.partition(" ")
         match command.lower(), words.strip():
             case "/agents", "":
-                _show(console, {skill.id: skill.description for skill in self._card.skills})
+                _show(console, {agent.id: agent.description for agent in agents_on(self._card)})
             case "/skills", query:
                 self._show_skills(console, query)
             case _:

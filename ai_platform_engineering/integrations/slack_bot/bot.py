@@ -27,6 +27,7 @@ from ai_platform_engineering.integrations.slack_bot.stop_outcome import StopOutc
 from ai_platform_engineering.integrations.slack_bot.store import KeptRun, Session, StoreError
 from ai_platform_engineering.integrations.slack_bot.thread import Surroundings, Thread
 from ai_platform_engineering.utils.a2a_common.codec.values import scrub
+from ai_platform_engineering.utils.a2a_common.skill_entries import agents_on
 from ai_platform_engineering.utils.a2a_common.supervisor_run import SupervisorError
 from ai_platform_engineering.utils.errors import ReadableError
 from ai_platform_engineering.utils.forms.answers import Answer, answer_data
@@ -200,10 +201,10 @@ class Bot:
         )
 
     async def agents(self) -> list[tuple[str, str]]:
-        return [(name, description) for name, description, _ in await self._card_skills()]
+        return [(name, description) for name, description, _ in await self._card_agents()]
 
     async def examples(self) -> list[str]:
-        return [example for _, _, examples in await self._card_skills() for example in examples]
+        return [example for _, _, examples in await self._card_agents() for example in examples]
 
     async def workflows(self) -> list[tuple[str, str]]:
         try:
@@ -221,12 +222,12 @@ class Bot:
             logger.warning("The skills could not be listed: %s", type(error).__name__)
             raise ReadableError(words.NO_SUPERVISOR) from None
 
-    async def _card_skills(self) -> list[tuple[str, str, list[str]]]:
+    async def _card_agents(self) -> list[tuple[str, str, list[str]]]:
         try:
             supervisor = await self._around.link.supervisor(patient=False)
         except SupervisorError as error:
             raise ReadableError(words.NO_SUPERVISOR) from error
-        return [(skill.name, skill.description, list(skill.examples)) for skill in supervisor.card.skills]
+        return [(agent.name, agent.description, list(agent.examples)) for agent in agents_on(supervisor.card)]
 
     def _say(self, thread: Thread, incoming: Incoming, message_id: str) -> str | None:
         """Words in a thread that waits for an answer are an answer, from whoever may give one."""

@@ -14,6 +14,7 @@ from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.a2a_common.a2a_server import a2a_routes, health_routes, request_handler
 from ai_platform_engineering.utils.a2a_common.http.auth import auth_middleware
+from ai_platform_engineering.utils.a2a_common.http.card import ChangingCard
 from ai_platform_engineering.utils.a2a_common.http.hosts import host_middleware
 from ai_platform_engineering.utils.a2a_common.http.origins import origin_middleware
 from ai_platform_engineering.utils.a2a_common.log.event_log import EventLog
@@ -27,7 +28,7 @@ Rows = Sequence[Mapping[str, Any]]
 def with_a2a(
     executor: AgentExecutor,
     log: EventLog,
-    card: AgentCard,
+    card: AgentCard | ChangingCard,
     settings: Settings,
     *,
     running: Callable[[], AbstractAsyncContextManager[Forget | None]],
@@ -41,7 +42,8 @@ def with_a2a(
     `release` is told of conversations in which nobody answered in time. `app.state.stop_work` ends the work that is
     under way: a server calls it while callers can still be answered.
     """
-    handler = request_handler(executor, log, card, settings, agent=agent)
+    plain = card if isinstance(card, AgentCard) else card.plain
+    handler = request_handler(executor, log, plain, settings, agent=agent)
     started = False
 
     @asynccontextmanager

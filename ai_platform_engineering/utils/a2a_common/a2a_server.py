@@ -28,7 +28,7 @@ from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.a2a_common.execution.admission import Admission
 from ai_platform_engineering.utils.a2a_common.execution.request_handler import LogRequestHandler
 from ai_platform_engineering.utils.a2a_common.http.auth import CARD_PATHS
-from ai_platform_engineering.utils.a2a_common.http.card import card_routes
+from ai_platform_engineering.utils.a2a_common.http.card import ChangingCard, card_routes
 from ai_platform_engineering.utils.a2a_common.http.jsonrpc import JsonRpc
 from ai_platform_engineering.utils.a2a_common.http.push import BackgroundSender, PushConfigs
 from ai_platform_engineering.utils.a2a_common.http.rest import rest_routes
@@ -106,7 +106,7 @@ def request_handler(
     )
 
 
-def a2a_routes(handler: LogRequestHandler, card: AgentCard, settings: Settings) -> list[BaseRoute]:
+def a2a_routes(handler: LogRequestHandler, card: AgentCard | ChangingCard, settings: Settings) -> list[BaseRoute]:
     """JSON-RPC at "/", REST beside it, and the agent card."""
     return [
         Route("/", JsonRpc(handler, settings.max_request_bytes).handle, methods=["POST"]),
