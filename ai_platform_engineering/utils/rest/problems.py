@@ -26,7 +26,7 @@ class Problem(BaseModel):
     detail: str
 
 
-Statuses = Mapping[type[ReadableError], HTTPStatus]
+Statuses = Mapping[type[Exception], HTTPStatus]
 
 
 def responses(*statuses: HTTPStatus) -> dict[int | str, dict[str, Any]]:
@@ -39,7 +39,8 @@ def documented(status: HTTPStatus, model: type[BaseModel] = Problem) -> dict[str
 
 
 def handle_problems(app: FastAPI, statuses: Statuses, docs: str) -> None:
-    """Turn errors into problems: an error of a kind in `statuses` gets its status, any other `ReadableError` 422.
+    """Turn errors into problems: an error of a kind in `statuses` gets its status, any other `ReadableError` 422. Their
+    texts are shown.
 
     `docs` is the address at which people read about the API.
     """
@@ -58,7 +59,11 @@ def handle_problems(app: FastAPI, statuses: Statuses, docs: str) -> None:
         status = HTTPStatus(error.status_code)
         return problem_response(status, sentences.get(status, error.detail), error.headers)
 
+    describe = app.openapi
+    app.openapi = lambda: _with_problem_schemas(describe())  # type: ignore[method-assign]
     app.add_exception_handler(ReadableError, readable)
+    for kind in statuses:
+        app.add_exception_handler(kind, readable)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, refused)
     app.add_exception_handler(Exception, _unexpected)
@@ -89,6 +94,16 @@ async def _invalid(_request: Request, error: Exception) -> JSONResponse:
 
 async def _unexpected(_request: Request, _error: Exception) -> JSONResponse:
     return problem_response(HTTPStatus.INTERNAL_SERVER_ERROR, _UNEXPECTED)
+
+
+def _with_problem_schemas(api: dict[str, Any]) -> dict[str, Any]:
+    """FastAPI describes every model as application/json: a problem's schema belongs to its own media type."""
+    operations = (operation for path in api.get("paths", {}).values() for operation in path.values())
+    for response in (each for operation in operations for each in operation["responses"].values()):
+        content = response.get("content", {})
+        if content.get(MEDIA_TYPE) == {} and "application/json" in content:
+            content[MEDIA_TYPE] = content.pop("application/json")
+    return api
 
 
 def _described(detail: Mapping[str, Any]) -> str:

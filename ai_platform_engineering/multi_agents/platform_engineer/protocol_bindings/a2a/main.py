@@ -1,4 +1,5 @@
-"""The supervisor's app: A2A routes first, then health, tools and workflows, then the knowledge base's REST.
+"""The supervisor's app: A2A routes first, then health, tools and workflows, then the REST of the knowledge base and,
+at the root, of the skills.
 
 `app` is made from the environment on first use.
 """
@@ -27,6 +28,8 @@ from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2
 )
 from ai_platform_engineering.multi_agents.platform_engineer.workflows.routes import workflow_route
 from ai_platform_engineering.settings import Settings, load_settings
+from ai_platform_engineering.skills_middleware.card import CardWithSkills
+from ai_platform_engineering.skills_middleware.rest.mount import SkillsMount
 from ai_platform_engineering.utils.a2a_common.a2a_app import tool_rows, with_a2a
 from ai_platform_engineering.utils.a2a_common.a2a_server import agent_card
 from ai_platform_engineering.utils.a2a_common.http.auth import security_schemes
@@ -76,7 +79,7 @@ def create_app(settings: Settings, mas: PlatformEngineerDeepAgent | None = None)
     app = with_a2a(
         executor,
         log,
-        card,
+        CardWithSkills(card, supervisor.skills),
         settings,
         running=running,
         tools=lambda: _tools(supervisor),
@@ -86,6 +89,7 @@ def create_app(settings: Settings, mas: PlatformEngineerDeepAgent | None = None)
     app.router.routes.extend(desk.routes())
     if settings.enable_rag and settings.rag_server_url is None:
         app.mount("/rag", lazy_rest(supervisor.knowledge))
+    app.router.routes.append(SkillsMount(supervisor.skills, settings))
     return app
 
 

@@ -1,0 +1,128 @@
+"""Changes of skills through the API: who may make them, and what is done to the store."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.skills_middleware.access import may_see
+from ai_platform_engineering.skills_middleware.catalog import SkillCatalog
+from ai_platform_engineering.skills_middleware.checks import CheckedSkill, build_skill
+from ai_platform_engineering.skills_middleware.skill import GLOBAL, Access, Provenance, Skill, Visibility
+from ai_platform_engineering.skills_middleware.store.store import NewSkill, SkillKey, SkillStore
+from ai_platform_engineering.utils.a2a_common.caller import Caller
+from ai_platform_engineering.utils.errors import ReadableError
+
+
+class AccessError(ReadableError):
+    """Visibility and team of a request contradict each other."""
+
+
+class NotAllowedError(ReadableError):
+    """The caller may not change skills with this access."""
+
+
+class NotStoredError(ReadableError):
+    """A skill comes from a source that the API cannot write."""
+
+    def __init__(self, skill: Skill) -> None:
+        source = skill.provenance
+        place = f"{source.kind} ({source.origin})" if source.origin and source.kind != "built-in" else source.kind
+        super().__init__(
+            f"{skill.name} comes from the source {place}, which the API does not change. Create a skill of the same "
+            "name with POST /skills: it overrides this one."
+        )
+
+
+class SkillsDisabledError(ReadableError):
+    def __init__(self) -> None:
+        super().__init__("Skills are switched off on this server. Set ENABLE_SKILLS=true to use them.")
+
+
+def requested_access(visibility: Visibility, team: str | None, caller: Caller) -> Access:
+    """The access that a request names. Personal skills are those of the caller."""
+    match visibility:
+        case "team" if team:
+            return Access("team", team)
+        case "team":
+            raise AccessError("A team skill needs the name of its team: set team.")
+        case _ if team:
+            raise AccessError(f"A {visibility} skill has no team: leave team out, or set visibility to team.")
+        case "personal":
+            return Access("personal", caller.subject or "")
+        case "global":
+            return GLOBAL
+
+
+def check_may_change(access: Access, caller: Caller, settings: Settings) -> None:
+    """Raise `NotAllowedError` unless the caller may change skills with this access. What it may change it can see."""
+    match access.visibility:
+        case "global":
+            if caller.kind == "token" and caller.subject not in _admins(settings):
+                raise NotAllowedError(
+                    "Global skills may be changed with the key of the server, or with an access token whose subject is "
+                    "in SKILLS_ADMINS. Set visibility to personal for a skill of your own."
+                )
+        case "team":
+            if not may_see(access, caller):
+                raise NotAllowedError(
+                    f"Skills of the team {access.holder!r} may be changed by its members only, and nothing in this "
+                    "request proves that you are one. Set visibility to personal for a skill of your own."
+                )
+        case "personal":
+            if not may_see(access, caller):
+                raise NotAllowedError(
+                    "Personal skills need a caller who is known: send an access token with a subject, or the key of "
+                    "the server. Set visibility to global for a skill that all callers see."
+                )
+
+
+@dataclass(frozen=True, slots=True)
+class SkillChanges:
+    """Changes by one caller. `origin` is the address that the caller has."""
+
+    catalog: SkillCatalog
+    settings: Settings
+    caller: Caller
+    origin: str = ""
+
+    async def create(self, checked: CheckedSkill, access: Access) -> Skill:
+        """Raises `AlreadyExistsError` and `StoreError` of the store, as the other methods do, and `NotAllowedError`."""
+        check_may_change(access, self.caller, self.settings)
+        stored = await self._store().create(self._new(checked, access), self.caller.subject)
+        await self.catalog.settle()
+        return stored
+
+    async def replace(self, skill: Skill, checked: CheckedSkill, access: Access, digest: str | None) -> Skill:
+        """Store `checked` in place of `skill` if that has `digest` still, or whatever it has where that is None."""
+        store = self._checked_store(skill)
+        check_may_change(access, self.caller, self.settings)
+        stored = await store.replace(SkillKey.of(skill), self._new(checked, access), digest, self.caller.subject)
+        await self.catalog.settle()
+        return stored
+
+    async def delete(self, skill: Skill, digest: str | None) -> None:
+        await self._checked_store(skill).delete(SkillKey.of(skill), digest)
+        await self.catalog.settle()
+
+    def check(self, skill: Skill) -> None:
+        """Raise what would keep the caller from changing `skill`."""
+        self._checked_store(skill)
+
+    def _checked_store(self, skill: Skill) -> SkillStore:
+        check_may_change(skill.access, self.caller, self.settings)
+        if skill.provenance.kind != "api":
+            raise NotStoredError(skill)
+        return self._store()
+
+    def _store(self) -> SkillStore:
+        if self.catalog.store is None:
+            raise SkillsDisabledError
+        return self.catalog.store
+
+    def _new(self, checked: CheckedSkill, access: Access) -> NewSkill:
+        return NewSkill(build_skill(checked, access, Provenance("api", self.origin)), checked.content)
+
+
+def _admins(settings: Settings) -> frozenset[str]:
+    return frozenset(name for each in settings.skills_admins.split(",") if (name := each.strip()))

@@ -1,0 +1,50 @@
+"""The FastAPI app of the skills API."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fastapi import FastAPI, Request
+from fastapi.responses import HTMLResponse
+
+from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.skills_middleware.catalog import SkillCatalog
+from ai_platform_engineering.skills_middleware.rest import changing, checking, operating, reading
+from ai_platform_engineering.skills_middleware.rest.problems import STATUSES, handle_skill_problems
+from ai_platform_engineering.utils.rest.body_limit import BodyLimit, request_limit
+from ai_platform_engineering.utils.rest.page import api_page
+from ai_platform_engineering.utils.rest.problems import handle_problems
+from ai_platform_engineering.version import product_version
+
+_DOCS: Final = "/docs"
+_DESCRIPTION: Final = (
+    "List, read, create and change skills. Callers see the skills that they may use. Errors are problem JSON; those of "
+    "the server's key and token check have the members `error` and `message`."
+)
+
+
+def create_rest(catalog: SkillCatalog, settings: Settings) -> FastAPI:
+    app = FastAPI(
+        title="Skills",
+        description=_DESCRIPTION,
+        version=product_version(),
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/openapi.json",
+    )
+    app.state.catalog = catalog
+    app.state.settings = settings
+    app.add_middleware(BodyLimit, limit=request_limit(settings))
+    # Before the routes with a name in the path, which would match too.
+    app.include_router(checking.router)
+    app.include_router(operating.router)
+    app.include_router(reading.router)
+    app.include_router(changing.router)
+    app.add_api_route(_DOCS, _docs, include_in_schema=False)
+    handle_problems(app, STATUSES, _DOCS)
+    handle_skill_problems(app)
+    return app
+
+
+async def _docs(request: Request) -> HTMLResponse:
+    return HTMLResponse(api_page(request.app.openapi(), request.scope.get("root_path", "")))

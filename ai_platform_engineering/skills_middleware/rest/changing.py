@@ -1,0 +1,161 @@
+"""POST, PUT and DELETE of skills, with optimistic concurrency: a change names the version that it changes."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Annotated, Final
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Header, Request, Response
+
+from ai_platform_engineering.skills_middleware.checks import CheckedSkill
+from ai_platform_engineering.skills_middleware.mutations import SkillChanges, check_may_change
+from ai_platform_engineering.skills_middleware.rest.bodies import REQUEST_BODY, Submission, read_submission
+from ai_platform_engineering.skills_middleware.rest.dependencies import AccessQuery, Changes, Name, Selected
+from ai_platform_engineering.skills_middleware.rest.etags import etag, is_any, names
+from ai_platform_engineering.skills_middleware.rest.problems import (
+    PreconditionFailedError,
+    PreconditionMissingError,
+    answers,
+)
+from ai_platform_engineering.skills_middleware.rest.reading import find
+from ai_platform_engineering.skills_middleware.rest.views import FindingView, ProblemView, StoredSkill, summary
+from ai_platform_engineering.skills_middleware.skill import GLOBAL, Access, Skill
+from ai_platform_engineering.skills_middleware.store.store import (
+    AlreadyExistsError,
+    ChangedMeanwhileError,
+    SkillKey,
+)
+
+_WANTED: Final = 'If-Match with the ETag of the skill, such as If-Match: "1f0c..."'
+
+IfMatch = Annotated[str | None, Header(alias="If-Match", description="The ETag of the skill; `*` for any version.")]
+IfAbsent = Annotated[str | None, Header(alias="If-None-Match", description="`*` creates the skill.")]
+
+router = APIRouter()
+
+
+@router.post(
+    "/skills",
+    summary="Create a skill",
+    status_code=HTTPStatus.CREATED,
+    openapi_extra=REQUEST_BODY,
+    responses=answers(HTTPStatus.CONFLICT, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.UNSUPPORTED_MEDIA_TYPE),
+)
+async def create_skill(
+    request: Request,
+    response: Response,
+    changes: Changes,
+    selected: Selected,
+) -> StoredSkill:
+    """From JSON, or from a zip or tar archive with SKILL.md in it; `visibility` and `team` of an archive are in the
+    query. A skill of another source with the same name is overridden."""
+    submission = await read_submission(request)
+    access = _access(submission, selected, changes)
+    check_may_change(access, changes.caller, changes.settings)
+    return await _create(request, response, changes, await submission.checked(), access)
+
+
+@router.put(
+    "/skills/{name}",
+    summary="Replace a skill",
+    openapi_extra=REQUEST_BODY,
+    responses={
+        HTTPStatus.CREATED.value: {"model": StoredSkill, "description": "The skill was created"},
+        **answers(
+            HTTPStatus.NOT_FOUND,
+            HTTPStatus.CONFLICT,
+            HTTPStatus.PRECONDITION_FAILED,
+            HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+            HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+            HTTPStatus.PRECONDITION_REQUIRED,
+        ),
+    },
+)
+async def replace_skill(
+    name: Name,
+    request: Request,
+    response: Response,
+    changes: Changes,
+    selected: Selected,
+    if_match: IfMatch = None,
+    if_none_match: IfAbsent = None,
+) -> StoredSkill:
+    """The query picks the entry; `visibility` and `team` in the body give it another access."""
+    submission = await read_submission(request)
+    if if_match is None and if_none_match is not None and is_any(if_none_match):
+        access = _access(submission, selected, changes)
+        check_may_change(access, changes.caller, changes.settings)
+        checked = await submission.checked(name)
+        try:
+            return await _create(request, response, changes, checked, access)
+        except AlreadyExistsError as error:
+            raise PreconditionFailedError(str(error), error.digest) from error
+    _, skill = await find(changes.catalog, changes.caller, name, selected)
+    changes.check(skill)
+    digest = _expected(skill, if_match, f"{_WANTED}, or If-None-Match: * to create it")
+    access = submission.access.access(changes.caller) or skill.access
+    check_may_change(access, changes.caller, changes.settings)
+    checked = await submission.checked(name)
+    return _answer(response, changes, await changes.replace(skill, checked, access, digest), checked)
+
+
+@router.delete(
+    "/skills/{name}",
+    summary="Delete a skill",
+    status_code=HTTPStatus.NO_CONTENT,
+    responses=answers(
+        HTTPStatus.NOT_FOUND,
+        HTTPStatus.CONFLICT,
+        HTTPStatus.PRECONDITION_FAILED,
+        HTTPStatus.PRECONDITION_REQUIRED,
+    ),
+)
+async def delete_skill(
+    name: Name,
+    changes: Changes,
+    selected: Selected,
+    if_match: IfMatch = None,
+) -> None:
+    """A skill of the same name that it has overridden is in effect again."""
+    _, skill = await find(changes.catalog, changes.caller, name, selected)
+    changes.check(skill)
+    await changes.delete(skill, _expected(skill, if_match, f"{_WANTED}, or If-Match: * for any version"))
+
+
+def _access(submission: Submission, selected: AccessQuery, changes: SkillChanges) -> Access:
+    """The access of a new skill: that of the body, else that of the query, else global."""
+    return submission.access.access(changes.caller) or selected.access(changes.caller) or GLOBAL
+
+
+def _expected(skill: Skill, if_match: str | None, wanted: str) -> str | None:
+    """The digest that the stored skill must have; None for any."""
+    if if_match is None:
+        raise PreconditionMissingError(wanted)
+    if is_any(if_match):
+        return None
+    if not names(if_match, etag(skill.digest)):
+        raise ChangedMeanwhileError(SkillKey.of(skill), skill.digest)
+    return skill.digest
+
+
+async def _create(
+    request: Request, response: Response, changes: SkillChanges, checked: CheckedSkill, access: Access
+) -> StoredSkill:
+    stored = await changes.create(checked, access)
+    picked = {"visibility": access.visibility} | ({"team": access.holder} if access.visibility == "team" else {})
+    query = f"?{urlencode(picked)}" if access.visibility != "global" else ""
+    response.headers["Location"] = f"{request.scope.get('root_path', '')}/skills/{stored.name}{query}"
+    response.status_code = HTTPStatus.CREATED
+    return _answer(response, changes, stored, checked)
+
+
+def _answer(response: Response, changes: SkillChanges, stored: Skill, checked: CheckedSkill) -> StoredSkill:
+    response.headers["ETag"] = etag(stored.digest)
+    return summary(
+        StoredSkill,
+        stored,
+        changes.catalog.view(changes.caller),
+        warnings=ProblemView.all_of(checked.document.warnings),
+        findings=FindingView.all_of(checked.findings),
+    )

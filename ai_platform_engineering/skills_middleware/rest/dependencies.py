@@ -1,0 +1,61 @@
+"""What the routes are given: the catalog, the settings, the verified caller, and the parameters that several take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import Depends, Path, Query, Request
+
+from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.skills_middleware.catalog import SkillCatalog
+from ai_platform_engineering.skills_middleware.document import MAX_NAME_LENGTH, NAME_PATTERN
+from ai_platform_engineering.skills_middleware.mutations import SkillChanges, requested_access
+from ai_platform_engineering.skills_middleware.skill import Access, Visibility
+from ai_platform_engineering.utils.a2a_common.caller import Caller, caller_in
+
+
+def _catalog(request: Request) -> SkillCatalog:
+    found = request.app.state.catalog
+    assert isinstance(found, SkillCatalog)  # noqa: S101
+    return found
+
+
+def _settings(request: Request) -> Settings:
+    found = request.app.state.settings
+    assert isinstance(found, Settings)  # noqa: S101
+    return found
+
+
+def _caller(request: Request) -> Caller:
+    return caller_in(request.scope.get("state"))
+
+
+@dataclass(frozen=True, slots=True)
+class AccessQuery:
+    """The access that the query names: which of several skills of a name, or who is to see a new one."""
+
+    visibility: Annotated[Visibility | None, Query(description="Who sees the skill.")] = None
+    team: Annotated[str | None, Query(max_length=200, description="The team of a team skill.")] = None
+
+    def access(self, caller: Caller) -> Access | None:
+        """None where the query names none."""
+        if self.visibility is None and self.team is None:
+            return None
+        return requested_access(self.visibility or "team", self.team, caller)
+
+
+Catalog = Annotated[SkillCatalog, Depends(_catalog)]
+AppSettings = Annotated[Settings, Depends(_settings)]
+VerifiedCaller = Annotated[Caller, Depends(_caller)]
+
+
+def _changes(request: Request, catalog: Catalog, settings: AppSettings, caller: VerifiedCaller) -> SkillChanges:
+    return SkillChanges(catalog, settings, caller, request.client.host if request.client else "")
+
+
+Changes = Annotated[SkillChanges, Depends(_changes)]
+
+Name = Annotated[str, Path(pattern=NAME_PATTERN, max_length=MAX_NAME_LENGTH, description="The name of the skill.")]
+Selected = Annotated[AccessQuery, Depends()]
+IncludeContent = Annotated[bool, Query(description="Whether to answer with the text of the files too.")]

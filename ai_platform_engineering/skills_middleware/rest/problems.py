@@ -1,0 +1,144 @@
+"""The errors of the skills API and their HTTP statuses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from http import HTTPStatus
+from typing import Any, Final
+
+from fastapi import FastAPI, Request
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, Field
+
+from ai_platform_engineering.skills_middleware.mutations import NotAllowedError, NotStoredError, SkillsDisabledError
+from ai_platform_engineering.skills_middleware.problems import InvalidSkillError
+from ai_platform_engineering.skills_middleware.rest.etags import etag
+from ai_platform_engineering.skills_middleware.rest.views import ProblemView
+from ai_platform_engineering.skills_middleware.sources.source import SkillGoneError, SourceUnavailableError
+from ai_platform_engineering.skills_middleware.store.store import (
+    AlreadyExistsError,
+    ChangedMeanwhileError,
+    NotFoundError,
+    StoreError,
+)
+from ai_platform_engineering.utils.errors import ReadableError
+from ai_platform_engineering.utils.rest.problems import (
+    MEDIA_TYPE,
+    Problem,
+    Statuses,
+    documented,
+    problem_response,
+    responses,
+)
+
+
+class UnknownSkillError(ReadableError):
+    def __init__(self, name: str, near: Iterable[str] = ()) -> None:
+        meant = f"; did you mean {' or '.join(near)}?" if (near := list(near)) else ". GET /skills lists them."
+        super().__init__(f"There is no skill {name!r}{meant}")
+
+
+class UnknownFileError(ReadableError):
+    def __init__(self, name: str, path: str) -> None:
+        super().__init__(f"The skill {name} has no file {path!r}. GET /skills/{name} lists its files.")
+
+
+class UnsupportedBodyError(ReadableError):
+    def __init__(self, declared: str, kinds: Iterable[str]) -> None:
+        given = (
+            f"Bodies of the kind {declared!r} are not read here" if declared else "The kind of the body is not named"
+        )
+        super().__init__(f"{given}; send one of {', '.join(kinds)} as Content-Type.")
+
+
+class PreconditionMissingError(ReadableError):
+    def __init__(self, wanted: str) -> None:
+        super().__init__(f"A change needs to say which version it changes: send the header {wanted}.")
+
+
+class PreconditionFailedError(ReadableError):
+    """`digest` is that of the stored skill."""
+
+    def __init__(self, sentence: str, digest: str) -> None:
+        self.digest = digest
+        super().__init__(sentence)
+
+
+STATUSES: Final[Statuses] = {
+    UnknownSkillError: HTTPStatus.NOT_FOUND,
+    UnknownFileError: HTTPStatus.NOT_FOUND,
+    NotAllowedError: HTTPStatus.FORBIDDEN,
+    NotStoredError: HTTPStatus.CONFLICT,
+    UnsupportedBodyError: HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+    PreconditionMissingError: HTTPStatus.PRECONDITION_REQUIRED,
+    NotFoundError: HTTPStatus.NOT_FOUND,
+    SkillsDisabledError: HTTPStatus.SERVICE_UNAVAILABLE,
+    SourceUnavailableError: HTTPStatus.SERVICE_UNAVAILABLE,
+    StoreError: HTTPStatus.SERVICE_UNAVAILABLE,
+}
+
+
+class Refusal(BaseModel):
+    """The answer of the checks that stand before the API: host, origin, key and token."""
+
+    error: str
+    message: str
+
+
+class InvalidSkill(Problem):
+    """`problems` has everything that is wrong with a skill; it is empty where the request itself is wrong."""
+
+    problems: list[ProblemView] = Field(default_factory=list)
+
+
+def answers(*statuses: HTTPStatus) -> dict[int | str, dict[str, Any]]:
+    """For the description of a route: the problems of its own, and those that every route may answer with."""
+    both = {"application/json": {}, MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
+    return {
+        **responses(*statuses),
+        HTTPStatus.UNAUTHORIZED.value: {"model": Refusal, "description": "The key or token is missing or refused"},
+        HTTPStatus.FORBIDDEN.value: {"model": Refusal, "description": "Not allowed for this caller", "content": both},
+        HTTPStatus.MISDIRECTED_REQUEST.value: {"model": Refusal, "description": "The host name is not the server's"},
+        HTTPStatus.UNPROCESSABLE_ENTITY.value: documented(HTTPStatus.UNPROCESSABLE_ENTITY, InvalidSkill),
+        HTTPStatus.SERVICE_UNAVAILABLE.value: {
+            "model": Refusal,
+            "description": "The store, a source or the token issuer does not answer",
+            "content": both,
+        },
+    }
+
+
+def handle_skill_problems(app: FastAPI) -> None:
+    """Turn errors into problems that say more than a status and the error's text."""
+    app.add_exception_handler(InvalidSkillError, _invalid)
+    app.add_exception_handler(SkillGoneError, _gone)
+    app.add_exception_handler(AlreadyExistsError, _exists)
+    app.add_exception_handler(ChangedMeanwhileError, _changed)
+    app.add_exception_handler(PreconditionFailedError, _changed)
+
+
+async def _invalid(_request: Request, error: Exception) -> JSONResponse:
+    found = error.problems if isinstance(error, InvalidSkillError) else ()
+    sentence = "The skill cannot be used. " + "; ".join(map(str, found)) + "."
+    listed = [each.model_dump() for each in ProblemView.all_of(found)]
+    return problem_response(HTTPStatus.UNPROCESSABLE_ENTITY, sentence, problems=listed)
+
+
+async def _gone(_request: Request, error: Exception) -> JSONResponse:
+    return problem_response(HTTPStatus.NOT_FOUND, f"The skill {error} has just been removed or changed.")
+
+
+async def _exists(_request: Request, error: Exception) -> JSONResponse:
+    sentence = f"{error} Change it with PUT, or give the new one another name."
+    return problem_response(HTTPStatus.CONFLICT, sentence, _current_tag(error))
+
+
+async def _changed(_request: Request, error: Exception) -> JSONResponse:
+    sentence = f"{error} The header ETag names its current version: read it, and send the change again."
+    return problem_response(HTTPStatus.PRECONDITION_FAILED, sentence, _current_tag(error))
+
+
+def _current_tag(error: Exception) -> dict[str, str]:
+    if isinstance(error, AlreadyExistsError | ChangedMeanwhileError | PreconditionFailedError):
+        return {"ETag": etag(error.digest)}
+    raise TypeError(error)
