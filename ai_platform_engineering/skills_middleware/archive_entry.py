@@ -38,14 +38,6 @@ def corrupt(what: str) -> InvalidSkillError:
     return refused("corrupt_archive", f"the archive is corrupt or incomplete: {what}")
 
 
-def decoded_path(name: bytes) -> str:
-    try:
-        return name.decode()
-    except UnicodeDecodeError:
-        shown = ascii(name[:40].decode("latin-1"))
-        raise refused("name_encoding", f"the name {shown} in the archive is not UTF-8; rename the file") from None
-
-
 def check_ratio(unpacked: int, packed: int) -> None:
     """Refuse data that expand more than text does."""
     if unpacked > _RATIO_FREE_SIZE and unpacked > _MAX_RATIO * packed:
