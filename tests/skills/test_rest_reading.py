@@ -131,6 +131,7 @@ async def test_the_api_is_described(http: httpx.AsyncClient) -> None:
         ("POST", "/skills/validate"),
         ("POST", "/skills/scan-content"),
         ("POST", "/skills/refresh"),
+        ("POST", "/skill-hubs/crawl"),
         ("GET", "/internal/supervisor/skills-status"),
     }
     page = await http.get("/docs")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Final
 
 from fastapi import FastAPI, Request
@@ -9,7 +10,7 @@ from fastapi.responses import HTMLResponse
 
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.skills_middleware.catalog import SkillCatalog
-from ai_platform_engineering.skills_middleware.rest import changing, checking, operating, reading
+from ai_platform_engineering.skills_middleware.rest import changing, checking, crawling, operating, reading
 from ai_platform_engineering.skills_middleware.rest.problems import STATUSES, handle_skill_problems
 from ai_platform_engineering.utils.rest.body_limit import BodyLimit, request_limit
 from ai_platform_engineering.utils.rest.page import api_page
@@ -17,6 +18,8 @@ from ai_platform_engineering.utils.rest.problems import handle_problems
 from ai_platform_engineering.version import product_version
 
 _DOCS: Final = "/docs"
+_MAX_CRAWLS: Final = 2
+"""At a time: each one runs Git and takes space on the disk."""
 _DESCRIPTION: Final = (
     "List, read, create and change skills. Callers see the skills that they may use. Errors are problem JSON; those of "
     "the server's key and token check have the members `error` and `message`."
@@ -34,12 +37,10 @@ def create_rest(catalog: SkillCatalog, settings: Settings) -> FastAPI:
     )
     app.state.catalog = catalog
     app.state.settings = settings
+    app.state.crawl_slots = asyncio.Semaphore(_MAX_CRAWLS)
     app.add_middleware(BodyLimit, limit=request_limit(settings))
-    # Before the routes with a name in the path, which would match too.
-    app.include_router(checking.router)
-    app.include_router(operating.router)
-    app.include_router(reading.router)
-    app.include_router(changing.router)
+    for part in (reading, changing, checking, crawling, operating):
+        app.include_router(part.router)
     app.add_api_route(_DOCS, _docs, include_in_schema=False)
     handle_problems(app, STATUSES, _DOCS)
     handle_skill_problems(app)

@@ -1,4 +1,4 @@
-"""Checks that store nothing: validate a skill, scan its text, look into a Git repository."""
+"""Checks that store nothing: validate a skill, scan its text."""
 
 from __future__ import annotations
 

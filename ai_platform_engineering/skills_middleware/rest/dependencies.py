@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -45,8 +46,15 @@ class AccessQuery:
         return requested_access(self.visibility or "team", self.team, caller)
 
 
+def _crawl_slots(request: Request) -> asyncio.Semaphore:
+    found = request.app.state.crawl_slots
+    assert isinstance(found, asyncio.Semaphore)  # noqa: S101
+    return found
+
+
 Catalog = Annotated[SkillCatalog, Depends(_catalog)]
 AppSettings = Annotated[Settings, Depends(_settings)]
+CrawlSlots = Annotated[asyncio.Semaphore, Depends(_crawl_slots)]
 VerifiedCaller = Annotated[Caller, Depends(_caller)]
 
 

@@ -14,6 +14,8 @@ from ai_platform_engineering.skills_middleware.mutations import NotAllowedError,
 from ai_platform_engineering.skills_middleware.problems import InvalidSkillError
 from ai_platform_engineering.skills_middleware.rest.etags import etag
 from ai_platform_engineering.skills_middleware.rest.views import ProblemView
+from ai_platform_engineering.skills_middleware.sources.crawling import CrawlFailedError, CrawlRefusedError
+from ai_platform_engineering.skills_middleware.sources.git_address import GitAddressError
 from ai_platform_engineering.skills_middleware.sources.source import SkillGoneError, SourceUnavailableError
 from ai_platform_engineering.skills_middleware.store.store import (
     AlreadyExistsError,
@@ -72,6 +74,7 @@ STATUSES: Final[Statuses] = {
     UnsupportedBodyError: HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
     PreconditionMissingError: HTTPStatus.PRECONDITION_REQUIRED,
     NotFoundError: HTTPStatus.NOT_FOUND,
+    CrawlFailedError: HTTPStatus.BAD_GATEWAY,
     SkillsDisabledError: HTTPStatus.SERVICE_UNAVAILABLE,
     SourceUnavailableError: HTTPStatus.SERVICE_UNAVAILABLE,
     StoreError: HTTPStatus.SERVICE_UNAVAILABLE,
@@ -115,6 +118,7 @@ def handle_skill_problems(app: FastAPI) -> None:
     app.add_exception_handler(AlreadyExistsError, _exists)
     app.add_exception_handler(ChangedMeanwhileError, _changed)
     app.add_exception_handler(PreconditionFailedError, _changed)
+    app.add_exception_handler(CrawlRefusedError, _not_crawled)
 
 
 async def _invalid(_request: Request, error: Exception) -> JSONResponse:
@@ -136,6 +140,11 @@ async def _exists(_request: Request, error: Exception) -> JSONResponse:
 async def _changed(_request: Request, error: Exception) -> JSONResponse:
     sentence = f"{error} The header ETag names its current version: read it, and send the change again."
     return problem_response(HTTPStatus.PRECONDITION_FAILED, sentence, _current_tag(error))
+
+
+async def _not_crawled(_request: Request, error: Exception) -> JSONResponse:
+    is_malformed = isinstance(error.__cause__, GitAddressError)
+    return problem_response(HTTPStatus.UNPROCESSABLE_ENTITY if is_malformed else HTTPStatus.FORBIDDEN, str(error))
 
 
 def _current_tag(error: Exception) -> dict[str, str]:
