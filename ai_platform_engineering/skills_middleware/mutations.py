@@ -88,7 +88,7 @@ class SkillChanges:
 
     async def create(self, checked: CheckedSkill, access: Access) -> Skill:
         """Raises `AlreadyExistsError` and `StoreError` of the store, as the other methods do, and `NotAllowedError`."""
-        check_may_change(access, self.caller, self.settings)
+        self.check_access(access)
         stored = await self._store().create(self._new(checked, access), self.caller.subject)
         await self.catalog.settle()
         return stored
@@ -96,7 +96,7 @@ class SkillChanges:
     async def replace(self, skill: Skill, checked: CheckedSkill, access: Access, digest: str | None) -> Skill:
         """Store `checked` in place of `skill` if that has `digest` still, or whatever it has where that is None."""
         store = self._checked_store(skill)
-        check_may_change(access, self.caller, self.settings)
+        self.check_access(access)
         stored = await store.replace(SkillKey.of(skill), self._new(checked, access), digest, self.caller.subject)
         await self.catalog.settle()
         return stored
@@ -105,12 +105,16 @@ class SkillChanges:
         await self._checked_store(skill).delete(SkillKey.of(skill), digest)
         await self.catalog.settle()
 
+    def check_access(self, access: Access) -> None:
+        """Raise `NotAllowedError` unless the caller may change skills with this access."""
+        check_may_change(access, self.caller, self.settings)
+
     def check(self, skill: Skill) -> None:
         """Raise what would keep the caller from changing `skill`."""
         self._checked_store(skill)
 
     def _checked_store(self, skill: Skill) -> SkillStore:
-        check_may_change(skill.access, self.caller, self.settings)
+        self.check_access(skill.access)
         if skill.provenance.kind != "api":
             raise NotStoredError(skill)
         return self._store()

@@ -20,8 +20,9 @@ async def http(tmp_path: Path) -> AsyncIterator[httpx.AsyncClient]:
 
 
 async def test_a_skill_is_created_replaced_and_deleted(http: httpx.AsyncClient) -> None:
-    created = await http.post("/skills", json=body(files={"notes.md": "Notes."}))
+    created = await http.post("/skills", json=body(files={"notes.md": "Notes.", "run.sh": "echo hello"}))
     assert created.status_code == 201, created.text
+    assert [(each["severity"], each["code"]) for each in created.json()["findings"]] == [("info", "script")]
     assert created.headers["location"] == "/skills/hello"
     tag = created.headers["etag"]
     assert created.json()["etag"] == tag
@@ -140,6 +141,13 @@ async def test_checks_that_store_nothing(http: httpx.AsyncClient) -> None:
     assert archive.json()["problems"]
     scanned = (await http.post("/skills/scan-content", json={"name": "hello", "content": document()})).json()
     assert scanned == {"name": "hello", "passed": True, "findings": []}
+    hidden = body(files={"notes.md": "Safe.\nReverse \u202e this."})
+    suspicious = (await http.post("/skills/scan-content", json=hidden)).json()
+    assert suspicious["passed"] is False
+    assert [(each["code"], each["path"], each["line"]) for each in suspicious["findings"]] == [
+        ("bidi_override", "notes.md", 2)
+    ]
+    assert "notes.md" in problem(await http.post("/skills", json=hidden), 422)
     assert await names(http, "?source=api") == []
 
 

@@ -74,7 +74,7 @@ async def test_one_skill_with_its_files(http: httpx.AsyncClient) -> None:
     assert (await http.get("/skills/hello/files/SKILL.md")).text == shown["document"]
     for path in ("scripts", "nothing.md", "..%2f..%2fetc%2fpasswd"):
         assert "GET /skills/hello lists its files" in problem(await http.get(f"/skills/hello/files/{path}"), 404)
-    assert "did you mean incident-triage?" in problem(await http.get("/skills/incident-triag"), 404)
+    assert "did you mean incident-triage" in problem(await http.get("/skills/incident-triag"), 404)
     problem(await http.get("/skills/zzz/files/a.md"), 404)
 
 

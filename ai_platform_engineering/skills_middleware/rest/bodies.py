@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from ai_platform_engineering.skills_middleware.archives import read_archive
 from ai_platform_engineering.skills_middleware.checks import CheckedSkill, checked_skill
 from ai_platform_engineering.skills_middleware.problems import InvalidSkillError, Problem
-from ai_platform_engineering.skills_middleware.rest.dependencies import AccessQuery
+from ai_platform_engineering.skills_middleware.rest.dependencies import RequestedAccess
 from ai_platform_engineering.skills_middleware.rest.problems import UnsupportedBodyError
 from ai_platform_engineering.skills_middleware.rest.views import SkillBody
 from ai_platform_engineering.skills_middleware.skill import DOCUMENT
@@ -40,7 +40,7 @@ class Submission:
 
     files: Mapping[str, bytes | str]
     folder: str | None = None
-    access: AccessQuery = field(default_factory=AccessQuery)
+    access: RequestedAccess = field(default_factory=RequestedAccess)
 
     async def checked(self, name: str | None = None) -> CheckedSkill:
         """Raises `InvalidSkillError` with everything that is wrong. `name` is the one that the skill has to have."""
@@ -62,7 +62,7 @@ async def read_submission(request: Request) -> Submission:
         body = SkillBody.model_validate_json(await request.body())
     except ValidationError as error:
         raise RequestValidationError(error.errors(include_url=False, include_input=False)) from None
-    return Submission(documents(body.content, body.files), access=AccessQuery(body.visibility, body.team))
+    return Submission(documents(body.content, body.files), access=RequestedAccess(body.visibility, body.team))
 
 
 def documents(content: str, files: Mapping[str, str]) -> dict[str, str]:

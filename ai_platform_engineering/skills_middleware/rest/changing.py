@@ -9,9 +9,9 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Header, Request, Response
 
 from ai_platform_engineering.skills_middleware.checks import CheckedSkill
-from ai_platform_engineering.skills_middleware.mutations import SkillChanges, check_may_change
+from ai_platform_engineering.skills_middleware.mutations import SkillChanges
 from ai_platform_engineering.skills_middleware.rest.bodies import REQUEST_BODY, Submission, read_submission
-from ai_platform_engineering.skills_middleware.rest.dependencies import AccessQuery, Changes, Name, Selected
+from ai_platform_engineering.skills_middleware.rest.dependencies import Changes, Name, RequestedAccess, Selected
 from ai_platform_engineering.skills_middleware.rest.etags import etag, is_any, names
 from ai_platform_engineering.skills_middleware.rest.problems import (
     PreconditionFailedError,
@@ -52,7 +52,7 @@ async def create_skill(
     query. A skill of another source with the same name is overridden."""
     submission = await read_submission(request)
     access = _access(submission, selected, changes)
-    check_may_change(access, changes.caller, changes.settings)
+    changes.check_access(access)
     return await _create(request, response, changes, await submission.checked(), access)
 
 
@@ -85,7 +85,7 @@ async def replace_skill(
     submission = await read_submission(request)
     if if_match is None and if_none_match is not None and is_any(if_none_match):
         access = _access(submission, selected, changes)
-        check_may_change(access, changes.caller, changes.settings)
+        changes.check_access(access)
         checked = await submission.checked(name)
         try:
             return await _create(request, response, changes, checked, access)
@@ -94,8 +94,8 @@ async def replace_skill(
     _, skill = await find(changes.catalog, changes.caller, name, selected)
     changes.check(skill)
     digest = _expected(skill, if_match, f"{_WANTED}, or If-None-Match: * to create it")
-    access = submission.access.access(changes.caller) or skill.access
-    check_may_change(access, changes.caller, changes.settings)
+    access = submission.access.resolve(changes.caller) or skill.access
+    changes.check_access(access)
     checked = await submission.checked(name)
     return _answer(response, changes, await changes.replace(skill, checked, access, digest), checked)
 
@@ -123,9 +123,9 @@ async def delete_skill(
     await changes.delete(skill, _expected(skill, if_match, f"{_WANTED}, or If-Match: * for any version"))
 
 
-def _access(submission: Submission, selected: AccessQuery, changes: SkillChanges) -> Access:
+def _access(submission: Submission, selected: RequestedAccess, changes: SkillChanges) -> Access:
     """The access of a new skill: that of the body, else that of the query, else global."""
-    return submission.access.access(changes.caller) or selected.access(changes.caller) or GLOBAL
+    return submission.access.resolve(changes.caller) or selected.resolve(changes.caller) or GLOBAL
 
 
 def _expected(skill: Skill, if_match: str | None, wanted: str) -> str | None:

@@ -33,14 +33,14 @@ def _caller(request: Request) -> Caller:
 
 
 @dataclass(frozen=True, slots=True)
-class AccessQuery:
-    """The access that the query names: which of several skills of a name, or who is to see a new one."""
+class RequestedAccess:
+    """The access that a request names: which of several skills of a name, or who is to see a new one."""
 
     visibility: Annotated[Visibility | None, Query(description="Who sees the skill.")] = None
     team: Annotated[str | None, Query(max_length=200, description="The team of a team skill.")] = None
 
-    def access(self, caller: Caller) -> Access | None:
-        """None where the query names none."""
+    def resolve(self, caller: Caller) -> Access | None:
+        """None where the request names none; raises `AccessError`."""
         if self.visibility is None and self.team is None:
             return None
         return requested_access(self.visibility or "team", self.team, caller)
@@ -65,5 +65,5 @@ def _changes(request: Request, catalog: Catalog, settings: AppSettings, caller: 
 Changes = Annotated[SkillChanges, Depends(_changes)]
 
 Name = Annotated[str, Path(pattern=NAME_PATTERN, max_length=MAX_NAME_LENGTH, description="The name of the skill.")]
-Selected = Annotated[AccessQuery, Depends()]
+Selected = Annotated[RequestedAccess, Depends()]
 IncludeContent = Annotated[bool, Query(description="Whether to answer with the text of the files too.")]

@@ -11,10 +11,10 @@ from pydantic import BaseModel, Field
 
 from ai_platform_engineering.skills_middleware.catalog import SkillCatalog
 from ai_platform_engineering.skills_middleware.rest.dependencies import (
-    AccessQuery,
     Catalog,
     IncludeContent,
     Name,
+    RequestedAccess,
     Selected,
     VerifiedCaller,
 )
@@ -134,9 +134,9 @@ async def read_file(
     return Response(text, headers=headers, media_type="text/plain; charset=utf-8")
 
 
-async def find(catalog: SkillCatalog, caller: Caller, name: str, selected: AccessQuery) -> tuple[SkillView, Skill]:
+async def find(catalog: SkillCatalog, caller: Caller, name: str, selected: RequestedAccess) -> tuple[SkillView, Skill]:
     """The caller's view, and the skill in it that a request names; raises `UnknownSkillError`."""
-    wanted = selected.access(caller)
+    wanted = selected.resolve(caller)
     await catalog.settle()
     view = catalog.view(caller)
     for skill in entries(view, name):
