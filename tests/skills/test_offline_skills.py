@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.tools import BaseTool
 
+from ai_platform_engineering.agents.manifest import McpServer
+from ai_platform_engineering.settings import load_settings
 from ai_platform_engineering.utils.llm.offline import OfflineChatModel
 from ai_platform_engineering.utils.llm.offline.skill_steps import SkillStep, procedure
+from ai_platform_engineering.utils.mcp import McpServers
 from tests.llm.offline_world import (
     argocd_tools,
     calls_of,
@@ -22,6 +27,7 @@ from tests.llm.offline_world import (
     tool,
     workflow_tool,
 )
+from tests.llm.test_offline_sandbox import COMPANY, MANIFESTS, Company
 from tests.skills.test_library import SKILLS
 
 MODEL = OfflineChatModel()
@@ -151,7 +157,10 @@ def test_a_skill_is_read_when_it_is_named_or_ordered(question: str, name: str, a
         "comment on SHOP-118: prepare the on-call handover",
         "triage the incident on payments-api and create a ticket for it",
         "how do I triage an incident?",
-        "sync guestbook",
+        "sync the guestbook app",
+        "onboard a new developer",
+        "review the service checkout",
+        "write the end of the story",
         "make a request to https://example.com",
         "hello",
         # A workflow wins.
@@ -311,6 +320,23 @@ def test_an_agent_reads_a_skill_and_does_its_steps_with_its_tools() -> None:
     assert "- Sync guestbook (if that was asked for)" in answer
     plain = run_agent(MODEL, "argocd", "which apps are out of sync?", [*argocd_tools(), reading], rules=section)
     assert [name for name, _ in calls_of(plain)] == ["list_applications"]
+
+
+async def test_the_sandbox_serves_every_step_of_the_built_in_skills(tmp_path: Path) -> None:
+    subjects = {"access-request": "access", "failed-sync-diagnosis": "guestbook", "post-incident-review": "P4711"}
+    servers = McpServers(load_settings({"DATA_DIR": str(tmp_path), "SANDBOX": "true"}, env_file=None))
+    sandboxes = {name: [McpServer(name=name, transport="memory", module=MANIFESTS[name].sandbox)] for name in COMPANY}
+    await servers.start(sandboxes, deadline=30)
+    company = Company(servers, may_ask=True)
+    served = 0
+    for name, instructions in INSTRUCTIONS.items():
+        for step in procedure(instructions.replace("$ARGUMENTS", subjects.get(name, "payments-api"))).steps:
+            if step.condition is None and step.tag.lower() in COMPANY:
+                answer = await company.delegate(step.tag.lower(), step.text)
+                assert not re.search("None of my tools|I did not apply|failed:|Not done", answer), (step.text, answer)
+                served += 1
+    await servers.aclose()
+    assert served > 50
 
 
 def test_steps_are_read_from_any_list_that_people_write() -> None:

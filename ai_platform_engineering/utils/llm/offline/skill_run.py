@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from ai_platform_engineering.utils.llm.offline import answers, consultation, language
@@ -40,6 +40,11 @@ class _Work:
 
     step: SkillStep
     item: Intent | Inquiry
+
+    @property
+    def planned(self) -> Intent | Inquiry:
+        """The work as a plan shows it, without its details."""
+        return replace(self.item, request=self.step.title) if isinstance(self.item, Intent) else self.item
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +214,7 @@ def _next(
     uses = conversation.current.uses
     can_plan = any(tool.name == PLAN_TOOL for tool in tools)
     if can_plan and assigned.work and not any(use.name == PLAN_TOOL for use in uses):
-        call = plan_of(_title(skill), [work.item for work in assigned.work])
+        call = plan_of(_title(skill), [work.planned for work in assigned.work])
         return Reply(_announcement(skill, assigned), (call,))
     asked = consultation.next_calls(assigned.inquiries, uses)
     made = [use for use in uses if use.name == DELEGATION_TOOL]

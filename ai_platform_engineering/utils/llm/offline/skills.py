@@ -76,8 +76,10 @@ class DescribedSkill:
 
     @property
     def nouns(self) -> frozenset[str]:
-        """Stems for what it is about."""
-        return frozenset([*self.words, *language.terms(self.head)]) - {self.verb}
+        """Stems for what it is about: the words of its name, and the object of its description's verb."""
+        order = read_order(spoken_words(self.head))
+        about = " ".join(order.about) if order else ""
+        return frozenset([*self.words, *language.terms(about)]) - {self.verb}
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +139,8 @@ def described_skill(
     """The skill whose description is what a request orders, and orders alone."""
     first, *rest = clauses(text) or ("",)
     if any(leading_verb(clause) is not None or is_question(clause) for clause in rest):
+        return None
+    if re.search(r"\bworkflows?\b", text, re.I):
         return None
     order = read_order(spoken_words(first))
     if order is None or order.verb in ASKING_VERBS:
@@ -225,29 +229,37 @@ def _scores(
             yield 1
         return
     verb = stem(order.verb)
-    kinds = [word for word in order.about if _is_kind(word, known | skill.nouns)]
+    kinds = _kinds(order, known | skill.nouns)
     matching = [word for word in kinds if best_similarity(stem(word), skill.nouns) >= SYNONYM]
     if kinds:
         if _is_done_by(verb, skill) and kinds[-1] in matching and _is_of_number(kinds[-1], verb, skill):
             yield 1 + len(matching)
-    elif verb in skill.words and verb not in _EVERYDAY | _ORDINARY_VERBS:
+    elif order.about and _is_name_of(verb, skill):
         yield 1
 
 
-def _is_kind(word: str, known: frozenset[str]) -> bool:
-    """Whether a word says what kind of thing is meant, rather than which one, or in which state."""
-    return word.lower() not in STATES and not language.is_stop_word(word) and is_common(word, known)
+def _kinds(order: Order, known: frozenset[str]) -> list[str]:
+    """Words that say what kind of thing is meant, rather than which one, or in which state. In "a developer" a strange
+    word does too."""
+    words = [word for word in order.about if word.lower() not in STATES and not language.is_stop_word(word)]
+    kinds = [word for word in words if is_common(word, known)]
+    return kinds or [word for word in words[-1:] if order.determiners and word.isalpha()]
 
 
 def _is_done_by(verb: str, skill: DescribedSkill) -> bool:
     if verb in _INVESTIGATING and skill.verb in _INVESTIGATING:
         return True
-    return similarity(verb, skill.verb) >= SYNONYM or (verb in skill.words and verb not in _EVERYDAY)
+    return similarity(verb, skill.verb) >= SYNONYM or _is_name_of(verb, skill)
+
+
+def _is_name_of(verb: str, skill: DescribedSkill) -> bool:
+    """Whether a verb is the work that a skill is named after, and no other: the triage of `incident-triage`."""
+    return verb == skill.words[-1] and verb not in _EVERYDAY | _ORDINARY_VERBS
 
 
 def _is_of_number(kind: str, verb: str, skill: DescribedSkill) -> bool:
     """Whether one thing or several are meant, as in the skill: to analyze the incidents is no triage of an incident."""
-    if verb == skill.verb or verb in skill.words or not language.is_plural(kind):
+    if verb in {skill.verb, skill.words[-1]} or not language.is_plural(kind):
         return True
     return any(language.is_plural(word) for word in language.words(skill.head) if stem(word) == stem(kind))
 
