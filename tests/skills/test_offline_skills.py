@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -155,6 +156,7 @@ def test_a_skill_is_read_when_it_is_named_or_ordered(question: str, name: str, a
         "investigate why payments-api is degraded",
         "create a ticket for the checkout latency problem",
         "comment on SHOP-118: prepare the on-call handover",
+        "comment on SHOP-118: please use the incident-triage skill for payments-api",
         "triage the incident on payments-api and create a ticket for it",
         "how do I triage an incident?",
         "sync the guestbook app",
@@ -196,6 +198,12 @@ def test_the_steps_become_a_plan_delegations_and_sections() -> None:
     assert "(the agent Kubernetes is not enabled)" in answer
     # What has a condition is proposed, never done.
     assert "- **Pagerduty**: Acknowledge the incident of payments-api (if the incident has no owner" in answer
+
+
+def test_what_is_ordered_beside_a_skill_is_not_forgotten() -> None:
+    messages = converse("use the incident-triage skill for payments-api and create a ticket")
+    assert calls_of(messages)[0] == ("read_skill", {"name": "incident-triage", "arguments": "payments-api"})
+    assert "- create a ticket (not a step of the skill; ask for it on its own)" in str(messages[-1].text)
 
 
 def test_a_follow_up_uses_the_skill_for_another_thing() -> None:
@@ -337,6 +345,18 @@ async def test_the_sandbox_serves_every_step_of_the_built_in_skills(tmp_path: Pa
                 served += 1
     await servers.aclose()
     assert served > 50
+
+
+@pytest.mark.parametrize(
+    "item", ["optional" + " " * 60_000, "[Jira" * 12_000, "if " + "a " * 30_000, "the a  " * 9_000]
+)
+def test_a_hostile_skill_is_read_quickly(item: str) -> None:
+    started = time.monotonic()
+    read = procedure(f"# {item}\n\n1. {item}\n2. List the open incidents.")
+    assert read.steps[-1].text == "List the open incidents."
+    assert isinstance(read.needs_arguments, bool)
+    assert isinstance(read.subject, str)
+    assert time.monotonic() - started < 1
 
 
 def test_steps_are_read_from_any_list_that_people_write() -> None:

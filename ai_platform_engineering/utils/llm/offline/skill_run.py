@@ -19,7 +19,7 @@ from ai_platform_engineering.utils.llm.offline.planning import LOOK_UP, MAX_DELE
 from ai_platform_engineering.utils.llm.offline.references import CONTEXT
 from ai_platform_engineering.utils.llm.offline.routing import fitting
 from ai_platform_engineering.utils.llm.offline.skill_steps import KNOWLEDGE_TAG, Procedure, SkillStep, procedure
-from ai_platform_engineering.utils.llm.offline.skills import DescribedSkill, WantedSkill
+from ai_platform_engineering.utils.llm.offline.skills import DescribedSkill, WantedSkill, other_orders
 from ai_platform_engineering.utils.llm.offline.tools import (
     DELEGATION_TOOL,
     FORM_TOOL,
@@ -246,7 +246,7 @@ def _delegation(item: Intent, skill: Use, conversation: Conversation) -> Call:
 
 
 def _report(conversation: Conversation, skill: Use, assigned: _Assignment, agents: tuple[Agent, ...]) -> str:
-    uses = conversation.current.uses
+    uses, question = conversation.current.uses, conversation.current.question.strip()
     results = iter([use for use in uses if use.name == DELEGATION_TOOL])
     bibliography = Bibliography()
     found = {
@@ -263,8 +263,9 @@ def _report(conversation: Conversation, skill: Use, assigned: _Assignment, agent
         text = answers.told(part) if part is not None else "Nothing came of this step."
         heading = f"{work.step.tag}: {work.step.title}" if work.step.tag else work.step.title
         sections.append(f"### {heading}\n\n{text}")
+    others = () if question.startswith("/") else other_orders(question)
     notes = [
-        _not_done(assigned.undone),
+        _not_done(assigned.undone, others),
         proposals(assigned.proposed),
         *consultation.unread_notes(uses),
         bibliography.listed() or "",
@@ -282,6 +283,8 @@ def _tagged(step: SkillStep) -> str:
     return f"**{step.tag}**: {text}" if step.tag else text
 
 
-def _not_done(undone: Sequence[tuple[SkillStep, str]]) -> str:
+def _not_done(undone: Sequence[tuple[SkillStep, str]], others: Sequence[str]) -> str:
+    """The steps that were not done, and what was ordered beside the skill."""
     lines = [f"- {_tagged(step)} ({reason})" for step, reason in undone]
+    lines += [f"- {other.rstrip(' .;!')} (not a step of the skill; ask for it on its own)" for other in others]
     return "\n".join(["**Not done:**", "", *lines]) if lines else ""

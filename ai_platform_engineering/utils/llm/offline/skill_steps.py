@@ -10,10 +10,13 @@ from typing import Final
 from ai_platform_engineering.utils.llm.offline.sentences import requested_changes
 
 KNOWLEDGE_TAG: Final = "knowledge base"
+MAX_STEPS: Final = 30
+MAX_STEP_LENGTH: Final = 1000
+"""Characters of a step that are read: skills are anyone's text, and a longer step is no request."""
 ARGUMENTS: Final = "$ARGUMENTS"
 _FRAME: Final = re.compile(r"<skill\b[^>\n]*>\n(?P<text>.*?)\n?</skill>", re.S)
 _FENCE: Final = re.compile(r"^\s*(?:```|~~~)")
-_HEADING: Final = re.compile(r"^#{1,6}\s+(?P<title>.+?)\s*#*\s*$")
+_HEADING: Final = re.compile(r"^#{1,6}\s+(?P<title>\S.*)$")
 _STEPS: Final = re.compile(r"^(?:the\s+)?(?:steps|procedure|instructions|what\s+to\s+do)\b", re.I)
 _ITEM: Final = re.compile(r"^ {0,3}\d{1,2}[.)]\s+(?P<text>\S.*)$")
 _TAG: Final = re.compile(r"^\W{0,2}\[(?P<tag>[^\]\n]{1,60})\]\W{0,2}\s+(?P<text>\S.*)$", re.S)
@@ -80,7 +83,8 @@ def procedure(result: str) -> Procedure:
     frame = _FRAME.search(result)
     text = (frame["text"] if frame else result).replace("&lt;", "<").strip("\n")
     lines = _prose(text)
-    return Procedure(tuple(map(_step, _items(_section(lines) or lines))), text)
+    items = _items(_section(lines) or lines)[:MAX_STEPS]
+    return Procedure(tuple(_step(item[:MAX_STEP_LENGTH]) for item in items), text)
 
 
 def _prose(text: str) -> list[str]:

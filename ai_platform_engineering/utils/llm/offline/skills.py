@@ -17,7 +17,13 @@ from ai_platform_engineering.utils.llm.offline.language import SYNONYM, best_sim
 from ai_platform_engineering.utils.llm.offline.orders import Order, read_order, spoken_words
 from ai_platform_engineering.utils.llm.offline.requests import Request, is_common, request_names
 from ai_platform_engineering.utils.llm.offline.routing import named_agents
-from ai_platform_engineering.utils.llm.offline.sentences import QUOTED, clauses, is_question, leading_verb
+from ai_platform_engineering.utils.llm.offline.sentences import (
+    QUOTED,
+    clauses,
+    is_question,
+    leading_verb,
+    requested_changes,
+)
 from ai_platform_engineering.utils.llm.offline.tools import Agent
 from ai_platform_engineering.utils.llm.offline.vocabulary import (
     ASKING_VERBS,
@@ -103,7 +109,11 @@ def listed_skills(text: str) -> tuple[DescribedSkill, ...]:
 
 
 def speaks_of_skills(text: str) -> bool:
-    return bool(_SKILL.search(QUOTED.sub(" ", text)) or _COMMAND.match(text))
+    """Whether a text speaks of skills itself, and not only what is to be written into a ticket."""
+    if _COMMAND.match(text):
+        return True
+    spoken = _SKILL.search(QUOTED.sub(lambda quoted: " " * len(quoted[0]), text))
+    return spoken is not None and not _is_written_down(text, _USES.search(text, 0, spoken.start()) or spoken)
 
 
 def asks_about_skills(text: str) -> bool:
@@ -125,11 +135,19 @@ def named_skill(text: str, skills: tuple[DescribedSkill, ...], known: frozenset[
         return WantedSkill(name, (command["rest"] or "").strip()) if name in by_name else None
     if _ASKS_ABOUT.match(text):
         return None
+    others = other_orders(text)
     for skill in sorted(skills, key=lambda each: -len(each.name)):
-        if call := _call(text, skill.name):
-            after = text[call.end() :].strip(_SUBJECT_ENDS)
+        call = _call(text, skill.name)
+        if call and not _is_written_down(text, call):
+            after = text[call.end() : text.find(others[0], call.end()) if others else len(text)]
+            after = re.sub(r"\W*\b(?:and(?:\s+then)?|then)\s*$", "", after).strip(_SUBJECT_ENDS)
             return WantedSkill(skill.name, _subject(after, known) or _only_name(text[: call.start()], known))
     return None
+
+
+def other_orders(text: str) -> tuple[str, ...]:
+    """What a request orders after its first clause."""
+    return tuple(clause for clause in clauses(text)[1:] if leading_verb(clause) is not None)
 
 
 @lru_cache(maxsize=512)
@@ -165,6 +183,11 @@ def search_words(text: str) -> str:
     plain = _SKILL.sub(" ", text)
     spoken = [word for word in language.words(plain) if not language.is_stop_word(word) and not _USES.fullmatch(word)]
     return " ".join(spoken) or plain.strip()
+
+
+def _is_written_down(text: str, place: re.Match[str]) -> bool:
+    """Whether the place belongs to a change that the text asks for before it, such as the text of a comment."""
+    return bool(requested_changes(text[: place.start()]))
 
 
 def _call(text: str, name: str) -> re.Match[str] | None:
