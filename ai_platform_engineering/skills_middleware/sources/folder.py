@@ -1,0 +1,86 @@
+"""The files of one skill in a folder of this machine."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from ai_platform_engineering.skills_middleware.checks import MAX_FILE_SIZE, MAX_FILES
+from ai_platform_engineering.skills_middleware.problems import InvalidSkillError, Problem
+from ai_platform_engineering.skills_middleware.sources.reading import size_problems
+
+_MAX_DEPTH: Final = 8
+"""Deeper files are not looked for; the checks refuse fewer levels already."""
+
+Stamp = tuple[str, int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class SkillFile:
+    """A file of a skill. `problem` is set for one that is not to be opened."""
+
+    path: str
+    status: os.stat_result
+    problem: Problem | None = None
+
+    @property
+    def stamp(self) -> Stamp:
+        return self.path, self.status.st_ino, self.status.st_size, self.status.st_ctime_ns
+
+
+def read_folder(folder: Path) -> dict[str, bytes]:
+    """The files of a skill by path. Raises `InvalidSkillError` for files that are not to be opened, and `OSError`."""
+    files = folder_files(folder, folder)
+    if problems := file_problems(files):
+        raise InvalidSkillError(problems)
+    return file_contents(folder, files)
+
+
+def folder_files(folder: Path, directory: Path) -> list[SkillFile]:
+    """The files of a skill that are not hidden; of too many, enough to know that. Links may lead into `directory`."""
+    files: list[SkillFile] = []
+    root = directory.resolve(strict=True)
+    pending = [("", 0)]
+    while pending and len(files) <= MAX_FILES:
+        place, depth = pending.pop()
+        for entry in sorted(os.scandir(folder / place), key=lambda each: each.name):
+            path = f"{place}{entry.name}"
+            if entry.name.startswith("."):
+                continue
+            if entry.is_symlink() and not resolves_inside(entry.path, root):
+                problem = Problem("symlink", "the link leads out of the directory of skills", path)
+                files.append(SkillFile(path, entry.stat(follow_symlinks=False), problem))
+            elif entry.is_dir():
+                if depth < _MAX_DEPTH:
+                    pending.append((f"{path}/", depth + 1))
+            elif stat.S_ISREG((status := entry.stat()).st_mode):
+                files.append(SkillFile(path, status))
+            else:
+                files.append(SkillFile(path, status, Problem("not_a_file", "it is not a regular file", path)))
+    return files
+
+
+def file_problems(files: Sequence[SkillFile]) -> tuple[Problem, ...]:
+    """Why the files are not to be opened."""
+    unusable = tuple(file.problem for file in files if file.problem is not None)
+    return unusable or size_problems({file.path: file.status.st_size for file in files})
+
+
+def file_contents(folder: Path, files: Sequence[SkillFile]) -> dict[str, bytes]:
+    """The files by path. One that has grown meanwhile is read as far as the checks need to refuse it."""
+    contents = {}
+    for file in files:
+        with (folder / file.path).open("rb") as opened:
+            contents[file.path] = opened.read(MAX_FILE_SIZE + 1)
+    return contents
+
+
+def resolves_inside(path: str, root: Path) -> bool:
+    try:
+        return Path(path).resolve(strict=True).is_relative_to(root)
+    except (OSError, RuntimeError):
+        return False
