@@ -22,6 +22,7 @@ from ai_platform_engineering.settings import Settings, load_settings
 from tests.llm.openai_server import openai_server
 from tests.multi_agents.loopback import Answer, Request, card, free_port, response, serving
 from tests.servers import serving as serving_app
+from tests.skills.git_server import commit
 
 MANIFEST = """
 name: {name}
@@ -450,6 +451,25 @@ class TestSkills:
         assert f"Skills    {report.skills}" in out.getvalue()
         assert problem in out.getvalue()
         assert json.loads(to_json(report))["skills"]["problems"] == [problem]
+
+    async def test_repositories_are_read_now_unless_offline_and_their_copies_stay(self, agents_dir: Path) -> None:
+        work = agents_dir.parent / "work"
+        (work / "rollback").mkdir(parents=True)
+        (work / "rollback" / "SKILL.md").write_text("---\nname: rollback\ndescription: Fine.\n---\nDo it.\n")
+        commit(work)
+        settings = settings_of(agents_dir, SKILLS_GIT=f"{work},nowhere")
+        report = await diagnose(settings)
+        assert f"git:{work} 1" in str(report.skills)
+        assert report.skills is not None
+        (problem,) = report.skills.problems
+        assert "nowhere" in problem
+        assert "SKILLS_GIT" in problem
+        assert not (settings.data_dir / "skills").exists(), "looking changes nothing"
+
+        offline = await diagnose(settings, offline=True)
+        assert offline.skills is not None
+        assert "git:" not in str(offline.skills)
+        assert not (settings.data_dir / "skills").exists()
 
     async def test_switched_off(self, agents_dir: Path) -> None:
         report = await diagnose(settings_of(agents_dir, ENABLE_SKILLS="false"), offline=True)

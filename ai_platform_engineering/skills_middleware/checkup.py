@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.skills_middleware.catalog import SkillCatalog
+from ai_platform_engineering.skills_middleware.sources.git_source import git_sources
 from ai_platform_engineering.skills_middleware.status import SourceStatus
 
 _MAX_PROBLEMS: Final = 10
@@ -30,16 +33,34 @@ async def check_up_skills(settings: Settings, *, offline: bool) -> SkillsCheckup
     """None where skills are switched off. `offline` contacts no Git repository and takes the copies that are here."""
     if not settings.enable_skills:
         return None
-    catalog = SkillCatalog(settings)
+    found = await _as_loaded(SkillCatalog(settings))
+    if settings.skills_git and not offline:
+        found |= await _as_fetched(settings)
+    return SkillsCheckup(
+        {source.name: source.count for source in found.values()},
+        tuple(sentence for source in found.values() for sentence in _sentences(source)),
+    )
+
+
+async def _as_loaded(catalog: SkillCatalog) -> dict[str, SourceStatus]:
+    """The sources as they are on this machine, by name. Between `start` and `aclose` nothing is fetched."""
     try:
-        await (catalog.start() if offline else catalog.refresh())
-        found = catalog.status().sources
+        await catalog.start()
+        return {source.name: source for source in catalog.status().sources}
     finally:
         await catalog.aclose()
-    return SkillsCheckup(
-        {source.name: source.count for source in found},
-        tuple(sentence for source in found for sentence in _sentences(source)),
-    )
+
+
+async def _as_fetched(settings: Settings) -> dict[str, SourceStatus]:
+    """The Git repositories as they are now. A refresh of the copies in DATA_DIR would change the skills in use."""
+    with tempfile.TemporaryDirectory(prefix="platform-engineer-") as directory:
+        elsewhere = settings.model_copy(update={"data_dir": Path(directory)})
+        catalog = SkillCatalog(elsewhere, git_sources(elsewhere))
+        try:
+            await catalog.refresh()
+            return {source.name: source for source in catalog.status().sources}
+        finally:
+            await catalog.aclose()
 
 
 def _sentences(source: SourceStatus) -> list[str]:
