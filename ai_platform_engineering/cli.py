@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
 
     from ai_platform_engineering.settings import Settings
+    from ai_platform_engineering.skills_command import AskedAccess
     from ai_platform_engineering.utils.keys import Place
 
 EXIT_UNUSABLE: Final = 1
@@ -133,6 +134,7 @@ def build_parser() -> argparse.ArgumentParser:
 
     _add_feedback(commands)
     _add_workflows(commands)
+    _add_skills(commands)
     _add_ingest(commands)
     _add_rag(commands)
     _add_slack(commands)
@@ -230,6 +232,53 @@ def _add_workflows(commands: argparse._SubParsersAction[argparse.ArgumentParser]
     workflows_run.add_argument("--url", type=_url, help="address of a running supervisor; without it one runs here")
     workflows_run.add_argument("--json", action="store_true", help="print one JSON object per event")
     workflows_run.set_defaults(run=_workflows_run, quiet=True)
+
+
+def _add_skills(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    skills = commands.add_parser(
+        "skills",
+        help="the skills that the supervisor and its agents use",
+        description="Works on the skills of this machine, or with --url on those of a running supervisor. Exits with 0 "
+        "if that was done, with 1 if not, with 2 if something is set wrong.",
+    ).add_subparsers(metavar="ACTION", required=True)
+    listing = skills.add_parser("list", help="list the skills that can be used")
+    listing.add_argument("--search", metavar="QUERY", default="", help="only those that match, the best first")
+    listing.add_argument("--all", action="store_true", help="also those that another skill of their name overrides")
+    listing.set_defaults(run=_skills_list)
+    show = skills.add_parser("show", help="print a skill: its description, where it comes from, its instructions")
+    show.add_argument("name", metavar="NAME", help="name of the skill")
+    show.add_argument("--file", metavar="PATH", help="print this file of the skill and nothing else")
+    show.set_defaults(run=_skills_show)
+    add = skills.add_parser("add", help="add a skill, which the next request uses")
+    add.add_argument("path", metavar="PATH", type=Path, help="a folder, a SKILL.md, a zip or a tar file")
+    add.add_argument("--replace", action="store_true", help="replace the skill of this name and visibility")
+    add.set_defaults(run=_skills_add)
+    remove = skills.add_parser("remove", help="remove a skill that was added")
+    remove.add_argument("name", metavar="NAME", help="name of the skill")
+    remove.set_defaults(run=_skills_remove)
+    for action in (add, remove):
+        action.add_argument(
+            "--visibility",
+            choices=("global", "team", "personal"),
+            help="who sees the skill (global, or team with --team)",
+        )
+        action.add_argument("--team", metavar="NAME", help="the team of a team skill")
+    validate = skills.add_parser(
+        "validate",
+        help="check skills without storing them",
+        description="Checks skills as the server would, and lists every problem. Exits with 1 if one cannot be used.",
+    )
+    validate.add_argument("paths", metavar="PATH", nargs="+", type=Path, help="folders, SKILL.md files, archives")
+    validate.set_defaults(run=_skills_validate)
+    refresh = skills.add_parser("refresh", help="load all sources again, Git repositories from where they are")
+    refresh.set_defaults(run=_skills_refresh)
+    for action in (listing, show, add, remove, refresh):
+        action.add_argument(
+            "--url", type=_url, help="address of a running supervisor; without it, this machine's skills"
+        )
+    for action in (listing, show, add, remove, validate, refresh):
+        action.add_argument("--json", action="store_true", help="print JSON")
+        action.set_defaults(quiet=True)
 
 
 def _add_rag(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -668,6 +717,77 @@ def _rag(command: Coroutine[Any, Any, int]) -> int:
     except ReadableError as error:
         _refuse(error)
         return EXIT_UNUSABLE
+
+
+def _skills_list(options: argparse.Namespace, settings: Settings) -> int:
+    from ai_platform_engineering.skills_command import list_skills
+
+    command = list_skills(settings, options.url, options.search, with_overridden=options.all, as_json=options.json)
+    return _skills(command)
+
+
+def _skills_show(options: argparse.Namespace, settings: Settings) -> int:
+    from ai_platform_engineering.skills_command import show_skill
+
+    return _skills(show_skill(settings, options.url, options.name, options.file, as_json=options.json))
+
+
+def _skills_add(options: argparse.Namespace, settings: Settings) -> int:
+    from ai_platform_engineering.skills_command import add_skill
+
+    access = _skill_access(options)
+    if isinstance(access, str):
+        return _refuse(access)
+    command = add_skill(settings, options.url, options.path, access, replace=options.replace, as_json=options.json)
+    return _skills(command)
+
+
+def _skills_remove(options: argparse.Namespace, settings: Settings) -> int:
+    from ai_platform_engineering.skills_command import remove_skill
+
+    access = _skill_access(options)
+    if isinstance(access, str):
+        return _refuse(access)
+    return _skills(remove_skill(settings, options.url, options.name, access, as_json=options.json))
+
+
+def _skill_access(options: argparse.Namespace) -> AskedAccess | str:
+    """The visibility that the options name, or the sentence that says what is wrong with them."""
+    from ai_platform_engineering.skills_command import AskedAccess
+
+    if options.team and options.visibility not in (None, "team"):
+        return f"--team is for --visibility team, not {options.visibility}."
+    if options.visibility == "team" and not options.team:
+        return "--visibility team needs the name of the team: --team NAME."
+    return AskedAccess("team" if options.team else options.visibility, options.team)
+
+
+def _skills_validate(options: argparse.Namespace, _settings: Settings) -> int:
+    from ai_platform_engineering.skills_command import validate_skills
+
+    return validate_skills(options.paths, as_json=options.json)
+
+
+def _skills_refresh(options: argparse.Namespace, settings: Settings) -> int:
+    from ai_platform_engineering.skills_command import refresh_skills
+
+    return _skills(refresh_skills(settings, options.url, as_json=options.json))
+
+
+def _skills(command: Coroutine[Any, Any, int]) -> int:
+    import asyncio
+
+    from ai_platform_engineering.skills_command import SkillRefusedError
+    from ai_platform_engineering.skills_path import PathError
+    from ai_platform_engineering.utils.a2a_common.supervisor_run import SupervisorError
+
+    try:
+        return asyncio.run(command)
+    except PathError as error:
+        return _refuse(error)
+    except (SkillRefusedError, SupervisorError) as error:
+        refused = _refuse(error)
+        return refused if isinstance(error, SupervisorError) and error.misconfigured else EXIT_UNUSABLE
 
 
 def _slack(options: argparse.Namespace, settings: Settings) -> int:

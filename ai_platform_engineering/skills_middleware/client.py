@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any, Final, Self
 from urllib.parse import quote
 
 import httpx
@@ -15,6 +15,8 @@ from ai_platform_engineering.utils.access_tokens import AccessTokenError
 from ai_platform_engineering.utils.connections import reason_of
 
 PAGE_SIZE: Final = 100
+_SOURCE_FAILURES: Final = frozenset({"unavailable", "fetch_failed", "settings"})
+"""Codes of problems that concern a whole source. The others concern one skill of it."""
 
 
 class SkillsApiError(SupervisorError):
@@ -32,6 +34,34 @@ class SkillPage:
 
     skills: tuple[Mapping[str, Any], ...]
     total: int
+
+
+@dataclass(frozen=True, slots=True)
+class SourceReport:
+    """A source. `problems` has a line for each, `failed` is true where its skills may be out of date."""
+
+    name: str
+    count: int
+    problems: tuple[str, ...]
+    failed: bool
+
+    @classmethod
+    def of(cls, source: Mapping[str, Any]) -> Self:
+        problems = source["problems"]
+        failed = any(problem["code"] in _SOURCE_FAILURES for problem in problems)
+        return cls(str(source["name"]), int(source["count"]), tuple(map(_problem_line, problems)), failed)
+
+
+@dataclass(frozen=True, slots=True)
+class SkillsStatus:
+    """`facts` is the status as the API gives it."""
+
+    facts: Mapping[str, Any]
+    sources: tuple[SourceReport, ...]
+
+    @property
+    def problems(self) -> list[str]:
+        return [f"{source.name}: {problem}" for source in self.sources for problem in source.problems]
 
 
 class SkillsClient:
@@ -84,9 +114,18 @@ class SkillsClient:
         """Delete a skill, whichever version it has."""
         await self._json("DELETE", _path(name), access, headers={"If-Match": "*"})
 
-    async def refresh(self) -> Mapping[str, Any]:
-        refreshed: Mapping[str, Any] = await self._json("POST", "/skills/refresh")
-        return refreshed
+    async def refresh(self) -> SkillsStatus:
+        """Load all sources again, and the status after that."""
+        return self._status(await self._json("POST", "/skills/refresh"))
+
+    async def status(self) -> SkillsStatus:
+        return self._status(await self._json("GET", "/internal/supervisor/skills-status"))
+
+    def _status(self, answer: Any) -> SkillsStatus:
+        try:
+            return SkillsStatus(answer, tuple(map(SourceReport.of, answer["sources"])))
+        except (KeyError, TypeError, ValueError):
+            raise self._unreadable() from None
 
     async def _json(
         self,

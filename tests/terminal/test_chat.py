@@ -117,6 +117,39 @@ async def test_questions_are_read_from_a_pipe_and_remembered(tmp_path: Path, sup
     ]
 
 
+async def test_a_skill_is_used_by_its_name_on_the_command_line_and_in_a_conversation(
+    tmp_path: Path, supervisor: CommandLine
+) -> None:
+    once = await run(tmp_path, "chat", "--url", supervisor.url, "/incident-triage payments-api")
+    assert once.code == 0
+    assert "payments-api" in once.stdout
+    assert once.stderr.splitlines().count("  Supervisor: read_skill incident-triage: ok") == 1
+    typed = "/INCIDENT-triage payments-api\n/no-such-skill\n"
+    conversation = await run(tmp_path, "chat", "--url", supervisor.url, typed=typed)
+    assert conversation.stderr.count("read_skill incident-triage: ok") == 1
+    assert "no-such-skill" in conversation.stdout, "the supervisor answers for names that it does not know"
+
+
+async def test_skills_are_listed_and_a_mistyped_command_is_no_skill_unless_one_has_that_name(
+    tmp_path: Path, supervisor: CommandLine
+) -> None:
+    listed = await run(
+        tmp_path, "chat", "--url", supervisor.url, typed="/skills\n/skills outage\n/skills xyzzy\n/hepl\n"
+    )
+    assert (listed.code, listed.stdout) == (0, "")
+    assert listed.stderr.count("/incident-triage") == 2
+    assert "No skill matches 'xyzzy'." in listed.stderr
+    assert "/help" in listed.stderr, "the commands are listed"
+
+    skill = tmp_path / "hepl"
+    skill.mkdir()
+    (skill / "SKILL.md").write_text("---\nname: hepl\ndescription: Say hello.\n---\nSay hello to the person.\n")
+    await run(tmp_path, "skills", "add", "--url", supervisor.url, str(skill))
+    used = await run(tmp_path, "chat", "--url", supervisor.url, typed="/hepl\n")
+    await run(tmp_path, "skills", "remove", "--url", supervisor.url, "hepl")
+    assert "Supervisor: read_skill hepl: ok" in used.stderr
+
+
 async def test_a_run_that_fails_says_so_and_exits_with_one(tmp_path: Path) -> None:
     environ = {"LLM_PROVIDER": "openai", "OPENAI_API_KEY": "k", "OPENAI_MODEL_NAME": "gpt", "LLM_MAX_RETRIES": "0"}
     ended = await run(tmp_path, "chat", QUESTION, OPENAI_ENDPOINT="http://127.0.0.1:9/v1", **environ)

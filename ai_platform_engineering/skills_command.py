@@ -1,0 +1,309 @@
+"""`platform-engineer skills`: the skills of this machine, or of a running supervisor, through the same REST API."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from difflib import get_close_matches
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+
+from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.skills_middleware.checks import CheckedSkill
+from ai_platform_engineering.skills_middleware.client import SkillsApiError, SkillsClient, SkillsStatus
+from ai_platform_engineering.skills_middleware.problems import InvalidSkillError
+from ai_platform_engineering.skills_middleware.skill import Visibility
+from ai_platform_engineering.skills_path import PathError, checked_path
+from ai_platform_engineering.terminal.text import clean, one_line
+from ai_platform_engineering.utils.access_tokens import SupervisorAuth
+from ai_platform_engineering.utils.columns import aligned
+from ai_platform_engineering.utils.errors import ReadableError
+
+_DESCRIPTION_LENGTH: Final = 90
+_LOCAL: Final = "http://this-machine"
+_MAX_PROBLEMS: Final = 10
+_SECONDS: Final = 120.0
+"""A refresh reads Git repositories."""
+
+
+class SkillRefusedError(ReadableError):
+    """The command cannot be carried out with this skill; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskedAccess:
+    """The visibility and team that the command line names, if it names any."""
+
+    visibility: Visibility | None = None
+    team: str | None = None
+
+    @property
+    def parameters(self) -> dict[str, str]:
+        named = {"visibility": self.visibility, "team": self.team}
+        return {name: value for name, value in named.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class _Connection:
+    client: SkillsClient
+    place: str
+    """Which skills these are, for people."""
+
+
+async def list_skills(settings: Settings, url: str | None, query: str, *, with_overridden: bool, as_json: bool) -> int:
+    async with _connected(settings, url) as connection:
+        skills, status = await connection.client.all(query), await connection.client.status()
+    if as_json:
+        for skill in skills:
+            _print(json.dumps(skill if with_overridden else {**skill, "overrides": []}))
+        return 0
+    if skills:
+        rows = [row for skill in skills for row in _rows(skill, with_overridden=with_overridden)]
+        for line in aligned([("NAME", "SOURCE", "VISIBILITY", "DESCRIPTION"), *rows]):
+            _print(line)
+    matching = f" that match {query!r}" if query else ""
+    off = "" if status.sources else ". They are switched off: ENABLE_SKILLS=false"
+    _say(f"{_count(len(skills), 'skill')}{matching} {connection.place}{off}.")
+    _say_problems(status)
+    return 0
+
+
+async def show_skill(settings: Settings, url: str | None, name: str, file: str | None, *, as_json: bool) -> int:
+    async with _connected(settings, url) as connection:
+        skill = await _found(connection.client, name)
+    if file is not None:
+        _print(clean(_file_of(skill, file)).rstrip("\n"))
+    elif as_json:
+        _print(json.dumps(skill, indent=2))
+    else:
+        for line in _described(skill):
+            _print(line)
+    return 0
+
+
+async def add_skill(
+    settings: Settings, url: str | None, path: Path, access: AskedAccess, *, replace: bool, as_json: bool
+) -> int:
+    checked = _checked(path)
+    name = checked.document.name
+    body = {"content": checked.text, "files": dict(checked.files), **access.parameters}
+    async with _connected(settings, url) as connection:
+        client = connection.client
+        try:
+            stored, done = await client.create(body), "added"
+        except SkillsApiError as error:
+            if error.status != HTTPStatus.CONFLICT:
+                raise
+            if not replace:
+                raise SkillRefusedError(f"The skill {name} exists {connection.place}. --replace replaces it.") from None
+            wanted = {"visibility": "global", **access.parameters}
+            before = await client.get(name, wanted)
+            stored, done = await client.replace(name, wanted, str(before["etag"]), body), "replaced"
+    for line in _remarks(checked):
+        _say(line)
+    if as_json:
+        _print(json.dumps(stored))
+    else:
+        _print(f"The skill {name} was {done} {connection.place}. The next request uses it.")
+    return 0
+
+
+async def remove_skill(settings: Settings, url: str | None, name: str, access: AskedAccess, *, as_json: bool) -> int:
+    async with _connected(settings, url) as connection:
+        try:
+            await connection.client.delete(name, access.parameters)
+        except SkillsApiError as error:
+            if error.status == HTTPStatus.CONFLICT:
+                raise _not_stored(await connection.client.get(name, access.parameters)) from None
+            if error.status == HTTPStatus.NOT_FOUND and not access.parameters:
+                await _found(connection.client, name)
+            raise
+        left = await connection.client.find(name)
+    if as_json:
+        _print(json.dumps({"removed": name, **access.parameters}))
+        return 0
+    _print(f"The skill {name} was removed {connection.place}. The next request does not use it.")
+    if left is not None:
+        _say(f"The {left['visibility']} skill {name} of the source {left['source']} is in effect now.")
+    return 0
+
+
+async def refresh_skills(settings: Settings, url: str | None, *, as_json: bool) -> int:
+    """1 if a source could not be read; its skills stay as they were loaded last."""
+    async with _connected(settings, url) as connection:
+        refreshed = await connection.client.refresh()
+    if as_json:
+        _print(json.dumps(refreshed.facts))
+    else:
+        counts = ", ".join(f"{source.name} {source.count}" for source in refreshed.sources)
+        _print(f"The sources were loaded again {connection.place}: {one_line(counts) or 'skills are switched off'}.")
+        _say_problems(refreshed)
+    return 1 if any(source.failed for source in refreshed.sources) else 0
+
+
+def validate_skills(paths: Sequence[Path], *, as_json: bool) -> int:
+    """Check skills as they would be checked before they are stored. 1 if one of them cannot be used."""
+    failed = False
+    for path in paths:
+        try:
+            checked = checked_path(path)
+        except (InvalidSkillError, PathError) as error:
+            failed = True
+            _report_invalid(path, error, as_json=as_json)
+            continue
+        if as_json:
+            _print(json.dumps({"path": str(path), "valid": True, "name": checked.document.name, **_facts(checked)}))
+            continue
+        _print(f"{path}: {checked.document.name} can be used.")
+        for line in _remarks(checked):
+            _print(f"  {line}")
+    return 1 if failed else 0
+
+
+@asynccontextmanager
+async def _connected(settings: Settings, url: str | None) -> AsyncIterator[_Connection]:
+    timeout = httpx.Timeout(_SECONDS, connect=5.0)
+    if url is not None:
+        async with httpx.AsyncClient(auth=SupervisorAuth(settings), timeout=timeout) as http:
+            yield _Connection(SkillsClient(http, url), f"at {url}")
+        return
+    # The API needs FastAPI, which neither a remote supervisor's skills nor a check need.
+    from ai_platform_engineering.skills_local import local_transport  # noqa: PLC0415
+
+    async with (
+        local_transport(settings) as transport,
+        httpx.AsyncClient(transport=transport, timeout=timeout) as http,
+    ):
+        yield _Connection(SkillsClient(http, _LOCAL), f"on this machine (DATA_DIR {settings.data_dir})")
+
+
+def _rows(skill: Mapping[str, Any], *, with_overridden: bool) -> Iterator[tuple[str, ...]]:
+    description = one_line(str(skill["description"]))
+    if len(description) > _DESCRIPTION_LENGTH:
+        description = f"{description[: _DESCRIPTION_LENGTH - 1]}…"
+    yield one_line(str(skill["name"])), str(skill["source"]), _visibility(skill), description
+    if with_overridden:
+        for hidden in skill["overrides"]:
+            reason = f"overridden: {one_line(str(hidden['reason']))}"
+            yield one_line(str(skill["name"])), str(hidden["source"]), _visibility(hidden), reason
+
+
+def _described(skill: Mapping[str, Any]) -> Iterator[str]:
+    yield one_line(str(skill["name"]))
+    yield one_line(str(skill["description"]))
+    yield ""
+    facts = {
+        "Source": f"{skill['source']} ({one_line(str(skill['origin']))})" if skill["origin"] else str(skill["source"]),
+        "Visibility": _visibility(skill),
+        "Added": _when(skill["added_at"], skill["added_by"]),
+        "Updated": _when(skill["updated_at"], skill["updated_by"]) if skill["updated_at"] != skill["added_at"] else "",
+        "License": one_line(str(skill["license"] or "")),
+        "Files": one_line(", ".join(map(str, skill["files"]))),
+        "Size": f"{skill['size']:,} bytes",
+    }
+    yield from aligned([(name, value) for name, value in facts.items() if value])
+    for hidden in skill["overrides"]:
+        yield f"It overrides the {_visibility(hidden)} skill of the source {hidden['source']}: {hidden['reason']}."
+    yield ""
+    yield clean(str(skill["instructions"])).strip("\n")
+
+
+def _when(at: object, by: object) -> str:
+    parts = [str(at)[:19].replace("T", " ")] if at else []
+    return " ".join([*parts, f"by {one_line(str(by))}"] if by else parts)
+
+
+def _visibility(skill: Mapping[str, Any]) -> str:
+    return f"team {one_line(str(skill['team']))}" if skill["team"] else str(skill["visibility"])
+
+
+def _file_of(skill: Mapping[str, Any], path: str) -> str:
+    files = {"SKILL.md": skill["document"], **(skill["contents"] or {})}
+    if path not in files:
+        known = one_line(", ".join(files))
+        raise SkillRefusedError(f"The skill {skill['name']} has no file {path!r}. It has {known}.")
+    return str(files[path])
+
+
+async def _found(client: SkillsClient, name: str) -> Mapping[str, Any]:
+    skill = await client.find(name)
+    if skill is None:
+        near = get_close_matches(name, [str(each["name"]) for each in await client.all()], 3)
+        meant = (
+            f"Did you mean {' or '.join(near)}?" if near else "`platform-engineer skills list` shows which there are."
+        )
+        raise SkillRefusedError(f"There is no skill {name!r}. {meant}")
+    return skill
+
+
+def _not_stored(skill: Mapping[str, Any]) -> SkillRefusedError:
+    origin = f" ({one_line(str(skill['origin']))})" if skill["origin"] else ""
+    return SkillRefusedError(
+        f"{skill['name']} comes from the source {skill['source']}{origin}: change it there. A skill of the same name "
+        "that you add with `platform-engineer skills add` overrides it."
+    )
+
+
+def _checked(path: Path) -> CheckedSkill:
+    try:
+        return checked_path(path)
+    except InvalidSkillError as error:
+        raise SkillRefusedError(f"{path} cannot be used as a skill:\n{_indented(str(error))}") from None
+
+
+def _report_invalid(path: Path, error: InvalidSkillError | PathError, *, as_json: bool) -> None:
+    if not as_json:
+        _print(f"{path}: not usable\n{_indented(clean(str(error)))}")
+        return
+    problems = error.problems if isinstance(error, InvalidSkillError) else ()
+    rows = [{"code": each.code, "path": each.path, "message": each.message} for each in problems]
+    rows = rows or [{"code": "path", "path": str(path), "message": str(error)}]
+    _print(json.dumps({"path": str(path), "valid": False, "problems": rows}))
+
+
+def _facts(checked: CheckedSkill) -> dict[str, object]:
+    warnings = [{"code": each.code, "path": each.path, "message": each.message} for each in checked.document.warnings]
+    findings = [
+        {"severity": each.severity, "code": each.code, "path": each.path, "line": each.line, "message": each.message}
+        for each in checked.findings
+    ]
+    return {"warnings": warnings, "findings": findings}
+
+
+def _say_problems(status: SkillsStatus) -> None:
+    for problem in status.problems[:_MAX_PROBLEMS]:
+        _say(one_line(problem))
+    if (more := len(status.problems) - _MAX_PROBLEMS) > 0:
+        _say(f"{more} more problems; `platform-engineer skills refresh --json` has them all.")
+
+
+def _remarks(checked: CheckedSkill) -> list[str]:
+    """What people should know of a skill that can be used."""
+    warnings = [f"warning: {one_line(str(warning))}" for warning in checked.document.warnings]
+    findings = [
+        f"{finding.severity}: {one_line(finding.path)}, line {finding.line}: {one_line(finding.message)}"
+        for finding in checked.findings
+    ]
+    return [*warnings, *findings]
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"  {line}" for line in text.splitlines())
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def _print(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
