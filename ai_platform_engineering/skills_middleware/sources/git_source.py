@@ -58,7 +58,11 @@ class GitSource(Source):
     async def load(self) -> Loaded:
         commit = await asyncio.to_thread(self._commit)
         if commit is None:
-            waiting = Problem("fetching", f"{self._address} is being fetched for the first time")
+            waiting = Problem(
+                "fetching",
+                f"{self._address} has no copy on this machine yet. A supervisor fetches it in the background; "
+                "`platform-engineer skills refresh` fetches it at once.",
+            )
             return Loaded(problems=(self._problem or waiting,))
         if self._loaded is None or self._loaded.commit != commit:
             try:
