@@ -94,6 +94,9 @@ async def test_the_command_tells_what_there_is(acme: Company) -> None:
     assert "`/platform agents` shows who works for me" in ada.reads(channel)
     await ada.commands(channel, "/platform", "agents")
     await acme.slack.until(lambda: "*PagerDuty*" in ada.reads(channel))
+    assert "*incident-triage*" not in ada.reads(channel), "a skill is not an agent"
+    await ada.commands(channel, "/platform", "skills")
+    await acme.slack.until(lambda: "*incident-triage*" in ada.reads(channel))
     await ada.commands(channel, "/platform", "workflows")
     await acme.slack.until(lambda: "create_github_repo" in ada.reads(channel))
     await ada.commands(channel, "/platform", "cancel")
@@ -112,6 +115,28 @@ async def test_the_command_asks(acme: Company) -> None:
     assert "v3.1.8" in (await thread.answered()).text
     await thread.says("again")
     await thread.answered(2)
+
+
+@pytest.mark.parametrize("way", ["mention", "direct message", "command"])
+async def test_a_skill_is_used_by_its_name(acme: Company, way: str) -> None:
+    ada = acme.person()
+    match way:
+        case "mention":
+            thread = await acme.asks(ada, "/incident-triage payments-api")
+        case "direct message":
+            channel = acme.slack.direct(ada)
+            asked = await ada.says(channel, " /incident-triage payments-api")
+            thread = Thread(acme.slack, ada, channel, asked.ts)
+        case _:
+            channel = acme.channel(ada)
+            await ada.commands(channel, "/platform", "/incident-triage payments-api")
+            await acme.slack.until(lambda: ada.sees(channel).messages)
+            thread = Thread(acme.slack, ada, channel, ada.sees(channel).messages[0].ts)
+    answer = await thread.answered()
+    assert "payments-api" in answer.text
+    cards = {card.title: card.status for message in thread.messages for card in message.cards}
+    assert cards["Skill incident-triage"] == "complete"
+    thread.check()
 
 
 async def test_the_command_cancels(acme: Company, knowledge: HeldTools) -> None:
