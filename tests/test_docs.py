@@ -34,7 +34,7 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").g
 ADDRESS = "http://127.0.0.1:8000"
 
 # Commands that end by themselves and quickly; the others serve until they are stopped, and are parsed.
-RUN_FOR_REAL = {"doctor", "agents", "sandbox", "workflows", "ingest", "rag"}
+RUN_FOR_REAL = {"doctor", "agents", "sandbox", "workflows", "ingest", "rag", "skills"}
 ENDING_OPTIONS = {"--preview", "--manifest"}
 RECORDING = ROOT / "tests/recordings/two-agents.jsonl"
 
@@ -78,7 +78,8 @@ def commands(block: Block) -> Iterator[Command]:
 
 def ends_by_itself(command: Command) -> bool:
     """And needs nothing that is not here."""
-    needs_more = command.environ or "serve" in command.words or any("https://" in word for word in command.words)
+    elsewhere = "--url" in command.words or any("https://" in word for word in command.words)
+    needs_more = command.environ or "serve" in command.words or elsewhere
     ends = command.words[1] in RUN_FOR_REAL or not ENDING_OPTIONS.isdisjoint(command.words)
     return ends and not needs_more
 
@@ -97,7 +98,7 @@ def blocks_of(language: str, page: str | None = None) -> list[Block]:
 
 
 def test_every_block_and_every_command_is_covered() -> None:
-    assert {block.language for block in BLOCKS} <= {"bash", "ini", "json", "mermaid", "text", "yaml"}
+    assert {block.language for block in BLOCKS} <= {"bash", "ini", "json", "markdown", "mermaid", "text", "yaml"}
     assert set(COMMANDS) == {*PROGRAM, *MAKE, *CURL, *PYTEST, *NPX}
     assert MAKE
     assert PROGRAM
@@ -119,7 +120,8 @@ def test_test_files_exist(command: Command) -> None:
 
 @pytest.fixture
 def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working directory with the manifests of docs/agents.md where that page puts them, a runbook, a recording."""
+    """A working directory with the manifests of docs/agents.md and the skill of docs/skills.md where those pages put
+    them, a runbook, a recording."""
     shutil.copy(RECORDING, tmp_path / "run.jsonl")
     (tmp_path / "runbooks").mkdir()
     (tmp_path / "runbooks" / "rollback.md").write_text("# Roll back\n\nRoll back a release with its last tag.\n")
@@ -128,6 +130,10 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         name = re.findall(r"`my-agents/(\w+\.yaml)`", text[: text.index(block.text)])[-1]
         (tmp_path / "my-agents").mkdir(exist_ok=True)
         (tmp_path / "my-agents" / name).write_text(block.text, encoding="utf-8")
+    (skill,) = blocks_of("markdown", "skills.md")
+    for folder in ("restart-service", "my-skills/restart-service"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "SKILL.md").write_text(skill.text, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -165,6 +171,8 @@ def test_commands_are_understood(command: Command, workplace: Path) -> None:
 def test_commands_that_end_are_run(command: Command, workplace: Path) -> None:
     if command.words[1:3] == ("rag", "remove"):
         run_program(["ingest", "./runbooks"], workplace)
+    if command.words[1:3] == ("skills", "remove"):
+        run_program(["skills", "add", "./restart-service"], workplace)
     assert run_program(command.words[1:], workplace)
 
 
