@@ -555,7 +555,7 @@ class Settings(BaseSettings):
     skills_prompt_max_chars: int = _setting(
         "Skills",
         "Characters of the prompt for the list of skills. The model searches for skills where the list is longer.",
-        6_000,
+        7_000,
         ge=200,
         le=7_000,
     )
