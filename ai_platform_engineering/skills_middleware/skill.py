@@ -27,7 +27,8 @@ GLOBAL: Final = Access()
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """Where a skill came from. `origin` is a path, a repository with its commit, or the address of an API client."""
+    """Where a skill came from. `origin` is a path in the source's directory, a repository with its commit, or the
+    address of an API client."""
 
     kind: SourceKind
     origin: str = ""

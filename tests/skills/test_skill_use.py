@@ -100,7 +100,7 @@ async def test_an_unknown_command_is_answered_and_other_messages_are_not(tmp_pat
         assert ending.text == "There is no skill named `incident-triag`. Did you mean `/incident-triage`?"
         ending = (await here.ask("/quux"))[-1]
         assert isinstance(ending, FinalResult)
-        assert ending.text.startswith("There is no skill named `quux`. `platform-engineer skills list` shows ")
+        assert ending.text.startswith("There is no skill named `quux`. Skills: `/")
         assert here.cues == []
         for question in ("/healthz returns 503", "/etc/hosts is empty", "/ what", "see /incident-triage", "//x"):
             await here.ask(question)

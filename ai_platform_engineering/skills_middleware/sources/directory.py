@@ -96,12 +96,16 @@ class DirectorySource(Source):
                 return before
             if problems := file_problems(files):
                 return stamps, problems
-            return stamps, reading(file_contents(folder, files), folder.name, Provenance(self.kind, str(folder)))
+            return stamps, reading(
+                file_contents(folder, files),
+                folder.name,
+                Provenance(self.kind, folder.relative_to(self.path).as_posix()),
+            )
         except OSError as error:
             return [], (Problem("unreadable", f"{error.filename} cannot be read: {error.strerror}"),)
 
     def _content(self, skill: Skill) -> SkillContent:
-        folder = Path(skill.provenance.origin)
+        folder = self.path / skill.provenance.origin
         try:
             files = folder_files(folder, self.path)
             if file_problems(files):

@@ -80,7 +80,7 @@ class Skills(AgentMiddleware[Any, Any, Any]):
                 case Command() as command:
                     return ModelResponse(result=[_reading(command)])
                 case UnknownCommand(name, near):
-                    answer = unknown_command(name, near, len(view.skills))
+                    answer = unknown_command(name, near, view)
                     return ModelResponse(result=[AIMessage(answer, id=f"skills-{uuid4().hex}")])
         return await handler(self._offered(request, view))
 

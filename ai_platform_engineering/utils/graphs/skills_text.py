@@ -86,12 +86,17 @@ def unknown_file(skill: Skill, path: str, near: Sequence[str], files: Sequence[s
     return f"The skill {skill.name} has no file {path!r}. {listed}"
 
 
-def unknown_command(name: str, near: Sequence[str], count: int) -> str:
+def unknown_command(name: str, near: Sequence[str], view: SkillView) -> str:
     """The answer to a person who calls a skill that does not exist."""
     if near:
-        return f"There is no skill named `{name}`. Did you mean {' or '.join(f'`/{other}`' for other in near)}?"
-    listed = "the one there is" if count == 1 else f"all {count}"
-    return f"There is no skill named `{name}`. `platform-engineer skills list` shows {listed}."
+        return f"There is no skill named `{name}`. Did you mean {_commands(near, ' or ')}?"
+    known = [*view.skills]
+    more = f" and {len(known) - _MAX_NAMES} more" if len(known) > _MAX_NAMES else ""
+    return f"There is no skill named `{name}`. Skills: {_commands(known[:_MAX_NAMES], ', ')}{more}."
+
+
+def _commands(names: Iterable[str], separator: str) -> str:
+    return separator.join(f"`/{name}`" for name in names)
 
 
 def found_skills(found: Sequence[Skill], count: int) -> str:
