@@ -763,7 +763,7 @@ def _skill_access(options: argparse.Namespace) -> AskedAccess | str:
 
 
 def _skills_validate(options: argparse.Namespace, _settings: Settings) -> int:
-    from ai_platform_engineering.skills_command import validate_skills
+    from ai_platform_engineering.skills_validation import validate_skills
 
     return validate_skills(options.paths, as_json=options.json)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -19,11 +19,13 @@ from ai_platform_engineering.skills_middleware.checks import CheckedSkill
 from ai_platform_engineering.skills_middleware.client import SkillsApiError, SkillsClient, SkillsStatus
 from ai_platform_engineering.skills_middleware.problems import InvalidSkillError
 from ai_platform_engineering.skills_middleware.skill import Visibility
-from ai_platform_engineering.skills_path import PathError, checked_path
+from ai_platform_engineering.skills_path import checked_path
+from ai_platform_engineering.skills_validation import indented, remarks
 from ai_platform_engineering.terminal.text import clean, one_line
 from ai_platform_engineering.utils.access_tokens import SupervisorAuth
 from ai_platform_engineering.utils.columns import aligned
 from ai_platform_engineering.utils.errors import ReadableError
+from ai_platform_engineering.utils.redact import redact
 
 _DESCRIPTION_LENGTH: Final = 90
 _LOCAL: Final = "http://this-machine"
@@ -58,10 +60,11 @@ class _Connection:
 
 async def list_skills(settings: Settings, url: str | None, query: str, *, with_overridden: bool, as_json: bool) -> int:
     async with _connected(settings, url) as connection:
-        skills, status = await connection.client.all(query), await connection.client.status()
-    if as_json:
+        skills = await connection.client.all(query)
+        status = None if as_json else await connection.client.status()
+    if status is None:
         for skill in skills:
-            _print(json.dumps(skill if with_overridden else {**skill, "overrides": []}))
+            _print(json.dumps(skill))
         return 0
     if skills:
         rows = [row for skill in skills for row in _rows(skill, with_overridden=with_overridden)]
@@ -105,7 +108,7 @@ async def add_skill(
             wanted = {"visibility": "global", **access.parameters}
             before = await client.get(name, wanted)
             stored, done = await client.replace(name, wanted, str(before["etag"]), body), "replaced"
-    for line in _remarks(checked):
+    for line in remarks(checked):
         _say(line)
     if as_json:
         _print(json.dumps(stored))
@@ -147,31 +150,12 @@ async def refresh_skills(settings: Settings, url: str | None, *, as_json: bool) 
     return 1 if any(source.failed for source in refreshed.sources) else 0
 
 
-def validate_skills(paths: Sequence[Path], *, as_json: bool) -> int:
-    """Check skills as they would be checked before they are stored. 1 if one of them cannot be used."""
-    failed = False
-    for path in paths:
-        try:
-            checked = checked_path(path)
-        except (InvalidSkillError, PathError) as error:
-            failed = True
-            _report_invalid(path, error, as_json=as_json)
-            continue
-        if as_json:
-            _print(json.dumps({"path": str(path), "valid": True, "name": checked.document.name, **_facts(checked)}))
-            continue
-        _print(f"{path}: {checked.document.name} can be used.")
-        for line in _remarks(checked):
-            _print(f"  {line}")
-    return 1 if failed else 0
-
-
 @asynccontextmanager
 async def _connected(settings: Settings, url: str | None) -> AsyncIterator[_Connection]:
     timeout = httpx.Timeout(_SECONDS, connect=5.0)
     if url is not None:
         async with httpx.AsyncClient(auth=SupervisorAuth(settings), timeout=timeout) as http:
-            yield _Connection(SkillsClient(http, url), f"at {url}")
+            yield _Connection(SkillsClient(http, url), f"at {redact(url)}")
         return
     # The API needs FastAPI, which neither a remote supervisor's skills nor a check need.
     from ai_platform_engineering.skills_local import local_transport  # noqa: PLC0415
@@ -254,26 +238,7 @@ def _checked(path: Path) -> CheckedSkill:
     try:
         return checked_path(path)
     except InvalidSkillError as error:
-        raise SkillRefusedError(f"{path} cannot be used as a skill:\n{_indented(str(error))}") from None
-
-
-def _report_invalid(path: Path, error: InvalidSkillError | PathError, *, as_json: bool) -> None:
-    if not as_json:
-        _print(f"{path}: not usable\n{_indented(clean(str(error)))}")
-        return
-    problems = error.problems if isinstance(error, InvalidSkillError) else ()
-    rows = [{"code": each.code, "path": each.path, "message": each.message} for each in problems]
-    rows = rows or [{"code": "path", "path": str(path), "message": str(error)}]
-    _print(json.dumps({"path": str(path), "valid": False, "problems": rows}))
-
-
-def _facts(checked: CheckedSkill) -> dict[str, object]:
-    warnings = [{"code": each.code, "path": each.path, "message": each.message} for each in checked.document.warnings]
-    findings = [
-        {"severity": each.severity, "code": each.code, "path": each.path, "line": each.line, "message": each.message}
-        for each in checked.findings
-    ]
-    return {"warnings": warnings, "findings": findings}
+        raise SkillRefusedError(f"{path} cannot be used as a skill:\n{indented(str(error))}") from None
 
 
 def _say_problems(status: SkillsStatus) -> None:
@@ -281,20 +246,6 @@ def _say_problems(status: SkillsStatus) -> None:
         _say(one_line(problem))
     if (more := len(status.problems) - _MAX_PROBLEMS) > 0:
         _say(f"{more} more problems; `platform-engineer skills refresh --json` has them all.")
-
-
-def _remarks(checked: CheckedSkill) -> list[str]:
-    """What people should know of a skill that can be used."""
-    warnings = [f"warning: {one_line(str(warning))}" for warning in checked.document.warnings]
-    findings = [
-        f"{finding.severity}: {one_line(finding.path)}, line {finding.line}: {one_line(finding.message)}"
-        for finding in checked.findings
-    ]
-    return [*warnings, *findings]
-
-
-def _indented(text: str) -> str:
-    return "\n".join(f"  {line}" for line in text.splitlines())
 
 
 def _count(number: int, noun: str) -> str:

@@ -13,8 +13,9 @@ import httpx
 from ai_platform_engineering.utils.a2a_common.supervisor_run import SupervisorError, refusal
 from ai_platform_engineering.utils.access_tokens import AccessTokenError
 from ai_platform_engineering.utils.connections import reason_of
+from ai_platform_engineering.utils.redact import redact
 
-PAGE_SIZE: Final = 100
+PAGE_SIZE: Final = 200
 _SOURCE_FAILURES: Final = frozenset({"unavailable", "fetch_failed", "settings"})
 """Codes of problems that concern a whole source. The others concern one skill of it."""
 
@@ -69,7 +70,9 @@ class SkillsClient:
 
     def __init__(self, http: httpx.AsyncClient, address: str) -> None:
         self._http = http
-        self._address = address.rstrip("/")
+        self._url = address.rstrip("/")
+        self._address = redact(self._url)
+        """For sentences."""
 
     async def page(self, *, query: str = "", limit: int = PAGE_SIZE, offset: int = 0) -> SkillPage:
         """Skills by name or, with a query, those that match it, the best first."""
@@ -136,9 +139,9 @@ class SkillsClient:
         json: Any = None,
         headers: Mapping[str, str] | None = None,
     ) -> Any:
-        address = self._address + path
+        options = {"params": params or None, "json": json, "headers": headers}
         try:
-            response = await self._http.request(method, address, params=params or None, json=json, headers=headers)
+            response = await self._http.request(method, self._url + path, **options)
             if response.status_code == HTTPStatus.UNAUTHORIZED:
                 response.raise_for_status()
         except (AccessTokenError, httpx.HTTPStatusError) as error:
