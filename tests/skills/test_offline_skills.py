@@ -275,7 +275,8 @@ def test_knowledge_base_steps_are_searches() -> None:
     messages = converse("/runbook-lookup disk full", tools=knowledge, results={"search": found})
     assert calls_of(messages, "search") == [("search", {"query": "the runbook for disk full"})]
     answer = str(messages[-1].text)
-    assert "### Knowledge base: Search for the runbook for disk full\n\nI found nothing in the knowledge base" in answer
+    heading = "### Knowledge base: Search for the runbook for disk full"
+    assert f"{heading}\n\nI found nothing in the knowledge base about “the runbook for disk full”.\n\n###" in answer
 
 
 def test_skills_are_searched_for_only_when_the_request_speaks_of_them() -> None:

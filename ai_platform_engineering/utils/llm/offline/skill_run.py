@@ -87,7 +87,7 @@ def follow(
     if reply := question_for(skill, known, conversation.current.uses, tools):
         return reply if reply.calls else Reply(answers.signed(reply.text))
     assigned = _assigned(known, tools, agents, is_named=is_named)
-    return _next(conversation, skill, assigned, tools, agents)
+    return _next(conversation, skill, assigned, tools)
 
 
 def question_for(skill: Use, known: Procedure, uses: Sequence[Use], tools: Sequence[Tool]) -> Reply | None:
@@ -186,7 +186,7 @@ def _looked_up(step: SkillStep, *, searches: bool) -> Inquiry | str:
     about = step.text.rstrip(" .?!")
     verb, _, rest = about.partition(" for ")
     wanted = rest if rest and verb.lower() in {"search", "look", "search the knowledge base"} else about
-    return inquiry(f"{LOOK_UP} {wanted}")
+    return replace(inquiry(f"{LOOK_UP} {wanted}"), question=wanted)
 
 
 def _delegated_to(step: SkillStep, agents: tuple[Agent, ...]) -> Intent | str:
@@ -208,9 +208,7 @@ def _plain(name: str) -> str:
     return "".join(language.words(name.replace("_", " ")))
 
 
-def _next(
-    conversation: Conversation, skill: Use, assigned: _Assignment, tools: Sequence[Tool], agents: tuple[Agent, ...]
-) -> Reply:
+def _next(conversation: Conversation, skill: Use, assigned: _Assignment, tools: Sequence[Tool]) -> Reply:
     uses = conversation.current.uses
     can_plan = any(tool.name == PLAN_TOOL for tool in tools)
     if can_plan and assigned.work and not any(use.name == PLAN_TOOL for use in uses):
@@ -222,7 +220,7 @@ def _next(
     if asked or delegated:
         said = "" if delegated else consultation.narration(asked, assigned.inquiries, uses)
         return Reply(said, (*asked, *delegated))
-    return Reply(answers.signed(_report(conversation, skill, assigned, agents)))
+    return Reply(answers.signed(_report(conversation, skill, assigned)))
 
 
 def _title(skill: Use) -> str:
@@ -245,13 +243,12 @@ def _delegation(item: Intent, skill: Use, conversation: Conversation) -> Call:
     )
 
 
-def _report(conversation: Conversation, skill: Use, assigned: _Assignment, agents: tuple[Agent, ...]) -> str:
+def _report(conversation: Conversation, skill: Use, assigned: _Assignment) -> str:
     uses, question = conversation.current.uses, conversation.current.question.strip()
     results = iter([use for use in uses if use.name == DELEGATION_TOOL])
     bibliography = Bibliography()
     found = {
-        part.request: part
-        for part in consultation.parts(conversation.current, assigned.inquiries, agents, bibliography)
+        part.request: part for part in consultation.parts(conversation.current, assigned.inquiries, (), bibliography)
     }
     sections = []
     for work in assigned.work:
