@@ -46,7 +46,11 @@ def test_skills_are_found_in_groups_with_their_files_and_access(tmp_path: Path) 
     result = asyncio.run(source.load())
     assert names(result) == ["two"]
     (two,) = result.skills
-    assert (two.files, two.access, two.provenance.origin) == (("notes/a.md",), Access("team", "payments"), "group/sub/two")
+    assert (two.files, two.access, two.provenance.origin) == (
+        ("notes/a.md",),
+        Access("team", "payments"),
+        "group/sub/two",
+    )
     assert asyncio.run(source.content(two)).files == {"notes/a.md": "A"}
     # A skill inside another one belongs to it, where the checks refuse it.
     assert [(problem.code, problem.path) for problem in result.problems] == [

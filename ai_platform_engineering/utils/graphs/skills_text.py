@@ -107,9 +107,12 @@ def found_skills(found: Sequence[Skill], count: int) -> str:
 
 
 def _with_arguments(instructions: str, arguments: str) -> str:
+    """Without arguments the placeholder stays, so that the model sees what is missing."""
+    if not arguments:
+        return instructions
     if ARGUMENTS in instructions:
         return instructions.replace(ARGUMENTS, arguments)
-    return f"{instructions}\n\nArguments: {arguments}" if arguments else instructions
+    return f"{instructions}\n\nArguments: {arguments}"
 
 
 def _framed(head: str, tag: str, text: str) -> str:
