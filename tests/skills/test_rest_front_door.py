@@ -12,7 +12,9 @@ import pytest
 from ai_platform_engineering.events import AgentFinished, FinalResult
 from tests.invariants import check
 from tests.servers import CommandLine, calling
+from tests.skills.git_server import commit
 from tests.skills.rest_servers import ANY, body, names
+from tests.skills.test_sources import write
 
 
 @asynccontextmanager
@@ -70,3 +72,25 @@ async def test_a_process_sees_what_another_one_changed(tmp_path: Path) -> None:
         assert changed.status_code == 200
         assert (await first.get("/skills/hello")).json()["instructions"] == "Wave."
         assert (await first.put("/skills/hello", json=body(), headers={"If-Match": tag})).status_code == 412
+
+
+async def test_the_skills_of_a_repository_are_served_and_stay_when_it_is_gone(tmp_path: Path) -> None:
+    write(tmp_path / "work" / "rollback")
+    commit(tmp_path / "work")
+    (tmp_path / "data").mkdir()
+    environ = {"DATA_DIR": str(tmp_path / "data"), "SANDBOX": "true", "LOG_LEVEL": "warning"}
+    environ |= {"SKILLS_GIT": f"file://{tmp_path}/work@HEAD"}
+    async with (
+        CommandLine(["serve", "--port", "0"], environ) as process,
+        httpx.AsyncClient(base_url=process.url, timeout=30) as http,
+    ):
+        assert (await http.post("/skills/refresh")).json()["sources"][1]["problems"] == []
+        assert await names(http, "?source=git") == ["rollback"]
+    (tmp_path / "work").rename(tmp_path / "gone")
+    async with (
+        CommandLine(["serve", "--port", "0"], environ) as process,
+        httpx.AsyncClient(base_url=process.url, timeout=30) as http,
+    ):
+        assert await names(http, "?source=git") == ["rollback"]
+        refreshed = (await http.post("/skills/refresh")).json()["sources"][1]
+        assert (refreshed["count"], len(refreshed["problems"])) == (1, 1)

@@ -98,9 +98,10 @@ async def test_an_unknown_command_is_answered_and_other_messages_are_not(tmp_pat
         ending = (await here.ask("/incident-triag payments-api"))[-1]
         assert isinstance(ending, FinalResult)
         assert ending.text == "There is no skill named `incident-triag`. Did you mean `/incident-triage`?"
-        ending = (await here.ask("/quux"))[-1]
-        assert isinstance(ending, FinalResult)
-        assert ending.text.startswith("There is no skill named `quux`. Skills: `/")
+        for command, name in (("/quux", "quux"), ("/quux-7 payments-api", "quux-7")):
+            ending = (await here.ask(command))[-1]
+            assert isinstance(ending, FinalResult)
+            assert ending.text.startswith(f"There is no skill named `{name}`. Skills: `/")
         assert here.cues == []
         for question in ("/healthz returns 503", "/etc/hosts is empty", "/ what", "see /incident-triage", "//x"):
             await here.ask(question)

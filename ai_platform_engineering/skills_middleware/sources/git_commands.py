@@ -84,7 +84,7 @@ class Git:
         *arguments: str,
         directory: Path,
         seconds: float,
-        given: bytes = b"",
+        given: bytes | None = None,
         max_size: int | None = None,
     ) -> bytes:
         """The output of a command in `directory`, which may grow to `max_size` bytes; raises `GitError`."""
@@ -94,7 +94,8 @@ class Git:
                 *arguments,
                 cwd=directory,
                 env=dict(self.environment),
-                stdin=asyncio.subprocess.PIPE,
+                # A pipe that git closes without reading it fails in uvloop.
+                stdin=asyncio.subprocess.DEVNULL if given is None else asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
                 start_new_session=True,

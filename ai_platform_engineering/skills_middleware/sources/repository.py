@@ -136,7 +136,7 @@ class Repository:
                 position = start + blob.size + 1
         return contents
 
-    async def _run(self, *arguments: str, given: bytes = b"") -> bytes:
+    async def _run(self, *arguments: str, given: bytes | None = None) -> bytes:
         return await self.git.run(*arguments, directory=self.directory, seconds=_READ_SECONDS, given=given)
 
 

@@ -13,7 +13,8 @@ from ai_platform_engineering.utils.runs.skill_calls import plain_name
 _COMMAND: Final = re.compile(r"\s*/(?P<name>[A-Za-z0-9][A-Za-z0-9_-]{0,63})(?:\s+(?P<rest>.*))?", re.DOTALL)
 
 _MIN_LIKENESS: Final = 0.75
-"""A sentence that begins with a path, such as `/healthz returns 503`, is no mistyped command."""
+"""A sentence that begins with a path, such as `/healthz returns 503`, is no mistyped command. A name with a hyphen is
+always taken for one: most skills have such names, and few paths do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,7 @@ def command_of(text: str, view: SkillView) -> Command | UnknownCommand | None:
     if name in view.skills:
         return Command(name, arguments)
     near = tuple(view.near(name))
-    if arguments:
-        near = tuple(other for other in near if SequenceMatcher(None, name, other).ratio() >= _MIN_LIKENESS)
-    return None if arguments and not near else UnknownCommand(name, near)
+    alike = tuple(other for other in near if SequenceMatcher(None, name, other).ratio() >= _MIN_LIKENESS)
+    if alike or not arguments or "-" in name:
+        return UnknownCommand(name, alike or near)
+    return None
