@@ -63,8 +63,8 @@ class SkillCatalog:
         for watcher in self._watchers:
             watcher.cancel()
         await asyncio.gather(*self._watchers, return_exceptions=True)
-        for source in self._sources.values():
-            await source.aclose()
+        if self.store is not None:
+            await self.store.aclose()
 
     async def refresh(self) -> None:
         """Bring the copies of remote sources up to date and load every source again."""

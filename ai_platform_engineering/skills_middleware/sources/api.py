@@ -46,6 +46,3 @@ class ApiSource(Source):
             return await self._store.version() != self._version
         except StoreError as error:
             raise SourceUnavailableError(str(error)) from error
-
-    async def aclose(self) -> None:
-        await self._store.aclose()

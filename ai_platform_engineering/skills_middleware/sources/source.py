@@ -52,6 +52,3 @@ class Source(ABC):
 
     async def refresh(self) -> None:  # noqa: B027 - most sources have no copy
         """Bring a local copy up to date. A failure is a problem of the next load."""
-
-    async def aclose(self) -> None:  # noqa: B027 - most sources hold nothing
-        """Release what the source holds."""

@@ -1,77 +1,21 @@
-"""The address of a Postgres server: how it is connected to, and what is said when it cannot be used.
-
-No sentence has the password. libpq itself shows parts of one that was not percent-encoded, as it takes them for a host
-or a port: such addresses are told apart before anything is connected to.
-"""
+"""The address of the knowledge base's Postgres server."""
 
 from __future__ import annotations
 
-from typing import Final
-
 import psycopg
-from psycopg import errors
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from ai_platform_engineering.knowledge_bases.rag.stores.store import StoreError
-
-_DEFAULTS: Final[dict[str, str | int]] = {
-    "application_name": "platform-engineer",
-    "connect_timeout": 5,
-    # A server that vanished without a word is noticed in half a minute, not in two hours.
-    "keepalives_idle": 15,
-    "keepalives_interval": 5,
-    "keepalives_count": 3,
-    "tcp_user_timeout": 30_000,
-}
-_UNREADABLE: Final = (
-    "RAG_DATABASE_URL is not the address of a Postgres database: it has to look like "
-    "postgresql://user:password@host:5432/database, with characters such as @ / : in the password percent-encoded."
-)
-_CHECK: Final = "Check that the server is running, and the host, user and password in RAG_DATABASE_URL"
-_TRY_AGAIN: Final = "Try again; if it stays so, the log of the server says more"
-_WAYS_OUT: Final[dict[type[psycopg.Error], str]] = {
-    errors.InsufficientPrivilege: "Grant it, or name another user in RAG_DATABASE_URL",
-    errors.ReadOnlySqlTransaction: "Name the primary server in RAG_DATABASE_URL",
-    errors.DiskFull: "Make room on its disk and try again",
-    errors.TooManyConnections: "Raise max_connections of the server, or try again later",
-    errors.UndefinedTable: "Its tables are gone: restart to make them again, then ingest again",
-}
+from ai_platform_engineering.utils.postgres_address import PostgresAddress
 
 
-class Address:
-    def __init__(self, url: str) -> None:
-        try:
-            given = conninfo_to_dict(url)
-        except (psycopg.Error, UnicodeError):
-            raise StoreError(_UNREADABLE) from None
-        host, port, database = (str(given.get(key) or "") for key in ("host", "port", "dbname"))
-        if "@" in host + port + database or (port and not port.replace(",", "").isdecimal()):
-            raise StoreError(_UNREADABLE)
-        self.conninfo = make_conninfo(url, **{key: value for key, value in _DEFAULTS.items() if key not in given})
-        self._place = f"{host or 'localhost'}{port and f':{port}'}{database and f'/{database}'}"
-
-    def __str__(self) -> str:
-        return f"Postgres at {self._place}"
+class Address(PostgresAddress):
+    setting = "RAG_DATABASE_URL"
+    purpose = "as the knowledge base"
+    error = StoreError
+    tables_gone = "Its tables are gone: restart to make them again, then ingest again"
 
     def connect(self) -> psycopg.Connection[tuple[object, ...]]:
         try:
             return psycopg.connect(self.conninfo, autocommit=True)
         except psycopg.Error as error:
             raise self.unusable(error) from error
-
-    def unusable(self, error: psycopg.Error) -> StoreError:
-        # An error without a code is libpq's own: there is no connection. 57P are the codes of a server that stops.
-        otherwise = _CHECK if error.sqlstate is None or error.sqlstate.startswith("57P") else _TRY_AGAIN
-        way_out = next((text for kind, text in _WAYS_OUT.items() if isinstance(error, kind)), otherwise)
-        return self.unusable_because(_reason(error), way_out)
-
-    def unusable_because(self, reason: str, way_out: str) -> StoreError:
-        return StoreError(f"{self} cannot be used as the knowledge base: {reason}. {way_out}.")
-
-
-def _reason(error: psycopg.Error) -> str:
-    """What the server says or, where there is none, the last thing libpq says about it."""
-    if error.diag.message_primary:
-        return error.diag.message_primary
-    line = str(error).strip().partition("\n")[0]
-    return line.rpartition(" failed: ")[2].removeprefix("FATAL:").strip().rstrip(".") or type(error).__name__
