@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 from http import HTTPStatus
 from typing import Annotated, Any, Final
@@ -74,7 +75,7 @@ async def list_skills(
     """The skills in effect for the caller, by name."""
     await catalog.settle()
     view, generation = catalog.view(caller), catalog.generation
-    found = view.search(query.q) if query.q.strip() else list(view.skills.values())
+    found = await asyncio.to_thread(view.search, query.q) if query.q.strip() else list(view.skills.values())
     matching = [skill for skill in found if query.matches(skill)]
     page = matching[query.offset : query.offset + query.limit]
     body = SkillList(

@@ -6,6 +6,7 @@ sees no change, puts every skill into the prompt, and has hooks that `JoinedHook
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any, Final
@@ -158,7 +159,7 @@ def _read_tool(offers: SkillOffers) -> BaseTool:
 def _search_tool(offers: SkillOffers) -> BaseTool:
     async def search(query: str, runtime: ToolRuntime) -> str:
         view = offers.offer(runtime.context).view
-        return found_skills(view.search(query, _MAX_FOUND), len(view.skills))
+        return found_skills(await asyncio.to_thread(view.search, query, _MAX_FOUND), len(view.skills))
 
     return StructuredTool.from_function(
         coroutine=search,
