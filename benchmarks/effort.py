@@ -14,7 +14,8 @@ Key = TypeVar("Key")
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """`rounds` of `requests` each; `calls` of a tool each; `starts` of a process; `conversations` of full length.
+    """`rounds` of `requests` each; `calls` of a tool each; `starts` of a process; `conversations` of full length;
+    catalogs with so many `skills`.
 
     For the knowledge base: so many `pages` of documentation and `readmes` of packages (None for all), so many chunks
     `embedded`, and `queries` of a store that has been given so many `chunks`.
@@ -29,6 +30,7 @@ class Effort:
     idle_streams: int
     agents: tuple[int, ...]
     turns: tuple[int, ...]
+    skills: tuple[int, ...]
     pages: int | None
     readmes: int | None
     embedded: int
@@ -47,6 +49,7 @@ FULL: Final = Effort(
     idle_streams=1000,
     agents=(4, 16, 64),
     turns=(1, 10, 50),
+    skills=(10, 500, 5_000),
     pages=None,
     readmes=None,
     embedded=400,
@@ -64,6 +67,7 @@ QUICK: Final = Effort(
     idle_streams=20,
     agents=(2, 4),
     turns=(1, 2),
+    skills=(5, 20),
     pages=2,
     readmes=1,
     embedded=4,

@@ -11,6 +11,7 @@ from benchmarks.machine import Machine
 from benchmarks.plot import svg
 from benchmarks.processes import ROOT
 from benchmarks.rows import Row, by_subject
+from benchmarks.skills.section import section as skills_section
 
 _PAGE: Final = """\
 # Performance
@@ -52,6 +53,7 @@ make bench
 - *In Slack* is the bot in a process of its own, with 30 people who ask at once; what the supervisor tells is prepared.
   Slack is a stand-in on the same machine that keeps Slack's limits: the way to Slack comes on top.
 
+{skills}
 {knowledge}
 ## The machine
 
@@ -63,13 +65,14 @@ _VERDICTS: Final = {True: "met", False: "**not met**", None: ""}
 
 
 def page(rows: Sequence[Row], machine: Machine) -> str:
-    requests, knowledge = by_subject(rows)
+    requests, knowledge, skills = by_subject(rows)
     table = "\n".join(
         f"| {row.label} | {row.shown_value} | {row.shown_ratio} | {row.shown_aim} | {_VERDICTS[row.met]} |"
         for row in requests
     )
     return _PAGE.format(
         table=table,
+        skills=skills_section(skills),
         knowledge=section(knowledge),
         processor=machine.processor,
         cores=machine.cores,

@@ -77,13 +77,17 @@ def by_name(rows: Iterable[Row]) -> dict[str, Row]:
     return {row.name: row for row in rows}
 
 
-def by_subject(rows: Iterable[Row]) -> tuple[list[Row], list[Row]]:
-    """Those about requests, and those about the knowledge base."""
+def by_subject(rows: Iterable[Row]) -> tuple[list[Row], list[Row], list[Row]]:
+    """Those about requests, about the knowledge base, and about skills."""
     requests: list[Row] = []
     knowledge: list[Row] = []
+    skills: list[Row] = []
     for row in rows:
-        (knowledge if row.name.startswith(("retrieval.", "knowledge.")) else requests).append(row)
-    return requests, knowledge
+        if row.name.startswith("skills."):
+            skills.append(row)
+        else:
+            (knowledge if row.name.startswith(("retrieval.", "knowledge.")) else requests).append(row)
+    return requests, knowledge, skills
 
 
 def _shown(value: float, unit: str) -> str:

@@ -13,13 +13,15 @@ _VERDICTS: Final = {True: "[green]met[/]", False: "[red]not met[/]", None: ""}
 
 
 def tables(rows: Sequence[Row]) -> list[Table]:
-    requests, knowledge = by_subject(rows)
+    requests, knowledge, skills = by_subject(rows)
     found = []
     if requests:
         title = "Costs, beside the bare deepagents graph with the same scripted model"
         found.append(_table(title, requests, "against bare"))
     if knowledge:
         found.append(_table("The knowledge base", knowledge))
+    if skills:
+        found.append(_table("Skills, beside deepagents' SkillsMiddleware over the same folders", skills))
     return found
 
 

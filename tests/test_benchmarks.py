@@ -22,6 +22,7 @@ from benchmarks.knowledge.recombined import recombined
 from benchmarks.knowledge.scores import answered, ndcg, recall, reciprocal_rank
 from benchmarks.machine import this_machine
 from benchmarks.measurements.retrieval import METRICS, WAYS
+from benchmarks.measurements.skills import LABELS
 from benchmarks.page import page
 from benchmarks.plot import bars, curves, svg
 from benchmarks.rows import AIMS, Row, by_subject
@@ -51,6 +52,7 @@ NAMES = {
     ),
     *(f"agents.{count}{bare}" for count in QUICK.agents for bare in ("", ".bare")),
     *(f"turns.{turn}{bare}" for turn in QUICK.turns for bare in ("", ".bare")),
+    *(f"skills.{count}.{what}" for count in QUICK.skills for what in LABELS),
     *("retrieval.ingest", "retrieval.unrelated", "retrieval.alone.ndcg", "retrieval.alone.recall"),
     *(f"retrieval.{what}.{way}" for what in (*METRICS, *KINDS) for way in WAYS),
     *("knowledge.read", "knowledge.embed", "knowledge.load", "knowledge.memory.rest", "knowledge.memory.model"),
@@ -73,9 +75,10 @@ def test_a_quick_run_has_every_row(tmp_path: Path) -> None:
 
     rows = [Row(**row) for row in numbers["rows"]]
     written = page(rows, this_machine())
-    requests, knowledge = by_subject(rows)
+    requests, knowledge, skills = by_subject(rows)
     assert all(row.label in written for row in requests)
     assert all(row.shown_value.split()[0] in written for row in knowledge if row.name.startswith("retrieval.ndcg"))
+    assert all(row.shown_value in written for row in skills)
     for drawn in (svg(rows), knowledge_svg(rows)):
         ElementTree.fromstring(drawn)  # noqa: S314 - our own
 

@@ -17,6 +17,7 @@ from benchmarks.measurements.per_event import per_event
 from benchmarks.measurements.prompts import prompts
 from benchmarks.measurements.requests import requests
 from benchmarks.measurements.retrieval import retrieval
+from benchmarks.measurements.skills import skills
 from benchmarks.measurements.slack import slack
 from benchmarks.measurements.start_up import start_up
 from benchmarks.measurements.throughput import throughput
@@ -41,6 +42,7 @@ EVERYTHING: Final[Mapping[str, Measurement]] = MappingProxyType(
         "agents": agents,
         "turns": turns,
         "slack": slack,
+        "skills": skills,
         "retrieval": retrieval,
         "knowledge": knowledge,
     }
