@@ -68,7 +68,10 @@ class SkillCatalog:
 
     async def refresh(self) -> None:
         """Bring the copies of remote sources up to date and load every source again."""
-        await asyncio.gather(*(source.refresh() for source in self._sources.values()))
+        results = await asyncio.gather(*(source.refresh() for source in self._sources.values()), return_exceptions=True)
+        for name, result in zip(self._sources, results, strict=True):
+            if isinstance(result, Exception):
+                logger.error("The source %s cannot be refreshed", name, exc_info=result)
         await self._load(self._sources.values())
 
     async def settle(self) -> None:

@@ -32,6 +32,10 @@ class ListSource(Source):
         self.failure: Exception | None = None
         self.reads = 0
 
+    async def refresh(self) -> None:
+        if isinstance(self.failure, RuntimeError):
+            raise self.failure
+
     async def load(self) -> Loaded:
         if self.failure is not None:
             raise self.failure

@@ -235,6 +235,8 @@ async def test_credentials_reach_the_server_and_nothing_else(
         await catalog.refresh()
         assert "SKILLS_GIT_TOKEN" in str(catalog.status().sources[1].problems)
         shown = repr(catalog.status()) + repr(catalog.view(ANONYMOUS)) + caplog.text
+    copies = tmp_path / "data" / "skills" / "git"
+    assert [path.stat().st_mode & 0o077 for path in (copies.parent.parent, copies.parent, copies)] == [0, 0, 0]
     stored = b"".join(path.read_bytes() for path in (tmp_path / "data").rglob("*") if path.is_file())
     encoded = base64.b64encode(b"ann:hunter22")
     for secret in (b"hunter22", encoded):

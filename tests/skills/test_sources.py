@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ from ai_platform_engineering.settings import load_settings
 from ai_platform_engineering.skills_middleware.catalog import SkillCatalog
 from ai_platform_engineering.skills_middleware.skill import Access
 from ai_platform_engineering.skills_middleware.sources.directory import DirectorySource
+from ai_platform_engineering.skills_middleware.sources.folder import SkillFile
 from ai_platform_engineering.skills_middleware.sources.source import Loaded, SkillGoneError, SourceUnavailableError
 from ai_platform_engineering.utils.a2a_common.caller import ANONYMOUS
 
@@ -135,6 +137,26 @@ def test_only_changed_folders_are_read_again(tmp_path: Path, monkeypatch: pytest
     after = {skill.name: skill for skill in asyncio.run(source.load()).skills}
     assert after["old"] is before["old"]
     assert after["new"].description == "Changed."
+
+
+def test_a_file_that_changes_within_one_time_stamp_is_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = time.time_ns()
+    monkeypatch.setattr(SkillFile, "stamp", property(lambda file: (file.path, 1, 1, now)))
+    source = DirectorySource(write(tmp_path / "skill", "Old.").parent)
+    asyncio.run(source.load())
+    write(tmp_path / "skill", "New.")
+    assert [skill.description for skill in asyncio.run(source.load()).skills] == ["New."]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_one_folder_that_cannot_be_read_is_a_problem_of_its_own(tmp_path: Path) -> None:
+    write(tmp_path / "good")
+    write(tmp_path / "group" / "closed").chmod(0)
+    result = loaded(tmp_path)
+    assert names(result) == ["good"]
+    assert [(each.code, each.path) for each in result.problems] == [("unreadable", str(tmp_path / "group/closed"))]
 
 
 def test_a_directory_that_cannot_be_read_is_unavailable(tmp_path: Path) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -35,12 +36,26 @@ from ai_platform_engineering.skills_middleware.sources.watching import directory
 MAX_DEPTH: Final = 3
 """Of a skill's folder below the directory."""
 _RACE_SECONDS: Final = 2.0
-"""A file may change once more without a new time stamp; a skill this fresh is read again."""
+"""A file may change once more without a new time stamp; a file that was this fresh is read again."""
 
 
 def library_directory() -> Path:
     """Where the skills that come with the product are."""
     return Path(__file__).parent.parent / "library"
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What a folder held at `moment`, in seconds of the clock that also stamps files."""
+
+    moment: float
+    stamps: list[Stamp]
+    result: Reading
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether every later change shows in the stamps."""
+        return all(stamp[3] < (self.moment - _RACE_SECONDS) * 1e9 for stamp in self.stamps)
 
 
 class DirectorySource(Source):
@@ -51,7 +66,7 @@ class DirectorySource(Source):
     ) -> None:
         self.path, self.name, self.kind = path, name, kind
         self._watched = watched
-        self._readings: dict[Path, tuple[list[Stamp], Reading]] = {}
+        self._read: dict[Path, _Read] = {}
 
     async def load(self) -> Loaded:
         return await asyncio.to_thread(self._load)
@@ -63,46 +78,53 @@ class DirectorySource(Source):
         return directory_changes(self.path) if self._watched else super().changes()
 
     def _load(self) -> Loaded:
-        folders = list(self._folders())
-        before, self._readings = self._readings, {}
+        folders, unreadable = self._folders()
+        before, self._read = self._read, {}
         for folder in folders:
-            self._readings[folder] = self._reading(folder, before.get(folder))
-        return collected((str(folder), result) for folder, (_, result) in self._readings.items())
+            self._read[folder] = self._reading(folder, before.get(folder))
+        readings = [(str(folder), read.result) for folder, read in self._read.items()]
+        return collected([*readings, *unreadable])
 
-    def _folders(self) -> Iterator[Path]:
-        try:
-            root = self.path.resolve(strict=True)
-            pending = [(self.path, 0)]
-            while pending:
-                folder, depth = pending.pop()
+    def _folders(self) -> tuple[list[Path], list[tuple[str, Reading]]]:
+        """The folders with skills, and those that cannot be read."""
+        folders: list[Path] = []
+        unreadable: list[tuple[str, Reading]] = []
+        root = self.path.resolve()
+        pending = [(self.path, 0)]
+        while pending:
+            folder, depth = pending.pop()
+            try:
                 names = {entry.name: entry for entry in os.scandir(folder) if not entry.name.startswith(".")}
-                if DOCUMENT in names and depth > 0:
-                    yield folder
-                elif depth < MAX_DEPTH:
-                    pending += ((folder / name, depth + 1) for name, entry in names.items() if _is_folder(entry, root))
-        except OSError as error:
-            raise SourceUnavailableError(
-                f"{error.filename or self.path} cannot be read: {error.strerror}. Check the directory; the skills that "
-                "were loaded from it last stay in effect."
-            ) from error
+            except OSError as error:
+                if depth == 0:
+                    raise SourceUnavailableError(
+                        f"{self.path} cannot be read: {error.strerror}. Check the directory; the skills that were "
+                        "loaded from it last stay in effect."
+                    ) from error
+                if folder.exists():
+                    unreadable.append((str(folder), _unreadable(error)))
+                continue
+            if DOCUMENT in names and depth > 0:
+                folders.append(folder)
+            elif depth < MAX_DEPTH:
+                pending += ((folder / name, depth + 1) for name, entry in names.items() if _is_folder(entry, root))
+        return folders, unreadable
 
-    def _reading(self, folder: Path, before: tuple[list[Stamp], Reading] | None) -> tuple[list[Stamp], Reading]:
+    def _reading(self, folder: Path, before: _Read | None) -> _Read:
         """What the folder holds; a folder whose files have not changed is not read again."""
+        began = time.time()
         try:
             files = folder_files(folder, self.path)
             stamps = [file.stamp for file in files]
-            settled = time.time() - _RACE_SECONDS
-            if before is not None and before[0] == stamps and all(each[3] < settled * 1e9 for each in stamps):
+            if before is not None and before.stamps == stamps and before.is_settled:
                 return before
-            if problems := file_problems(files):
-                return stamps, problems
-            return stamps, reading(
-                file_contents(folder, files),
-                folder.name,
-                Provenance(self.kind, folder.relative_to(self.path).as_posix()),
-            )
+            result: Reading = file_problems(files)
+            if not result:
+                provenance = Provenance(self.kind, folder.relative_to(self.path).as_posix())
+                result = reading(file_contents(folder, files), folder.name, provenance)
         except OSError as error:
-            return [], (Problem("unreadable", f"{error.filename} cannot be read: {error.strerror}"),)
+            stamps, result = [], _unreadable(error)
+        return _Read(began, stamps, result)
 
     def _content(self, skill: Skill) -> SkillContent:
         folder = self.path / skill.provenance.origin
@@ -120,3 +142,7 @@ class DirectorySource(Source):
 
 def _is_folder(entry: os.DirEntry[str], root: Path) -> bool:
     return entry.is_dir() and (not entry.is_symlink() or resolves_inside(entry.path, root))
+
+
+def _unreadable(error: OSError) -> tuple[Problem, ...]:
+    return (Problem("unreadable", f"{error.filename} cannot be read: {error.strerror}"),)

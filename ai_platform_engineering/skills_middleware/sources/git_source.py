@@ -120,13 +120,18 @@ class GitSource(Source):
 
     async def _fetch(self) -> None:
         """Fetch into a new directory, which then takes its place: an interrupted fetch leaves the last copy."""
-        await asyncio.to_thread(make_private_directory, self._copy)
+        await asyncio.to_thread(self._make_directory)
         directory = Path(await asyncio.to_thread(tempfile.mkdtemp, dir=self._copy, prefix=".fetching-"))
         try:
             commit = await Repository(self._git, directory).fetch(self._address, FETCH_SECONDS, MAX_REPOSITORY_SIZE)
             await asyncio.to_thread(self._install, directory, commit)
         finally:
             await asyncio.to_thread(shutil.rmtree, directory, ignore_errors=True)
+
+    def _make_directory(self) -> None:
+        # One by one, as missing parents would get the default mode.
+        for directory in (*reversed(self._copy.parents), self._copy):
+            make_private_directory(directory)
 
     def _install(self, directory: Path, commit: str) -> None:
         target = self._copy / f"{commit}.git"
