@@ -138,7 +138,7 @@ async def test_an_agent_reads_the_skills_of_its_manifest_wherever_it_runs(tmp_pa
     assert results[0].startswith("Skill parcel-return (source: directory, visibility: global, files: none)")
     assert HOSTILE in results[1]
     assert "There is no skill 'not-for-agents'" in results[2]
-    assert "Return ." in results[4]
+    assert "Return $ARGUMENTS." in results[4]
     read = [event.skill for event in inside.told if isinstance(event, ToolStarted) and event.tool == "read_skill"]
     assert read == ["parcel-return", "no-questions", "not-for-agents", "parcel-return"]
     assert isinstance(inside.told[-1], FinalResult)

@@ -101,7 +101,9 @@ class Git:
                 start_new_session=True,
             )
         except FileNotFoundError:
-            raise GitError("The program git is not installed. Install it, or remove SKILLS_GIT.") from None
+            raise GitError(
+                "The program git is not installed. Install it (in the image: WITH_GIT=true), or remove SKILLS_GIT."
+            ) from None
         except OSError as error:
             raise GitError(f"The program git cannot be started: {error.strerror}.") from None
         finished = asyncio.ensure_future(process.communicate(given))
