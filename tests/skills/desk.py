@@ -16,7 +16,7 @@ from ai_platform_engineering.events import Event
 from ai_platform_engineering.multi_agents.platform_engineer.deep_agent import PlatformEngineerDeepAgent
 from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
 from ai_platform_engineering.settings import Settings
-from ai_platform_engineering.skills_middleware.store.store import SkillKey, SkillStore
+from ai_platform_engineering.skills_middleware.skill import Access
 from ai_platform_engineering.utils.llm.scripted import Cue, ScriptedChatModel, Turn
 from tests.invariants import check
 from tests.servers import Caller, calling, serving
@@ -42,16 +42,22 @@ class Desk:
     caller: Caller | None = None
 
     async def add(self, name: str, description: str, instructions: str = "Do it.", **more: Any) -> None:
-        await self._store.create(new_skill(name, description, instructions=instructions, **more), None)
+        """Create a skill over REST."""
+        assert self.caller is not None
+        content = f"---\nname: {name}\ndescription: {description}\n---\n\n{instructions}"
+        response = await self.caller.http.post(f"{self.caller.url}/skills", json={"content": content, **more})
+        assert response.status_code == 201, response.text
 
-    async def remove(self, name: str) -> None:
-        await self._store.delete(SkillKey(name), None)
-
-    @property
-    def _store(self) -> SkillStore:
+    async def add_for(self, access: Access, name: str, description: str) -> None:
+        """Create a skill of any caller."""
         assert self.platform is not None
         assert self.platform.skills.store is not None
-        return self.platform.skills.store
+        await self.platform.skills.store.create(new_skill(name, description, access), None)
+
+    async def remove(self, name: str) -> None:
+        assert self.caller is not None
+        response = await self.caller.http.delete(f"{self.caller.url}/skills/{name}", headers={"If-Match": "*"})
+        assert response.status_code == 204, response.text
 
     async def ask(self, question: str, context_id: str = "c") -> list[Event]:
         assert self.caller is not None

@@ -46,9 +46,12 @@ async def test_a_change_of_the_catalog_is_in_the_next_turn_of_an_open_conversati
         assert "search_skills" not in here.cues[-1].tools
         await here.ask("elsewhere", "another conversation")
         assert "cache-flush" in here.prompt
-        await here.remove("cache-flush")
-        await here.ask("and then?")
-        assert "cache-flush" not in here.prompt
+    async with desk(tmp_path) as again:
+        await again.ask("still there?")
+        assert "cache-flush" in again.prompt
+        await again.remove("cache-flush")
+        await again.ask("and then?")
+        assert "cache-flush" not in again.prompt
 
 
 async def test_without_skills_the_request_is_as_it_was(tmp_path: Path) -> None:
@@ -142,8 +145,8 @@ async def test_reading_gives_the_frame_the_files_and_what_is_missing(tmp_path: P
 
 async def test_a_caller_has_the_skills_that_it_may_see(tmp_path: Path) -> None:
     async with desk(tmp_path, A2A_AUTH_SHARED_KEY=KEY) as here:
-        await here.add("cache-flush", "Of the key.", access=Access("personal", "key"))
-        await here.add("cache-fill", "Of another person.", access=Access("personal", "ann"))
+        await here.add_for(Access("personal", "key"), "cache-flush", "Of the key.")
+        await here.add_for(Access("personal", "ann"), "cache-fill", "Of another person.")
         assert here.caller is not None
         here.caller.http.headers["Authorization"] = f"Bearer {KEY}"
         await here.ask("hello")
