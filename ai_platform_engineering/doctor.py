@@ -122,11 +122,12 @@ async def diagnose(settings: Settings, *, offline: bool = False) -> Report:
     It takes as long as the slowest deadline in the settings, and of a check, whatever the agents do.
     """
     registry = AgentRegistry.load(settings)
+    wanted = {entry.name: entry.manifest.skills for entry in registry.enabled() if entry.manifest}
     local, remote, knowledge, skills, model_failures = await asyncio.gather(
         _examine_local(settings, registry, offline=offline),
         _examine_remote(settings, registry.remote(), offline=offline),
         check_up(settings),
-        check_up_skills(settings, offline=offline),
+        check_up_skills(settings, offline=offline, wanted=wanted),
         _ask_models(settings, registry.local(), offline=offline),
     )
     examined = {**local, **remote}

@@ -452,6 +452,14 @@ class TestSkills:
         assert problem in out.getvalue()
         assert json.loads(to_json(report))["skills"]["problems"] == [problem]
 
+    async def test_a_skill_that_a_manifest_names_and_no_source_has_is_named(self, agents_dir: Path) -> None:
+        sandbox = "sandbox: ai_platform_engineering.sandbox.argocd:server"
+        add_agent(agents_dir, "shop", f"skills: [incident-triage, no-such-skill]\n{sandbox}")
+        report = await diagnose(settings_of(agents_dir), offline=True)
+        assert report.skills is not None
+        (problem,) = report.skills.problems
+        assert problem.startswith("Skills, shop: its manifest names 'no-such-skill'")
+
     async def test_repositories_are_read_now_unless_offline_and_their_copies_stay(self, agents_dir: Path) -> None:
         work = agents_dir.parent / "work"
         (work / "rollback").mkdir(parents=True)
