@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.ports import reserved_port
 from tests.servers import Command, Completed
 
 
@@ -29,6 +30,13 @@ def log_as_before() -> Iterator[None]:
 def environ(tmp_path: Path) -> dict[str, str]:
     """The variables of somebody who has configured nothing."""
     return {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "DATA_DIR": str(tmp_path / "data")}
+
+
+@pytest.fixture
+def unused_port() -> Iterator[int]:
+    """A port that refuses connections during the test, unless the test serves there."""
+    with reserved_port() as port:
+        yield port
 
 
 @pytest.fixture

@@ -183,11 +183,9 @@ class TestDoctor:
         assert "version_service__version" in agents["argocd"]["tools"]
         assert completed.stderr == ""
 
-    def test_an_agent_that_cannot_be_used_is_a_failure(self, platform_engineer: Command) -> None:
-        with listen("127.0.0.1", 0) as taken:
-            port = taken.getsockname()[1]
+    def test_an_agent_that_cannot_be_used_is_a_failure(self, platform_engineer: Command, unused_port: int) -> None:
         completed = platform_engineer(
-            "doctor", DISTRIBUTED_AGENTS="argocd", ARGOCD_AGENT_URL=f"http://127.0.0.1:{port}"
+            "doctor", DISTRIBUTED_AGENTS="argocd", ARGOCD_AGENT_URL=f"http://127.0.0.1:{unused_port}"
         )
         assert completed.returncode == 1
         assert completed.stdout.endswith("connection refused\nNot usable: argocd.\n")

@@ -183,14 +183,11 @@ def not_here(reason: str) -> NoReturn:
 
 
 @contextmanager
-def public_server(command: Command) -> Iterator[int]:
-    """The MCP server that a page starts, on a free port instead of the page's."""
+def public_server(command: Command, port: int) -> Iterator[None]:
+    """The MCP server that a page starts, on this port instead of the page's."""
     program = shutil.which(command.words[0])
     if program is None:
         not_here(f"{command.words[0]} is not installed")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
     environ = {**os.environ, **dict(command.environ), "PORT": str(port)}
     # npx starts the server as a child of its own, which ends with the process group.
     with subprocess.Popen([program, *command.words[1:]], env=environ, start_new_session=True) as process:
@@ -201,7 +198,7 @@ def public_server(command: Command) -> Iterator[int]:
                     if process.poll() is not None or time.monotonic() > deadline:
                         not_here(f"{' '.join(command.words)} did not start")
                     time.sleep(0.1)
-            yield port
+            yield
         finally:
             os.killpg(process.pid, signal.SIGKILL)
 
@@ -222,11 +219,11 @@ def test_the_agent_over_stdio_gets_its_tools(workplace: Path) -> None:
     assert tools_of("clock", report) == ["convert_time", "get_current_time"]
 
 
-def test_the_agent_over_http_gets_its_tools(workplace: Path) -> None:
+def test_the_agent_over_http_gets_its_tools(workplace: Path, unused_port: int) -> None:
     environ = next(dict(command.environ) for command in PROGRAM if "ECHO_MCP_URL" in dict(command.environ))
     (server,) = NPX
-    with public_server(server) as port:
-        environ["ECHO_MCP_URL"] = environ["ECHO_MCP_URL"].replace(dict(server.environ)["PORT"], str(port))
+    with public_server(server, unused_port):
+        environ["ECHO_MCP_URL"] = environ["ECHO_MCP_URL"].replace(dict(server.environ)["PORT"], str(unused_port))
         report = run_program(["doctor", "--json"], workplace, **environ, ENABLE_CLOCK="false")
     assert tools_of("echo", report) == ["echo", "get-sum"]
 

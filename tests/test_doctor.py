@@ -20,7 +20,7 @@ from ai_platform_engineering.knowledge_bases.rag.stores.store import Known
 from ai_platform_engineering.multi_agents.agent_app import create_agent_app
 from ai_platform_engineering.settings import Settings, load_settings
 from tests.llm.openai_server import openai_server
-from tests.multi_agents.loopback import Answer, Request, card, free_port, response, serving
+from tests.multi_agents.loopback import Answer, Request, card, response, serving
 from tests.servers import serving as serving_app
 from tests.skills.git_server import commit
 
@@ -263,11 +263,11 @@ class TestRemoteAgents:
         assert (weather.reachable, weather.tools, weather.usable) == (True, tools, usable)
         assert (weather.where, weather.address) == ("remote", server.address)
 
-    async def test_one_that_cannot_be_reached(self, agents_dir: Path) -> None:
+    async def test_one_that_cannot_be_reached(self, agents_dir: Path, unused_port: int) -> None:
         # A doctor who is asked looks, whatever is skipped at start.
         settings = settings_of(
             agents_dir,
-            WEATHER_AGENT_URL=f"http://bob:hunter2@127.0.0.1:{free_port()}",
+            WEATHER_AGENT_URL=f"http://bob:hunter2@127.0.0.1:{unused_port}",
             SKIP_AGENT_CONNECTIVITY_CHECK="true",
         )
         report = await diagnose(settings)
@@ -398,8 +398,8 @@ class TestKnowledge:
         assert "knowledge.db" in (report.knowledge.problem or "")
         assert not report.ok
 
-    async def test_a_server_that_does_not_answer(self, agents_dir: Path) -> None:
-        report = await diagnose(settings_of(agents_dir, RAG_SERVER_URL=f"http://127.0.0.1:{free_port()}/mcp"))
+    async def test_a_server_that_does_not_answer(self, agents_dir: Path, unused_port: int) -> None:
+        report = await diagnose(settings_of(agents_dir, RAG_SERVER_URL=f"http://127.0.0.1:{unused_port}/mcp"))
         assert report.knowledge is not None
         assert "RAG_SERVER_URL" in (report.knowledge.problem or "")
         assert not report.ok

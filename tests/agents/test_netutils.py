@@ -3,7 +3,6 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import re
-import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
@@ -91,12 +90,6 @@ def tools(names: NameServer | None = None, *, private: bool, timeout: float = 2.
 
 def refused(text: str) -> Any:
     return pytest.raises(ToolError, match=re.escape(text))
-
-
-def unused_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @dataclass
@@ -285,7 +278,7 @@ class TestLookups:
 
 
 class TestPorts:
-    async def test_open_and_closed(self, names: NameServer) -> None:
+    async def test_open_and_closed(self, names: NameServer, unused_port: int) -> None:
         call = tools(names, private=True)
         async with site({}) as running:
             found = await call("check_port", host="site.test", port=running.port)
@@ -297,7 +290,7 @@ class TestPorts:
                 "127.0.0.1": "open",
             }
             assert mixed["state"] == "open"
-        assert (await call("check_port", host="127.0.0.1", port=unused_port()))["state"] == "closed"
+        assert (await call("check_port", host="127.0.0.1", port=unused_port))["state"] == "closed"
 
     @pytest.mark.parametrize("host", ["127.0.0.1", "[::1]", "localhost", "127.1", "2130706433", "0x7f000001"])
     async def test_private_targets_are_refused_however_they_are_written(self, host: str) -> None:
@@ -401,9 +394,9 @@ class TestWebAddresses:
         with pytest.raises(ToolError, match=r"web address|only addresses|host name"):
             await tools(private=True)("http_check", url=url)
 
-    async def test_nobody_there(self) -> None:
+    async def test_nobody_there(self, unused_port: int) -> None:
         with refused("could not be reached"):
-            await tools(private=True)("http_check", url=f"http://127.0.0.1:{unused_port()}/")
+            await tools(private=True)("http_check", url=f"http://127.0.0.1:{unused_port}/")
 
     async def test_https_checks_the_certificate_of_the_name(
         self, names: NameServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -439,12 +432,12 @@ class TestCertificates:
         assert (found["days_left"], found["expired"], found["trusted"]) == (days, expired, False)
         assert found["problem"]
 
-    async def test_what_does_not_speak_tls(self) -> None:
+    async def test_what_does_not_speak_tls(self, unused_port: int) -> None:
         async with site({}) as running:
             with pytest.raises(ToolError, match=r"does not speak TLS|did not finish|cannot be reached"):
                 await tools(private=True, timeout=1)("certificate_expiry", host="127.0.0.1", port=running.port)
         with refused("cannot be reached"):
-            await tools(private=True)("certificate_expiry", host="127.0.0.1", port=unused_port())
+            await tools(private=True)("certificate_expiry", host="127.0.0.1", port=unused_port)
 
     async def test_private_targets_are_refused(self) -> None:
         with refused("loopback address"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -164,8 +163,8 @@ class TestProviders:
             provided(server, LLM_MAX_RETRIES="0").embed(["x"])
         assert str(caught.value) == f"The embedding model text-embedding-3-small of openai {sentence}"
 
-    def test_a_server_that_is_not_there_is_said_to_be(self, server: OpenAIServer) -> None:
-        closed = f"http://127.0.0.1:{free_port()}/v1"
+    def test_a_server_that_is_not_there_is_said_to_be(self, unused_port: int) -> None:
+        closed = f"http://127.0.0.1:{unused_port}/v1"
         embedder = embedder_of(settings_of(EMBEDDINGS_PROVIDER="openai", OPENAI_ENDPOINT=closed, LLM_MAX_RETRIES="0"))
         assert embedder is not None
         with pytest.raises(EmbeddingsError, match=r"cannot be reached\. Check its address"):
@@ -231,12 +230,6 @@ def provided(server: OpenAIServer, **variables: str) -> Embedder:
     )
     assert embedder is not None
     return embedder
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-        return port
 
 
 def test_choosing_an_embedder_loads_nothing_large_before_it_is_needed() -> None:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import math
-import socket
 import subprocess
 import sys
 import threading
@@ -350,11 +349,3 @@ def put_until(store: Store, stop: threading.Event) -> None:
     while not stop.is_set():
         put(store, document(f"{number}.md"), *["pods"] * 20, vectors=[EAST] * 20)
         number += 1
-
-
-@pytest.fixture
-def unused_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
@@ -124,9 +123,7 @@ def test_an_answer_that_trickles_in_is_not_waited_for(server: RerankServer) -> N
     assert monotonic() - began < 5
 
 
-def test_one_that_is_not_there_is_named_without_its_password() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
+def test_one_that_is_not_there_is_named_without_its_password(unused_port: int) -> None:
     with pytest.raises(RerankError) as caught:
-        Reranker(f"http://user:{SECRET}@127.0.0.1:{port}/rerank?key={SECRET}")("q", TEXTS)
-    assert str(caught.value) == f"The reranker at http://127.0.0.1:{port}/rerank cannot be reached."
+        Reranker(f"http://user:{SECRET}@127.0.0.1:{unused_port}/rerank?key={SECRET}")("q", TEXTS)
+    assert str(caught.value) == f"The reranker at http://127.0.0.1:{unused_port}/rerank cannot be reached."

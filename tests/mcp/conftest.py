@@ -109,8 +109,8 @@ def everything(everything_script: Path) -> McpServer:
 
 
 @pytest.fixture
-async def http_server(everything_script: Path) -> AsyncIterator[HttpServer]:
-    server = HttpServer(everything_script)
+async def http_server(everything_script: Path, unused_port: int) -> AsyncIterator[HttpServer]:
+    server = HttpServer(everything_script, unused_port)
     await server.start()
     yield server
     server.kill()

@@ -29,11 +29,11 @@ def names(servers: McpServers) -> list[str]:
 
 
 class HttpServer:
-    """The public Node server over HTTP, on a port of its own; may be killed and started again."""
+    """The public Node server over HTTP; may be killed and started again."""
 
-    def __init__(self, script: Path) -> None:
+    def __init__(self, script: Path, port: int) -> None:
         self._script = script
-        self.port = free_port()
+        self.port = port
         self.process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -57,12 +57,6 @@ class HttpServer:
             self.process.kill()
             self.process.wait()
             self.process = None
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def answers(port: int) -> bool:

@@ -12,7 +12,7 @@ from langchain_core.tools import ToolException
 from ai_platform_engineering.agents.manifest import McpServer
 from ai_platform_engineering.utils.mcp import McpServers, McpUnavailable
 from tests.mcp.scripted_http import ScriptedHttp, scripted_http
-from tests.mcp.support import HttpServer, Start, eventually, free_port, names, tool
+from tests.mcp.support import HttpServer, Start, eventually, names, tool
 
 
 @pytest.fixture
@@ -202,10 +202,9 @@ async def test_an_address_that_is_none(mcp_servers: Start, url: str) -> None:
     )
 
 
-async def test_nobody_listens(mcp_servers: Start) -> None:
-    port = free_port()
-    servers: McpServers = await mcp_servers(entry(f"http://user:pass@127.0.0.1:{port}/mcp?key=k"))
+async def test_nobody_listens(mcp_servers: Start, unused_port: int) -> None:
+    servers: McpServers = await mcp_servers(entry(f"http://user:pass@127.0.0.1:{unused_port}/mcp?key=k"))
     assert names(servers) == []
-    assert (
-        servers.problem("demo") == f"The remote server could not be reached at 127.0.0.1:{port} (connection refused)."
+    assert servers.problem("demo") == (
+        f"The remote server could not be reached at 127.0.0.1:{unused_port} (connection refused)."
     )

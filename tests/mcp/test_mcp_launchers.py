@@ -16,7 +16,7 @@ from ai_platform_engineering.utils.mcp.launchers import launches
 from ai_platform_engineering.utils.mcp.stderr_tail import StderrTail
 from ai_platform_engineering.utils.redact import Redactor
 from tests.mcp.conftest import EVERYTHING_SERVER, SCRIPTED_SERVER, TIME_SERVER, not_here
-from tests.mcp.support import Start, eventually, free_port, names
+from tests.mcp.support import Start, eventually, names
 
 LAUNCHER = """#!{python}
 import pathlib, sys, time
@@ -58,7 +58,9 @@ def slow_npx(tmp_path: Path) -> Callable[..., McpServer]:
         ("npx", ("-y", EVERYTHING_SERVER, "stdio")),
     ],
 )
-async def test_a_server_in_the_cache_needs_no_registry(mcp_servers: Start, command: str, args: tuple[str, ...]) -> None:
+async def test_a_server_in_the_cache_needs_no_registry(
+    mcp_servers: Start, command: str, args: tuple[str, ...], unused_port: int
+) -> None:
     if shutil.which(command) is None and command == "npx":
         not_here("npx is not installed")
     entry = McpServer(name="cached", transport="stdio", command=command, args=args)
@@ -68,7 +70,7 @@ async def test_a_server_in_the_cache_needs_no_registry(mcp_servers: Start, comma
     tools = names(first)
     await first.aclose()
 
-    proxy = f"http://127.0.0.1:{free_port()}"
+    proxy = f"http://127.0.0.1:{unused_port}"
     unreachable = {"HTTPS_PROXY": proxy, "HTTP_PROXY": proxy, "https_proxy": proxy, "http_proxy": proxy}
     again = await mcp_servers(entry, deadline=30, **unreachable)
     assert again.problem("demo") is None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -19,12 +18,6 @@ def response(status: int, body: bytes | dict[str, Any], headers: str = "") -> by
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
     head = f"HTTP/1.1 {status} Status\r\ncontent-length: {len(content)}\r\nconnection: close\r\n{headers}\r\n"
     return head.encode() + content
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @dataclass

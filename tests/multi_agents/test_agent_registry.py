@@ -11,7 +11,7 @@ import pytest
 
 from ai_platform_engineering.multi_agents.agent_registry import AgentRegistry, known_manifests
 from ai_platform_engineering.settings import Settings, load_settings
-from tests.multi_agents.loopback import Request, always, card, free_port, response, serving
+from tests.multi_agents.loopback import Request, always, card, response, serving
 
 
 def settings_of(**environ: str) -> Settings:
@@ -73,9 +73,9 @@ class TestEntries:
 
 
 class TestCheck:
-    async def test_what_was_found_is_a_read_only_snapshot(self) -> None:
+    async def test_what_was_found_is_a_read_only_snapshot(self, unused_port: int) -> None:
         async with serving(always(response(200, card("  Weather for\n any place.")))) as server:
-            registry = registry_of(WEATHER_AGENT_URL=server.address, TIDES_AGENT_URL=f"http://127.0.0.1:{free_port()}")
+            registry = registry_of(WEATHER_AGENT_URL=server.address, TIDES_AGENT_URL=f"http://127.0.0.1:{unused_port}")
             before = registry.reachability
             found = await registry.check()
         assert before == {}
@@ -112,7 +112,9 @@ class TestCheck:
         sent = [headers.get("authorization") for _, headers in server.requests]
         assert sent == [None, "bearer k3y-of-all-agents", "bearer k3y-of-the-supervisor"]
 
-    async def test_one_line_per_agent_and_no_password(self, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async def test_one_line_per_agent_and_no_password(
+        self, tmp_path: Path, caplog: pytest.LogCaptureFixture, unused_port: int
+    ) -> None:
         manifest_file(tmp_path, "inventory")
         manifest_file(tmp_path, "billing", requires="[BILLING_URL]")
         caplog.set_level(logging.INFO)
@@ -120,7 +122,7 @@ class TestCheck:
             settings = settings_of(
                 AGENTS_DIR=str(tmp_path),
                 WEATHER_AGENT_URL=server.address.replace("//", "//bob:hunter2@"),
-                TIDES_AGENT_URL=f"http://bob:hunter2@127.0.0.1:{free_port()}",
+                TIDES_AGENT_URL=f"http://bob:hunter2@127.0.0.1:{unused_port}",
                 DISTRIBUTED_AGENTS="nosuch",
                 SANDBOX="false",
             )
@@ -138,15 +140,14 @@ class TestCheck:
 
 
 class TestWatch:
-    async def test_an_agent_that_comes_up_later_is_noticed_once(self) -> None:
-        port = free_port()
-        registry = registry_of(WEATHER_AGENT_URL=f"http://127.0.0.1:{port}")
+    async def test_an_agent_that_comes_up_later_is_noticed_once(self, unused_port: int) -> None:
+        registry = registry_of(WEATHER_AGENT_URL=f"http://127.0.0.1:{unused_port}")
         await registry.check()
         changed: list[str] = []
         watching = asyncio.create_task(registry.watch(changed.append))
         await asyncio.sleep(0.2)
         assert changed == []
-        async with serving(always(response(200, card())), port) as server:
+        async with serving(always(response(200, card())), unused_port) as server:
             await eventually(lambda: len(changed) >= 1)
             assert registry.reachability["weather"].ok
             already = len(server.requests)
@@ -173,16 +174,15 @@ class TestWatch:
             watching.cancel()
             await asyncio.wait([watching])
 
-    async def test_an_agent_that_goes_and_comes_back_is_noticed_again(self) -> None:
-        port = free_port()
-        registry = registry_of(WEATHER_AGENT_URL=f"http://127.0.0.1:{port}")
+    async def test_an_agent_that_goes_and_comes_back_is_noticed_again(self, unused_port: int) -> None:
+        registry = registry_of(WEATHER_AGENT_URL=f"http://127.0.0.1:{unused_port}")
         changed: list[str] = []
         watching = asyncio.create_task(registry.watch(changed.append))
-        async with serving(always(response(200, card())), port):
+        async with serving(always(response(200, card())), unused_port):
             await eventually(lambda: len(changed) >= 1)
         await eventually(lambda: not registry.reachability["weather"].ok)
         assert changed == ["weather"]
-        async with serving(always(response(200, card())), port):
+        async with serving(always(response(200, card())), unused_port):
             await eventually(lambda: len(changed) >= 2)
             watching.cancel()
             await asyncio.wait([watching])

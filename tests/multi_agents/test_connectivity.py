@@ -12,7 +12,7 @@ from a2a.types.a2a_pb2 import AgentCapabilities, AgentCard, AgentInterface, Agen
 
 from ai_platform_engineering.multi_agents.connectivity import new_client, probe, probe_all, remote_tools
 from ai_platform_engineering.multi_agents.placement import AgentEntry
-from tests.multi_agents.loopback import Request, always, card, free_port, response, serving
+from tests.multi_agents.loopback import Request, always, card, response, serving
 
 
 def remote(address: str, name: str = "weather") -> AgentEntry:
@@ -100,8 +100,8 @@ async def test_strange_values_in_a_card_do_no_harm(client: httpx.AsyncClient) ->
     assert (found.ok, found.card_description, found.skills) == (True, None, ())
 
 
-async def test_nobody_listens(client: httpx.AsyncClient) -> None:
-    found = await probe(remote(f"http://127.0.0.1:{free_port()}"), client, timeout=2)
+async def test_nobody_listens(client: httpx.AsyncClient, unused_port: int) -> None:
+    found = await probe(remote(f"http://127.0.0.1:{unused_port}"), client, timeout=2)
     assert (found.ok, found.reason) == (False, "connection refused")
 
 

@@ -28,7 +28,6 @@ from tests.graphs.provider_rules import Json
 from tests.invariants import check
 from tests.people.company import environ_of
 from tests.people.openai_company import Calls, OpenAICompany, openai_company, tools_of, turn_of
-from tests.people.test_killed import free_port
 from tests.servers import Caller, CommandLine, calling, serving
 
 TICKET = ("create_issue", {"project": "SHOP", "summary": "payments-api is down"})
@@ -168,10 +167,14 @@ async def test_after_the_process_died_people_and_the_model_know_what_finished(
         assert results_in(history)[0] == JIRA_SAYS
 
 
-async def test_a_remote_agent_that_is_killed_leaves_what_it_had_done(company: OpenAICompany, tmp_path: Path) -> None:
-    port = free_port()
-    environ = environ_with(company, tmp_path, ("argocd",)) | {"ARGOCD_AGENT_URL": f"http://127.0.0.1:{port}"}
-    async with CommandLine(["agent", "argocd", "--port", str(port)], environ) as agent, placed(environ) as caller:
+async def test_a_remote_agent_that_is_killed_leaves_what_it_had_done(
+    company: OpenAICompany, tmp_path: Path, unused_port: int
+) -> None:
+    environ = environ_with(company, tmp_path, ("argocd",)) | {"ARGOCD_AGENT_URL": f"http://127.0.0.1:{unused_port}"}
+    async with (
+        CommandLine(["agent", "argocd", "--port", str(unused_port)], environ) as agent,
+        placed(environ) as caller,
+    ):
         events, listening = await until(caller, both_tools_finished)
         await agent.stop(signal.SIGKILL)
         await listening

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import socket
 from pathlib import Path
 
 from ai_platform_engineering.events import FinalResult, ToolFinished
@@ -15,13 +14,6 @@ from tests.people.company import Dialogue
 from tests.servers import CommandLine, calling
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
 def live_revision(folder: Path) -> str:
     with World(world_path(folder)).read() as session:
         application = session.find(Application, "payments-api")
@@ -29,11 +21,10 @@ def live_revision(folder: Path) -> str:
         return application.live
 
 
-async def test_an_approval_outlives_the_supervisor_and_the_agent_that_asks(tmp_path: Path) -> None:
-    port = free_port()
+async def test_an_approval_outlives_the_supervisor_and_the_agent_that_asks(tmp_path: Path, unused_port: int) -> None:
     environ = {"DATA_DIR": str(tmp_path), "SANDBOX": "true", "OFFLINE_MODEL_DELAY": "0", "LOG_LEVEL": "warning"}
-    environ |= {"DISTRIBUTED_AGENTS": "argocd", "ARGOCD_AGENT_URL": f"http://127.0.0.1:{port}"}
-    agent, supervisor = ["agent", "argocd", "--port", str(port)], ["serve", "--port", "0"]
+    environ |= {"DISTRIBUTED_AGENTS": "argocd", "ARGOCD_AGENT_URL": f"http://127.0.0.1:{unused_port}"}
+    agent, supervisor = ["agent", "argocd", "--port", str(unused_port)], ["serve", "--port", "0"]
 
     async with CommandLine(agent, environ) as argocd, CommandLine(supervisor, environ) as serving:
         async with calling(serving.url) as caller:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, closing
@@ -15,7 +16,7 @@ from ai_platform_engineering.integrations.slack_bot import words
 from ai_platform_engineering.integrations.slack_bot.preview.messages import Message
 from ai_platform_engineering.sandbox.records import Repository
 from ai_platform_engineering.sandbox.world import World, world_path
-from ai_platform_engineering.serving import listen
+from tests.ports import port_of, reserve
 from tests.servers import CommandLine
 from tests.slack.standin import Conversation, Person, Slack, standing_in
 from tests.slack.standin.plain import plain_message, plain_modal
@@ -25,19 +26,17 @@ GOOD, BAD = "👍", "👎"
 STACK = "Traceback (most recent call last)"
 
 
-def free_port() -> int:
-    with listen("127.0.0.1", 0) as listener:
-        return int(listener.getsockname()[1])
-
-
 @dataclass
 class Service:
     """A command that can be killed and started again, at the same address and with the same data."""
 
     arguments: list[str]
     environ: Mapping[str, str]
-    port: int
     lives: list[CommandLine] = field(default_factory=list)
+    _reservation: socket.socket = field(default_factory=reserve)
+
+    def __post_init__(self) -> None:
+        self.port = port_of(self._reservation)
 
     @property
     def url(self) -> str:
@@ -57,12 +56,14 @@ class Service:
         await self.lives[-1].stop(signal.SIGKILL)
 
     async def stop(self) -> int:
+        """The end; it cannot be started again."""
+        self._reservation.close()
         return await self.lives[-1].stop()
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Service]:
-        await self.start()
         try:
+            await self.start()
             yield self
         finally:
             await self.stop()
@@ -70,7 +71,7 @@ class Service:
 
 def supervisor_with(folder: Path, **environ: str) -> Service:
     base = {"DATA_DIR": str(folder), "SANDBOX": "true", "OFFLINE_MODEL_DELAY": "0.003"}
-    return Service(["serve"], {**base, **environ}, free_port())
+    return Service(["serve"], {**base, **environ})
 
 
 @dataclass
@@ -137,7 +138,7 @@ async def company(
     async with standing_in() as slack:
         environ |= prepare(slack)
         base = {"DATA_DIR": str(folder), "SUPERVISOR_URL": supervisor_url, **slack.environ(socket_mode=socket_mode)}
-        bot = Service(["slack"], {**base, **environ}, free_port())
+        bot = Service(["slack"], {**base, **environ})
         async with bot.running():
             here = Company(slack, bot, socket_mode)
             await here.connected()

@@ -604,11 +604,8 @@ async def test_an_older_message_that_begins_alike_is_not_taken_for_it(
 # Slack out of reach
 
 
-async def test_pauses_grow_while_slack_cannot_be_reached(clock: VirtualClock, budget: Budget) -> None:
-    listener = listen("127.0.0.1", 0)
-    port = listener.getsockname()[1]
-    listener.close()
-    async with web_client(TOKEN_VALUE, f"http://127.0.0.1:{port}/api/") as client:
+async def test_pauses_grow_while_slack_cannot_be_reached(clock: VirtualClock, budget: Budget, unused_port: int) -> None:
+    async with web_client(TOKEN_VALUE, f"http://127.0.0.1:{unused_port}/api/") as client:
         do = Doer(Delivery(client, budget, clock))
         reports = []
         for _ in range(9):

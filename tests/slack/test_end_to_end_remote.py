@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from tests.slack.company import Company, Service, Thread, company, free_port, repositories, supervisor_with
+from tests.slack.company import Company, Service, Thread, company, repositories, supervisor_with
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -21,7 +21,7 @@ KEY = {"A2A_AGENTS_AUTH_KEY": "key-of-all-the-agents"}
 async def github(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Service]:
     environ = {"DATA_DIR": str(tmp_path_factory.mktemp("github")), "SANDBOX": "true", "OFFLINE_MODEL_DELAY": "0"}
     environ |= KEY
-    service = Service(["agent", "github"], environ, free_port())
+    service = Service(["agent", "github"], environ)
     yield service
     await service.stop()
 

@@ -238,14 +238,14 @@ async def test_cancel_reaches_the_remote_agent(tmp_path: Path) -> None:
     assert [task["status"]["state"] for task in tasks] == ["TASK_STATE_CANCELED"]
 
 
-async def test_agents_that_come_up_later_serve_the_conversation_that_missed_them(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as reserved:
-        port = reserved.getsockname()[1]
-    environ = remote_argocd(tmp_path, f"http://127.0.0.1:{port}", AGENT_RECHECK_INTERVAL="1")
+async def test_agents_that_come_up_later_serve_the_conversation_that_missed_them(
+    tmp_path: Path, unused_port: int
+) -> None:
+    environ = remote_argocd(tmp_path, f"http://127.0.0.1:{unused_port}", AGENT_RECHECK_INTERVAL="1")
     async with serving(create_app, environ) as url, calling(url) as caller:
         missed = await caller.ask("show argocd version", context_id="c")
         assert not next(event for event in missed if isinstance(event, AgentFinished)).ok
-        async with CommandLine(["agent", "argocd", "--port", str(port)], environ_of(tmp_path)):
+        async with CommandLine(["agent", "argocd", "--port", str(unused_port)], environ_of(tmp_path)):
             served = await caller.ask("show argocd version", context_id="c")
     check(missed)
     check(served)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import socket
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -242,7 +241,9 @@ async def test_the_prompt_names_the_tools_as_they_are(tmp_path: Path) -> None:
     assert not [event for event in events if isinstance(event, ToolStarted)]
 
 
-async def test_a_knowledge_base_that_is_down_is_told_to_the_model_until_it_is_up(tmp_path: Path) -> None:
+async def test_a_knowledge_base_that_is_down_is_told_to_the_model_until_it_is_up(
+    tmp_path: Path, unused_port: int
+) -> None:
     prompts: list[str] = []
 
     def part(cue: Cue) -> Turn:
@@ -252,17 +253,14 @@ async def test_a_knowledge_base_that_is_down_is_told_to_the_model_until_it_is_up
     def supervisor_app(settings: Settings) -> ASGIApp:
         return create_app(settings, PlatformEngineerDeepAgent(settings, models=lambda *_: ScriptedChatModel(part=part)))
 
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     environ = {"DATA_DIR": str(tmp_path), "SANDBOX": "false", "ENABLE_NETUTILS": "false", "MCP_START_TIMEOUT": "5"}
-    address = f"http://127.0.0.1:{port}/mcp"
+    address = f"http://127.0.0.1:{unused_port}/mcp"
     async with serving(supervisor_app, environ | {"RAG_SERVER_URL": address}) as url, calling(url) as caller:
         check(await caller.ask("how is a release rolled back?"))
         assert "cannot be searched at the moment" in prompts[-1]
         assert "connection refused" in prompts[-1]
         server = http_app(Library().server(), "/mcp", stateless=True)
-        async with serving(lambda _settings: server, environ, port=port), asyncio.timeout(60):
+        async with serving(lambda _settings: server, environ, port=unused_port), asyncio.timeout(60):
             while "`search(" not in prompts[-1]:
                 check(await caller.ask("how is a release rolled back?"))
                 await asyncio.sleep(0.1)
