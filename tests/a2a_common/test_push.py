@@ -64,7 +64,7 @@ async def test_a_receiver_that_does_not_answer_holds_up_nothing() -> None:
     async with receiving() as receiver, serving(lambda text, turn: [FORM], PUSH_ALLOW_PRIVATE="true") as served:
         receiver.answers.clear()
         body = message_0_3("hello") | {"configuration": {"pushNotificationConfig": {"url": receiver.url}}}
-        async with asyncio.timeout(3):
+        async with asyncio.timeout(15):
             task_id = (await served.rpc("message/send", body))["result"]["id"]
             await served.rpc("message/send", message_0_3("guestbook", taskId=task_id))
             canceled = await served.rpc("tasks/cancel", {"id": task_id})

@@ -240,11 +240,11 @@ class TestManners:
         async with website(pages) as site:
             began = time.monotonic()
             await crawl_site(site, policy=WebPolicy(True, pages_per_second=10))
-            assert 0.3 <= time.monotonic() - began < 3
+            assert time.monotonic() - began >= 0.3
             site.pages["/robots.txt"] = "User-agent: *\nCrawl-delay: 0.2"
             began = time.monotonic()
             await crawl_site(site)
-            assert 0.6 <= time.monotonic() - began < 3
+            assert time.monotonic() - began >= 0.6
 
     async def test_a_busy_server_is_asked_later(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(visiting, "_FIRST_PAUSE", 0.05)

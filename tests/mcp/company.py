@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import time
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -96,6 +96,9 @@ number = 42
 
 slow: FastMCP[Any] = FastMCP("slow")
 
+released = threading.Event()
+"""Ends `block`."""
+
 
 @slow.tool
 async def wait() -> str:
@@ -107,5 +110,5 @@ async def wait() -> str:
 @slow.tool
 def block() -> str:
     """Cannot be interrupted."""
-    time.sleep(2)
+    released.wait(60)
     return "at last"

@@ -52,12 +52,21 @@ def call(name: str, arguments: dict[str, object]) -> dict[str, object]:
     return {"content": [{"type": "text", "text": text}]}
 
 
+def meet(number: int, place: Path) -> None:
+    """Wait until so many servers have come to one folder."""
+    (place / str(os.getpid())).touch()
+    while len([*place.iterdir()]) < number:
+        time.sleep(0.01)
+
+
 def answer(message: dict[str, object]) -> None:
     params = message.get("params") or {}
     assert isinstance(params, dict)
     match message.get("method"):
         case "initialize":
             time.sleep(float(option("start-delay", "0")))
+            if number := int(option("meet", "0")):
+                meet(number, Path(option("meeting")))
             result: dict[str, object] = {
                 "protocolVersion": params["protocolVersion"],
                 "capabilities": {"tools": {"listChanged": True}},

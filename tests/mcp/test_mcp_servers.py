@@ -6,6 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,18 +28,18 @@ def memory(name: str, attribute: str = "plain", **more: Any) -> McpServer:
     return McpServer(name=name, transport="memory", module=f"tests.mcp.company:{attribute}", **more)
 
 
-async def test_servers_start_side_by_side(mcp_servers: Start, scripted: Scripted) -> None:
-    began = time.monotonic()
-    servers = await mcp_servers(*(scripted("start-delay=1", f"tools=t{n}", name=f"s{n}") for n in range(6)))
-    assert time.monotonic() - began < 5
+async def test_servers_start_side_by_side(mcp_servers: Start, scripted: Scripted, tmp_path: Path) -> None:
+    """Each waits for the others before it answers."""
+    meet = ("meet=6", f"meeting={tmp_path}")
+    servers = await mcp_servers(*(scripted(*meet, f"tools=t{n}", name=f"s{n}") for n in range(6)))
     assert names(servers) == [f"t{n}" for n in range(6)]
 
 
 async def test_the_deadline_holds(mcp_servers: Start, scripted: Scripted, caplog: pytest.LogCaptureFixture) -> None:
     """A server that never answers holds up nobody, and the others are there."""
     began = time.monotonic()
-    servers = await mcp_servers(scripted("mute", name="mute"), memory("quick"), deadline=1)
-    assert 1 <= time.monotonic() - began < 3
+    servers = await mcp_servers(scripted("mute", name="mute"), memory("quick"), deadline=3)
+    assert 3 <= time.monotonic() - began < 30
     assert names(servers) == ["version"]
     assert servers.problem("demo") == "The mute server is still starting."
     assert servers.starting("demo")

@@ -70,7 +70,7 @@ async def test_killed_in_mid_call(mcp_servers: Start, everything: McpServer, eve
     [pid] = running(str(everything_script))
     os.kill(pid, signal.SIGKILL)
     with pytest.raises(McpUnavailable) as failure:
-        await asyncio.wait_for(call, 5)
+        await asyncio.wait_for(call, 20)
     assert str(failure.value) == (
         "The everything server stopped while trigger-long-running-operation was running. "
         "Whether it took effect is unknown; check before trying again."
@@ -88,7 +88,7 @@ async def test_killed_between_calls_nobody_notices(mcp_servers: Start, scripted:
     await eventually(lambda: not alive(first))
     began = time.monotonic()
     assert int(await pid.ainvoke({})) != first
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 20
 
 
 async def test_many_callers_and_two_kills(mcp_servers: Start, scripted: Scripted) -> None:
@@ -146,7 +146,7 @@ async def test_a_server_that_keeps_dying_is_given_up_on_quickly(mcp_servers: Sta
         match=r'exit code 3; .* was "out of memory"\. exit was not run; the next start is in 20 seconds\.',
     ):
         await call.ainvoke({})
-    assert time.monotonic() - began < 4
+    assert time.monotonic() - began < 15
 
 
 async def test_a_call_nobody_waits_for_is_cancelled(mcp_servers: Start, scripted: Scripted, tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ async def test_closing_leaves_no_process(mcp_servers: Start, scripted: Scripted,
     await servers.aclose()
     await servers.aclose()
     assert gone(started)
-    assert time.monotonic() - began < 6
+    assert time.monotonic() - began < 20
 
 
 async def test_a_server_is_asked_before_it_is_killed(mcp_servers: Start, scripted: Scripted, tmp_path: Path) -> None:
@@ -196,7 +196,7 @@ async def test_closing_while_starting_leaves_no_process(mcp_servers: Start, scri
     servers = await mcp_servers(scripted("mute", "child"), deadline=0.3)
     started = set(descendants()) - before
     assert len(started) == 2
-    await asyncio.wait_for(servers.aclose(), 4)
+    await asyncio.wait_for(servers.aclose(), 20)
     assert gone(started)
 
 
@@ -206,7 +206,7 @@ async def test_closing_at_once(settings: Callable[..., Settings], scripted: Scri
     starting = asyncio.create_task(servers.start({"demo": [scripted("child")]}, deadline=10))
     await asyncio.sleep(0)
     await servers.aclose()
-    await asyncio.wait_for(starting, 1)
+    await asyncio.wait_for(starting, 15)
     assert set(descendants()) <= before
 
 
@@ -221,7 +221,7 @@ async def test_a_cancelled_owner_still_kills(settings: Callable[..., Settings], 
         for task in others:
             task.cancel()
         await asyncio.sleep(0.1)
-    await eventually(lambda: gone(started), 1.5)
+    await eventually(lambda: gone(started))
 
 
 @pytest.mark.parametrize(

@@ -237,13 +237,13 @@ class TestRunning:
         going = threading.Event()
 
         def wait() -> None:
-            going.wait(5)
+            going.wait(60)
 
         call = asyncio.create_task(called(wait))
         await asyncio.sleep(0.01)
         call.cancel()
         with pytest.raises(asyncio.CancelledError):
-            await asyncio.wait_for(call, 1)
+            await asyncio.wait_for(call, 15)
         going.set()
 
     async def test_a_lifespan_is_run_by_who_uses_the_server(self) -> None:

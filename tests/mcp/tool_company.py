@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import time
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -75,6 +75,9 @@ async def version() -> str:
 
 slow = ToolServer("slow")
 
+released = threading.Event()
+"""Ends `block`."""
+
 
 @slow.tool
 async def wait() -> str:
@@ -86,7 +89,7 @@ async def wait() -> str:
 @slow.tool
 def block() -> str:
     """Cannot be interrupted."""
-    time.sleep(2)
+    released.wait(60)
     return "at last"
 
 

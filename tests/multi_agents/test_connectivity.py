@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 import time
 from collections.abc import AsyncIterator
 
@@ -19,6 +20,10 @@ def remote(address: str, name: str = "weather") -> AgentEntry:
     return AgentEntry(name, True, "remote", "only a URL is known", address)
 
 
+SILENCE = 30
+"""Seconds for which a server that does not answer says nothing."""
+
+
 @pytest.fixture
 async def client() -> AsyncIterator[httpx.AsyncClient]:
     async with new_client() as made:
@@ -31,7 +36,7 @@ async def test_a_card_of_protocol_0_3(client: httpx.AsyncClient) -> None:
     assert (found.ok, found.reason) == (True, None)
     assert (found.card_name, found.card_description) == ("Weather", "Weather for any place.")
     assert (found.skills, found.protocol_version) == (("Forecast",), "0.3.0")
-    assert 0 < found.elapsed < 2
+    assert found.elapsed > 0
 
 
 async def test_a_card_as_the_sdk_serves_it(client: httpx.AsyncClient) -> None:
@@ -105,7 +110,12 @@ async def test_nobody_listens(client: httpx.AsyncClient, unused_port: int) -> No
     assert (found.ok, found.reason) == (False, "connection refused")
 
 
-async def test_a_name_that_does_not_resolve(client: httpx.AsyncClient) -> None:
+async def test_a_name_that_does_not_resolve(client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    def resolve(*_: object, **__: object) -> None:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    # Without a name server the real one takes longer than the test may.
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
     found = await probe(remote("http://agent-weather.invalid:8000"), client, timeout=5)
     assert (found.ok, found.reason) == (False, "host name not found")
 
@@ -119,13 +129,13 @@ async def test_a_port_that_speaks_no_tls(client: httpx.AsyncClient) -> None:
 
 async def test_an_agent_that_never_answers(client: httpx.AsyncClient) -> None:
     async def answer(_: Request) -> bytes:
-        await asyncio.sleep(30)
+        await asyncio.sleep(SILENCE)
         return b""
 
     async with serving(answer) as server:
         started = time.monotonic()
         found = await probe(remote(server.address), client, timeout=0.2)
-        assert time.monotonic() - started < 1
+        assert time.monotonic() - started < SILENCE / 2
     assert (found.ok, found.reason) == (False, "no answer within 0.2 s")
 
 
@@ -149,19 +159,26 @@ async def test_a_password_in_the_address_is_used_and_not_logged(
 
 async def test_all_are_probed_at_once_within_the_deadline(client: httpx.AsyncClient) -> None:
     async def slow(_: Request) -> bytes:
-        await asyncio.sleep(30)
+        await asyncio.sleep(SILENCE)
         return b""
 
+    asked = 0
+    all_asked = asyncio.Event()
+
     async def brisk(_: Request) -> bytes:
-        await asyncio.sleep(0.2)
+        nonlocal asked
+        asked += 1
+        if asked == 10:
+            all_asked.set()
+        await all_asked.wait()
         return response(200, card())
 
     async with serving(slow) as silent, serving(brisk) as weather:
         agents = [remote(weather.address, f"weather_{number}") for number in range(10)]
         agents += [remote(silent.address, f"silent_{number}") for number in range(10)]
         started = time.monotonic()
-        found = await probe_all(agents, client, deadline=1)
-        assert time.monotonic() - started < 1.5
+        found = await probe_all(agents, client, deadline=3)
+        assert time.monotonic() - started < SILENCE / 2
     assert {name.split("_")[0] for name, result in found.items() if result.ok} == {"weather"}
     assert len(found) == 20
     assert all(result.ok == name.startswith("weather") for name, result in found.items())

@@ -352,12 +352,12 @@ async def test_the_sandbox_serves_every_step_of_the_built_in_skills(tmp_path: Pa
     "item", ["optional" + " " * 60_000, "[Jira" * 12_000, "if " + "a " * 30_000, "the a  " * 9_000]
 )
 def test_a_hostile_skill_is_read_quickly(item: str) -> None:
-    started = time.monotonic()
+    started = time.process_time()
     read = procedure(f"# {item}\n\n1. {item}\n2. List the open incidents.")
     assert read.steps[-1].text == "List the open incidents."
     assert isinstance(read.needs_arguments, bool)
     assert isinstance(read.subject, str)
-    assert time.monotonic() - started < 1
+    assert time.process_time() - started < 1
 
 
 def test_steps_are_read_from_any_list_that_people_write() -> None:

@@ -144,6 +144,6 @@ def test_the_library_has_no_findings() -> None:
 )
 def test_a_large_skill_is_scanned_quickly(piece: str) -> None:
     text = piece * (MAX_SKILL_SIZE // len(piece))
-    began = time.perf_counter()
+    began = time.process_time()
     scan({"SKILL.md": text})
-    assert time.perf_counter() - began < 3
+    assert time.process_time() - began < 3

@@ -40,7 +40,8 @@ async def test_a_connection_that_ends_is_made_again(slack: Slack, way: str) -> N
     async with connected(slack, app) as connection:
         assert await connection.ready()
         await (slack.sockets.disconnect() if way == "asked" else slack.sockets.drop())
-        await slack.until(lambda: slack.sockets.opened == 2)
+        # On a busy machine a ping may be late, and then the connection is made once more.
+        await slack.until(lambda: slack.sockets.opened >= 2)
         await slack.connected()
         await ada.says(slack.direct(ada), "still there?")
         await slack.until(lambda: heard == ["still there?"])

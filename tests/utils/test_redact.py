@@ -95,10 +95,10 @@ class TestRedactor:
 
 
 def test_long_text_is_quick() -> None:
-    started = time.monotonic()
+    started = time.process_time()
     for text in ("a" * 200_000, "a." * 100_000, "token" * 40_000, "://" * 60_000, "eyJ" * 60_000, "@" * 200_000):
         redact(text)
-    assert time.monotonic() - started < 5
+    assert time.process_time() - started < 5
 
 
 class TestLogs:
