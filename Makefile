@@ -15,7 +15,7 @@ ALWAYS := --extra openai --extra embeddings --extra fastmcp --extra postgres --e
 ALL_EXTRAS = $(patsubst locks/%.lock,%,$(wildcard locks/*.lock))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup services run test check format quick-sanity bench docs lock clean
+.PHONY: help setup services run test test-fast test-slow test-all check format quick-sanity bench docs lock clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,8 +29,17 @@ services: setup ## Install the servers that tests talk to into .services.
 run: setup ## Start the supervisor (see README.md for a first question).
 	@$(BIN)/platform-engineer serve
 
-test: setup check ## Run the checks and all tests.
-	$(BIN)/pytest $(PYTEST_ARGS) tests $(wildcard integration)
+test: setup check ## Run the checks and the tests, on all cores.
+	$(BIN)/python -m tests.suite default $(PYTEST_ARGS)
+
+test-fast: setup ## Run the tests that start no process.
+	$(BIN)/python -m tests.suite fast $(PYTEST_ARGS)
+
+test-slow: setup ## Run the tests that need minutes.
+	$(BIN)/python -m tests.suite slow $(PYTEST_ARGS)
+
+test-all: setup check ## Run the checks and all tests, the slow ones too.
+	$(BIN)/python -m tests.suite all $(PYTEST_ARGS)
 
 check: setup ## Lint, check the formatting, check the types.
 	$(BIN)/ruff check .

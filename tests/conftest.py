@@ -10,7 +10,17 @@ from pathlib import Path
 import pytest
 
 from tests.ports import reserved_port
+from tests.selection import ProcessStarts
 from tests.servers import Command, Completed
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    starts = ProcessStarts()
+    for item in items:
+        if item.get_closest_marker("process") is None and starts.of_item(item):
+            item.add_marker(pytest.mark.process)
+    # The longest begin first, so that no worker is left with one at the end.
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 
 @pytest.fixture(autouse=True)

@@ -62,7 +62,8 @@ NAMES = {
 NAMES_OF_POSTGRES = {f"knowledge.postgres.{size}.{cost}" for size in QUICK.chunks_in_postgres for cost in COSTS}
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_a_quick_run_has_every_row(tmp_path: Path) -> None:
     file = tmp_path / "numbers.json"
     command = [sys.executable, "-m", "benchmarks", "--quick", "--json", str(file)]

@@ -1,13 +1,13 @@
 """Placement cannot be seen: the same conversations give the same events wherever the agents run.
 
-Four agents, all sixteen placements, remote ones as processes of their own.
+Four agents, remote ones as processes of their own: some telling placements, and slowly all sixteen.
 """
 
 from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -84,7 +84,16 @@ async def cancelled(caller: Caller, context_id: str, question: str) -> NormalRun
 
 
 @pytest.mark.timeout(300)
-async def test_every_placement_gives_the_same_events(tmp_path: Path, silent_port: int) -> None:
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        pytest.param([(), ("argocd",), ("jira", "netutils"), AGENTS], id="telling"),
+        pytest.param([*placements(AGENTS)], id="all", marks=pytest.mark.slow),
+    ],
+)
+async def test_every_placement_gives_the_same_events(
+    tmp_path: Path, silent_port: int, chosen: Sequence[tuple[str, ...]]
+) -> None:
     conversations: dict[str, tuple[str, ...]] = {
         "one agent": ("show argocd version",),
         "several in parallel": ("compare Jira and GitHub issues",),
@@ -97,7 +106,7 @@ async def test_every_placement_gives_the_same_events(tmp_path: Path, silent_port
     results: dict[tuple[str, ...], dict[str, list[NormalRun]]] = {}
     async with company(tmp_path) as here:
         world = world_path(tmp_path)
-        for remote in placements(AGENTS):
+        for remote in chosen:
             async with serving(create_app, here.placed(remote)) as url, calling(url) as caller:
                 reset_world(world)
                 # Conversations outlive the supervisor, so each placement has its own.

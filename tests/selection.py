@@ -1,0 +1,105 @@
+"""Which tests start processes, read from their code.
+
+A test starts one if it, a fixture of it, or a helper in `tests` that these name uses `subprocess`, `multiprocessing` or
+`asyncio.create_subprocess_*`. Processes that the product starts are not seen here: those tests say so with
+`pytest.mark.process`, and `no_process_starts` fails those that do not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import multiprocessing
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import CodeType, FunctionType, MethodType
+from typing import Any
+
+import pytest
+
+STARTERS = (
+    subprocess,
+    subprocess.run,
+    subprocess.Popen,
+    multiprocessing,
+    asyncio.create_subprocess_exec,
+    asyncio.create_subprocess_shell,
+)
+ATTRIBUTES = {"create_subprocess_exec", "create_subprocess_shell", "executable"}
+OURS = ("tests", "integration")
+AUDITED = {"subprocess.Popen", "os.posix_spawn", "os.fork", "os.forkpty", "os.system"}
+
+
+class ProcessStarts:
+    """Answers for functions and classes whether they start processes; each is looked at once."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, bool] = {}
+        self._kept: list[Any] = []
+
+    def of_item(self, item: pytest.Item) -> bool:
+        if not isinstance(item, pytest.Function):
+            return False
+        definitions = item._fixtureinfo.name2fixturedefs.values()
+        fixtures = [definition.func for found in definitions for definition in found]
+        return any(map(self.of, [item.function, *fixtures]))
+
+    def of(self, thing: Any) -> bool:
+        if isinstance(thing, MethodType):
+            thing = thing.__func__
+        if isinstance(thing, FunctionType):
+            thing = inspect.unwrap(thing)
+        known = self._known.get(id(thing))
+        if known is None:
+            # A function that is met again while it is looked at is part of a cycle and adds nothing.
+            self._known[id(thing)] = False
+            self._kept.append(thing)
+            known = self._known[id(thing)] = self._looked_at(thing)
+        return known
+
+    def _looked_at(self, thing: Any) -> bool:
+        if any(thing is starter for starter in STARTERS):
+            return True
+        if str(getattr(thing, "__module__", "")).partition(".")[0] not in OURS:
+            return False
+        if isinstance(thing, FunctionType):
+            names = set(_names(thing.__code__))
+            return bool(names & ATTRIBUTES) or any(
+                self.of(thing.__globals__[name]) for name in names if name in thing.__globals__
+            )
+        if isinstance(thing, type):
+            return any(map(self.of, vars(thing).values()))
+        return False
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names(constant)
+
+
+_refused: list[Callable[[str], None]] = []
+_listening: list[bool] = []
+
+
+def _heard(event: str, _arguments: tuple[Any, ...]) -> None:
+    if _refused and event in AUDITED:
+        _refused[-1](event)
+
+
+@contextmanager
+def no_process_starts() -> Iterator[list[str]]:
+    """The starts of processes while the block runs."""
+    if not _listening:
+        # An audit hook cannot be removed.
+        sys.addaudithook(_heard)
+        _listening.append(True)
+    found: list[str] = []
+    _refused.append(found.append)
+    try:
+        yield found
+    finally:
+        _refused.pop()
