@@ -19,7 +19,11 @@ APP = """
     from starlette.applications import Starlette
     from starlette.responses import PlainTextResponse, StreamingResponse
     from starlette.routing import Route
+    from ai_platform_engineering import serving
     from ai_platform_engineering.serving import listen, run
+
+    if "brief" in sys.argv:
+        serving.KEEP_ALIVE_SECONDS = 0.1
 
     async def hello(request):
         return PlainTextResponse("hello")
@@ -82,6 +86,18 @@ def test_a_stream_that_never_ends_does_not_hold_up_the_end() -> None:
             process.send_signal(signal.SIGTERM)
             output, _ = process.communicate(timeout=8)
     assert (process.returncode, output) == (0, "closed\n")
+
+
+def test_an_idle_connection_is_closed_after_the_keep_alive_time() -> None:
+    with serving_process("brief") as process:
+        address = httpx.URL(ready_address(process))
+        # Within uvicorn's own five seconds, which a client that keeps connections for longer would run into.
+        with socket.create_connection((address.host, address.port or 0), timeout=4) as connection:
+            connection.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            received = b""
+            while part := connection.recv(1000):
+                received += part
+    assert received.endswith(b"hello")
 
 
 def test_an_app_that_does_not_start_is_never_ready() -> None:

@@ -6,9 +6,11 @@ import asyncio
 import itertools
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import aclosing, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
 from typing import Any
 
+import aiohttp
+import aiohttp.connector
 import httpx
 import pytest
 from a2a.client import ClientCallContext
@@ -21,8 +23,9 @@ from hypothesis import strategies as st
 from ai_platform_engineering.serving import KEEP_ALIVE_SECONDS
 from ai_platform_engineering.utils.a2a_common.http.event_json import dumps
 from ai_platform_engineering.utils.a2a_common.http.sse import frame
-from ai_platform_engineering.utils.a2a_common.own_transport import _KEPT_SECONDS, OwnTransport, new_session
+from ai_platform_engineering.utils.a2a_common.own_transport import OwnTransport, new_session
 from ai_platform_engineering.utils.connections import reason_of
+from tests.slack.virtual_clock import VirtualClock
 
 TASK = {"id": "t", "contextId": "c", "status": {"state": "TASK_STATE_SUBMITTED"}}
 DONE = {"taskId": "t", "contextId": "c", "status": {"state": "TASK_STATE_COMPLETED"}}
@@ -60,9 +63,13 @@ async def peer(*pieces: bytes) -> AsyncIterator[Peer]:
         yield served
 
 
-async def read(url: str, headers: dict[str, str] | None = None) -> list[StreamResponse]:
+async def read(
+    url: str, headers: dict[str, str] | None = None, session: aiohttp.ClientSession | None = None
+) -> list[StreamResponse]:
     message = Message(message_id="m", role=Role.ROLE_USER, parts=[Part(text="hello")])
-    async with new_session(url, 2.0) as session, httpx.AsyncClient() as http:
+    async with AsyncExitStack() as opened:
+        http = await opened.enter_async_context(httpx.AsyncClient())
+        session = session or await opened.enter_async_context(new_session(url, 2.0))
         transport = OwnTransport(session, http, AgentCard(), url)
         answers = transport.send_message_streaming(
             SendMessageRequest(message=message), context=ClientCallContext(service_parameters=headers or {})
@@ -221,5 +228,26 @@ async def test_a_call_takes_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     assert threads.calls == 0
 
 
-def test_a_connection_is_given_up_before_an_agent_does() -> None:
-    assert _KEPT_SECONDS < KEEP_ALIVE_SECONDS
+async def test_an_idle_connection_is_closed_before_the_agent_would_close_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = VirtualClock()
+    monkeypatch.setattr(aiohttp.connector, "monotonic", clock.now)
+    body = item({"statusUpdate": DONE}, 1)
+    head = f"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: {len(body)}\r\n\r\n"
+    connections, used = itertools.count(), list[int]()
+
+    async def answer_each(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connection = next(connections)
+        with suppress(asyncio.IncompleteReadError):
+            while asked := await reader.readuntil(b"\r\n\r\n"):
+                await reader.readexactly(int(asked.lower().partition(b"content-length: ")[2].partition(b"\r")[0]))
+                used.append(connection)
+                writer.write(head.encode() + body)
+        writer.close()
+
+    async with await asyncio.start_server(answer_each, "127.0.0.1", 0) as server:
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+        async with new_session(url, 2.0) as session:
+            for idle in (0, 50, KEEP_ALIVE_SECONDS - 1):
+                clock.advance(idle)
+                assert len(await read(url, session=session)) == 1
+    assert used == [0, 0, 1]

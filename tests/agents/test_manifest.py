@@ -196,8 +196,10 @@ def test_a_manifest_cannot_be_changed() -> None:
         server.command = "false"  # type: ignore[misc]  # the point of the test
 
 
-def test_the_agents_that_come_with_the_product_load() -> None:
-    assert all(name == manifest.name for name, manifest in load_manifests([builtin_directory()]).items())
+def test_every_built_in_agent_loads_under_the_name_of_its_folder() -> None:
+    agents = list(load_manifests([builtin_directory()]))
+    assert "argocd" in agents
+    assert agents == sorted(file.parent.name for file in builtin_directory().glob("*/agent.yaml"))
 
 
 def test_every_module_a_manifest_names_makes_a_server(tmp_path: Path) -> None:

@@ -6,7 +6,13 @@ from typing import Any
 import pytest
 from langchain_core.tools import BaseTool, tool
 
-from ai_platform_engineering.agents.manifest import AgentManifest, ManifestError, builtin_directory, read_manifest
+from ai_platform_engineering.agents.manifest import (
+    AgentManifest,
+    ManifestError,
+    builtin_directory,
+    load_manifests,
+    read_manifest,
+)
 from ai_platform_engineering.settings import load_settings
 from ai_platform_engineering.utils.approvals.policy import ApprovalPolicy, Asked
 from ai_platform_engineering.utils.graphs.long_results import LongResults
@@ -119,9 +125,9 @@ def test_tools_of_our_own_never_need_approval() -> None:
 
 
 def test_built_in_agents_leave_the_level_to_the_settings() -> None:
-    for file in builtin_directory().glob("*/agent.yaml"):
-        assert policy_of(read_manifest(file)).default == "writes"
-        assert policy_of(read_manifest(file), sandboxed=True).default == "destructive"
+    manifests = load_manifests([builtin_directory()]).values()
+    for sandboxed, level in ((False, "writes"), (True, "destructive")):
+        assert {policy_of(manifest, sandboxed=sandboxed).default for manifest in manifests} == {level}
 
 
 @pytest.mark.parametrize(
