@@ -9,13 +9,19 @@ STAMP := $(VENV)/.set-up
 INSTALLED := $(shell cat $(STAMP) 2> /dev/null)
 EXTRAS ?= $(INSTALLED)
 SERVICES := $(or $(SERVICES_VENV),.services)
+MEASURE := .measure
+PACKAGES ?=
 COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock"
 ALWAYS := --extra openai --extra embeddings --extra fastmcp --extra postgres --extra slack
 ALL_EXTRAS = $(patsubst locks/%.lock,%,$(wildcard locks/*.lock))
 
+# An awk program: the entries of the second lock that the first does not have.
+NOT_IN_FIRST = NR == FNR {present[$$0]; next} /^[^ \#]/ {skipped = $$0 in present} !skipped
+
 .DEFAULT_GOAL := help
-.PHONY: help setup services run test test-fast test-slow test-all check format quick-sanity bench docs lock clean
+.PHONY: help setup services measure run test test-fast test-slow test-all check format quick-sanity bench coverage \
+	mutants docs lock clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -56,6 +62,21 @@ quick-sanity: setup ## Start the supervisor with two remote agents, and check wh
 bench: setup ## Measure what a request costs.
 	$(BIN)/python -m benchmarks
 
+# The tools have an environment of their own, with everything that tests need, so that `make setup` stays small.
+measure: setup
+	@$(BIN)/uv venv --quiet --allow-existing --python $(BIN)/python $(MEASURE)
+	@locks=$$(locks/select $(EXTRAS)) && $(BIN)/uv pip sync --quiet --python $(MEASURE)/bin/python --require-hashes \
+		requirements.lock $$locks .ci/measure.txt
+	@$(BIN)/uv pip install --quiet --python $(MEASURE)/bin/python --no-deps --no-build-isolation --editable .
+
+coverage: measure ## Run the tests with branch coverage, processes included; PYTEST_ARGS=tests/runs takes some of them.
+	$(MEASURE)/bin/pytest --cov --cov-report= $(or $(PYTEST_ARGS),tests)
+	$(MEASURE)/bin/coverage report --skip-covered --skip-empty
+	$(MEASURE)/bin/coverage html --quiet
+
+mutants: measure ## Report changes of the code that no test notices; PACKAGES="runs graphs" takes some packages (hours).
+	$(MEASURE)/bin/python -m mutation $(PACKAGES)
+
 docs: setup ## Write docs/configuration.md from the settings.
 	$(BIN)/python -m ai_platform_engineering.settings > docs/configuration.md
 
@@ -65,13 +86,14 @@ lock: setup ## Resolve the dependencies of pyproject.toml again, into requiremen
 	$(COMPILE) --upgrade --constraints $(VENV)/all.lock $(ALWAYS) --group dev --output-file requirements.lock pyproject.toml
 	@for extra in $(ALL_EXTRAS); do \
 		$(COMPILE) --upgrade --constraints $(VENV)/all.lock --extra $$extra --output-file $(VENV)/extra.lock pyproject.toml && \
-		awk 'NR == FNR {present[$$0]; next} /^[^ #]/ {skipped = $$0 in present} !skipped' \
-			requirements.lock $(VENV)/extra.lock > locks/$$extra.lock || exit; \
+		awk '$(NOT_IN_FIRST)' requirements.lock $(VENV)/extra.lock > locks/$$extra.lock || exit; \
 	done
 	$(COMPILE) --upgrade --no-deps --output-file .ci/services.txt .ci/services.in
+	$(COMPILE) --upgrade --constraints requirements.lock --output-file $(VENV)/extra.lock .ci/measure.in
+	awk '$(NOT_IN_FIRST)' requirements.lock $(VENV)/extra.lock > .ci/measure.txt
 
 clean: ## Remove .venv, .services and the caches.
-	rm -rf $(VENV) .services .mypy_cache .pytest_cache .ruff_cache .hypothesis dist
+	rm -rf $(VENV) .services $(MEASURE) .mutants .coverage .coverage.* htmlcov .mypy_cache .pytest_cache .ruff_cache .hypothesis dist
 
 # uv comes from PyPI with the version and the hashes of the lock, and installs the rest.
 $(STAMP): requirements.lock pyproject.toml $(wildcard locks/*)

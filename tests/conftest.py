@@ -11,7 +11,7 @@ import pytest
 
 from tests.ports import reserved_port
 from tests.selection import ProcessStarts
-from tests.servers import Command, Completed
+from tests.servers import MEASURED, Command, Completed
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -39,7 +39,8 @@ def log_as_before() -> Iterator[None]:
 @pytest.fixture
 def environ(tmp_path: Path) -> dict[str, str]:
     """The variables of somebody who has configured nothing."""
-    return {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "DATA_DIR": str(tmp_path / "data")}
+    kept = {name: os.environ[name] for name in ("PATH", *MEASURED)}
+    return {**kept, "HOME": str(tmp_path), "DATA_DIR": str(tmp_path / "data")}
 
 
 @pytest.fixture

@@ -29,6 +29,8 @@ from ai_platform_engineering.utils.a2a_common.wire import Decoder
 ROOT = Path(__file__).resolve().parent.parent
 Completed = subprocess.CompletedProcess[str]
 Command = Callable[..., Completed]
+MEASURED = tuple(name for name in os.environ if name.startswith("COVERAGE_"))
+"""Variables by which `make coverage` measures the processes of tests, too."""
 READY = re.compile(r" is ready at (http://\S+)")
 
 
@@ -72,7 +74,8 @@ class CommandLine:
     _reader: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> CommandLine:
-        base = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "TMPDIR") if name in os.environ}
+        names = ("PATH", "HOME", "LANG", "TMPDIR", *MEASURED)
+        base = {name: os.environ[name] for name in names if name in os.environ}
         self.process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",

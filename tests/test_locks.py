@@ -13,6 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
 LOCKS = sorted((ROOT / "locks").glob("*.lock"))
+INSTALLED_TOGETHER = [ROOT / "requirements.lock", *LOCKS, ROOT / ".ci/measure.txt"]
 
 
 def pins(lock: Path) -> dict[str, str]:
@@ -26,14 +27,14 @@ def select(*extras: str) -> subprocess.CompletedProcess[str]:
 def test_every_extra_has_a_lock_that_fits_the_others() -> None:
     assert {lock.stem for lock in LOCKS} == set(EXTRAS)
     together: dict[str, str] = {}
-    for lock in [ROOT / "requirements.lock", *LOCKS]:
+    for lock in INSTALLED_TOGETHER:
         assert pins(lock).items() >= {(name, together[name]) for name in pins(lock).keys() & together.keys()}
         together |= pins(lock)
         for requirement in EXTRAS.get(lock.stem, []):
             assert re.split(r"[\[<>=]", requirement)[0] in together
 
 
-@pytest.mark.parametrize("lock", [ROOT / "requirements.lock", *LOCKS], ids=lambda lock: lock.stem)
+@pytest.mark.parametrize("lock", INSTALLED_TOGETHER, ids=lambda lock: lock.stem)
 def test_a_lock_has_hashes_and_no_addresses(lock: Path) -> None:
     text = lock.read_text(encoding="utf-8")
     assert "://" not in text

@@ -1,0 +1,58 @@
+"""The packages that are mutated, each with the tests that guard it: quick ones, which start no processes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """`sources` are glob patterns of files below `ai_platform_engineering`, `tests` are paths for pytest."""
+
+    sources: tuple[str, ...]
+    tests: tuple[str, ...]
+
+
+_RUN_TESTS: Final = (
+    "tests/runs",
+    "tests/multi_agents/platform_engineer/test_binding_streaming_events.py",
+    "tests/multi_agents/platform_engineer/test_final_result_content.py",
+)
+_FORM_TESTS: Final = ("tests/forms", "tests/approvals/test_form.py", "tests/slack/test_form_reading.py")
+
+PACKAGES: Final[Mapping[str, Package]] = {
+    "runs": Package(("utils/runs/*",), _RUN_TESTS),
+    "graphs": Package(
+        ("utils/graphs/*",),
+        (
+            *_RUN_TESTS,
+            "tests/graphs",
+            "tests/approvals/test_approval_gate.py",
+            "tests/llm/test_cut_answers.py",
+            "tests/skills/test_agent_skills.py",
+            "tests/workflows/test_driver.py",
+        ),
+    ),
+    "codec": Package(
+        ("utils/a2a_common/codec/*", "utils/a2a_common/wire.py"),
+        (
+            "tests/a2a_common/test_event_json.py",
+            "tests/a2a_common/test_foreign.py",
+            "tests/a2a_common/test_request_json.py",
+            "tests/a2a_common/test_wire.py",
+            "tests/a2a_common/test_wire_round_trip.py",
+        ),
+    ),
+    "forms": Package(("utils/forms/*",), _FORM_TESTS),
+    "slack": Package(
+        tuple(f"integrations/slack_bot/{module}.py" for module in ("reducer", "deciding", "telling")),
+        (
+            "tests/slack/test_reducer_forms.py",
+            "tests/slack/test_reducer_messages.py",
+            "tests/slack/test_reducer_properties.py",
+            "tests/slack/test_slack_narrative_streaming.py",
+        ),
+    ),
+}
