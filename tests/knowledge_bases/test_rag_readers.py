@@ -185,7 +185,7 @@ def test_plain_text_without_a_short_first_line_is_called_by_its_name() -> None:
 
 
 def test_what_a_kind_needs_is_imported_when_it_is_read() -> None:
-    heavy = ["bs4", "markdownify", "pypdf", "markdown_it"]
+    heavy = ["bs4", "docutils", "markdownify", "pypdf", "markdown_it"]
     program = (
         "import sys\n"
         "from ai_platform_engineering.knowledge_bases.rag.readers.reading import read\n"

@@ -26,6 +26,10 @@ from tests.knowledge_bases.websites import website
 PAGE = b"<main><h1>Deploy</h1><p>Use the <a href='pipeline'>pipeline</a>.</p></main>"
 ENDLESS = b"<table><tr><td>" * 200_000
 WIDE_TABLE = b"|a" * 20_000 + b"\n" + b"|-" * 20_000 + b"\n" + b"|a\n" * 30_000
+SUBSTITUTIONS = (
+    "".join(f".. |{level}| replace:: {f'|{level + 1}| ' * 10}\n" for level in range(20))
+    + ".. |20| replace:: word\n\n|0|\n"
+).encode()
 NAME = "https://docs.example.com/a"
 
 
@@ -80,10 +84,15 @@ async def test_a_page_that_would_take_hours() -> None:
         assert "pipeline" in await read(apart)
 
 
-async def test_a_text_that_would_take_hours_to_cut() -> None:
+@pytest.mark.parametrize(
+    ("content", "media_type"),
+    [(WIDE_TABLE, "text/markdown"), (SUBSTITUTIONS, "text/x-rst")],
+    ids=["markdown", "rst"],
+)
+async def test_a_text_that_would_take_hours_to_cut(content: bytes, media_type: str) -> None:
     async with Apart(1.5) as apart:
         with pytest.raises(UnreadableError, match=r"takes longer than 1\.5 seconds"):
-            await apart.cut(WIDE_TABLE, "text/markdown", "table.md", None)
+            await apart.cut(content, media_type, "guide", None)
 
 
 async def test_several_at_once_and_no_more() -> None:

@@ -15,7 +15,7 @@ from ai_platform_engineering.utils.errors import ReadableError
 
 MediaType = Literal["text/markdown", "text/html", "text/x-rst", "text/plain", "application/pdf"]
 
-READER_VERSION: Final = "1"
+READER_VERSION: Final = "2"
 """Changes when the same bytes are read differently: then everything is read again."""
 
 SUFFIXES: Final[Mapping[str, MediaType]] = {

@@ -1,227 +1,161 @@
-"""Directives of reStructuredText: what each of them is in Markdown. The words in them are kept, unknown ones' too."""
+"""Directives of docutils, Sphinx and its extensions, as nodes of the document.
+
+One class handles them all, whatever their options. The content of an unknown directive is kept.
+"""
 
 from __future__ import annotations
 
-import csv
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from ai_platform_engineering.knowledge_bases.rag.readers.rst_inline import Inline, code
-from ai_platform_engineering.knowledge_bases.rag.readers.rst_tables import table
+from docutils import nodes
+from docutils.parsers.rst import Directive, directives
+from docutils.statemachine import StringList
 
-START: Final = re.compile(r"\.\. (?:\|[^|]+\| +)?(?P<name>[A-Za-z][\w.+:-]*?) ?::(?: +(?P<argument>.*))?$")
-_OPTION: Final = re.compile(r":(?P<name>[\w. -]+):(?: +(?P<value>.*))?$")
-_BULLET: Final = re.compile(r"(?P<indent> *)[-*+](?: +|$)(?P<text>.*)$")
+_START: Final = re.compile(r"\.\. +(?:\|[^|\n]{1,200}\| +)?(?P<name>[\w.+:-]{1,60}?) ?::(?=\s|$)")
+_ON_FIRST_LINE: Final = re.compile(r"[^\n]*?::[^\S\n]+\S")
+_OPTION: Final = re.compile(r":(?P<name>[^:`]+):(?:\s+(?P<value>.*))?$")
+_CLASS_NAMES: Final = re.compile(r"[\w\s-]+")
 
-_CODE: Final = frozenset(
-    {"code", "code-block", "sourcecode", "parsed-literal", "prompt", "testcode", "doctest", "ipython", "productionlist"}
-    | {"math", "graphviz", "digraph", "mermaid", "uml", "plantuml", "jinja", "literal", "terminal", "code-tab"}
+
+def names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_LEFT_TO_DOCUTILS: Final = names("csv-table list-table parsed-literal replace unicode")
+_SILENT: Final = names(
+    "autosummary bibliography contents currentmodule date default-role footer header highlight highlightlang include "
+    "index literalinclude meta module program py:currentmodule py:module raw role section-numbering sectnum "
+    "tabularcolumns target-notes title toctree"
 )
-_SILENT: Final = frozenset(
-    {"toctree", "contents", "index", "meta", "raw", "include", "literalinclude", "highlight", "default-role", "role"}
-    | {"sectnum", "section-numbering", "tabularcolumns", "replace", "unicode", "date", "currentmodule", "program"}
-    | {"module", "py:module", "py:currentmodule", "title", "header", "footer", "target-notes", "bibliography"}
-    | {"autosummary", "highlightlang"}
+_CODE_WITH_LANGUAGE: Final = names("code code-block code-tab prompt sourcecode")
+_CODE: Final[Mapping[str, str]] = {
+    **dict.fromkeys(names("digraph doctest ipython jinja literal plantuml productionlist terminal testcode uml"), ""),
+    "graphviz": "dot",
+    "math": "math",
+    "mermaid": "mermaid",
+}
+_TRANSPARENT: Final = names(
+    "centered compound deflist epigraph glossary grid highlights hlist line-block pull-quote tab-set table tabs"
 )
-_TRANSPARENT: Final = frozenset(
-    {"only", "ifconfig", "container", "class", "rst-class", "cssclass", "compound", "epigraph", "highlights"}
-    | {"pull-quote", "table", "glossary", "hlist", "centered", "tabs", "tab-set", "grid", "line-block", "deflist"}
-)
+_CONDITIONS: Final = names("container cssclass ifconfig only rst-class")
+"""Their argument is for the program that builds the pages."""
+_PICTURES: Final = names("figure image")
+_TITLED: Final = names("admonition sidebar topic")
 _ADMONITIONS: Final[Mapping[str, str]] = {
     **{
-        name: name.capitalize()
-        for name in ("attention", "caution", "danger", "error", "hint", "important", "note", "tip", "warning", "todo")
+        name: name.capitalize() for name in names("attention caution danger error hint important note tip todo warning")
     },
     "seealso": "See also",
 }
 _VERSIONS: Final[Mapping[str, str]] = {
+    "deprecated": "Deprecated since version",
     "versionadded": "Added in version",
     "versionchanged": "Changed in version",
     "versionremoved": "Removed in version",
-    "deprecated": "Deprecated since version",
 }
-_OBJECTS: Final = frozenset(
-    {
-        "function",
-        "class",
-        "method",
-        "module",
-        "attribute",
-        "data",
-        "exception",
-        "classmethod",
-        "staticmethod",
-        "property",
-    }
-    | {"decorator", "option", "cmdoption", "envvar", "confval", "setting", "command", "macro", "type", "member", "var"}
-    | {
-        "struct",
-        "enum",
-        "enumerator",
-        "get",
-        "post",
-        "put",
-        "delete",
-        "patch",
-        "describe",
-        "object",
-        "describe-command",
-    }
+_OBJECTS: Final = names(
+    "attribute class classmethod cmdoption command confval data decorator delete describe describe-command enum "
+    "enumerator envvar exception function get macro member method module object option patch post property put "
+    "setting staticmethod struct type var"
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Directive:
-    name: str
-    argument: str
-    options: Mapping[str, str]
-    body: Sequence[str]
-    """Its lines, without their common indentation."""
+def register_directives(text: str) -> None:
+    """Register every directive that the text names: docutils drops the content of those it does not know.
 
-    @classmethod
-    def of(cls, first: str, body: Sequence[str]) -> Directive | None:
-        start = START.match(first)
-        if start is None:
-            return None
-        name, argument = start["name"].lower(), (start["argument"] or "").strip()
+    The registry is global, but only ever maps a name to the same class.
+    """
+    for name in {found["name"].lower() for found in _START.finditer(text)} - _LEFT_TO_DOCUTILS:
+        directives.register_directive(name, _Directive)
+
+
+class _Directive(Directive):
+    """Reads its arguments and options itself: docutils rejects the whole directive for an option it does not know."""
+
+    has_content = True
+
+    def run(self) -> Sequence[nodes.Node]:
+        name = self.name.lower()
+        if name in _SILENT:
+            return []
+        argument, options, body = self._parts(name)
+        if name in _CODE or name in _CODE_WITH_LANGUAGE:
+            caption = _paragraph(self._inline(options.get("caption", "")))
+            return [caption, _code(name, argument, body)]
+        if name in _ADMONITIONS or name in _VERSIONS or name in _TITLED:
+            return [self._admonition(name, argument, body)]
+        if name in _PICTURES:
+            picture = nodes.image(uri="".join(argument.split()), alt=options.get("alt", ""))
+            return [picture, *self._parsed(body)]
+        if name in _CONDITIONS:
+            # Into the document itself: sections begin and end in the content.
+            self.state.nested_parse(StringList(body, source=""), self.content_offset, match_titles=True)
+            return []
+        return [*self._heading(name, argument), *self._parsed(body)]
+
+    def _parts(self, name: str) -> tuple[str, dict[str, str], list[str]]:
+        """The argument, the options, and the lines of the content."""
+        lines = list(self.content)
+        arguments = [lines.pop(0)] if lines and _ON_FIRST_LINE.match(self.block_text) else []
         options: dict[str, str] = {}
-        rest = list(body)
-        # Signatures and titles go on in the next lines; what goes on in a note is its text.
-        goes_on = argument and (_is_object(name) or name in {"figure", "image"})
-        while rest and rest[0].strip():
-            option = _OPTION.match(rest[0])
-            if option is not None:
-                options[option["name"]] = (option["value"] or "").strip()
-            elif goes_on and not options:
-                argument += "\n" + rest[0].strip()
+        option = ""
+        while lines and lines[0].strip():
+            found = _OPTION.match(lines[0])
+            if found is not None:
+                option = found["name"]
+                options[option] = (found["value"] or "").strip()
+            elif option and lines[0].startswith(" "):
+                options[option] += f" {lines[0].strip()}"
+            elif not option and arguments and (name in _PICTURES or _is_object(name)):
+                arguments.append(lines[0])
             else:
                 break
-            rest.pop(0)
-        return cls(name, argument, options, rest)
+            lines.pop(0)
+        return "\n".join(map(str.strip, arguments)), options, lines
 
+    def _parsed(self, lines: Iterable[str]) -> list[nodes.Node]:
+        parent = nodes.Element()
+        self.state.nested_parse(StringList(list(lines), source=""), self.content_offset, parent, match_titles=True)
+        return list(parent.children)
 
-Blocks = Callable[[Sequence[str]], str]
+    def _inline(self, text: str) -> list[nodes.Node]:
+        return list(self.state.inline_text(text, self.lineno)[0])
 
+    def _admonition(self, name: str, argument: str, body: Sequence[str]) -> nodes.admonition:
+        if name in _TITLED:
+            title = self._inline(argument)
+        elif name in _VERSIONS:
+            version, _, rest = argument.partition(" ")
+            title, body = [nodes.Text(f"{_VERSIONS[name]} {version}")], [rest, *body]
+        else:
+            title, body = [nodes.Text(_ADMONITIONS[name])], [argument, *body]
+        return nodes.admonition("", nodes.title("", "", *title), *self._parsed(body))
 
-def markdown(directive: Directive, inline: Inline, blocks: Blocks) -> str:
-    """`blocks` makes Markdown of the lines in it."""
-    name = directive.name
-    if name in _SILENT:
-        return ""
-    if name in _CODE:
-        return _code(directive)
-    if name in _ADMONITIONS or name in {"admonition", "topic", "sidebar"} or name in _VERSIONS:
-        return _note(directive, inline, blocks)
-    if name in {"image", "figure"}:
-        return _picture(directive, blocks)
-    if name in {"csv-table", "list-table"}:
-        return _table(directive, inline)
-    return _other(directive, inline, blocks)
+    def _heading(self, name: str, argument: str) -> list[nodes.Node]:
+        # `class` has two meanings: names of CSS classes are no signature.
+        if not argument or (name == "class" and _CLASS_NAMES.fullmatch(argument)):
+            return []
+        if _is_object(name):
+            signatures = (nodes.literal(line, line) for line in argument.split("\n"))
+            return [_paragraph([part for signature in signatures for part in (signature, nodes.Text("\n"))][:-1])]
+        words = self._inline(argument)
+        return [_paragraph(words if name in _TRANSPARENT else [nodes.strong("", "", *words)])]
 
 
 def _is_object(name: str) -> bool:
-    """`py:function`, `autofunction`: what describes a thing of a program."""
+    """`function`, `py:method`, `autodata`."""
     return name.rpartition(":")[2].removeprefix("auto") in _OBJECTS
 
 
-def fenced(lines: Sequence[str], language: str = "") -> str:
-    while lines and not lines[0].strip():
-        lines = lines[1:]
-    while lines and not lines[-1].strip():
-        lines = lines[:-1]
-    if not lines:
-        return ""
-    text = "\n".join(lines)
-    longest = max((len(run) for run in re.findall("`+", text)), default=0)
-    fence = "`" * max(3, longest + 1)
-    return f"{fence}{language}\n{text}\n{fence}"
-
-
-def _joined(*parts: str) -> str:
-    return "\n\n".join(part for part in parts if part)
-
-
-def _code(directive: Directive) -> str:
-    caption = directive.options.get("caption", "")
-    if directive.name in {"code", "code-block", "sourcecode", "prompt", "code-tab"}:
-        language, lines = directive.argument.split(" ")[0], directive.body
+def _code(name: str, argument: str, body: Sequence[str]) -> nodes.literal_block:
+    if name in _CODE:
+        language, text = _CODE[name], "\n".join((argument, *body))
     else:
-        language = {"math": "math", "mermaid": "mermaid", "graphviz": "dot"}.get(directive.name, "")
-        lines = [*directive.argument.split("\n"), *directive.body]
-    return _joined(caption, fenced(lines, re.sub(r"[^\w+#.-]", "", language)))
+        language, text = re.sub(r"[^\w+#.-]", "", argument.partition(" ")[0]), "\n".join(body)
+    return nodes.literal_block(text, text, language=language)
 
 
-def _note(directive: Directive, inline: Inline, blocks: Blocks) -> str:
-    name, argument = directive.name, directive.argument
-    if name in _ADMONITIONS:
-        title, body = _ADMONITIONS[name], [argument, *directive.body]
-    elif name in _VERSIONS:
-        version, _, rest = argument.partition(" ")
-        title, body = f"{_VERSIONS[name]} {version}", [rest, *directive.body]
-    else:
-        title, body = inline.markdown(argument), list(directive.body)
-    text = blocks(body)
-    if not text:
-        return quoted(f"**{title}.**")
-    # Before a list or code the title stands alone.
-    between = "\n\n" if text[0] in "-`|>0123456789" else " "
-    return quoted(f"**{title}:**{between}{text}")
-
-
-def quoted(text: str) -> str:
-    return "\n".join(f"> {line}" if line else ">" for line in text.split("\n"))
-
-
-def _picture(directive: Directive, blocks: Blocks) -> str:
-    alt, address = directive.options.get("alt", ""), "".join(directive.argument.split())
-    picture = f"![{alt}]({address})" if alt and address else ""
-    return _joined(picture, blocks(directive.body) if directive.name == "figure" else "")
-
-
-def _table(directive: Directive, inline: Inline) -> str:
-    if directive.name == "csv-table":
-        lines = [directive.options["header"]] if directive.options.get("header") else []
-        lines += [line for line in directive.body if line.strip()]
-        try:
-            rows = list(csv.reader(lines, skipinitialspace=True))
-        except csv.Error:
-            return _joined(inline.markdown(directive.argument), fenced(directive.body))
-    else:
-        rows = _list_rows(directive.body)
-    return _joined(inline.markdown(directive.argument), table(rows, inline.markdown))
-
-
-def _list_rows(lines: Sequence[str]) -> list[list[str]]:
-    """A row is an item of the list, a cell an item of the list in it."""
-    rows: list[list[str]] = []
-    column = 0
-    for line in filter(str.strip, lines):
-        row = _BULLET.match(line)
-        text = line
-        if row is not None and not row["indent"]:
-            column = len(line) - len(row["text"])
-            text = " " * column + row["text"]
-            rows.append([])
-        cell = _BULLET.match(text)
-        if not rows:
-            continue
-        if cell is not None and len(cell["indent"]) == column:
-            rows[-1].append(cell["text"])
-        else:
-            before = rows[-1].pop() if rows[-1] else ""
-            rows[-1].append(f"{before} {text.strip()}".strip())
-    return rows
-
-
-def _other(directive: Directive, inline: Inline, blocks: Blocks) -> str:
-    body = blocks(directive.body)
-    if not directive.argument or directive.name in _TRANSPARENT:
-        title = (
-            "" if directive.name in {"only", "ifconfig", "container", "class"} else inline.markdown(directive.argument)
-        )
-        return _joined(title, body)
-    if _is_object(directive.name):
-        return _joined("\n".join(code(line) for line in directive.argument.split("\n")), body)
-    return _joined(f"**{inline.markdown(directive.argument)}**", body)
+def _paragraph(children: Iterable[nodes.Node]) -> nodes.paragraph:
+    return nodes.paragraph("", "", *children)
