@@ -1,4 +1,8 @@
-"""The content of a page: what is left when navigation, banners, forms and scripts are gone."""
+"""The content of a page: what is left when navigation, banners, forms and scripts are gone.
+
+trafilatura does the same, but on pages of Sphinx and MkDocs it drops table rows, code blocks and the language of code,
+and keeps the permalink signs of headings.
+"""
 
 from __future__ import annotations
 
