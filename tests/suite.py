@@ -23,30 +23,35 @@ COLOUR = re.compile(r"\x1b\[[\d;]*m")
 
 def main(selection: str, *arguments: str) -> int:
     folders = [name for name in ("tests", "integration") if (ROOT / name).is_dir()]
-    totals: Counter[str] = Counter()
-    seconds = 0.0
-    codes = []
     workers = max(2, len(os.sched_getaffinity(0)))
-    parts = (("not serial", ["--numprocesses", str(workers), "--dist", "worksteal"]), ("serial", []))
+    parts = [("not serial", [*folders, "--numprocesses", str(workers), "--dist", "worksteal"])]
+    if files := _serial_files(folders):
+        parts.append(("serial", files))
+    codes, totals, seconds = [], Counter[str](), 0.0
     for part, options in parts:
-        marks = " and ".join(filter(None, (SELECTIONS[selection], part)))
-        code, lines = _pytest([*options, "-m", marks, *arguments, *folders])
+        code, last = _pytest([*options, "-m", " and ".join(filter(None, (SELECTIONS[selection], part))), *arguments])
+        # One of the parts may be empty, but not both.
         codes.append(0 if code == NO_TESTS_COLLECTED else code)
-        for counts, took in map(_summary, lines):
-            totals += counts
-            seconds += took
-    if not totals["passed"]:
-        codes.append(NO_TESTS_COLLECTED)
-    print(f" {', '.join(f'{count} {what}' for what, count in totals.items())} in {seconds:.2f}s ".center(100, "="))
-    return max(codes)
+        counts, took = summary(last)
+        totals += counts
+        seconds += took
+    counted = ", ".join(f"{count} {what}" for what, count in totals.items()) or "no tests ran"
+    print(f" {counted} in {seconds:.2f}s ".center(100, "="))
+    return max(codes) if totals else NO_TESTS_COLLECTED
 
 
-def _pytest(arguments: Sequence[str]) -> tuple[int, list[str]]:
-    """The exit code and the last line of one run, whose output is passed on."""
+def _serial_files(folders: Sequence[str]) -> list[str]:
+    """Test modules with the marker, so that the second part imports no others."""
+    modules = (module for folder in folders for module in sorted((ROOT / folder).rglob("test_*.py")))
+    return [str(module) for module in modules if "pytest.mark.serial" in module.read_text(encoding="utf-8")]
+
+
+def _pytest(arguments: Sequence[str]) -> tuple[int, str]:
+    """The exit code of one run, whose output is passed on, and the line that counts its tests."""
     # Each worker would compile all test modules again.
     environ = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     colour = ["--color=yes"] if sys.stdout.isatty() else []
-    last: list[str] = []
+    last = ""
     with subprocess.Popen(
         [sys.executable, "-m", "pytest", *colour, *arguments], cwd=ROOT, env=environ, stdout=subprocess.PIPE, text=True
     ) as process:
@@ -54,13 +59,15 @@ def _pytest(arguments: Sequence[str]) -> tuple[int, list[str]]:
         for line in process.stdout:
             print(line, end="", flush=True)
             if SUMMARY.match(COLOUR.sub("", line)):
-                last = [COLOUR.sub("", line)]
+                last = COLOUR.sub("", line)
     return process.returncode, last
 
 
-def _summary(line: str) -> tuple[Counter[str], float]:
+def summary(line: str) -> tuple[Counter[str], float]:
+    """The counts in the last line of pytest, and its seconds."""
     found = SUMMARY.match(line)
-    assert found is not None
+    if found is None:
+        return Counter(), 0.0
     counts = Counter({what: int(count) for count, what in COUNT.findall(found["counts"])})
     return counts, float(found["seconds"])
 

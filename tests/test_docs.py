@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
@@ -28,6 +28,7 @@ from ai_platform_engineering.utils.a2a_common.codec.forms import form_data, read
 from ai_platform_engineering.utils.forms.answers import Submitted, read_answer
 from ai_platform_engineering.utils.forms.replies import Reply, Resume, understand
 from ai_platform_engineering.utils.mcp.expansion import INHERITED_VARIABLES
+from tests.services.environment import download_lock
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -189,8 +190,13 @@ def public_server(command: Command, port: int) -> Iterator[None]:
     if program is None:
         not_here(f"{command.words[0]} is not installed")
     environ = {**os.environ, **dict(command.environ), "PORT": str(port)}
-    # npx starts the server as a child of its own, which ends with the process group.
-    with subprocess.Popen([program, *command.words[1:]], env=environ, start_new_session=True) as process:
+    with ExitStack() as stack:
+        downloading = stack.enter_context(ExitStack())
+        downloading.enter_context(download_lock("npx"))
+        # npx starts the server as a child of its own, which ends with the process group.
+        process = stack.enter_context(
+            subprocess.Popen([program, *command.words[1:]], env=environ, start_new_session=True)
+        )
         try:
             deadline = time.monotonic() + 100
             with socket.socket() as probe:
@@ -198,6 +204,7 @@ def public_server(command: Command, port: int) -> Iterator[None]:
                     if process.poll() is not None or time.monotonic() > deadline:
                         not_here(f"{' '.join(command.words)} did not start")
                     time.sleep(0.1)
+            downloading.close()
             yield
         finally:
             os.killpg(process.pid, signal.SIGKILL)

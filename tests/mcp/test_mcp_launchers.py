@@ -17,6 +17,7 @@ from ai_platform_engineering.utils.mcp.stderr_tail import StderrTail
 from ai_platform_engineering.utils.redact import Redactor
 from tests.mcp.conftest import EVERYTHING_SERVER, SCRIPTED_SERVER, TIME_SERVER, not_here
 from tests.mcp.support import Start, eventually, names
+from tests.services.environment import download_lock
 
 LAUNCHER = """#!{python}
 import pathlib, sys, time
@@ -64,7 +65,8 @@ async def test_a_server_in_the_cache_needs_no_registry(
     if shutil.which(command) is None and command == "npx":
         not_here("npx is not installed")
     entry = McpServer(name="cached", transport="stdio", command=command, args=args)
-    first = await mcp_servers(entry, deadline=120)
+    with download_lock(command):
+        first = await mcp_servers(entry, deadline=120)
     if not first.tools("demo"):
         not_here(f"{args} cannot be downloaded: {first.problem('demo')}")
     tools = names(first)

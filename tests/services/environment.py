@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fcntl import LOCK_EX, flock
 from pathlib import Path
 from typing import NoReturn
 
@@ -20,3 +24,11 @@ def not_here(reason: str) -> NoReturn:
     if os.environ.get("REQUIRE_SERVICES") == "1":
         pytest.fail(reason)
     pytest.skip(reason)
+
+
+@contextmanager
+def download_lock(name: str) -> Iterator[None]:
+    """Held by one process of this machine at a time: npx spoils its cache when two fill it at once."""
+    with (Path(tempfile.gettempdir()) / f"ai-platform-engineering-{name}.lock").open("w") as file:
+        flock(file, LOCK_EX)
+        yield

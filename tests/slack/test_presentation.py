@@ -245,6 +245,7 @@ def test_files_are_as_they_were_written() -> None:
     assert file.content == f"<!here> @here\n{LONG_CODE}"
 
 
+@pytest.mark.serial
 @pytest.mark.parametrize("line", ["\n", "`x`\n", "    value = compute(something)\n"])
 @pytest.mark.parametrize("end", ["", "```\nAnd so on"], ids=["open", "closed"])
 def test_a_look_at_a_very_long_block_is_cheap(line: str, end: str) -> None:

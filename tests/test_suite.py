@@ -1,0 +1,82 @@
+"""How the suite is run: the parts add up, and the tests that start processes are known."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.selection import ProcessStarts
+from tests.servers import CommandLine
+from tests.suite import SUMMARY, summary
+
+
+@pytest.mark.parametrize(
+    ("line", "counts", "seconds"),
+    [
+        ("==== 1 failed, 20 passed, 3 skipped, 7 deselected, 1 warning, 2 errors in 61.20s (0:01:01) ====", 27, 61.2),
+        ("5 passed in 0.10s", 5, 0.1),
+        ("==== no tests ran in 0.01s ====", 0, 0),
+        ("Build finished in 3s", 0, 0),
+    ],
+)
+def test_the_last_line_is_counted(line: str, counts: int, seconds: float) -> None:
+    found, took = summary(line)
+    assert (found.total(), took) == (counts, seconds)
+    assert "deselected" not in found
+
+
+def runs_a_command() -> None:
+    subprocess.run(["true"], check=True)
+
+
+async def calls_a_helper() -> None:
+    await asyncio.to_thread(runs_a_command)
+
+
+class Holder:
+    async def start(self) -> None:
+        async with CommandLine([], {}):
+            pass
+
+
+def uses_a_class() -> Any:
+    return [Holder() for _ in range(2)]
+
+
+def starts_nothing() -> Any:
+    return SUMMARY, Counter, Path
+
+
+@pytest.mark.parametrize(
+    ("function", "starts"),
+    [(runs_a_command, True), (calls_a_helper, True), (uses_a_class, True), (starts_nothing, False)],
+)
+def test_a_start_of_a_process_is_seen_through_helpers(function: Any, starts: bool) -> None:
+    assert ProcessStarts().of(function) is starts
+
+
+def test_both_parts_are_run_and_counted_once(tmp_path: Path) -> None:
+    """With a suite of three: one for each part, and one that is left out."""
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "test_three.py").write_text(
+        "import pytest\n\n\ndef test_one(): pass\n\n\n@pytest.mark.serial\ndef test_two(): assert SERIAL\n\n\n"
+        "@pytest.mark.slow\ndef test_three(): assert False\n\n\nSERIAL = True\n"
+    )
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n  serial\n  slow\n")
+    script = "import sys, tests.suite as s; from pathlib import Path; s.ROOT = Path(sys.argv[1]); "
+    command = [sys.executable, "-c", script + "sys.exit(s.main(*sys.argv[2:]))", str(tmp_path)]
+    root = Path(__file__).parents[1]
+
+    def ended(*arguments: str) -> tuple[int, str]:
+        done = subprocess.run([*command, *arguments], cwd=root, capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout.splitlines()[-1].strip("= ").partition(" in ")[0]
+
+    assert ended("default") == (0, "2 passed")
+    assert ended("slow") == (1, "1 failed")
+    assert ended("all", "-k", "nothing") == (5, "no tests ran")
