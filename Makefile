@@ -20,7 +20,7 @@ ALL_EXTRAS = $(patsubst locks/%.lock,%,$(wildcard locks/*.lock))
 NOT_IN_FIRST = NR == FNR {present[$$0]; next} /^[^ \#]/ {skipped = $$0 in present} !skipped
 
 .DEFAULT_GOAL := help
-.PHONY: help setup services measure run test test-fast test-slow test-all check format quick-sanity bench coverage \
+.PHONY: help setup services measure run test test-fast test-slow check format quick-sanity bench coverage \
 	mutants docs lock clean
 
 help: ## List the targets.
@@ -35,17 +35,14 @@ services: setup ## Install the servers that tests talk to into .services.
 run: setup ## Start the supervisor (see README.md for a first question).
 	@$(BIN)/platform-engineer serve
 
-test: setup check ## Run the checks and the tests, on all cores.
-	$(BIN)/python -m tests.suite default $(PYTEST_ARGS)
+test: setup check ## Run the checks and the tests, on all cores; SUITE=all adds those that need minutes.
+	$(BIN)/python -m tests.suite $(or $(SUITE),default) $(PYTEST_ARGS)
 
 test-fast: setup ## Run the tests that start no process.
 	$(BIN)/python -m tests.suite fast $(PYTEST_ARGS)
 
 test-slow: setup ## Run the tests that need minutes.
 	$(BIN)/python -m tests.suite slow $(PYTEST_ARGS)
-
-test-all: setup check ## Run the checks and all tests, the slow ones too.
-	$(BIN)/python -m tests.suite all $(PYTEST_ARGS)
 
 check: setup ## Lint, check the formatting, check the types.
 	$(BIN)/ruff check .
