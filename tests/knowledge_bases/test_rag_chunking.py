@@ -77,14 +77,18 @@ def test_headings_inside_of_code_and_quotations_are_no_sections() -> None:
 
 
 def test_small_blocks_of_a_section_are_joined_up_to_the_target() -> None:
-    chunks = texts("# A\n\n" + "\n\n".join([SENTENCE * 3] * 12))
+    source = "# A\n\n" + "\n\n".join([SENTENCE * 3] * 12)
 
+    chunks = texts(source)
+
+    assert " ".join(chunks).split() == source.split()
     assert all(TARGET / 2 < len(text) <= TARGET for text in chunks)
 
 
 def test_long_prose_is_cut_between_sentences() -> None:
     chunks = texts(SENTENCE * 60)
 
+    assert " ".join(chunks).split() == (SENTENCE * 60).split()
     assert all(len(text) <= LONGEST_PROSE for text in chunks)
     assert all(text.startswith("The supervisor") and text.endswith("best.") for text in chunks)
 
