@@ -72,6 +72,8 @@ def read(raw: Raw) -> Reading:
         register_roles(text)
         document = publish_doctree(text, reader=_Reader(), settings=copy(_SETTINGS))
         return Reading(shortened(_title(document) or title_from_name(raw.name)), markdown_of(document))
+    except MemoryError:
+        raise
     except Exception:
         _logger.debug("docutils cannot parse %s.", raw.name, exc_info=True)
         return plain.read(raw)
