@@ -17,9 +17,11 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import asdict
 from typing import Any
 
+from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessageChunk, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
+from pydantic import SecretStr
 
 from benchmarks.samples import Answered
 from benchmarks.scenario import QUESTION, TOOL, agent_model, manifests, supervisor_model, version_service__version
@@ -32,11 +34,12 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("what", choices=["bare", "graph", "tool"])
     parser.add_argument("--agents", type=int, default=1)
+    parser.add_argument("--provider", help="the address of a model provider, in place of the model in this process")
     parser.add_argument("--server", type=json.loads, help="the MCP server of the tool, as in a manifest")
     options = parser.parse_args()
     match options.what:
         case "bare":
-            subject = _bare(options.agents)
+            subject = _bare(options.agents, options.provider)
         case "graph":
             subject = _product()
         case _:
@@ -60,19 +63,19 @@ async def _work(request: Request, contexts: Iterator[str]) -> list[Answered]:
 
 
 @asynccontextmanager
-async def _bare(agents: int) -> AsyncIterator[Request]:
+async def _bare(agents: int, provider: str | None) -> AsyncIterator[Request]:
     """The yardstick: `create_deep_agent` as it comes, streaming its answer."""
     from deepagents import create_deep_agent
 
     graph = create_deep_agent(
-        supervisor_model(bare=True),
+        _chat_openai(provider) if provider else supervisor_model(bare=True),
         system_prompt="You supervise agents.",
         subagents=[
             {
                 "name": manifest.name,
                 "description": manifest.description,
                 "system_prompt": manifest.prompt,
-                "model": agent_model(),
+                "model": _chat_openai(provider) if provider else agent_model(),
                 "tools": [version_service__version],
             }
             for manifest in manifests(agents)
@@ -80,6 +83,12 @@ async def _bare(agents: int) -> AsyncIterator[Request]:
         checkpointer=InMemorySaver(),
     )
     yield lambda context: _asked(graph, context, stream_mode=["messages", "updates"])
+
+
+def _chat_openai(address: str) -> BaseChatModel:
+    from langchain_openai import ChatOpenAI
+
+    return ChatOpenAI(base_url=f"{address}/v1", api_key=SecretStr("not-a-key"), model="scripted")
 
 
 @asynccontextmanager

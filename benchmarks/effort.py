@@ -15,7 +15,7 @@ Key = TypeVar("Key")
 @dataclass(frozen=True, slots=True)
 class Effort:
     """`rounds` of `requests` each; `calls` of a tool each; `starts` of a process; `conversations` of full length;
-    catalogs with so many `skills`.
+    catalogs with so many `skills`; `provider_rounds` with each number of `streams` at once.
 
     For the knowledge base: so many `pages` of documentation and `readmes` of packages (None for all), so many chunks
     `embedded`, and `queries` of a store that has been given so many `chunks`.
@@ -31,6 +31,8 @@ class Effort:
     agents: tuple[int, ...]
     turns: tuple[int, ...]
     skills: tuple[int, ...]
+    provider_rounds: int
+    streams: tuple[int, ...]
     pages: int | None
     readmes: int | None
     embedded: int
@@ -50,6 +52,8 @@ FULL: Final = Effort(
     agents=(4, 16, 64),
     turns=(1, 10, 50),
     skills=(10, 500, 5_000),
+    provider_rounds=7,
+    streams=(1, 8, 32, 128),
     pages=None,
     readmes=None,
     embedded=400,
@@ -68,6 +72,8 @@ QUICK: Final = Effort(
     agents=(2, 4),
     turns=(1, 2),
     skills=(5, 20),
+    provider_rounds=1,
+    streams=(1, 2),
     pages=2,
     readmes=1,
     embedded=4,

@@ -10,6 +10,7 @@ from benchmarks.knowledge.section import section
 from benchmarks.machine import Machine
 from benchmarks.plot import svg
 from benchmarks.processes import ROOT
+from benchmarks.provider.section import section as provider_section
 from benchmarks.rows import Row, by_subject
 from benchmarks.skills.section import section as skills_section
 
@@ -23,6 +24,9 @@ written by `python -m benchmarks --write-docs`; for numbers of your own machine:
 ```bash
 make bench
 ```
+
+{provider}
+## With the model in the process
 
 ![CPU per request by part, and how it grows](performance.svg)
 
@@ -65,13 +69,14 @@ _VERDICTS: Final = {True: "met", False: "**not met**", None: ""}
 
 
 def page(rows: Sequence[Row], machine: Machine) -> str:
-    requests, knowledge, skills = by_subject(rows)
+    provider, requests, knowledge, skills = by_subject(rows)
     table = "\n".join(
         f"| {row.label} | {row.shown_value} | {row.shown_ratio} | {row.shown_aim} | {_VERDICTS[row.met]} |"
         for row in requests
     )
     return _PAGE.format(
         table=table,
+        provider=provider_section(provider),
         skills=skills_section(skills),
         knowledge=section(knowledge),
         processor=machine.processor,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 Of = Literal["value", "ratio"]
 
@@ -18,6 +18,7 @@ class Aim:
 
 AIMS: Final[Mapping[str, Aim]] = MappingProxyType(
     {
+        **{f"provider.{streams}.product.call": Aim(0.6, "ratio") for streams in (1, 8, 32)},
         "cpu.memory": Aim(1.0, "ratio"),
         "durable": Aim(1.2),
         "remote": Aim(1.15),
@@ -77,17 +78,22 @@ def by_name(rows: Iterable[Row]) -> dict[str, Row]:
     return {row.name: row for row in rows}
 
 
-def by_subject(rows: Iterable[Row]) -> tuple[list[Row], list[Row], list[Row]]:
-    """Those about requests, about the knowledge base, and about skills."""
-    requests: list[Row] = []
-    knowledge: list[Row] = []
-    skills: list[Row] = []
+class Subjects(NamedTuple):
+    provider: list[Row]
+    requests: list[Row]
+    knowledge: list[Row]
+    skills: list[Row]
+
+
+_SUBJECTS: Final = {"provider": 0, "retrieval": 2, "knowledge": 2, "skills": 3}
+_REQUESTS: Final = 1
+
+
+def by_subject(rows: Iterable[Row]) -> Subjects:
+    found = Subjects([], [], [], [])
     for row in rows:
-        if row.name.startswith("skills."):
-            skills.append(row)
-        else:
-            (knowledge if row.name.startswith(("retrieval.", "knowledge.")) else requests).append(row)
-    return requests, knowledge, skills
+        found[_SUBJECTS.get(row.name.partition(".")[0], _REQUESTS)].append(row)
+    return found
 
 
 def _shown(value: float, unit: str) -> str:

@@ -15,6 +15,7 @@ QUESTION: Final = "show argocd version"
 VERSION: Final = "v3.1.8"
 TOOL: Final = "version_service__version"
 ANSWER_WORDS: Final = 40
+MODEL_CALLS: Final = 5
 
 _AGENT: Final = "argocd"
 _PROMPT: Final = "You look after {title}. Use your tools and report what they say."

@@ -18,6 +18,7 @@ from ai_platform_engineering.multi_agents.platform_engineer.deep_agent import Pl
 from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
 from ai_platform_engineering.serving import listen, run
 from ai_platform_engineering.settings import Settings, load_settings
+from ai_platform_engineering.utils.graphs.local_agent import model_for
 from ai_platform_engineering.utils.tracing import trace_inline
 from benchmarks.scenario import ANSWER_WORDS, agent_model, supervisor_model
 
@@ -27,10 +28,13 @@ def main() -> int:
     parser.add_argument("what", choices=["supervisor", "agent"])
     parser.add_argument("--words", type=int, default=ANSWER_WORDS)
     parser.add_argument("--delay", type=float, default=0.0)
+    parser.add_argument("--provider", action="store_true", help="the models of the settings, not those of the script")
     parser.add_argument("--counted", action="store_true", help="count calls of functions, and say so on SIGUSR1")
     options = parser.parse_args()
 
-    def models(_settings: Settings, manifest: AgentManifest | None) -> BaseChatModel:
+    def models(settings: Settings, manifest: AgentManifest | None) -> BaseChatModel:
+        if options.provider:
+            return model_for(settings, manifest)
         return agent_model() if manifest else supervisor_model(words=options.words, delay=options.delay)
 
     trace_inline()

@@ -91,9 +91,10 @@ def together(subjects: Mapping[Key, AbstractContextManager[Kind]]) -> Iterator[d
 
 
 @contextmanager
-def bare(agents: int = 1) -> Iterator[Alone]:
-    """`create_deep_agent` as it comes."""
-    with started("benchmarks.alone", "bare", f"--agents={agents}") as process:
+def bare(agents: int = 1, *, provider: str | None = None) -> Iterator[Alone]:
+    """`create_deep_agent` as it comes, with the model in its process or that of a provider."""
+    options = [f"--provider={provider}"] if provider else []
+    with started("benchmarks.alone", "bare", f"--agents={agents}", *options) as process:
         yield Alone(process)
 
 
@@ -112,9 +113,16 @@ def product(
     agents: int = 1,
     options: Sequence[str] = (),
     environ: Mapping[str, str] | None = None,
+    provider: str | None = None,
 ) -> Iterator[Served]:
-    """The supervisor on a server, the agent that is asked inside it or on a server of its own."""
+    """The supervisor on a server, the agent that is asked inside it or on a server of its own.
+
+    `provider` is the address of a model provider, in place of the models in the processes.
+    """
     with ExitStack() as stack:
+        if provider is not None:
+            options = [*options, "--provider"]
+            storage = {**storage, **_provider_settings(provider)}
         settings = {**stack.enter_context(workplace(agents)), **storage, **(environ or {})}
         others = []
         if remote:
@@ -164,6 +172,15 @@ def workplace(agents: int = 1) -> Iterator[dict[str, str]]:
             "SANDBOX": "false",
             "ENABLE_NETUTILS": "false",
         }
+
+
+def _provider_settings(address: str) -> dict[str, str]:
+    return {
+        "LLM_PROVIDER": "openai",
+        "OPENAI_ENDPOINT": f"{address}/v1",
+        "OPENAI_API_KEY": "not-a-key",
+        "MODEL_NAME": "scripted",
+    }
 
 
 def _clocks(*processes: Process) -> list[float]:

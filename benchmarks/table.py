@@ -13,8 +13,11 @@ _VERDICTS: Final = {True: "[green]met[/]", False: "[red]not met[/]", None: ""}
 
 
 def tables(rows: Sequence[Row]) -> list[Table]:
-    requests, knowledge, skills = by_subject(rows)
+    provider, requests, knowledge, skills = by_subject(rows)
     found = []
+    if provider:
+        title = "Costs with a model provider over HTTP, beside the bare deepagents graph with ChatOpenAI"
+        found.append(_table(title, provider, "against bare"))
     if requests:
         title = "Costs, beside the bare deepagents graph with the same scripted model"
         found.append(_table(title, requests, "against bare"))

@@ -14,17 +14,19 @@ import pytest
 
 from ai_platform_engineering.knowledge_bases.rag.documents import Chunk
 from ai_platform_engineering.knowledge_bases.rag.ingest.source import Item, Source
-from benchmarks.effort import QUICK
+from benchmarks.effort import FULL, QUICK
 from benchmarks.knowledge.plot import svg as knowledge_svg
 from benchmarks.knowledge.questions import Place, questions, unrelated
 from benchmarks.knowledge.readmes import PackageReadmes
 from benchmarks.knowledge.recombined import recombined
 from benchmarks.knowledge.scores import answered, ndcg, recall, reciprocal_rank
 from benchmarks.machine import this_machine
+from benchmarks.measurements.provider import LABELS as PROVIDER_LABELS
 from benchmarks.measurements.retrieval import METRICS, WAYS
 from benchmarks.measurements.skills import LABELS
 from benchmarks.page import page
 from benchmarks.plot import bars, curves, svg
+from benchmarks.provider.section import MEASURES
 from benchmarks.rows import AIMS, Row, by_subject
 from benchmarks.samples import Answered, Sample, best, cost_of_one, middle_ratio, sample
 
@@ -33,6 +35,7 @@ ROOT = Path(__file__).parents[1]
 KINDS = ("sentences", "problems", "keywords", "names", "typos")
 COSTS = ("keep", "first", "p50", "p95", "embed", "words", "vectors", "rest", "cpu", "memory", "more-memory", "disk")
 NAMES = {
+    *(f"provider.{n}.{who}.{what}" for n in QUICK.streams for who in PROVIDER_LABELS for what in MEASURES),
     *(f"cpu.{what}" for what in ("bare", "graph", "memory", "log", "durable", "remote", "remote-agent")),
     "cpu.remote-durable",
     *(f"{what}{how}" for what in ("against-bare", "durable", "remote", "remote-as-it-comes") for how in ("", ".best")),
@@ -72,11 +75,13 @@ def test_a_quick_run_has_every_row(tmp_path: Path) -> None:
     numbers = json.loads(file.read_text())
     names = {row["name"] for row in numbers["rows"]}
     assert names in (NAMES, NAMES | NAMES_OF_POSTGRES)
-    assert AIMS.keys() <= NAMES
+    assert AIMS.keys() <= NAMES | {f"provider.{streams}.product.call" for streams in FULL.streams}
 
     rows = [Row(**row) for row in numbers["rows"]]
     written = page(rows, this_machine())
-    requests, knowledge, skills = by_subject(rows)
+    provider, requests, knowledge, skills = by_subject(rows)
+    assert all(row.shown_value in written for row in provider)
+    assert written.index("model provider over HTTP") < written.index("With the model in the process")
     assert all(row.label in written for row in requests)
     assert all(row.shown_value.split()[0] in written for row in knowledge if row.name.startswith("retrieval.ndcg"))
     assert all(row.shown_value in written for row in skills)

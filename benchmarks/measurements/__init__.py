@@ -15,6 +15,7 @@ from benchmarks.measurements.idle_streams import idle_streams
 from benchmarks.measurements.knowledge import knowledge
 from benchmarks.measurements.per_event import per_event
 from benchmarks.measurements.prompts import prompts
+from benchmarks.measurements.provider import provider
 from benchmarks.measurements.requests import requests
 from benchmarks.measurements.retrieval import retrieval
 from benchmarks.measurements.skills import skills
@@ -30,6 +31,7 @@ Measurement = Callable[[Effort], list[Row]]
 
 EVERYTHING: Final[Mapping[str, Measurement]] = MappingProxyType(
     {
+        "provider": provider,
         "requests": requests,
         "work": work,
         "throughput": throughput,
