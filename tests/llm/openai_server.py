@@ -1,8 +1,9 @@
-"""A stand-in for a server that speaks the OpenAI API, chat with streaming and embeddings, on a loopback port."""
+"""A stand-in for a server that speaks the OpenAI API, chat and embeddings, on a loopback port."""
 
 from __future__ import annotations
 
 import json
+import ssl
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 from tests.llm.loopback import served
+from tests.llm.openai_whole import whole_answer
 
 
 @dataclass
@@ -32,7 +34,7 @@ class OpenAIServer:
 
 
 @contextmanager
-def openai_server() -> Iterator[OpenAIServer]:
+def openai_server(context: ssl.SSLContext | None = None) -> Iterator[OpenAIServer]:
     state = OpenAIServer()
 
     class Handler(BaseHTTPRequestHandler):
@@ -48,8 +50,11 @@ def openai_server() -> Iterator[OpenAIServer]:
             elif self.path.partition("?")[0].endswith("/embeddings"):
                 self._send(200, "application/json", json.dumps(_embeddings(state, body)).encode())
             else:
-                deltas = state.part(body) if state.part else state.deltas
-                self._send(200, "text/event-stream", "".join(_events(deltas)).encode())
+                stream = "".join(_events(state.part(body) if state.part else state.deltas))
+                if body.get("stream"):
+                    self._send(200, "text/event-stream", stream.encode())
+                else:
+                    self._send(200, "application/json", json.dumps(whole_answer(stream)).encode())
 
         def _send(self, status: int, kind: str, content: bytes) -> None:
             self.send_response(status)
@@ -61,7 +66,7 @@ def openai_server() -> Iterator[OpenAIServer]:
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name the base class gives it
             pass
 
-    with served(Handler) as address:
+    with served(Handler, context=context, callers_die=context is not None) as address:
         state.address = f"{address}/v1"
         yield state
 

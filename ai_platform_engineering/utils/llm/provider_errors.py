@@ -154,6 +154,9 @@ def _kind(error: BaseException, status: int | None, names: set[str], classes: se
         return _STATUSES.get(status) or ("server" if status >= 500 else "request")
     if names & _SERVER_NAMES:
         return "server"
+    # The OpenAI SDK calls every lost connection of aiohttp a timeout.
+    if "ClientConnectionError" in classes and "TimeoutError" not in classes:
+        return "unreachable"
     return next((kind for kind, known in _CLASSES if classes & known), None)
 
 
@@ -168,6 +171,8 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def _status(error: BaseException) -> int | None:
+    if type(error).__module__.startswith("aiohttp.http_exceptions"):
+        return None  # of its own parser, not of the server
     candidates = [
         getattr(error, "status_code", None),
         getattr(error, "code", None),

@@ -13,14 +13,17 @@ from langchain_core.language_models import BaseChatModel
 from ai_platform_engineering.agents.manifest import ModelChoice
 from ai_platform_engineering.settings import Provider, Settings, SettingsError, provider_problem, wrong_value
 from ai_platform_engineering.utils.extras import install_command
+from ai_platform_engineering.utils.llm.compat.openai_chunks import with_dict_chunks
 from ai_platform_engineering.utils.llm.compat.openai_deltas import with_whole_deltas
 from ai_platform_engineering.utils.llm.failures import ModelOrigin
 from ai_platform_engineering.utils.llm.guarded_call import CallLimits
 from ai_platform_engineering.utils.llm.offline import OfflineChatModel
+from ai_platform_engineering.utils.llm.openai_http import shared_http_client
 from ai_platform_engineering.utils.llm.provider_class import guarded_model
 from ai_platform_engineering.utils.llm.provider_options import MODEL_VARIABLES, RECIPES
 
 PROVIDERS: Final[tuple[Provider, ...]] = get_args(Provider)
+_OPENAI: Final = "langchain_openai"
 _ANSWER_TIME = 0.8
 """Seconds over which the offline model spreads the words of an answer."""
 
@@ -120,4 +123,10 @@ def _made(settings: Settings, provider: Provider, name: str, named_by: str) -> B
         max_output_chars=settings.llm_max_output_chars,
     )
     options = {key: value for key, value in recipe.options.items() if value is not None}
-    return guarded_model(with_whole_deltas(chat_class), options, origin, limits)
+    if recipe.module != _OPENAI:
+        return guarded_model(with_whole_deltas(chat_class), options, origin, limits)
+    if (client := shared_http_client()) is not None:
+        options["http_async_client"] = client
+    model = guarded_model(with_whole_deltas(chat_class), options, origin, limits)
+    with_dict_chunks(model)
+    return model
