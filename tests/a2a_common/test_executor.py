@@ -34,7 +34,7 @@ from ai_platform_engineering.utils.a2a_common.a2a_app import with_a2a
 from ai_platform_engineering.utils.a2a_common.a2a_server import agent_card
 from ai_platform_engineering.utils.a2a_common.base_langgraph_agent import BaseLangGraphAgent
 from ai_platform_engineering.utils.a2a_common.execution.executor import RunExecutor
-from ai_platform_engineering.utils.a2a_common.execution.recorder import Recorder
+from ai_platform_engineering.utils.a2a_common.execution.recorder import Recorder, joining_interval
 from ai_platform_engineering.utils.a2a_common.log.event_log import Entry, MemoryEventLog
 from ai_platform_engineering.utils.a2a_common.wire import Decoder, StreamState, WireEvent
 from ai_platform_engineering.utils.llm.scripted import ScriptedChatModel, Turn
@@ -167,7 +167,7 @@ async def test_text_is_joined_the_first_piece_at_once_and_nothing_is_held_at_a_b
         written.append(len(entries))
 
     await log.create(Task(id="t", context_id="c"))
-    async with Recorder(log, state, 30, note) as recorder:
+    async with Recorder(log, state, lambda: 30, note) as recorder:
         begun = loop.time()
         recorder.put(TextDelta("supervisor", "m", "a"))
         await asyncio.sleep(0.01)
@@ -180,6 +180,22 @@ async def test_text_is_joined_the_first_piece_at_once_and_nothing_is_held_at_a_b
     updates = [entry.event for entry in await log.read("t")]
     texts = [update.artifact.parts[0].text for update in updates if isinstance(update, TaskArtifactUpdateEvent)]
     assert texts == ["a", "bcd", "abcd"]
+
+
+@pytest.mark.parametrize(
+    ("interval", "runs", "joined"),
+    [
+        (0.025, 1, 0.025),
+        (0.025, 4, 0.025),
+        (0.025, 8, 0.05),
+        (0.025, 32, 0.2),
+        (0.025, 500, 0.25),
+        (1, 50, 1),
+        (0, 9, 0),
+    ],
+)
+def test_text_is_joined_for_longer_the_more_runs_are_active(interval: float, runs: int, joined: float) -> None:
+    assert joining_interval(interval, runs) == pytest.approx(joined)
 
 
 @pytest.mark.parametrize("interval", [30, 0.01])
@@ -195,7 +211,7 @@ async def test_what_no_person_watches_is_all_joined_and_the_end_waits_for_nothin
 
     await log.create(Task(id="t", context_id="c"))
     begun = loop.time()
-    async with Recorder(log, StreamState("t", "c", "trace"), interval, note, to_people=False) as recorder:
+    async with Recorder(log, StreamState("t", "c", "trace"), lambda: interval, note, to_people=False) as recorder:
         await recorder.begin()
         if interval < 1:
             await opened.wait()

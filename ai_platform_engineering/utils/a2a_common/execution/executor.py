@@ -23,7 +23,7 @@ from ai_platform_engineering.utils.a2a_common.codec.decoder import decode_update
 from ai_platform_engineering.utils.a2a_common.codec.labels import stopped
 from ai_platform_engineering.utils.a2a_common.execution.conversations import Conversations
 from ai_platform_engineering.utils.a2a_common.execution.incoming import question_of, reply_of, request_context
-from ai_platform_engineering.utils.a2a_common.execution.recorder import Recorder
+from ai_platform_engineering.utils.a2a_common.execution.recorder import Recorder, joining_interval
 from ai_platform_engineering.utils.a2a_common.log.event_log import Entry, EventLog
 from ai_platform_engineering.utils.a2a_common.log.task_closing import closing, events_so_far
 from ai_platform_engineering.utils.a2a_common.log.task_fold import PARKED_STATES
@@ -140,7 +140,9 @@ class RunExecutor(AgentExecutor):
 
     def _recorder(self, request: RequestContext, state: StreamState, queue: EventQueue) -> Recorder:
         tell = functools.partial(self._tell, queue=queue)
-        return Recorder(self._log, state, self._interval, tell, to_people=not request.delegated)
+        if request.delegated:
+            return Recorder(self._log, state, lambda: self._interval, tell, to_people=False)
+        return Recorder(self._log, state, lambda: joining_interval(self._interval, len(self._working)), tell)
 
     def _state(self, request: RequestContext, kept: Iterable[WireEvent]) -> StreamState:
         state = StreamState(request.task_id, request.context_id, request.trace_id, self._agent.name)

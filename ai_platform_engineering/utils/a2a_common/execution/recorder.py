@@ -1,8 +1,9 @@
 """The recorder: writes a run's events into the log, text in pieces of a readable size.
 
 The first piece of a message goes out at once, later ones are joined for up to the given interval, and nothing is held
-back when something other than text happens. What a supervisor is told, and no person, is all joined for the interval:
-every write wakes it. Only what the log has taken becomes visible.
+back when something other than text happens. The interval grows with the number of active runs, as each event costs most
+when there is least CPU to spare. What a supervisor is told, and no person, is all joined for the interval: every write
+wakes it. Only what the log has taken becomes visible.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
 from ai_platform_engineering.events import Ending, Event, TextDelta
 from ai_platform_engineering.utils.a2a_common.log.event_log import Entry, EventLog
@@ -20,12 +21,26 @@ from ai_platform_engineering.utils.a2a_common.wire import StreamState, WireEvent
 
 Written = Callable[[Sequence[Entry]], Awaitable[None]]
 
+_MAX_INTERVAL: Final = 0.25
+_RUNS_PER_INTERVAL: Final = 4
+
+
+def joining_interval(interval: float, active_runs: int) -> float:
+    """Seconds for which text is joined while so many runs are active; `interval` is that of a few."""
+    return max(interval, min(_MAX_INTERVAL, interval * active_runs / _RUNS_PER_INTERVAL))
+
 
 class Recorder:
     """One per run. `put` never waits; a task of its own writes in the background until the recorder is left."""
 
     def __init__(
-        self, log: EventLog, state: StreamState, interval: float, written: Written, *, to_people: bool = True
+        self,
+        log: EventLog,
+        state: StreamState,
+        interval: Callable[[], float],
+        written: Written,
+        *,
+        to_people: bool = True,
     ) -> None:
         self._log = log
         self._state = state
@@ -95,7 +110,7 @@ class Recorder:
 
     async def _write(self) -> None:
         loop = asyncio.get_running_loop()
-        not_before = 0.0 if self._to_people else loop.time() + self._interval
+        not_before = 0.0 if self._to_people else loop.time() + self._interval()
         while self._waiting or self._opening or not self._leaving:
             await self._something.wait()
             if (pause := not_before - loop.time()) > 0:
@@ -112,7 +127,7 @@ class Recorder:
                 self._last_message = events[-1].message_id if isinstance(events[-1], TextDelta) else None
             if opening or events:
                 await self._append([*opening, *(update for event in events for update in encode(self._state, event))])
-                not_before = loop.time() + self._interval
+                not_before = loop.time() + self._interval()
 
     async def _append(self, updates: Sequence[WireEvent]) -> None:
         await self._written(await self._log.append(self._state.task_id, updates))
