@@ -377,7 +377,13 @@ class Settings(BaseSettings):
         le=3600,
     )
     llm_idle_timeout: float = _setting(
-        "Model", "Seconds without any output after which a model call has failed.", 120.0, gt=0, le=3600
+        "Model", "Seconds without any output after which a streamed model call has failed.", 120.0, gt=0, le=3600
+    )
+    llm_always_stream: Flag = _setting(
+        "Model",
+        "Streams every call of an OpenAI model, also of agents whose text is read when it is complete. For gateways "
+        "that close a connection which is silent for as long as an answer takes.",
+        False,
     )
     llm_max_retries: int = _setting(
         "Model",

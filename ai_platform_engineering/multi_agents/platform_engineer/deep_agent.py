@@ -54,6 +54,7 @@ from ai_platform_engineering.utils.graphs.local_agent import Models, local_agent
 from ai_platform_engineering.utils.graphs.remote_agent import RemoteAgent
 from ai_platform_engineering.utils.graphs.skills import skills
 from ai_platform_engineering.utils.graphs.skills_offer import SkillOffers
+from ai_platform_engineering.utils.graphs.whole_turns import WholeTurns
 from ai_platform_engineering.utils.mcp import McpServers
 
 logger = logging.getLogger(__name__)
@@ -144,9 +145,10 @@ class PlatformEngineerDeepAgent:
         lines = [self._line(entry) for entry in entries]
         sub_agents = [self._sub_agent(entry) for entry in entries]
         knowledge = capped(self.mcp.tools(KNOWLEDGE_BASE), self.settings)
+        model = self._models(self.settings, None)
         return agent_graph(
             self.settings,
-            self._models(self.settings, None),
+            model,
             [plan_tool(), *knowledge],
             supervisor_prompt(
                 lines, workflow_lines(self.workflows.values()), knowledge, self.mcp.problem(KNOWLEDGE_BASE)
@@ -157,6 +159,7 @@ class PlatformEngineerDeepAgent:
                 # Its own tools change nothing; what people approve for the rest of a conversation is kept here.
                 ApprovalGate(SUPERVISOR, lambda _tool, _args: Allowed()),
                 WorkflowDriver(self.workflows),
+                WholeTurns(model, inner=False),
                 *skills(SkillOffers(self.skills, self.settings, SUPERVISOR), self.settings, commands=True),
                 SpentBudget({tool.name: tool.max_calls for tool in knowledge}),
                 HouseRules(),

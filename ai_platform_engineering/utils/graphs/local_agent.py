@@ -18,6 +18,7 @@ from ai_platform_engineering.utils.graphs.skills import skills
 from ai_platform_engineering.utils.graphs.skills_offer import SkillOffers
 from ai_platform_engineering.utils.graphs.undone_work import UndoneWork
 from ai_platform_engineering.utils.graphs.unfinished_work import UnfinishedWork
+from ai_platform_engineering.utils.graphs.whole_turns import WholeTurns
 from ai_platform_engineering.utils.graphs.workflow_step import WorkflowStep
 from ai_platform_engineering.utils.llm import chat_model
 from ai_platform_engineering.utils.llm.offline import OfflineChatModel
@@ -61,6 +62,7 @@ def local_agent_graph(
             UndoneWork(),
             UnfinishedWork(),
             WorkflowStep(),
+            WholeTurns(model, inner=not commands),
             *skills(SkillOffers(catalog, settings, manifest.name, manifest.skills), settings, commands=commands),
         ],
         checkpointer=checkpointer,

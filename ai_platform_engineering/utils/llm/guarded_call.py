@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import uuid
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
@@ -10,8 +11,8 @@ from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, cast
 
-from langchain_core.messages import AIMessageChunk
-from langchain_core.outputs import ChatGenerationChunk
+from langchain_core.messages import AIMessage, AIMessageChunk
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langgraph.config import get_stream_writer
 
 from ai_platform_engineering.utils.llm.failures import (
@@ -35,13 +36,14 @@ _OUTPUT_FIELDS: Final = ("text", "thinking", "reasoning", "partial_json", "argum
 
 @dataclass(frozen=True, slots=True)
 class CallLimits:
-    """Times in seconds."""
+    """Times in seconds. With `whole_answers` calls whose text no one reads meanwhile need not be streamed."""
 
     timeout: float
     idle_timeout: float
     max_retries: int
     max_retry_wait: float
     max_output_chars: int
+    whole_answers: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,12 +171,27 @@ def _cut(last: ChatGenerationChunk) -> ChatGenerationChunk:
     return ChatGenerationChunk(message=message)
 
 
-def _length(chunk: ChatGenerationChunk) -> int:
-    """How much of a model's output is in a chunk: words, thoughts and arguments of calls."""
-    content = chunk.message.content
+def shortened(result: ChatResult, max_chars: int) -> ChatResult:
+    """A whole answer, cut as a stream is when it is longer than it may be."""
+    for generation in result.generations:
+        message = generation.message
+        if not isinstance(message, AIMessage) or _length(generation) <= max_chars:
+            continue
+        if isinstance(message.content, str):
+            message.content = message.content[:max_chars]
+        message.response_metadata = {**message.response_metadata, "finish_reason": "length"}
+    return result
+
+
+def _length(chunk: ChatGeneration) -> int:
+    """How much of a model's output is in a chunk, or in a whole answer: words, thoughts and arguments of calls."""
+    message = chunk.message
+    content = message.content
     length = len(content) if isinstance(content, str) else sum(map(_block_length, content))
-    calls = chunk.message.tool_call_chunks if isinstance(chunk.message, AIMessageChunk) else []
-    return length + sum(len(call["args"] or "") for call in calls)
+    if isinstance(message, AIMessageChunk):
+        return length + sum(len(call["args"] or "") for call in message.tool_call_chunks)
+    calls = message.tool_calls if isinstance(message, AIMessage) else []
+    return length + sum(len(json.dumps(call["args"])) for call in calls)
 
 
 def _block_length(block: Any) -> int:

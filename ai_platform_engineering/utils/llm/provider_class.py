@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun
@@ -15,7 +16,7 @@ from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from pydantic import PrivateAttr
 
 from ai_platform_engineering.utils.llm.failures import ModelOrigin
-from ai_platform_engineering.utils.llm.guarded_call import CallLimits, guarded
+from ai_platform_engineering.utils.llm.guarded_call import CallLimits, guarded, shortened
 
 if TYPE_CHECKING:
     _Base = BaseChatModel
@@ -58,7 +59,7 @@ class GuardedModel(_Base):
             yield await generate()
 
         (result,) = [result async for result in guarded(call, self._origin, self._limits)]
-        return cast(ChatResult, result)
+        return shortened(cast(ChatResult, result), self._limits.max_output_chars)
 
     def __repr_args__(self) -> Iterator[tuple[str, Any]]:
         """No field of the model: LangChain sends this to tracers, and some classes keep the key as a plain string."""
@@ -71,6 +72,16 @@ def guarded_model(
     model = _guarded_class(chat_class)(**options)
     model._origin, model._limits = origin, limits
     return model
+
+
+def unstreamed(model: BaseChatModel) -> BaseChatModel | None:
+    """A copy of the model that asks for whole answers; None for one that always streams."""
+    if not isinstance(model, GuardedModel) or not model._limits.whole_answers:
+        return None
+    copy = model.model_copy(update={"disable_streaming": True, "streaming": False})
+    # Nothing comes before the end, however long the answer is.
+    copy._limits = replace(model._limits, idle_timeout=model._limits.timeout)
+    return copy
 
 
 @functools.cache

@@ -121,6 +121,7 @@ def _made(settings: Settings, provider: Provider, name: str, named_by: str) -> B
         max_retries=settings.llm_max_retries,
         max_retry_wait=settings.llm_max_retry_wait,
         max_output_chars=settings.llm_max_output_chars,
+        whole_answers=recipe.module == _OPENAI and not settings.llm_always_stream,
     )
     options = {key: value for key, value in recipe.options.items() if value is not None}
     if recipe.module != _OPENAI:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from tests.llm.openai_whole import whole_answer
 from tests.llm.provider_shapes.turns import Exchange, WireFormat, WireTurn, paired, sse
 
 _REASONS = {"length": "length", "filter": "content_filter"}
@@ -68,4 +69,5 @@ OPENAI_CHAT = WireFormat(
     "text/event-stream",
     encode,
     history,
+    lambda stream: json.dumps(whole_answer(stream.decode())).encode(),
 )

@@ -33,14 +33,14 @@ class Product:
     server: ShapeServer
     caller: Caller
 
-    async def run(self, *turns: WireTurn) -> list[Event]:
+    async def run(self, *turns: WireTurn, agent_text: bool = True) -> list[Event]:
         """The events of one question, for which the model takes exactly these turns."""
         EXECUTED.clear()
         self.server.play(*turns)
         events = await self.caller.ask(
             "How is guestbook?",
             context_id=f"{self.wire.name}-{next(_conversations)}",
-            metadata={"stream_sub_agent_text": True},
+            metadata={"stream_sub_agent_text": agent_text},
         )
         check(events)
         assert not self.server.script, "the model was asked less often than expected"

@@ -42,10 +42,13 @@ def shape_server(wire: WireFormat) -> Iterator[ShapeServer]:
             if not state.script:
                 self.send_error(400, "the script is over")
                 return
+            answer, kind = wire.encode(state.script.pop(0)), wire.content_type
+            if wire.whole is not None and not state.requests[-1].get("stream"):
+                answer, kind = wire.whole(answer), "application/json"
             self.send_response(200)
-            self.send_header("Content-Type", wire.content_type)
+            self.send_header("Content-Type", kind)
             self.end_headers()
-            self.wfile.write(wire.encode(state.script.pop(0)))
+            self.wfile.write(answer)
 
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name the base class gives it
             pass

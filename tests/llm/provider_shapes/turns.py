@@ -63,6 +63,8 @@ class WireFormat:
     encode: Callable[[WireTurn], bytes]
     history: Callable[[Mapping[str, Any]], list[Exchange]]
     """The calls of a request in order. Each must be answered after the turn that made it, and before the next."""
+    whole: Callable[[bytes], bytes] | None = None
+    """The answer to a request without streaming, made of the streamed one."""
 
 
 def sse(event: Mapping[str, Any], *, named: bool = False) -> Iterator[str]:
