@@ -55,3 +55,43 @@ def test_whatever_is_told_every_start_has_one_end(told: list[tuple[str, str]]) -
 def test_an_unknown_call_is_an_error_to_look_up() -> None:
     with pytest.raises(KeyError):
         CallLedger()["nothing"]
+
+
+@pytest.mark.parametrize(
+    ("start", "end"),
+    [
+        (
+            ToolStarted("jira", "read_skill", "t", "a", "step-1", "triage"),
+            ToolFinished("jira", "read_skill", "t", True, None, "a", "step-1", "triage"),
+        ),
+        (AgentStarted("jira", "t", "a", "step-1"), AgentFinished("jira", "t", True, None, "a", "step-1")),
+    ],
+)
+def test_a_call_that_was_announced_before_ends_with_everything_its_start_said(
+    start: AgentStarted | ToolStarted, end: AgentFinished | ToolFinished
+) -> None:
+    ledger = CallLedger()
+    ledger.recall(start)
+    assert ledger["t"].started() == start
+    assert [*ledger.start(ledger["t"])] == []
+    assert [*ledger.finish("t", True)] == [end]
+    ledger.recall(start)
+    ledger.recall(end)
+    ledger.recall(end)
+    assert [*ledger.finish("t", True)] == []
+
+
+def test_the_place_of_a_call_is_among_the_open_ones() -> None:
+    ledger = CallLedger()
+    for call_id in "abc":
+        [*ledger.start(Call(call_id, "jira"))]
+    [*ledger.finish("a", True)]
+    assert [ledger.place(call_id) for call_id in "bcx"] == [0, 1, 2]
+
+
+def test_what_is_open_below_a_successful_call_was_stopped() -> None:
+    ledger = CallLedger()
+    [*ledger.start(Call("a", "jira")), *ledger.start(Call("t", "jira", "search", "a"))]
+    child, parent = ledger.finish("a", True)
+    assert (child.ok, child.reason) == (False, "stopped")
+    assert (parent.ok, parent.reason) == (True, None)

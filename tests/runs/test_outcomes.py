@@ -11,7 +11,7 @@ from ai_platform_engineering.events import (
     ToolFinished,
     ToolStarted,
 )
-from ai_platform_engineering.utils.runs.outcomes import START_OVER, explained, outcomes_of, report
+from ai_platform_engineering.utils.runs.outcomes import START_OVER, Outcomes, explained, outcomes_of, report, tool_names
 
 
 def tool(call_id: str, agent: str, name: str, parent: str | None, ok: bool | None = None) -> list[Event]:
@@ -57,5 +57,32 @@ def test_what_waits_for_a_person_was_not_done() -> None:
 
 
 def test_a_long_list_is_counted() -> None:
-    events = [event for number in range(10) for event in tool(f"{number}", "jira", f"tool_{number}", None, ok=True)]
-    assert "Jira tool_7 and 2 more. Check" in report(outcomes_of(events))
+    def named(count: int) -> str:
+        calls = [event for n in range(count) for event in tool(f"{n}", "supervisor", f"tool_{n}", None, ok=True)]
+        return report(outcomes_of(calls)).removeprefix("Completed: ").partition(".")[0]
+
+    eight = ", ".join(f"tool_{number}" for number in range(8))
+    assert named(8) == eight
+    assert named(9) == f"{eight} and 1 more"
+    assert named(10) == f"{eight} and 2 more"
+
+
+def test_tools_that_only_show_a_form_or_read_instructions_have_no_outcome() -> None:
+    names = ("request_user_input", "start_workflow", "read_skill", "search_skills")
+    events = [event for name in names for event in tool(name, "supervisor", name, None, ok=True)]
+    assert outcomes_of([*events, *tool("open", "jira", "read_skill", None)]) == Outcomes()
+    assert explained(Failed("internal", "It broke. "), events).message == "It broke. "
+
+
+def test_calls_have_the_order_of_their_delegations_and_a_lost_delegation_comes_first() -> None:
+    events = [
+        *tool("s", "supervisor", "search", None, ok=True),
+        AgentStarted("jira", "j"),
+        *tool("orphan", "argocd", "sync", "gone", ok=True),
+        *tool("j1", "jira", "create_issue", "j", ok=True),
+    ]
+    assert [call.call_id for call in outcomes_of(events).completed] == ["s", "orphan", "j1"]
+
+
+def test_tools_are_named_for_the_model_without_their_agent() -> None:
+    assert tool_names([ToolStarted("jira", "search", "1"), AgentStarted("jira", "2")]) == "search, jira"

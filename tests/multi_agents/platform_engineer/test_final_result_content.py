@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from datetime import date
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -129,6 +131,20 @@ def test_structured_text_prefers_the_words() -> None:
     assert structured_text({"content": " ", "score": 1}) == '{"content": " ", "score": 1}'
     assert structured_text("plain") == "plain"
     assert structured_text(["a", 1]) == '["a", 1]'
+    assert structured_text({"größe": Path("ä")}) == '{"größe": "ä"}'
+
+
+def test_structured_text_takes_models_and_dataclasses() -> None:
+    class Release(BaseModel):
+        day: date
+
+    @dataclass
+    class Version:
+        answer: str
+
+    assert structured_text(Release(day=date(2026, 4, 8))) == '{"day": "2026-04-08"}'
+    assert structured_text(Version("v3")) == "v3"
+    assert "Version" in structured_text(Version), "a class is no answer of its own"
 
 
 def test_gathered_text_is_of_the_last_request_without_failures_and_repeats() -> None:
@@ -141,3 +157,6 @@ def test_gathered_text_is_of_the_last_request_without_failures_and_repeats() -> 
         ToolMessage("broken", tool_call_id="4", status="error"),
     ]
     assert gathered_text(messages) == "new"
+    more = [ToolMessage(" ", tool_call_id="5"), ToolMessage("other", tool_call_id="6")]
+    skills = [ToolMessage("Do this.", name=name, tool_call_id=name) for name in ("read_skill", "search_skills")]
+    assert gathered_text([*messages, *more, *skills]) == "new\n\nother"

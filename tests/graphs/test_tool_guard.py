@@ -1,0 +1,128 @@
+"""Tool calls that fail, in a graph: the model gets a result it can act on, people get a sentence."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import pytest
+from langchain_core.messages import ToolMessage
+from langchain_core.tools import BaseTool, InjectedToolCallId, ToolException, tool
+
+from ai_platform_engineering.events import AgentFinished, FinalResult, ToolFinished
+from ai_platform_engineering.utils.llm.scripted import Cue, ScriptedChatModel, Turn
+from ai_platform_engineering.utils.mcp.errors import ToolFailed
+from tests.invariants import check
+from tests.runs.graphs import agent, events_of, supervisor
+
+
+@tool
+def count_pods(namespace: str, limit: int) -> str:
+    """Counts pods."""
+    return f"{limit} pods in {namespace}"
+
+
+@tool
+def break_down() -> str:
+    """Fails with an error that was not written to be read."""
+    raise KeyError("sk-secret-value")
+
+
+@tool
+def refuse() -> str:
+    """Fails with a sentence."""
+    raise ToolException("There is no application 'x'.")
+
+
+@tool
+def reject() -> str:
+    """Fails with an answer for the model and a reason for people."""
+    raise ToolFailed("401 Unauthorized: token t-1 has expired", "the credentials were rejected")
+
+
+@tool
+def judge(call_id: Annotated[str, InjectedToolCallId]) -> Any:
+    """Gives an error that has a reason of its own."""
+    return ToolMessage("No.", tool_call_id=call_id, status="error", artifact={"reason": "its owner refused"})
+
+
+async def call(name: str, arguments: dict[str, Any], *tools: BaseTool) -> tuple[ToolFinished, ToolMessage]:
+    """How the call ended, and the result that the model got."""
+    results: list[ToolMessage] = []
+
+    def part(cue: Cue) -> Turn:
+        results.extend(message for message in cue.messages if isinstance(message, ToolMessage))
+        return Turn("Done.") if results else Turn("", [(name, arguments)])
+
+    events = await events_of(agent("supervisor", ScriptedChatModel(part=part), tools))
+    assert isinstance(check(events), FinalResult)
+    (finished,) = [event for event in events if isinstance(event, ToolFinished)]
+    return finished, results[0]
+
+
+async def test_a_result_without_an_error_is_left_alone() -> None:
+    finished, result = await call("count_pods", {"namespace": "shop", "limit": 3}, count_pods)
+    assert (finished.ok, finished.reason) == (True, None)
+    assert (result.text, result.status, result.artifact) == ("3 pods in shop", "success", None)
+
+
+async def test_arguments_that_do_not_fit_are_named_to_the_model_and_not_shown() -> None:
+    finished, result = await call("count_pods", {"namespace": "t0ken", "limit": "many"}, count_pods)
+    assert (finished.ok, finished.reason) == (False, "its arguments were not valid")
+    assert "limit" in result.text
+    assert result.status == "error"
+
+
+@pytest.mark.parametrize(
+    ("failing", "told", "reason"),
+    [
+        (
+            break_down,
+            "Something went wrong inside (KeyError). The log has the details.",
+            "Something went wrong inside (KeyError). The log has the details.",
+        ),
+        (refuse, "There is no application 'x'.", "There is no application 'x'."),
+        (reject, "401 Unauthorized: token t-1 has expired", "the credentials were rejected"),
+        (judge, "No.", "its owner refused"),
+    ],
+    ids=lambda given: given.name if isinstance(given, BaseTool) else "",
+)
+async def test_a_failing_tool_gives_the_model_a_result_and_people_a_reason(
+    failing: BaseTool, told: str, reason: str
+) -> None:
+    finished, result = await call(failing.name, {}, failing)
+    assert (finished.tool, finished.ok, finished.reason) == (failing.name, False, reason)
+    assert (result.text, result.status) == (told, "error")
+
+
+async def test_a_tool_that_does_not_exist() -> None:
+    finished, result = await call("drop_pods", {}, count_pods)
+    assert (finished.tool, finished.ok, finished.reason) == ("drop_pods", False, "there is no such tool")
+    assert (result.text, result.name) == ("There is no tool named 'drop_pods'.", "drop_pods")
+
+
+async def test_an_agent_that_does_not_exist_is_answered_with_those_there_are() -> None:
+    results: list[str] = []
+
+    def part(cue: Cue) -> Turn:
+        results.extend(str(message.text) for message in cue.messages if isinstance(message, ToolMessage))
+        return Turn("Done.") if results else Turn("", [("task", {"subagent_type": "jirra", "description": "Look."})])
+
+    silent = ScriptedChatModel(part=[Turn("Nothing to say.")])
+    graph = supervisor(ScriptedChatModel(part=part), {name: agent(name, silent) for name in ("jira", "argocd")})
+    events = await events_of(graph)
+    assert isinstance(check(events), FinalResult)
+    assert results == ["There is no agent named 'jirra'. Agents: argocd, jira."]
+    assert [event.reason for event in events if isinstance(event, AgentFinished)] == ["there is no such agent"]
+
+
+async def test_without_agents_a_tool_of_the_delegations_name_is_a_tool() -> None:
+    @tool
+    def task(subagent_type: str) -> str:
+        """A tool."""
+        return f"did {subagent_type}"
+
+    part = [Turn("", [("task", {"subagent_type": "anything"})]), Turn("Done.")]
+    graph = agent("supervisor", ScriptedChatModel(part=part), [task])
+    events = await events_of(graph)
+    assert isinstance(check(events), FinalResult)
+    assert [event.ok for event in events if isinstance(event, AgentFinished)] == [True]
