@@ -40,10 +40,11 @@ def main() -> int:
     reports = []
     for name in names:
         directory = prepare(name, PACKAGES[name])
-        survivors = mutants_with(directory, {SURVIVED})
+        known = set(survivors(directory))
         jobs = ("--max-children", str(arguments.jobs))
         mutmut(directory, "run", *jobs)
-        if again := sorted(set(survivors) & set(mutants_with(directory, {SURVIVED}))):
+        # mutmut keeps a result as long as the function is the same, also when there are new tests.
+        if again := sorted(known & set(survivors(directory))):
             mutmut(directory, "run", *jobs, *again)
         reports.append(report(name, directory))
     print("\n".join(reports))
@@ -90,8 +91,9 @@ def results(directory: Path) -> dict[str, int | None]:
     return codes
 
 
-def mutants_with(directory: Path, wanted: set[int]) -> list[str]:
-    return [mutant for mutant, code in results(directory).items() if code in wanted]
+def survivors(directory: Path) -> list[str]:
+    """The mutants that no test has found, also for want of tests."""
+    return [mutant for mutant, code in results(directory).items() if code == SURVIVED or code in NO_TESTS]
 
 
 def report(name: str, directory: Path) -> str:
@@ -103,9 +105,8 @@ def report(name: str, directory: Path) -> str:
         "without tests": sum(code in NO_TESTS for code in codes.values()),
     }
     counts["without a result"] = len(codes) - sum(counts.values())
-    surviving = [mutant for mutant, code in codes.items() if code == SURVIVED or code in NO_TESTS]
     with (directory / "survivors.diff").open("w", encoding="utf-8") as file:
-        for mutant in surviving:
+        for mutant in survivors(directory):
             file.write(shown(directory, mutant))
     found = counts["killed"] + counts["timed out"]
     share = f"{found / len(codes):.1%}" if codes else "no mutants"

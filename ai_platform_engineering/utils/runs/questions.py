@@ -23,8 +23,7 @@ class _Interrupt:
 class Questions:
     """The open questions of one run. A form keeps its id until it is answered, and what was typed into it."""
 
-    def __init__(self, agent: str) -> None:
-        self._agent = agent
+    def __init__(self) -> None:
         self._asked: dict[str, _Interrupt] = {}
         self._open: dict[str, Form] = {}
         self._form_ids: dict[str, str] = {}

@@ -109,7 +109,7 @@ class Translation:
         self._gathered: list[tuple[str, str]] = []
         self._answer: _Answer | None = None
         self._limit: str | None = None
-        self._questions = Questions(agent)
+        self._questions = Questions()
         for event in told:
             self._recall(event)
         if answered is not None:
