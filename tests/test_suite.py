@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
 import sys
 from collections import Counter
@@ -73,8 +74,13 @@ def test_both_parts_are_run_and_counted_once(tmp_path: Path) -> None:
     command = [sys.executable, "-c", script + "sys.exit(s.main(*sys.argv[2:]))", str(tmp_path)]
     root = Path(__file__).parents[1]
 
+    # Other plugins take seconds to import, in every worker.
+    environ = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": "-p xdist"}
+
     def ended(*arguments: str) -> tuple[int, str]:
-        done = subprocess.run([*command, *arguments], cwd=root, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [*command, *arguments], cwd=root, env=environ, capture_output=True, text=True, check=False
+        )
         return done.returncode, done.stdout.splitlines()[-1].strip("= ").partition(" in ")[0]
 
     assert ended("default") == (0, "2 passed")
