@@ -11,6 +11,8 @@ import json
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -46,7 +48,7 @@ def main() -> int:
         # mutmut keeps a result as long as the function is the same, also when there are new tests.
         if again := sorted(known & set(survivors(directory))):
             mutmut(directory, "run", *jobs, *again)
-        reports.append(report(name, directory))
+        reports.append(report(name, directory, arguments.jobs))
     print("\n".join(reports))
     return 0
 
@@ -96,7 +98,7 @@ def survivors(directory: Path) -> list[str]:
     return [mutant for mutant, code in results(directory).items() if code == SURVIVED or code in NO_TESTS]
 
 
-def report(name: str, directory: Path) -> str:
+def report(name: str, directory: Path, jobs: int) -> str:
     codes = results(directory)
     counts = {
         "killed": sum(code in KILLED for code in codes.values()),
@@ -105,16 +107,16 @@ def report(name: str, directory: Path) -> str:
         "without tests": sum(code in NO_TESTS for code in codes.values()),
     }
     counts["without a result"] = len(codes) - sum(counts.values())
-    with (directory / "survivors.diff").open("w", encoding="utf-8") as file:
-        for mutant in survivors(directory):
-            file.write(shown(directory, mutant))
+    with ThreadPoolExecutor(jobs) as pool:
+        diffs = "\n".join(pool.map(partial(diff_of, directory), survivors(directory)))
+    (directory / "survivors.diff").write_text(diffs, encoding="utf-8")
     found = counts["killed"] + counts["timed out"]
     share = f"{found / len(codes):.1%}" if codes else "no mutants"
     details = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
     return f"{name}: {share} of {len(codes)} mutants found ({details}); {directory / 'survivors.diff'}"
 
 
-def shown(directory: Path, mutant: str) -> str:
+def diff_of(directory: Path, mutant: str) -> str:
     command = [str(Path(sys.executable).with_name("mutmut")), "show", mutant]
     return subprocess.run(command, cwd=directory, check=True, capture_output=True, text=True).stdout
 

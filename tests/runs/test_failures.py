@@ -67,6 +67,8 @@ def test_only_text_that_was_written_to_be_read_is_shown(error: Exception, code: 
     failure = failure_of(error)
     assert failure.code == code
     assert words in failure.sentence
+    assert failure.sentence[0].isupper()
+    assert failure.sentence.endswith(".")
     assert not any(inside in failure.sentence for inside in ("internal/", "https://", "10.0.0.7", "sk-secret"))
 
 

@@ -95,3 +95,12 @@ def test_what_is_open_below_a_successful_call_was_stopped() -> None:
     child, parent = ledger.finish("a", True)
     assert (child.ok, child.reason) == (False, "stopped")
     assert (parent.ok, parent.reason) == (True, None)
+
+
+def test_calls_that_are_open_at_the_end_have_failed() -> None:
+    ledger = CallLedger()
+    [*ledger.start(Call("a", "jira")), *ledger.start(Call("t", "jira", "search", "a"))]
+    assert [*ledger.close("canceled")] == [
+        ToolFinished("jira", "search", "t", False, "canceled", "a"),
+        AgentFinished("jira", "a", False, "canceled"),
+    ]

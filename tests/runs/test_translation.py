@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,6 +16,9 @@ from ai_platform_engineering.events import (
     Event,
     Failed,
     FinalResult,
+    Form,
+    FormField,
+    InputRequired,
     MessageEnded,
     PlanStep,
     PlanUpdated,
@@ -22,6 +26,7 @@ from ai_platform_engineering.events import (
     ToolFinished,
     ToolStarted,
 )
+from ai_platform_engineering.utils.forms.questions import question_data
 from ai_platform_engineering.utils.llm.guarded_call import Notice
 from ai_platform_engineering.utils.runs.failures import failure_of
 from ai_platform_engineering.utils.runs.translation import Part, RemoteEvent, Translation
@@ -32,8 +37,8 @@ def inside(call_id: str) -> tuple[str, ...]:
     return (f"tools:{call_id}",)
 
 
-def started(call_id: str, name: str, ns: tuple[str, ...] = (), **arguments: Any) -> Part:
-    call = {"tool_call": {"name": name, "args": arguments}}
+def started(call_id: str, tool: str, ns: tuple[str, ...] = (), **arguments: Any) -> Part:
+    call = {"tool_call": {"name": tool, "args": arguments}}
     return {"type": "tasks", "ns": ns, "data": {"id": call_id, "name": "tools", "triggers": (), "input": call}}
 
 
@@ -318,3 +323,85 @@ def test_a_run_that_goes_on_ends_what_was_begun_before() -> None:
         AgentFinished("jira", "d", True, None, None, "step-1"),
     ]
     assert events[2] == PlanUpdated((PlanStep("step-1", "Search", "completed", 0, "jira"), STEPS[1]), "Find it")
+
+
+def test_a_tool_call_of_an_agent_has_the_skill_it_reads_and_the_step_it_works_on() -> None:
+    translation = Translation("supervisor")
+    fed(translation, *plan("p", {"content": "Search", "agent": "jira"}), delegated("d", "jira"))
+    assert fed(translation, started("t", "read_skill", inside("d"), name="triage")) == [
+        ToolStarted("jira", "read_skill", "t", "d", "step-1", "triage")
+    ]
+    assert fed(translation, started("u", "search", inside("gone"))) == [ToolStarted("unknown", "search", "u", "gone")]
+
+
+def test_a_text_that_is_not_what_streamed_is_sent_as_another_message() -> None:
+    translation = Translation("supervisor", agent_text=True)
+    fed(translation, delegated("d", "jira"))
+    ns = inside("d")
+    events = fed(translation, token("Draft.", ns=ns), turn(AIMessage("The end.", id="m1"), ns=ns))
+    assert events == [
+        TextDelta("jira", "m1", "Draft.", "d"),
+        MessageEnded("jira", "m1", "d"),
+        TextDelta("jira", "m1-final", "The end.", "d"),
+        MessageEnded("jira", "m1-final", "d"),
+    ]
+
+
+def test_the_rest_of_a_text_is_sent_with_the_message_that_began_it() -> None:
+    translation = Translation("supervisor", agent_text=True)
+    fed(translation, delegated("d", "jira"))
+    ns = inside("d")
+    events = fed(translation, token("The ", ns=ns), turn(AIMessage("The end.", id="other"), ns=ns))
+    assert events == [
+        TextDelta("jira", "m1", "The ", "d"),
+        TextDelta("jira", "m1", "end.", "d"),
+        MessageEnded("jira", "m1", "d"),
+    ]
+    assert isinstance([*translation.conclude()][-1], Failed), "words of an agent are no answer of the run"
+
+
+def test_of_two_beginnings_the_last_one_became_the_message_unless_the_id_says_otherwise() -> None:
+    twice = (token("The", "a"), token("The ", "b"))
+    for message_id, expected in (("c", "b"), ("a", "a")):
+        translation = Translation("supervisor")
+        fed(translation, *twice, turn(AIMessage("The end.", id=message_id)))
+        assert [*translation.conclude()] == [FinalResult("The end.", expected)]
+    translation = Translation("supervisor")
+    assert fed(translation, turn(AIMessage("The end.", id="m7")))[0] == TextDelta("supervisor", "m7", "The end.")
+
+
+def test_words_before_a_call_are_no_answer() -> None:
+    call = {"name": "search", "args": {}, "id": "c"}
+    translation = Translation("supervisor")
+    fed(translation, turn(AIMessage("I look.", id="m1", tool_calls=[call])))
+    assert isinstance([*translation.conclude()][-1], Failed)
+
+
+def test_an_answer_that_the_provider_cut_says_so() -> None:
+    translation = Translation("supervisor")
+    fed(translation, turn(AIMessage("It is", id="m1", response_metadata={"finish_reason": "length"})))
+    (ending,) = translation.conclude()
+    assert isinstance(ending, FinalResult)
+    assert ending.limit is not None
+
+
+def test_a_turn_that_failed_leaves_no_answer() -> None:
+    translation = Translation("supervisor")
+    failed = {"id": "turn", "name": "model", "error": "boom", "result": {"messages": [AIMessage("Half", id="m1")]}}
+    assert fed(translation, {"type": "tasks", "ns": (), "data": failed}) == []
+    assert isinstance([*translation.conclude()][-1], Failed)
+
+
+def test_a_form_that_was_open_comes_back_as_it_was_with_its_asker() -> None:
+    form = Form("i", "Which name?", (FormField("name", value="demo"),), agent="jira")
+    question = {"id": "i", "value": question_data(replace(form, agent=None, fields=(FormField("name"),)))}
+    data = {"id": "t", "name": "tools", "interrupts": [question], "result": None}
+    told = [AgentStarted("jira", "d"), InputRequired((form,))]
+    again = Translation("supervisor", told=told)
+    fed(again, {"type": "tasks", "ns": inside("d"), "data": data})
+    assert [*again.conclude()] == [InputRequired((form,))]
+    fresh = Translation("supervisor", told=told[:1])
+    fed(fresh, {"type": "tasks", "ns": inside("d"), "data": data})
+    (asked,) = fresh.conclude()
+    assert isinstance(asked, InputRequired)
+    assert asked.forms[0].agent == "jira"
