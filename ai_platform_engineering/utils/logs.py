@@ -14,7 +14,7 @@ _OURS: Final = "ai_platform_engineering"
 
 # Libraries that report every request or connection at a level where we only want to hear of trouble.
 _TALKATIVE: Final = ("a2a", "fastmcp", "httpx", "httpx2", "mcp", "sse_starlette", "uvicorn")
-_VERY_TALKATIVE: Final = ("asyncio", "hpack", "httpcore", "h11")
+_VERY_TALKATIVE: Final = ("asyncio", "hpack", "httpcore", "httpcore2", "h11")
 # Warns again and again while a database is away, which whoever wants something of it is told anyway.
 _REPEATING: Final = ("psycopg.pool",)
 

@@ -123,6 +123,14 @@ async def test_silence_is_no_failure_until_the_call_may_take_no_longer() -> None
         assert provider.over.wait(5), "the provider still has a reader"
 
 
+@pytest.mark.parametrize("body", [{}, {"choices": None}, [1], "text"], ids=["empty", "null", "list", "text"])
+async def test_an_answer_of_another_form_is_a_sentence(body: Any) -> None:
+    with failing_provider() as provider:
+        provider.answer(Reply(body=body))
+        with pytest.raises(ModelFailedError, match="sent something that is not an answer of its API"):
+            await whole_model(provider.address).ainvoke("hello?")
+
+
 async def test_an_answer_that_is_too_long_is_cut() -> None:
     with openai_server() as server:
         server.deltas = [{"content": "x" * 500}]

@@ -12,6 +12,7 @@ from typing import Any
 
 from tests.graphs.provider_rules import InvalidHistoryError, Json, check_openai_chat
 from tests.llm.loopback import served
+from tests.llm.openai_whole import whole_answer
 
 Calls = Sequence[tuple[str, Mapping[str, Any]]]
 """Tool calls as name and arguments."""
@@ -65,7 +66,11 @@ def openai_company(part: Part) -> Iterator[OpenAICompany]:
                 self._send(400, "application/json", json.dumps(refusal))
                 return
             said = company.part(body)
-            self._send(200, "text/event-stream", "".join(_events(said)))
+            stream = "".join(_events(said))
+            if body.get("stream"):
+                self._send(200, "text/event-stream", stream)
+            else:
+                self._send(200, "application/json", json.dumps(whole_answer(stream)))
 
         def _send(self, status: int, kind: str, text: str) -> None:
             content = text.encode()

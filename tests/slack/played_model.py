@@ -11,9 +11,10 @@ from typing import Any
 
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from tests.llm.openai_whole import whole_answer
 from tests.slack.standin.loopback import on_loopback
 
 Json = dict[str, Any]
@@ -68,7 +69,10 @@ class PlayedModel:
     async def answer(self, request: Request) -> Response:
         body = await request.json()
         self.requests.append(body)
-        return StreamingResponse(self._stream(self._turn(body["messages"])), media_type="text/event-stream")
+        stream = self._stream(self._turn(body["messages"]))
+        if body.get("stream"):
+            return StreamingResponse(stream, media_type="text/event-stream")
+        return JSONResponse(whole_answer("".join([piece async for piece in stream])))
 
     def _turn(self, messages: Sequence[Json]) -> Turn:
         for last in range(len(messages) - 1, -1, -1):

@@ -140,13 +140,14 @@ class TestLogs:
             )
             logging.getLogger("jira").debug("not shown")
             logging.getLogger("httpx").info("not shown")
+            logging.getLogger("httpx2").info("not shown")
             logging.getLogger("jira").info("with plain-words")
             logging.getLogger("httpx").warning("trouble")
             configure_logging(load_settings({}, env_file=None), quiet=True)
             logging.getLogger("jira").warning("not shown")
         finally:
             root.handlers, root.level = handlers, level
-            for name in ("a2a", "asyncio", "fastmcp", "h11", "hpack", "httpcore", "httpx", "mcp", "uvicorn"):
+            for name in ("a2a", "asyncio", "fastmcp", "h11", "hpack", "httpcore", "httpx", "httpx2", "mcp", "uvicorn"):
                 logging.getLogger(name).setLevel(logging.NOTSET)
         lines = stream.getvalue().splitlines()
         assert len(lines) == 2

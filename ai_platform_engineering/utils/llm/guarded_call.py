@@ -60,6 +60,13 @@ class _LimitError(Exception):
         self.failure = ModelFailure(kind, limit=limit)
 
 
+class UnreadableError(_LimitError):
+    """The provider's answer has another form than its API promises."""
+
+    def __init__(self) -> None:
+        super().__init__("unreadable")
+
+
 async def guarded(
     call: Callable[[], AsyncIterator[Any]], origin: ModelOrigin, limits: CallLimits
 ) -> AsyncGenerator[Any, None]:
@@ -73,7 +80,7 @@ async def guarded(
                     begun = True
                     yield item
             if not begun:
-                raise _LimitError("unreadable")
+                raise UnreadableError
             return
         except Exception as error:
             failure = _failure(error, begun)

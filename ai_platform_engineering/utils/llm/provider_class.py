@@ -13,10 +13,10 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.language_models.chat_models import agenerate_from_stream
 from langchain_core.messages import BaseMessage
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
-from pydantic import PrivateAttr
+from pydantic import PrivateAttr, ValidationError
 
 from ai_platform_engineering.utils.llm.failures import ModelOrigin
-from ai_platform_engineering.utils.llm.guarded_call import CallLimits, guarded, shortened
+from ai_platform_engineering.utils.llm.guarded_call import CallLimits, UnreadableError, guarded, shortened
 
 if TYPE_CHECKING:
     _Base = BaseChatModel
@@ -56,7 +56,13 @@ class GuardedModel(_Base):
         generate = functools.partial(super()._agenerate, messages, stop, run_manager, **kwargs)
 
         async def call() -> AsyncIterator[ChatResult]:
-            yield await generate()
+            try:
+                yield await generate()
+            except (ValueError, KeyError, TypeError) as error:
+                # A turn that breaks LangChain's own rules is read by the graph, which asks again.
+                if isinstance(error, ValidationError) or not self._limits.whole_answers:
+                    raise
+                raise UnreadableError from error
 
         (result,) = [result async for result in guarded(call, self._origin, self._limits)]
         return shortened(cast(ChatResult, result), self._limits.max_output_chars)
