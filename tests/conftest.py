@@ -7,11 +7,17 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
+from hypothesis import HealthCheck
 
 from tests.ports import reserved_port
 from tests.selection import ProcessStarts
 from tests.servers import MEASURED, Command, Completed
+
+# How long an example takes says more about the machine than about the code.
+hypothesis.settings.register_profile("any-machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+hypothesis.settings.load_profile("any-machine")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -61,7 +67,7 @@ def platform_engineer(tmp_path: Path, environ: dict[str, str]) -> Command:
             cwd=tmp_path,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=120,
             check=False,
         )
 

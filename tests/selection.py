@@ -1,8 +1,7 @@
-"""Which tests start processes, read from their code.
+"""Which tests start processes or servers, read from their code.
 
-A test starts one if it, a fixture of it, or a helper in `tests` that these name uses `subprocess`, `multiprocessing` or
-`asyncio.create_subprocess_*`. Processes that the product starts are not seen here: those tests say so with
-`pytest.mark.process`, and `no_process_starts` fails those that do not.
+A test starts one if it, a fixture of it, or a helper in `tests` that these name uses one of `STARTERS`. Processes that
+the product starts by itself are not seen: such a test has the marker `process` in its module.
 """
 
 from __future__ import annotations
@@ -11,13 +10,15 @@ import asyncio
 import inspect
 import multiprocessing
 import subprocess
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from http.server import ThreadingHTTPServer
 from types import CodeType, FunctionType, MethodType
 from typing import Any
 
 import pytest
+import uvicorn
+
+from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
 
 STARTERS = (
     subprocess,
@@ -26,14 +27,16 @@ STARTERS = (
     multiprocessing,
     asyncio.create_subprocess_exec,
     asyncio.create_subprocess_shell,
+    create_app,
+    uvicorn.Server,
+    ThreadingHTTPServer,
 )
-ATTRIBUTES = {"create_subprocess_exec", "create_subprocess_shell", "executable"}
+ATTRIBUTES = {"create_subprocess_exec", "create_subprocess_shell", "executable", "start_server"}
 OURS = ("tests", "integration")
-AUDITED = {"subprocess.Popen", "os.posix_spawn", "os.fork", "os.forkpty", "os.system"}
 
 
 class ProcessStarts:
-    """Answers for functions and classes whether they start processes; each is looked at once."""
+    """Whether functions and classes start processes or servers; each is looked at once."""
 
     def __init__(self) -> None:
         self._known: dict[int, bool] = {}
@@ -79,27 +82,3 @@ def _names(code: CodeType) -> Iterator[str]:
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from _names(constant)
-
-
-_refused: list[Callable[[str], None]] = []
-_listening: list[bool] = []
-
-
-def _heard(event: str, _arguments: tuple[Any, ...]) -> None:
-    if _refused and event in AUDITED:
-        _refused[-1](event)
-
-
-@contextmanager
-def no_process_starts() -> Iterator[list[str]]:
-    """The starts of processes while the block runs."""
-    if not _listening:
-        # An audit hook cannot be removed.
-        sys.addaudithook(_heard)
-        _listening.append(True)
-    found: list[str] = []
-    _refused.append(found.append)
-    try:
-        yield found
-    finally:
-        _refused.pop()

@@ -31,6 +31,8 @@ Completed = subprocess.CompletedProcess[str]
 Command = Callable[..., Completed]
 MEASURED = tuple(name for name in os.environ if name.startswith("COVERAGE_"))
 """Variables by which `make coverage` measures the processes of tests, too."""
+START_SECONDS = 90
+"""Much longer than a start takes, for machines that are busy with other things."""
 READY = re.compile(r" is ready at (http://\S+)")
 
 
@@ -90,7 +92,7 @@ class CommandLine:
         ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._reader = asyncio.create_task(self._read(ready))
         try:
-            self.url = await asyncio.wait_for(ready, 30)
+            self.url = await asyncio.wait_for(ready, START_SECONDS)
         except BaseException:
             await self.stop()
             raise
@@ -105,7 +107,7 @@ class CommandLine:
             with suppress(ProcessLookupError):
                 self.process.send_signal(signal_number)
             try:
-                await asyncio.wait_for(self.process.wait(), 10)
+                await asyncio.wait_for(self.process.wait(), 30)
             except TimeoutError:
                 self.process.kill()
         code = await self.process.wait()

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-SELECTIONS = {"default": "not slow", "slow": "slow", "all": "", "fast": "not slow and not process"}
+SELECTIONS = {"default": "not slow", "slow": "slow", "all": "", "fast": "not slow and not process and not hypothesis"}
 NO_TESTS_COLLECTED = 5
 COUNT = re.compile(r"(\d+) (passed|failed|skipped|error|xfailed|xpassed|warning)")
 SUMMARY = re.compile(r"^(?:=+ )?(?P<counts>(?:\d+ \w+(?:, )?)+) in (?P<seconds>[\d.]+)s\b")

@@ -405,7 +405,7 @@ class TestKnowledge:
         assert not report.ok
 
     async def test_a_server_that_is_silent(self, agents_dir: Path) -> None:
-        async with asyncio.timeout(30), silent_server() as port:
+        async with asyncio.timeout(90), silent_server() as port:
             address = f"http://127.0.0.1:{port}/mcp"
             report = await diagnose(settings_of(agents_dir, RAG_SERVER_URL=address, MCP_START_TIMEOUT="0.5"))
         assert report.knowledge is not None

@@ -170,13 +170,13 @@ async def test_killed_in_mid_run_everything_shown_is_there_and_the_end_is_true(
         followers = [asyncio.create_task(follow(supervisor.url, f"c{number}")) for number in range(4)]
         # One that waits its turn behind the first.
         followers.append(asyncio.create_task(follow(supervisor.url, "c0")))
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(90):
             while min(len(shown.get(f"c{number}", ())) for number in range(1, 4)) < words:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
         assert await supervisor.stop(signal.SIGKILL) == -signal.SIGKILL
         await asyncio.gather(*followers)
 
-    async with CommandLine(["--port", "0"], slow) as supervisor, asyncio.timeout(30):
+    async with CommandLine(["--port", "0"], slow) as supervisor, asyncio.timeout(90):
         for name in ("c1", "c2", "c3"):
             part = shown[name]
             task_id = part[0][1]["id"]
@@ -261,7 +261,7 @@ async def test_what_nobody_answered_is_ended_at_the_start_and_what_is_not_that_o
         async def state_of(task_id: str) -> int:
             return int((await caller.client.get_task(GetTaskRequest(id=task_id))).status.state)
 
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(90):
             while await state_of("old") != TaskState.TASK_STATE_FAILED:  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
         rest = await resubscribed(http, server.url, "old", 4, "0.3 header")

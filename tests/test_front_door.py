@@ -152,7 +152,7 @@ async def test_a_second_message_waits_its_turn_and_is_seen_waiting(slow_supervis
                     working.set()
 
         first = asyncio.create_task(follow("first"))
-        await asyncio.wait_for(working.wait(), 20)
+        await asyncio.wait_for(working.wait(), 90)
         await asyncio.gather(first, follow("second"))
     for name in ("first", "second"):
         assert [state for follower, state in order if follower == name] == ["submitted", "working", "completed"]
@@ -167,7 +167,7 @@ async def test_a_caller_that_goes_away_does_not_stop_the_run(slow_supervisor: Co
         async for update in caller.updates("show argocd version"):
             task_id = update.task.id
             break
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(90):
             task = await caller.client.get_task(GetTaskRequest(id=task_id))
             while task.status.state != TaskState.TASK_STATE_COMPLETED:
                 await asyncio.sleep(0.1)

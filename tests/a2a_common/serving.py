@@ -90,7 +90,7 @@ def request(text: str, **fields: Any) -> SendMessageRequest:
     return SendMessageRequest(message=message)
 
 
-async def until(condition: Callable[[], object], seconds: float = 5) -> None:
+async def until(condition: Callable[[], object], seconds: float = 60) -> None:
     async with asyncio.timeout(seconds):
         while not condition():  # noqa: ASYNC110 - what is waited for is inside the product and the SDK
             await asyncio.sleep(0.005)

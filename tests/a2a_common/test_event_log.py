@@ -65,7 +65,7 @@ async def writer(log: MemoryEventLog) -> Writer:
 
 
 async def numbers(following: AsyncIterator[Sequence[Entry]]) -> list[int]:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(90):
         return [entry.seq async for entries in following for entry in entries]
 
 

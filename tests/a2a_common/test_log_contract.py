@@ -77,7 +77,7 @@ async def writer(log: EventLog) -> Writer:
 
 
 async def numbers(following: AsyncIterator[Sequence[Entry]]) -> list[int]:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(90):
         return [entry.seq async for entries in following for entry in entries]
 
 

@@ -180,7 +180,7 @@ async def test_it_happens_while_a_server_runs(tmp_path: Path, kind: str, hours: 
 
     async with event_log(settings).opened() as log:
         await asked(log, "t", "a", 8)
-        async with kept_up(log, settings, "supervisor", forget), asyncio.timeout(10):
+        async with kept_up(log, settings, "supervisor", forget), asyncio.timeout(90):
             await forgotten.wait()
             assert await log.state("t") == getattr(TaskState, f"TASK_STATE_{state}")
 
@@ -192,7 +192,7 @@ async def test_what_comes_to_wait_later_is_ended_in_a_later_round() -> None:
         pass
 
     log = event_log(settings)
-    async with kept_up(log, settings, "supervisor", forget), asyncio.timeout(10):
+    async with kept_up(log, settings, "supervisor", forget), asyncio.timeout(90):
         await asyncio.sleep(0.05)
         await (await Writer(log).begin()).write(QUESTION)
         while await log.state("t") != TaskState.TASK_STATE_FAILED:  # noqa: ASYNC110

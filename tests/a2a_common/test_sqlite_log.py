@@ -112,7 +112,7 @@ async def test_while_somebody_else_writes_the_loop_goes_on(log: SqliteEventLog, 
         done, _ = await asyncio.wait({writing}, timeout=0.1)
         assert not done
         other.execute("COMMIT")
-        await asyncio.wait_for(writing, 5)
+        await asyncio.wait_for(writing, 90)
     assert len(await events_of(log)) == 3
 
 

@@ -15,6 +15,8 @@ from tests.agents.kube_api import PASSWORD, kube_api
 from tests.approvals.calls import person, placements
 from tests.services.environment import not_here
 
+pytestmark = pytest.mark.process
+
 SHOP = {"apiVersion": "v1", "name": "shop", "namespace": "default"}
 
 

@@ -15,6 +15,8 @@ from ai_platform_engineering.utils.graphs.local_agent import model_for
 from tests.approvals.calls import person, placements
 from tests.servers import CommandLine
 
+pytestmark = pytest.mark.process
+
 SERVER = {
     "name": "depot",
     "transport": "stdio",

@@ -14,6 +14,8 @@ from ai_platform_engineering.knowledge_bases.rag.knowledge_base import Knowledge
 from ai_platform_engineering.settings import load_settings
 from tests.knowledge_bases.rag_servers import HANDBOOK, environ_of, rag_server, upload_handbook
 
+pytestmark = pytest.mark.process
+
 Run = Callable[..., tuple[int, str, str]]
 
 

@@ -25,7 +25,7 @@ async def quick(_advance: Advance) -> IngestResult:
 
 
 async def until_ended(jobs: IngestJobs, job: str) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(90):
         while jobs.job(job).finished is None:  # noqa: ASYNC110
             await asyncio.sleep(0)
 

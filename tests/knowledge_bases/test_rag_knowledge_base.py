@@ -34,6 +34,8 @@ from ai_platform_engineering.settings import load_settings
 from tests.knowledge_bases.rag_servers import HANDBOOK, environ_of
 from tests.servers import serving
 
+pytestmark = pytest.mark.process
+
 
 @asynccontextmanager
 async def knowledge_base(folder: Path, **more: str) -> AsyncIterator[KnowledgeBase]:
@@ -55,7 +57,7 @@ async def found(base: KnowledgeBase, query: str, **more: Any) -> list[str]:
 
 async def under_way(base: KnowledgeBase) -> None:
     """Until the documentation is being read."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(90):
         while base._product_docs is None:  # noqa: ASYNC110
             await asyncio.sleep(0.001)
 
@@ -117,7 +119,7 @@ async def test_closing_while_the_documentation_is_read(tmp_path: Path) -> None:
         search = asyncio.create_task(base.search("supervisor"))
         await under_way(base)
     with suppress(StoreError):
-        await asyncio.wait_for(search, 10)
+        await asyncio.wait_for(search, 90)
     async with knowledge_base(tmp_path, RAG_PRODUCT_DOCS="true") as base:
         assert await found(base, "supervisor")
 
@@ -139,7 +141,7 @@ async def test_the_documentation_is_found_by_words_while_its_vectors_are_made(tm
     findable = asyncio.Event()
     docs = asyncio.create_task(opened.ingest_product_docs(findable.set))
     try:
-        await asyncio.wait_for(findable.wait(), 30)
+        await asyncio.wait_for(findable.wait(), 90)
         early = opened.search("run ArgoCD remotely", 3, Scope())
         assert early.results
         assert "keywords alone" in (early.note or "")

@@ -25,6 +25,8 @@ from tests.knowledge_bases.rag_servers import environ_of, rag_server, upload_han
 from tests.knowledge_bases.websites import Answer, Page, website
 from tests.servers import serving
 
+pytestmark = pytest.mark.process
+
 DOCUMENTS = "/rag/v1/datasources/notes/documents"
 MARKDOWN = {"Content-Type": "text/markdown"}
 
@@ -54,7 +56,7 @@ async def found(http: httpx.AsyncClient, query: str, **more: Any) -> list[str]:
 
 async def ended(http: httpx.AsyncClient, job: str) -> dict[str, Any]:
     """The job, when it has ended."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(90):
         while True:
             state: dict[str, Any] = (await http.get(job)).json()
             if state.get("finished"):
@@ -259,7 +261,7 @@ async def test_a_job_is_canceled_and_what_it_kept_stays(tmp_path: Path) -> None:
         assert (await http.get("/rag/v1/ingest")).json() == {"jobs": []}
         order = {"url": site.url("/sitemap.xml"), "datasource": "site"}
         job = (await http.post("/rag/v1/ingest", json=order)).headers["location"]
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(90):
             while (await http.get(job)).json()["documents"] < 1:  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
 

@@ -18,6 +18,8 @@ from tests.knowledge_bases.rag_servers import HANDBOOK, call, mcp_session, rag_s
 from tests.knowledge_bases.websites import website
 from tests.servers import CommandLine
 
+pytestmark = pytest.mark.process
+
 KEY = "correct-horse-battery"
 
 

@@ -23,6 +23,8 @@ from ai_platform_engineering.knowledge_bases.rag.web.apart import Apart
 from tests.knowledge_bases.rag_servers import rag_server
 from tests.knowledge_bases.websites import website
 
+pytestmark = pytest.mark.process
+
 PAGE = b"<main><h1>Deploy</h1><p>Use the <a href='pipeline'>pipeline</a>.</p></main>"
 ENDLESS = b"<table><tr><td>" * 200_000
 WIDE_TABLE = b"|a" * 20_000 + b"\n" + b"|-" * 20_000 + b"\n" + b"|a\n" * 30_000
@@ -246,7 +248,7 @@ async def test_rest_goes_on_meanwhile_and_says_what_was_not_read(tmp_path: Path)
         assert [answer.status_code for answer in (bad, wide, good)] == [422, 422, 201]
         for answer in (bad, wide):
             assert "takes longer than 2 seconds" in answer.json()["detail"]
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(90):
             while not (state := (await http.get(job)).json())["finished"]:  # noqa: ASYNC110
                 await asyncio.sleep(0.05)
         assert (state["state"], state["result"]["added"], state["result"]["failed"]) == ("succeeded", 2, 1)

@@ -13,6 +13,8 @@ from ai_platform_engineering.knowledge_bases.rag.web.transport import FetchError
 from ai_platform_engineering.utils.errors import ReadableError
 from tests.knowledge_bases.websites import Answer, Page, redirect, website
 
+pytestmark = pytest.mark.process
+
 ANYWHERE = WebPolicy(allow_private=True, timeout=5)
 HTML = """<html><head><title>Deploy</title></head><body><nav><a href="/">Home</a></nav><main><h1>Deploy it</h1>
 <p>Read <a href="next">on</a>.</p><script>var no = 1</script></main></body></html>"""

@@ -198,7 +198,7 @@ async def test_a_run_that_waits_for_a_provider_is_canceled_at_once(provider: Fai
     provider.answer(BODIES["openai"]["rate_limit"])
     async with supervisor(provider.address, tmp_path, LLM_MAX_RETRIES="2") as caller:
         decoder, events = Decoder("supervisor"), []
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(90):
             async for update in caller.updates("hello?"):
                 events += decoder.feed(update)
                 if isinstance(events[-1] if events else None, TextDelta):

@@ -65,7 +65,7 @@ def answers(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-async def eventually(condition: Callable[[], Any], seconds: float = 10) -> None:
+async def eventually(condition: Callable[[], Any], seconds: float = 60) -> None:
     """Waits until the condition holds, and fails the test if it does not."""
     deadline = time.monotonic() + seconds
     while not condition():

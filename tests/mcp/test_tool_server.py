@@ -187,7 +187,7 @@ class TestFailures:
             return crash()
 
         for function in (crash, crash_here):
-            told = await asyncio.wait_for(called(function), 5)
+            told = await asyncio.wait_for(called(function), 90)
             assert told == ToolResult(f"{function.__name__} failed unexpectedly.", failed=True)
             record = caplog.records.pop()
             assert record.message == f"The tool {function.__name__} of demo raised something other than a tool error"
@@ -243,7 +243,7 @@ class TestRunning:
         await asyncio.sleep(0.01)
         call.cancel()
         with pytest.raises(asyncio.CancelledError):
-            await asyncio.wait_for(call, 15)
+            await asyncio.wait_for(call, 30)
         going.set()
 
     async def test_a_lifespan_is_run_by_who_uses_the_server(self) -> None:

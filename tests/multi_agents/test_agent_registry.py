@@ -28,7 +28,7 @@ def manifest_file(directory: Path, name: str, **keys: str) -> None:
 
 
 async def eventually(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(90):
         while not condition():  # noqa: ASYNC110 - what is waited for has no event of its own
             await asyncio.sleep(0.01)
 

@@ -111,7 +111,7 @@ async def test_skills_stay_in_effect_while_the_server_is_away(tmp_path: Path, mo
 
                 await asyncio.to_thread(server.start)
                 for each in (catalog, other):
-                    async with asyncio.timeout(20):
+                    async with asyncio.timeout(90):
                         while each.status().sources[-1].problems:
                             await each.settle()
                     assert each.view(ANONYMOUS).skills["rollback"] == created

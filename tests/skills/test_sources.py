@@ -176,7 +176,7 @@ async def watching(tmp_path: Path) -> AsyncIterator[SkillCatalog]:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(90):
         while not condition():  # noqa: ASYNC110 - a thread changes what it looks at
             await asyncio.sleep(0.02)
 

@@ -190,10 +190,10 @@ class Thread:
     def has_button(self, label: str) -> bool:
         return any(label in labels(message) for message in self.messages)
 
-    async def until(self, holds: Callable[[], Any], within: float = 20.0) -> None:
+    async def until(self, holds: Callable[[], Any], within: float = 60.0) -> None:
         await self.slack.until(holds, within)
 
-    async def answered(self, count: int = 1, within: float = 20.0) -> Message:
+    async def answered(self, count: int = 1, within: float = 60.0) -> Message:
         """The answer, once it is there, nothing streams and no button is left to stop anything."""
         await self.until(lambda: len(self.answers) >= count, within)
         await self.until(self.is_at_rest)

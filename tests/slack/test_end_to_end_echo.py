@@ -36,7 +36,7 @@ async def test_after_an_agent_what_may_be_its_report_again_waits_for_the_answer(
         ["Issue 57 is open.\n\n", pause, "Somebody should look at it.\n"],
     ]
     thread = await acme.asks(acme.person(), question)
-    await asyncio.wait_for(pause.reached.wait(), 20)
+    await asyncio.wait_for(pause.reached.wait(), 90)
     await thread.until(lambda: "I'll ask GitHub." in thread.said and "Calling Agent Github..." in thread.text)
     # Longer than it takes to show what is not held back.
     await asyncio.sleep(1.5)
@@ -59,7 +59,7 @@ async def test_the_knowledge_base_is_heard_also_after_an_agent_in_an_earlier_ste
         ["The handbook says:\n\n", pauses[1], "run them elsewhere.\n"],
     ]
     thread = await acme.asks(acme.person(), question)
-    await asyncio.wait_for(pauses[0].reached.wait(), 20)
+    await asyncio.wait_for(pauses[0].reached.wait(), 90)
     pauses[0].end()
     await thread.until(lambda: "Now the handbook." in thread.said)
     await thread.until(lambda: "The handbook says:" in thread.said)
@@ -83,7 +83,7 @@ async def test_the_echo_between_two_agents_is_not_shown(acme: Company, model: Pl
         ["Two are open.\n"],
     ]
     thread = await acme.asks(acme.person(), question)
-    await asyncio.wait_for(pause.reached.wait(), 20)
+    await asyncio.wait_for(pause.reached.wait(), 90)
     pause.end()
     await thread.answered()
     assert "Issue 57" not in thread.said

@@ -165,7 +165,7 @@ async def test_an_interrupted_question_is_canceled_and_exits_with_130(
     assert process.stdout is not None
     head = b""
     while b"agent_started" not in head:
-        head += await asyncio.wait_for(process.stdout.readline(), 30)
+        head += await asyncio.wait_for(process.stdout.readline(), 90)
     process.send_signal(signal.SIGINT)
     ended = await finish(process)
     assert ended.code == 130
@@ -243,7 +243,7 @@ async def test_a_supervisor_that_is_away_for_a_while_is_waited_for(tmp_path: Pat
     async with tunnel_to(supervisor.url) as tunnel:
         tunnel.cut = lambda sent: b"text/event-stream" in sent and len(sent) > 4_000 and tunnel.cuts < 1
         process = await begin(tmp_path, ["chat", "--url", tunnel.url, QUESTION])
-        await asyncio.wait_for(tunnel.was_cut.wait(), 30)
+        await asyncio.wait_for(tunnel.was_cut.wait(), 90)
         tunnel.refuse = True
         await asyncio.sleep(1)
         tunnel.refuse = False

@@ -68,10 +68,10 @@ class Terminal:
         """All that was written, as it looks now, with what has scrolled away; `styled` with the codes for colours."""
         return self._tmux("capture-pane", "-p", *(["-e"] if styled else []), "-S", "-5000").rstrip("\n")
 
-    def wait_for(self, text: str, *, count: int = 1, seconds: float = 40) -> str:
+    def wait_for(self, text: str, *, count: int = 1, seconds: float = 100) -> str:
         return self.wait_until(lambda shown: shown.count(text) >= count, f"{text!r} x{count}", seconds)
 
-    def wait_until(self, condition: Callable[[str], bool], what: str, seconds: float = 40) -> str:
+    def wait_until(self, condition: Callable[[str], bool], what: str, seconds: float = 100) -> str:
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             if condition(shown := self.everything()):

@@ -220,7 +220,7 @@ async def test_cancel_closes_what_is_open_and_leaves_the_plan_unfinished() -> No
                 hanging.set()
 
     task = asyncio.create_task(consume())
-    await asyncio.wait_for(hanging.wait(), 10)
+    await asyncio.wait_for(hanging.wait(), 90)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

@@ -230,7 +230,7 @@ async def test_cancel_reaches_the_remote_agent(tmp_path: Path) -> None:
                         working.set()
 
             task = asyncio.create_task(consume())
-            await asyncio.wait_for(working.wait(), 10)
+            await asyncio.wait_for(working.wait(), 90)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
