@@ -17,6 +17,8 @@ from ai_platform_engineering.utils.mcp.local_files import protected_paths, refus
 from tests.mcp.conftest import not_here
 from tests.mcp.support import Start
 
+pytestmark = pytest.mark.process
+
 
 def schema(**properties: str | Mapping[str, Any]) -> dict[str, Any]:
     described = {

@@ -19,6 +19,8 @@ from tests.mcp.conftest import EVERYTHING_SERVER, SCRIPTED_SERVER, TIME_SERVER, 
 from tests.mcp.support import Start, eventually, names
 from tests.services.environment import download_lock
 
+pytestmark = pytest.mark.process
+
 LAUNCHER = """#!{python}
 import pathlib, sys, time
 folder = pathlib.Path({folder!r})
