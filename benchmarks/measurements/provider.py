@@ -20,6 +20,7 @@ LABELS: Final = {
     "product": "product as it comes",
     "remote": "product as it comes, agent remote",
 }
+_MANY_STREAMS: Final = 32
 
 
 def provider(effort: Effort) -> list[Row]:
@@ -46,8 +47,9 @@ def _check_calls(subject: Subject, server: Process) -> None:
 
 
 def _rows(subjects: dict[str, Subject], effort: Effort, streams: int) -> list[Row]:
-    # Every stream has a request; few streams have enough of them that a round is longer than its noise.
-    rounds = in_turns(subjects, effort.provider_rounds, max(effort.requests // 2, streams), streams=streams)
+    # Every stream has a request, so a round with many of them is long and says more.
+    count = max(min(2, effort.provider_rounds), effort.provider_rounds * _MANY_STREAMS // max(_MANY_STREAMS, streams))
+    rounds = in_turns(subjects, count, max(effort.requests // 2, streams), streams=streams)
     found = bests(rounds)
     rows: list[Row] = []
     for name, label in LABELS.items():
