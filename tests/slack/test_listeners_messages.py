@@ -202,6 +202,7 @@ async def test_a_very_long_message_is_cut_and_says_so(listeners: Bench) -> None:
     assert taken.text == "x" * MAX_CHARACTERS + CUT
 
 
+@pytest.mark.serial
 async def test_slack_has_its_answer_in_time_when_hundreds_ask_at_once(listeners: Bench) -> None:
     listeners.bot.seconds = 0.5
 
@@ -212,8 +213,7 @@ async def test_slack_has_its_answer_in_time_when_hundreds_ask_at_once(listeners:
         return perf_counter() - began
 
     seconds = await asyncio.gather(*map(ask, range(300)))
-    # One after the other would take 150 seconds.
-    assert max(seconds) < 30
+    assert max(seconds) < 3
     assert len(listeners.bot.taken) == 300
 
 
