@@ -67,7 +67,8 @@ measure: setup
 	@$(BIN)/uv pip install --quiet --python $(MEASURE)/bin/python --no-deps --no-build-isolation --editable .
 
 coverage: measure ## Run the tests with branch coverage, processes included; PYTEST_ARGS=tests/runs takes some of them.
-	$(MEASURE)/bin/pytest --cov --cov-report= $(or $(PYTEST_ARGS),tests)
+	$(MEASURE)/bin/coverage erase
+	$(MEASURE)/bin/python -m $(if $(PYTEST_ARGS),pytest $(PYTEST_ARGS),tests.suite default) --cov --cov-append --cov-report=
 	$(MEASURE)/bin/coverage report --skip-covered --skip-empty
 	$(MEASURE)/bin/coverage html --quiet
 

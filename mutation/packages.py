@@ -32,6 +32,7 @@ PACKAGES: Final[Mapping[str, Package]] = {
             "tests/approvals/test_approval_gate.py",
             "tests/llm/test_cut_answers.py",
             "tests/skills/test_agent_skills.py",
+            "tests/skills/test_offline_skills.py",
             "tests/workflows/test_driver.py",
         ),
     ),
