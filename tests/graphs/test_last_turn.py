@@ -6,12 +6,16 @@ from typing import Any
 
 import pytest
 from langchain.agents.middleware import AgentMiddleware
+from langchain.agents.middleware.types import ModelResponse
+from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
 from ai_platform_engineering.events import FinalResult, TextDelta
+from ai_platform_engineering.limits import CUT_SENTENCES, CutReason
 from ai_platform_engineering.utils.graphs.agent_graph import agent_graph
 from ai_platform_engineering.utils.graphs.last_turn import answer_only, without_tools
+from ai_platform_engineering.utils.llm.finish_reasons import cut_reason
 from ai_platform_engineering.utils.llm.scripted import Cue, ScriptedChatModel, Turn
 from tests.invariants import check
 from tests.runs.graphs import agent, context, events_of, settings_of
@@ -134,3 +138,29 @@ async def test_a_turn_that_is_the_last_already_is_not_asked_for_again() -> None:
     assert isinstance(ending, FinalResult)
     assert ending.text == "The budget is spent."
     assert questions == ["Answer now."]
+
+
+def answer(*messages: AIMessage | ToolMessage, cut: CutReason | None = None) -> AIMessage:
+    (message,) = answer_only(ModelResponse(result=list(messages)), lambda: "What was gathered.", cut).result
+    assert isinstance(message, AIMessage)
+    return message
+
+
+def test_a_response_without_a_message_of_the_model_is_answered_for() -> None:
+    assert answer(ToolMessage("v3", tool_call_id="c")).text == "What was gathered."
+
+
+def test_an_answer_says_whether_it_was_cut_or_an_earlier_turn_was() -> None:
+    whole = AIMessage("It is v3.")
+    cut = AIMessage("It is", response_metadata={"finish_reason": "length"})
+    assert [cut_reason(answer(whole)), cut_reason(answer(cut))] == [None, "output_length"]
+    assert cut_reason(answer(whole, cut="content_filter")) == "content_filter"
+    assert cut_reason(answer(cut, cut="content_filter")) == "output_length"
+    assert answer(whole).response_metadata == {}
+
+
+def test_a_model_that_declined_says_so_before_the_results_and_a_cut_one_does_not() -> None:
+    declined = AIMessage(" ", response_metadata={"finish_reason": "content_filter"})
+    assert answer(declined).text == f"{CUT_SENTENCES['content_filter']}\n\nWhat was gathered."
+    cut = AIMessage("", response_metadata={"finish_reason": "length"})
+    assert answer(cut).text == "What was gathered."

@@ -94,6 +94,14 @@ async def test_a_failing_tool_gives_the_model_a_result_and_people_a_reason(
     assert (result.text, result.status) == (told, "error")
 
 
+async def test_a_failure_is_logged_under_the_name_of_the_tool_with_the_reason_for_people(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    await call("reject", {}, reject)
+    assert "reject: the credentials were rejected" in caplog.messages
+    assert "t-1" not in caplog.text
+
+
 async def test_a_tool_that_does_not_exist() -> None:
     finished, result = await call("drop_pods", {}, count_pods)
     assert (finished.tool, finished.ok, finished.reason) == ("drop_pods", False, "there is no such tool")
