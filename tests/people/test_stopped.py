@@ -67,6 +67,13 @@ class Plain:
 
     def __init__(self, http: httpx.AsyncClient, url: str) -> None:
         self._http, self._url = http, url
+        self._opened: asyncio.Queue[str] = asyncio.Queue()
+        """The requests whose responses have begun. A stream begins when the server has taken the request."""
+
+    async def until_opened(self, responses: int) -> None:
+        async with asyncio.timeout(90):
+            for _ in range(responses):
+                await self._opened.get()
 
     async def send(self, method: str, text: str, context_id: str) -> list[Any]:
         """What comes back: the results of a stream, or the one of a call. A path is REST, a name is JSON-RPC."""
@@ -93,6 +100,7 @@ class Plain:
         sent = {"json": body} if verb == "POST" else {}
         async with self._http.stream(verb, url, headers=headers, **sent) as response:
             assert response.status_code == 200, (method, await response.aread())
+            self._opened.put_nowait(method)
             if response.headers["content-type"].startswith("text/event-stream"):
                 lines = [line.removeprefix("data: ") async for line in response.aiter_lines()]
                 answers = [json.loads(line) for line in lines if line.startswith("{")]
@@ -140,6 +148,7 @@ async def test_everything_that_waits_for_a_supervisor_hears_that_it_was_stopped(
                 tasks = (await http.get(f"{supervisor.url}/tasks", headers={"A2A-Version": "1.0"})).json()["tasks"]
                 subscribed = [asyncio.create_task(client.subscribe(way, tasks[0]["id"])) for way in SUBSCRIPTIONS]
                 await until_listed(http, supervisor.url, len(methods) + 1)
+                await client.until_opened(len(STREAMS) + len(SUBSCRIPTIONS))
                 assert await stop(supervisor) < 9
                 answers = await asyncio.gather(*waiting, *subscribed)
         finally:
