@@ -32,10 +32,6 @@ class SkillView:
     overridden: Mapping[str, tuple[Overridden, ...]]
     index: SearchIndex | None = field(default=None, repr=False, compare=False)
 
-    def find(self, name: str) -> Skill | None:
-        """The skill in effect, also when the name is written in another case or with a leading slash."""
-        return self.skills.get(name.strip().removeprefix("/").lower())
-
     def near(self, name: str, limit: int = 3) -> list[str]:
         """Names that a mistyped one may stand for, the closest first."""
         return get_close_matches(name, self.skills, limit, cutoff=0.6)

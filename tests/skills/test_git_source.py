@@ -37,10 +37,10 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 @pytest.fixture
 def work(tmp_path: Path) -> Path:
     """A repository with two skills, in which tests commit."""
-    write(tmp_path / "work" / "skills" / "rollback", "First.")
-    write(tmp_path / "work" / "skills" / "ops" / "handover")
-    commit(tmp_path / "work")
-    return tmp_path / "work"
+    write(tmp_path / "team" / "skills" / "rollback", "First.")
+    write(tmp_path / "team" / "skills" / "ops" / "handover")
+    commit(tmp_path / "team")
+    return tmp_path / "team"
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def move(source: Path, target: Path) -> None:
 
 
 def description(catalog: SkillCatalog, name: str = "rollback") -> str | None:
-    skill = catalog.view(ANONYMOUS).find(name)
+    skill = catalog.view(ANONYMOUS).skills.get(name)
     return skill.description if skill is not None else None
 
 
@@ -227,7 +227,7 @@ async def test_credentials_reach_the_server_and_nothing_else(
     tmp_path: Path, work: Path, server: GitServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     server.authorization = "Basic " + base64.b64encode(b"ann:hunter22").decode()
-    address = server.address.replace("//", "//ann:hunter22@") + "/work/.git@main"
+    address = server.address.replace("//", "//ann:hunter22@") + "/team/.git@main"
     async with started(tmp_path, address) as catalog:
         await until(lambda: description(catalog) == "First.")
         assert server.seen == {server.authorization}
@@ -250,7 +250,7 @@ async def test_the_token_goes_to_https_addresses_only(
     context, trusted = certificate(tmp_path, "localhost")
     monkeypatch.setenv("GIT_SSL_CAINFO", str(trusted))
     with git_server(tmp_path, context) as secure, git_server(tmp_path) as plain:
-        entries = f"https://localhost:{secure.port}/work/.git@main,{plain.address}/work/.git@main#skills/ops"
+        entries = f"https://localhost:{secure.port}/team/.git@main,{plain.address}/team/.git@main#skills/ops"
         async with started(tmp_path, entries, SKILLS_GIT_TOKEN="glpat-secret-token") as catalog:
             await until(lambda: [each.count for each in catalog.status().sources[1:3]] == [2, 1])
         assert secure.seen == {"Basic " + base64.b64encode(b"x-access-token:glpat-secret-token").decode()}
@@ -260,7 +260,7 @@ async def test_the_token_goes_to_https_addresses_only(
 async def test_redirects_are_not_followed(tmp_path: Path, work: Path, server: GitServer) -> None:
     with git_server(tmp_path) as other:
         server.redirect = other.address
-        async with started(tmp_path, f"{server.address}/work/.git@main") as catalog:
+        async with started(tmp_path, f"{server.address}/team/.git@main") as catalog:
             await until(lambda: "fetch_failed" in str(catalog.status().sources[1].problems))
             assert "The server redirects" in str(catalog.status().sources[1].problems)
         assert other.requests == []
@@ -334,7 +334,7 @@ async def test_crawling_lists_the_skills_and_stores_nothing(
     write(work / "skills" / "broken").rename(work / "skills" / "renamed")
     head = commit(work)
     values = settings(tmp_path, "", SKILLS_CRAWL_HOSTS="github.com, 127.0.0.1", SKILLS_GIT_TOKEN="secret-token")
-    crawled = await crawl(values, f"{server.address}/work/.git#skills")
+    crawled = await crawl(values, f"{server.address}/team/.git#skills")
     assert crawled.commit == head
     assert crawled.skills == (
         CrawledSkill("skills/ops/handover", "handover", "Does it."),

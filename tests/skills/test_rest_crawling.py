@@ -11,14 +11,14 @@ CRAWL = "/skill-hubs/crawl"
 
 
 async def test_a_repository_is_previewed_and_nothing_is_stored(tmp_path: Path) -> None:
-    work = tmp_path / "repositories" / "work"
+    work = tmp_path / "repositories" / "team"
     for place, text in (("skills/hello", document()), ("other/wave", document("wave")), ("skills/bad", "no skill")):
         (work / place).mkdir(parents=True)
         (work / place / "SKILL.md").write_text(text)
     head = commit(work)
     with git_server(tmp_path / "repositories") as git:
         async with supervisor(tmp_path / "data", SKILLS_CRAWL_HOSTS="127.0.0.1") as http:
-            location = f"{git.address}/work/.git"
+            location = f"{git.address}/team/.git"
             found = (await http.post(CRAWL, json={"type": "git", "location": location})).json()
             assert found["commit"] == head
             assert found["paths"] == ["other/wave", "skills/hello"]
@@ -39,7 +39,7 @@ async def test_a_repository_is_previewed_and_nothing_is_stored(tmp_path: Path) -
                 ("github", "owner/name"),
                 ("gitlab", "owner/name"),
                 ("git", "file:///etc"),
-                ("git", f"http://ann:hunter22@127.0.0.1:{git.port}/work/.git"),
+                ("git", f"http://ann:hunter22@127.0.0.1:{git.port}/team/.git"),
             ):
                 answer = await http.post(CRAWL, json={"type": kind, "location": refused})
                 assert "hunter22" not in problem(answer, 403)

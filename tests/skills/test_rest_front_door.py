@@ -75,18 +75,18 @@ async def test_a_process_sees_what_another_one_changed(tmp_path: Path) -> None:
 
 
 async def test_the_skills_of_a_repository_are_served_and_stay_when_it_is_gone(tmp_path: Path) -> None:
-    write(tmp_path / "work" / "rollback")
-    commit(tmp_path / "work")
+    write(tmp_path / "team" / "rollback")
+    commit(tmp_path / "team")
     (tmp_path / "data").mkdir()
     environ = {"DATA_DIR": str(tmp_path / "data"), "SANDBOX": "true", "LOG_LEVEL": "warning"}
-    environ |= {"SKILLS_GIT": f"file://{tmp_path}/work@HEAD"}
+    environ |= {"SKILLS_GIT": f"file://{tmp_path}/team@HEAD"}
     async with (
         CommandLine(["serve", "--port", "0"], environ) as process,
         httpx.AsyncClient(base_url=process.url, timeout=30) as http,
     ):
         assert (await http.post("/skills/refresh")).json()["sources"][1]["problems"] == []
         assert await names(http, "?source=git") == ["rollback"]
-    (tmp_path / "work").rename(tmp_path / "gone")
+    (tmp_path / "team").rename(tmp_path / "gone")
     async with (
         CommandLine(["serve", "--port", "0"], environ) as process,
         httpx.AsyncClient(base_url=process.url, timeout=30) as http,

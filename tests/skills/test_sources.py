@@ -186,7 +186,7 @@ async def test_changes_of_the_directory_are_seen_while_the_server_runs(tmp_path:
     folder = write(directory / "rollback", "First.")
 
     def description(name: str = "rollback") -> str | None:
-        skill = catalog.view(ANONYMOUS).find(name)
+        skill = catalog.view(ANONYMOUS).skills.get(name)
         return skill.description if skill is not None else None
 
     async with watching(tmp_path) as catalog:
