@@ -23,7 +23,7 @@ COLOUR = re.compile(r"\x1b\[[\d;]*m")
 
 def main(selection: str, *arguments: str) -> int:
     folders = [name for name in ("tests", "integration") if (ROOT / name).is_dir()]
-    workers = max(2, len(os.sched_getaffinity(0)))
+    workers = 2 * max(2, len(os.sched_getaffinity(0)))
     parts = [("not serial", [*folders, "--numprocesses", str(workers), "--dist", "worksteal"])]
     if files := _serial_files(folders):
         parts.append(("serial", files))
