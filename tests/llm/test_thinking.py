@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ai_platform_engineering.utils.llm.thinking import VisibleText, visible
@@ -33,6 +33,7 @@ PIECES = st.lists(
 
 
 @given(pieces=PIECES)
+@example(pieces=["```\n<think>```\n```\n</think><think>"])
 def test_pieces_give_what_the_whole_text_gives(pieces: list[str]) -> None:
     message = VisibleText()
     sections: dict[int, str] = {}

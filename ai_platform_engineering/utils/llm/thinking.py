@@ -56,7 +56,7 @@ class VisibleText:
             elif tag[1]:
                 shown = ""
                 self.section += 1
-                self._blank, self._after_block, self._line = True, True, ""
+                self._blank, self._after_block, self._line, self._fenced = True, True, "", False
                 self._pending = self._pending[tag.end() :]
             else:
                 shown += self._show("" if self._blank and not before.strip() else before)
