@@ -46,6 +46,11 @@ class Service:
     def output(self) -> str:
         return "".join(line for life in self.lives for line in life.output)
 
+    @property
+    def is_running(self) -> bool:
+        process = self.lives[-1].process if self.lives else None
+        return process is not None and process.returncode is None
+
     async def start(self, **more: str) -> None:
         life = CommandLine([*self.arguments, "--port", str(self.port)], {**self.environ, **more})
         self.lives.append(life)
@@ -58,7 +63,7 @@ class Service:
     async def stop(self) -> int:
         """The end; it cannot be started again."""
         self._reservation.close()
-        return await self.lives[-1].stop()
+        return await self.lives[-1].stop() if self.lives else 0
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Service]:

@@ -44,13 +44,18 @@ async def distributed(github: Service, tmp_path_factory: pytest.TempPathFactory)
 async def acme(
     github: Service, distributed: Service, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Company]:
-    """The bot alone: the others are started by the first test."""
+    """The bot alone: each test starts the others, or stops them."""
     async with company(tmp_path_factory.mktemp("bot"), distributed.url) as acme:
         yield acme
         acme.check(
             also={"the supervisor": distributed.output, "the agent": github.output},
             addresses=tuple(service.url.removeprefix("http://") for service in (distributed, github)),
         )
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def all_running(github: Service, distributed: Service) -> None:
+    await asyncio.gather(*(service.start() for service in (github, distributed) if not service.is_running))
 
 
 async def fill_in(thread: Thread, title: str, values: dict[str, str]) -> None:
@@ -67,6 +72,9 @@ async def fill_in(thread: Thread, title: str, values: dict[str, str]) -> None:
 async def test_what_is_asked_before_the_supervisor_is_there_is_answered_when_it_is(
     acme: Company, distributed: Service, github: Service
 ) -> None:
+    for service in (github, distributed):
+        if service.is_running:
+            await service.kill()
     ada = acme.person()
     thread = await acme.asks(ada, "Create GitHub Repo")
     await thread.until(lambda: "is working on it..." in thread.text)
@@ -84,6 +92,7 @@ async def test_what_is_asked_before_the_supervisor_is_there_is_answered_when_it_
     thread.check()
 
 
+@pytest.mark.usefixtures("all_running")
 async def test_two_agents_ask_at_once_and_are_answered_one_by_one(acme: Company) -> None:
     thread = await acme.asks(acme.person(), "create an issue in payments-api")
     await thread.until(lambda: str(thread.messages).count("Fill in") >= 2)
@@ -99,6 +108,7 @@ async def test_two_agents_ask_at_once_and_are_answered_one_by_one(acme: Company)
     thread.check()
 
 
+@pytest.mark.usefixtures("all_running")
 async def test_an_agent_that_is_gone_is_named_and_the_answer_says_so(acme: Company, github: Service) -> None:
     await github.kill()
     thread = await acme.asks(acme.person(), "compare Jira and GitHub issues")
