@@ -72,8 +72,8 @@ coverage: measure ## Run the tests with branch coverage, processes included; PYT
 	$(MEASURE)/bin/coverage report --skip-covered --skip-empty
 	$(MEASURE)/bin/coverage html --quiet
 
-mutants: measure ## Report changes of the code that no test notices; PACKAGES="runs graphs" takes some packages (hours).
-	$(MEASURE)/bin/python -m mutation $(PACKAGES)
+mutants: measure ## Report changes of the code that no test notices (hours); PACKAGES="runs forms" takes some packages, SAMPLE=200 some mutants.
+	$(MEASURE)/bin/python -m mutation $(PACKAGES) $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SEED),--seed $(SEED))
 
 docs: setup ## Write docs/configuration.md from the settings.
 	$(BIN)/python -m ai_platform_engineering.settings > docs/configuration.md

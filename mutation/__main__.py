@@ -1,7 +1,8 @@
 """Runs mutmut over the named packages, or over all, and reports the changes of the code that no test notices.
 
 Each package has a directory of its own in `.mutants`, which keeps the results: a later run tests the mutants of
-functions that have changed since, and the survivors again. `survivors.diff` in it has the surviving changes.
+functions that have changed since, and the survivors again. `survivors.diff` in it has the surviving changes. With a
+sample, the run tests and reports that many of the mutants.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 from mutation.packages import PACKAGES, Package
+from mutation.sample import sample
 
 ROOT: Final = Path(__file__).parents[1]
 WORK: Final = ROOT / ".mutants"
@@ -29,28 +32,50 @@ KILLED: Final = frozenset({1, 3})
 TIMEOUT: Final = frozenset({-24, 24, 36, 152, 255})
 SURVIVED: Final = 0
 NO_TESTS: Final = frozenset({5, 33})
+FOUND: Final = KILLED | TIMEOUT
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="make mutants", description=__doc__)
     parser.add_argument("packages", nargs="*", metavar="PACKAGE", help=f"one of {', '.join(PACKAGES)}; default: all")
     parser.add_argument("--jobs", type=int, default=2, help="how many mutants are tested at the same time; default: 2")
+    parser.add_argument("--sample", type=int, metavar="N", help="test N mutants of each package; default: all")
+    parser.add_argument("--seed", type=int, default=1, help="another seed chooses another sample; default: 1")
     arguments = parser.parse_args()
     names = arguments.packages or list(PACKAGES)
     if unknown := sorted(set(names) - PACKAGES.keys()):
         parser.error(f"there is no package {', '.join(unknown)}; choose from {', '.join(PACKAGES)}")
+    if arguments.sample is not None and arguments.sample < 1:
+        parser.error("a sample has at least one mutant")
     reports = []
     for name in names:
         directory = prepare(name, PACKAGES[name])
-        known = set(survivors(directory))
-        jobs = ("--max-children", str(arguments.jobs))
-        mutmut(directory, "run", *jobs)
-        # mutmut keeps a result as long as the function is the same, also when there are new tests.
-        if again := sorted(known & set(survivors(directory))):
-            mutmut(directory, "run", *jobs, *again)
-        reports.append(report(name, directory, arguments.jobs))
+        if arguments.sample is None:
+            run_all(directory, arguments.jobs)
+            chosen = list(results(directory))
+        else:
+            chosen = run_sample(directory, arguments.jobs, arguments.sample, arguments.seed)
+        reports.append(report(name, directory, chosen, arguments.jobs))
     print("\n".join(reports))
     return 0
+
+
+def run_all(directory: Path, jobs: int) -> None:
+    known = set(survivors(results(directory)))
+    mutmut(directory, "run", "--max-children", str(jobs))
+    # mutmut keeps a result as long as the function is the same, also when there are new tests.
+    if again := sorted(known & set(survivors(results(directory)))):
+        mutmut(directory, "run", "--max-children", str(jobs), *again)
+
+
+def run_sample(directory: Path, jobs: int, size: int, seed: int) -> list[str]:
+    """Tests the mutants of the sample that no test has found yet, and returns the whole sample."""
+    generate(directory)
+    codes = results(directory)
+    chosen = sample(codes, size, seed)
+    if untested := [mutant for mutant in chosen if codes[mutant] not in FOUND]:
+        mutmut(directory, "run", "--max-children", str(jobs), *untested)
+    return chosen
 
 
 def prepare(name: str, package: Package) -> Path:
@@ -78,6 +103,17 @@ def prepare(name: str, package: Package) -> Path:
     return directory
 
 
+def generate(directory: Path) -> None:
+    """Writes the mutants without testing them.
+
+    mutmut has no command for that. It refuses a name that no mutant has, but after it has written all of them.
+    """
+    command = [str(Path(sys.executable).with_name("mutmut")), "run", "no-mutant-has-this-name"]
+    run = subprocess.run(command, cwd=directory, check=False, capture_output=True, text=True)
+    if "nothing matches" not in run.stderr:
+        sys.exit(f"mutmut failed in {directory}:\n{run.stdout}{run.stderr}")
+
+
 def mutmut(directory: Path, *arguments: str) -> None:
     command = [str(Path(sys.executable).with_name("mutmut")), *arguments]
     run = subprocess.run(command, cwd=directory, check=False)
@@ -93,13 +129,14 @@ def results(directory: Path) -> dict[str, int | None]:
     return codes
 
 
-def survivors(directory: Path) -> list[str]:
+def survivors(codes: Mapping[str, int | None]) -> list[str]:
     """The mutants that no test has found, also for want of tests."""
-    return [mutant for mutant, code in results(directory).items() if code == SURVIVED or code in NO_TESTS]
+    return [mutant for mutant, code in codes.items() if code == SURVIVED or code in NO_TESTS]
 
 
-def report(name: str, directory: Path, jobs: int) -> str:
-    codes = results(directory)
+def report(name: str, directory: Path, chosen: Sequence[str], jobs: int) -> str:
+    every = results(directory)
+    codes = {mutant: every[mutant] for mutant in chosen}
     counts = {
         "killed": sum(code in KILLED for code in codes.values()),
         "timed out": sum(code in TIMEOUT for code in codes.values()),
@@ -108,12 +145,13 @@ def report(name: str, directory: Path, jobs: int) -> str:
     }
     counts["without a result"] = len(codes) - sum(counts.values())
     with ThreadPoolExecutor(jobs) as pool:
-        diffs = "\n".join(pool.map(partial(diff_of, directory), survivors(directory)))
+        diffs = "\n".join(pool.map(partial(diff_of, directory), survivors(codes)))
     (directory / "survivors.diff").write_text(diffs, encoding="utf-8")
     found = counts["killed"] + counts["timed out"]
     share = f"{found / len(codes):.1%}" if codes else "no mutants"
     details = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
-    return f"{name}: {share} of {len(codes)} mutants found ({details}); {directory / 'survivors.diff'}"
+    mutants = f"{len(every)} mutants" if len(codes) == len(every) else f"{len(codes)} sampled of {len(every)} mutants"
+    return f"{name}: {share} of {mutants} found ({details}); {directory / 'survivors.diff'}"
 
 
 def diff_of(directory: Path, mutant: str) -> str:
