@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import aiohttp
 import pytest
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from tests.slack.bots import client_of
-from tests.slack.standin import Broken, Conversation, Fault, Lost, Refusal, Silence, Slack, TooMany
+from tests.slack.standin import (
+    Broken,
+    Conversation,
+    Fault,
+    Lost,
+    Refusal,
+    Silence,
+    Slack,
+    TooMany,
+    VirtualClock,
+    standing_in,
+)
 from tests.slack.standin.calls import ApiCall
 
 
@@ -21,32 +30,33 @@ def channel(slack: Slack) -> Conversation:
 
 @pytest.fixture
 def client(slack: Slack) -> AsyncWebClient:
-    client = client_of(slack)
-    client.timeout = 1
-    return client
+    return client_of(slack)
 
 
 def said(slack: Slack, channel: Conversation) -> list[str]:
     return [message.text for message in slack.transcript(channel).messages]
 
 
-async def test_slack_says_when_to_come_back(slack: Slack, client: AsyncWebClient, channel: Conversation) -> None:
-    slack.faults.next("chat.postMessage", TooMany(1))
-    with pytest.raises(SlackApiError) as caught:
-        await client.chat_postMessage(channel=channel.id, text="hello")
-    assert caught.value.response.status_code == 429
-    assert caught.value.response.headers["Retry-After"] == "1"
-    assert slack.violations == []
-    with pytest.raises(SlackApiError, match="ratelimited"):
-        await client.chat_postMessage(channel=channel.id, text="was on its way")
-    assert slack.violations == []
-    await asyncio.sleep(0.3)
-    with pytest.raises(SlackApiError, match="ratelimited"):
-        await client.chat_postMessage(channel=channel.id, text="too early")
-    assert [violation.kind for violation in slack.violations] == ["too_early"]
-    await asyncio.sleep(0.7)
-    await client.chat_postMessage(channel=channel.id, text="in time")
-    assert said(slack, channel) == ["in time"]
+async def test_slack_says_when_to_come_back() -> None:
+    clock = VirtualClock()
+    async with standing_in(clock=clock) as slack:
+        client, channel = client_of(slack), slack.channel("help")
+        slack.faults.next("chat.postMessage", TooMany(1))
+        with pytest.raises(SlackApiError) as caught:
+            await client.chat_postMessage(channel=channel.id, text="hello")
+        assert caught.value.response.status_code == 429
+        assert caught.value.response.headers["Retry-After"] == "1"
+        assert slack.violations == []
+        with pytest.raises(SlackApiError, match="ratelimited"):
+            await client.chat_postMessage(channel=channel.id, text="was on its way")
+        assert slack.violations == []
+        await clock.advance(0.3)
+        with pytest.raises(SlackApiError, match="ratelimited"):
+            await client.chat_postMessage(channel=channel.id, text="too early")
+        assert [violation.kind for violation in slack.violations] == ["too_early"]
+        await clock.advance(0.7)
+        await client.chat_postMessage(channel=channel.id, text="in time")
+        assert said(slack, channel) == ["in time"]
 
 
 @pytest.mark.parametrize("done", [False, True])
@@ -61,10 +71,11 @@ async def test_a_server_in_trouble(slack: Slack, client: AsyncWebClient, channel
 @pytest.mark.parametrize("done", [False, True])
 async def test_no_answer(slack: Slack, client: AsyncWebClient, channel: Conversation, done: bool) -> None:
     slack.faults.next("chat.postMessage", Silence(done))
+    client.timeout = 1
     with pytest.raises(TimeoutError):
         await client.chat_postMessage(channel=channel.id, text="hello")
     assert said(slack, channel) == (["hello"] if done else [])
-    await client.chat_postMessage(channel=channel.id, text="again")
+    await client_of(slack).chat_postMessage(channel=channel.id, text="again")
 
 
 @pytest.mark.parametrize("done", [False, True])
