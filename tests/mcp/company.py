@@ -96,6 +96,8 @@ number = 42
 
 slow: FastMCP[Any] = FastMCP("slow")
 
+begun = threading.Event()
+"""Set by `wait`."""
 released = threading.Event()
 """Ends `block`."""
 
@@ -103,6 +105,7 @@ released = threading.Event()
 @slow.tool
 async def wait() -> str:
     """Takes longer than anybody waits."""
+    begun.set()
     await asyncio.sleep(60)
     return "at last"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import subprocess
@@ -12,10 +13,12 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
+from mcp.types import JSONRPCRequest
 
 from ai_platform_engineering.agents.manifest import McpServer
 from ai_platform_engineering.settings import Settings, load_settings
 from ai_platform_engineering.utils.mcp import McpServers
+from ai_platform_engineering.utils.mcp.connection import Lifeline
 from tests.mcp.support import HttpServer
 
 TIME_SERVER = "mcp-server-time==2026.10.19"
@@ -52,6 +55,20 @@ async def mcp_servers(settings: Callable[..., Settings]) -> AsyncIterator[Callab
     yield start
     for started in opened:
         await started.aclose()
+
+
+@pytest.fixture
+def call_sent(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
+    """Set once a tool call may have reached a server; an earlier end of the server would lead to a retry."""
+    sent, record = asyncio.Event(), Lifeline.sent
+
+    def recorded(lifeline: Lifeline, request: JSONRPCRequest) -> None:
+        record(lifeline, request)
+        if lifeline.at_server:
+            sent.set()
+
+    monkeypatch.setattr(Lifeline, "sent", recorded)
+    return sent
 
 
 @pytest.fixture
@@ -109,8 +126,8 @@ def everything(everything_script: Path) -> McpServer:
 
 
 @pytest.fixture
-async def http_server(everything_script: Path, unused_port: int) -> AsyncIterator[HttpServer]:
-    server = HttpServer(everything_script, unused_port)
+async def http_server(everything_script: Path, unused_port: int, tmp_path: Path) -> AsyncIterator[HttpServer]:
+    server = HttpServer(everything_script, unused_port, tmp_path / "output")
     await server.start()
     yield server
     server.kill()

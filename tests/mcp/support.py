@@ -31,8 +31,9 @@ def names(servers: McpServers) -> list[str]:
 class HttpServer:
     """The public Node server over HTTP; may be killed and started again."""
 
-    def __init__(self, script: Path, port: int) -> None:
+    def __init__(self, script: Path, port: int, output: Path) -> None:
         self._script = script
+        self._output = output
         self.port = port
         self.process: subprocess.Popen[bytes] | None = None
 
@@ -40,17 +41,23 @@ class HttpServer:
     def entry(self) -> McpServer:
         return McpServer(name="everything", transport="http", url=f"http://127.0.0.1:{self.port}/mcp")
 
+    @property
+    def posts(self) -> int:
+        """Requests and notifications that the process has received since its start."""
+        return self._output.read_text().count("Received MCP POST request")
+
     async def start(self) -> None:
         self._spawn()
-        await eventually(lambda: answers(self.port), 20)
+        await eventually(lambda: answers(self.port))
 
     def _spawn(self) -> None:
-        self.process = subprocess.Popen(
-            ["node", str(self._script), "streamableHttp"],
-            env={**os.environ, "PORT": str(self.port)},
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
+        with self._output.open("wb") as output:
+            self.process = subprocess.Popen(
+                ["node", str(self._script), "streamableHttp"],
+                env={**os.environ, "PORT": str(self.port)},
+                stdout=output,
+                stderr=subprocess.DEVNULL,
+            )
 
     def kill(self) -> None:
         if self.process is not None:

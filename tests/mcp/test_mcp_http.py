@@ -47,8 +47,10 @@ async def test_restarted_on_the_same_port(mcp_servers: Start, http_server: HttpS
 
 async def test_killed_in_mid_call(mcp_servers: Start, http_server: HttpServer) -> None:
     servers = await mcp_servers(http_server.entry, MCP_RESTART_BACKOFF="0.1")
+    # The handshake has three: two requests and a notification.
+    await eventually(lambda: http_server.posts == 3)
     slow = asyncio.create_task(tool(servers, "trigger-long-running-operation").ainvoke({"duration": 60, "steps": 2}))
-    await asyncio.sleep(0.5)
+    await eventually(lambda: http_server.posts == 4)
     http_server.kill()
     with pytest.raises(McpUnavailable, match="while trigger-long-running-operation was running"):
         await asyncio.wait_for(slow, 90)
@@ -56,8 +58,10 @@ async def test_killed_in_mid_call(mcp_servers: Start, http_server: HttpServer) -
     assert await asyncio.wait_for(tool(servers, "echo").ainvoke({"message": "again"}), 90) == "Echo: again"
 
 
-async def test_a_server_that_comes_up_late(mcp_servers: Start, everything_script: Path, unused_port: int) -> None:
-    late = HttpServer(everything_script, unused_port)
+async def test_a_server_that_comes_up_late(
+    mcp_servers: Start, everything_script: Path, unused_port: int, tmp_path: Path
+) -> None:
+    late = HttpServer(everything_script, unused_port, tmp_path / "output")
     servers = await mcp_servers(late.entry, MCP_RESTART_BACKOFF="0.1", MCP_RESTART_BACKOFF_MAX="0.2")
     changed: list[str] = []
     servers.on_change(changed.append)
@@ -185,7 +189,6 @@ async def test_a_server_that_is_down_fails_calls_quickly(mcp_servers: Start, htt
     echo = tool(servers, "echo")
     http_server.kill()
     await eventually(lambda: servers.problem("demo") is not None)
-    await asyncio.sleep(0.2)
     began = time.monotonic()
     with pytest.raises(
         McpUnavailable,

@@ -249,10 +249,12 @@ async def test_a_tool_that_blocks_a_thread_is_left_behind(module: Any, mcp_serve
         module.released.set()
 
 
-async def test_closing_releases_callers(entry: Entry, mcp_servers: Start) -> None:
-    servers = await mcp_servers(entry("slow"))
+@pytest.mark.parametrize("module", [company_module, tool_company_module], ids=["company", "tool_company"])
+async def test_closing_releases_callers(module: Any, mcp_servers: Start) -> None:
+    servers = await mcp_servers(entry_of(module.__name__.rpartition(".")[2], "slow"))
+    module.begun.clear()
     waiting = asyncio.create_task(tool(servers, "wait").ainvoke({}))
-    await asyncio.sleep(0.05)
+    await eventually(module.begun.is_set)
     await servers.aclose()
     with pytest.raises(McpUnavailable, match="stopped while wait was running"):
         await waiting

@@ -62,11 +62,13 @@ async def test_a_server_sees_only_the_environment_it_was_given(mcp_servers: Star
     assert not {"SOURCE", "OPENAI_API_KEY", "PYTEST_CURRENT_TEST"} & environment.keys()
 
 
-async def test_killed_in_mid_call(mcp_servers: Start, everything: McpServer, everything_script: Path) -> None:
+async def test_killed_in_mid_call(
+    mcp_servers: Start, everything: McpServer, everything_script: Path, call_sent: asyncio.Event
+) -> None:
     servers = await mcp_servers(everything)
     echo, slow = tool(servers, "echo"), tool(servers, "trigger-long-running-operation")
     call = asyncio.create_task(slow.ainvoke({"duration": 60, "steps": 2}))
-    await asyncio.sleep(0.3)
+    await asyncio.wait_for(call_sent.wait(), 90)
     [pid] = running(str(everything_script))
     os.kill(pid, signal.SIGKILL)
     with pytest.raises(McpUnavailable) as failure:
@@ -143,7 +145,7 @@ async def test_a_server_that_keeps_dying_is_given_up_on_quickly(mcp_servers: Sta
     began = time.monotonic()
     with pytest.raises(
         McpUnavailable,
-        match=r'exit code 3; .* was "out of memory"\. exit was not run; the next start is in 20 seconds\.',
+        match=r'exit code 3; .* was "out of memory"\. exit was not run; the next start is in (20|1\d) seconds\.',
     ):
         await call.ainvoke({})
     assert time.monotonic() - began < 15
@@ -151,10 +153,10 @@ async def test_a_server_that_keeps_dying_is_given_up_on_quickly(mcp_servers: Sta
 
 async def test_a_call_nobody_waits_for_is_cancelled(mcp_servers: Start, scripted: Scripted, tmp_path: Path) -> None:
     """The server learns of it; the session goes on."""
-    noted = tmp_path / "cancelled"
-    servers = await mcp_servers(scripted("tools=sleep,pid", f"cancelled-file={noted}"), TOOL_TIMEOUT="5")
-    call = asyncio.create_task(tool(servers, "sleep").ainvoke({"seconds": 0.3}))
-    await asyncio.sleep(0.1)
+    called, noted = tmp_path / "called", tmp_path / "cancelled"
+    servers = await mcp_servers(scripted("tools=sleep,pid", f"calls-file={called}", f"cancelled-file={noted}"))
+    call = asyncio.create_task(tool(servers, "sleep").ainvoke({"seconds": 2}))
+    await eventually(called.exists)
     call.cancel()
     with pytest.raises(asyncio.CancelledError):
         await call
@@ -194,8 +196,8 @@ async def test_a_server_is_asked_before_it_is_killed(mcp_servers: Start, scripte
 async def test_closing_while_starting_leaves_no_process(mcp_servers: Start, scripted: Scripted) -> None:
     before = set(descendants())
     servers = await mcp_servers(scripted("mute", "child"), deadline=0.3)
+    await eventually(lambda: len(set(descendants()) - before) == 2)
     started = set(descendants()) - before
-    assert len(started) == 2
     await asyncio.wait_for(servers.aclose(), 90)
     assert gone(started)
 

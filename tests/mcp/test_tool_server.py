@@ -209,7 +209,7 @@ class TestRunning:
 
         def wait() -> str:
             # Only while the event loop goes on can anybody set this.
-            return f"{going.wait(5)} for {user.get()}"
+            return f"{going.wait(60)} for {user.get()}"
 
         call = asyncio.create_task(called(wait))
         await asyncio.sleep(0.01)

@@ -75,6 +75,8 @@ async def version() -> str:
 
 slow = ToolServer("slow")
 
+begun = threading.Event()
+"""Set by `wait`."""
 released = threading.Event()
 """Ends `block`."""
 
@@ -82,6 +84,7 @@ released = threading.Event()
 @slow.tool
 async def wait() -> str:
     """Takes longer than anybody waits."""
+    begun.set()
     await asyncio.sleep(60)
     return "at last"
 
