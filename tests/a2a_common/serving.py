@@ -8,7 +8,7 @@ import socket
 import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
@@ -37,6 +37,8 @@ class Served:
     handler: LogRequestHandler
     card: AgentCard
     http: httpx.AsyncClient
+    heard: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set once a stream has brought an event."""
 
     def client(self, version: str, binding: str) -> Client:
         """The SDK's own client, made to speak one version over one binding."""
@@ -64,7 +66,7 @@ class Served:
         body = {"jsonrpc": "2.0", "id": "r1", "method": method, "params": params}
         async with self.http.stream("POST", self.url, json=body, headers=_names(headers)) as response:
             assert response.headers["content-type"].startswith("text/event-stream"), await response.aread()
-            yield _numbered(response, lambda data: data["result"])
+            yield self._numbered(response, lambda data: data["result"])
 
     async def all_events(self, method: str, params: Any, **headers: str) -> list[tuple[int, Any]]:
         async with self.events(method, params, **headers) as events:
@@ -73,7 +75,19 @@ class Served:
     async def rest_events(self, verb: str, path: str, body: Any = None, **headers: str) -> list[tuple[int, Any]]:
         async with self.http.stream(verb, self.url + path, json=body, headers=_names(headers)) as response:
             assert response.headers["content-type"].startswith("text/event-stream"), await response.aread()
-            return [event async for event in _numbered(response, lambda data: data)]
+            return [event async for event in self._numbered(response, lambda data: data)]
+
+    async def _numbered(self, response: httpx.Response, result: Callable[[Any], Any]) -> AsyncIterator[tuple[int, Any]]:
+        number = None
+        async for line in response.aiter_lines():
+            name, _, value = line.partition(": ")
+            if name == "id":
+                number = int(value)
+            elif name == "data":
+                assert number is not None, f"an event without an id: {value}"
+                self.heard.set()
+                yield number, result(json.loads(value))
+                number = None
 
 
 def message_0_3(text: str, **fields: Any) -> dict[str, Any]:
@@ -125,7 +139,7 @@ async def serving(
             tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
             async with (
                 _answering(app, listener),
-                httpx.AsyncClient(timeout=10, trust_env=False, verify=tls) as http,
+                httpx.AsyncClient(timeout=60, trust_env=False, verify=tls) as http,
             ):
                 yield Served(url, log, executor, handler, card, http)
         finally:
@@ -163,18 +177,6 @@ async def _answering(app: Starlette, listener: socket.socket) -> AsyncIterator[N
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-
-
-async def _numbered(response: httpx.Response, result: Callable[[Any], Any]) -> AsyncIterator[tuple[int, Any]]:
-    number = None
-    async for line in response.aiter_lines():
-        name, _, value = line.partition(": ")
-        if name == "id":
-            number = int(value)
-        elif name == "data":
-            assert number is not None, f"an event without an id: {value}"
-            yield number, result(json.loads(value))
-            number = None
 
 
 def _names(headers: dict[str, str]) -> dict[str, str]:

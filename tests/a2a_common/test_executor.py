@@ -117,7 +117,9 @@ async def test_a_server_that_stops_says_so_and_blames_nobody() -> None:
         seen: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         streaming = asyncio.create_task(collect(caller.updates("q"), seen))
         task_id = await seen
-        await asyncio.sleep(0.2)
+        async for entries in log.follow(task_id):
+            if any("waits" in str(entry.event) for entry in entries):
+                break
     streaming.cancel()
     await asyncio.wait({streaming})
     decoder = Decoder("supervisor")
@@ -170,7 +172,8 @@ async def test_text_is_joined_the_first_piece_at_once_and_nothing_is_held_at_a_b
     async with Recorder(log, state, lambda: 30, note) as recorder:
         begun = loop.time()
         recorder.put(TextDelta("supervisor", "m", "a"))
-        await asyncio.sleep(0.01)
+        while not written:  # noqa: ASYNC110 - the recorder has no other way to say it
+            await asyncio.sleep(0.001)
         for letter in "bcd":
             recorder.put(TextDelta("supervisor", "m", letter))
             await asyncio.sleep(0.01)

@@ -248,7 +248,7 @@ async def test_a_running_task_is_canceled_promptly(version: str, binding: str) -
 
         began = time.perf_counter()
         canceled = await client.cancel_task(CancelTaskRequest(id=task_id))
-        assert time.perf_counter() - began < 10
+        assert time.perf_counter() - began < 30
         assert canceled.status.state == TaskState.TASK_STATE_CANCELED
         rest = await collect(stream)
         assert rest[-1].status_update.status.state == TaskState.TASK_STATE_CANCELED

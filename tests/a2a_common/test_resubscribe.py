@@ -113,7 +113,7 @@ async def test_without_a_number_a_running_task_is_told_from_now_on(transport: tu
             if entries[-1].seq == 4:
                 break
         follower = asyncio.create_task(SUBSCRIBE[transport](served, task_id))
-        await asyncio.sleep(0.05)
+        await asyncio.wait_for(served.heard.wait(), 90)
         gate.set()
         events = await follower
         assert [seq for seq, _ in events] == list(range(4, LAST + 1))

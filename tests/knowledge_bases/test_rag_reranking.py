@@ -120,7 +120,7 @@ def test_an_answer_that_trickles_in_is_not_waited_for(server: RerankServer) -> N
     began = monotonic()
     with pytest.raises(RerankError, match=r"did not answer within 0\.3 seconds"):
         Reranker(server.url, timeout=0.3)("q", TEXTS)
-    assert monotonic() - began < 5
+    assert monotonic() - began < 25
 
 
 def test_one_that_is_not_there_is_named_without_its_password(unused_port: int) -> None:

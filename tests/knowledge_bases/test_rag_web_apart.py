@@ -45,7 +45,7 @@ def children(of: int | None = None) -> list[Path]:
     return [Path("/proc", child) for child in found if b"apart_main" in Path("/proc", child, "cmdline").read_bytes()]
 
 
-def soon(true: Callable[[], object], seconds: float = 20) -> None:
+def soon(true: Callable[[], object], seconds: float = 60) -> None:
     deadline = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < deadline
@@ -79,7 +79,7 @@ async def test_a_page_that_would_take_hours() -> None:
         with pytest.raises(UnreadableError, match=r"to turn it into text takes longer than 1\.5 seconds"):
             await read(apart, ENDLESS)
         beating.cancel()
-        assert time.monotonic() - began < 10
+        assert time.monotonic() - began < 60
         # Everybody else went on in the meantime.
         assert beats > 20
         # The next page has another process.
@@ -118,8 +118,7 @@ async def test_a_process_that_nobody_needs_ends(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(apart_module, "IDLE_SECONDS", 0.05)
     async with Apart(5) as apart:
         await read(apart)
-        await asyncio.sleep(0.3)
-        assert children() == []
+        await asyncio.to_thread(soon, lambda: not children())
         assert "pipeline" in await read(apart)
 
 
@@ -127,7 +126,8 @@ async def test_one_that_died_between_two_pages_is_replaced() -> None:
     async with Apart(5) as apart:
         await read(apart)
         os.kill(int(children()[0].name), signal.SIGKILL)
-        await asyncio.sleep(0.2)
+        # The event loop has to notice it, too.
+        await asyncio.to_thread(soon, lambda: not any(reader.alive for reader in apart._idle))
         assert "pipeline" in await read(apart)
 
 
@@ -137,12 +137,13 @@ async def test_it_has_no_secrets_little_memory_and_ends_with_its_caller(monkeypa
         reading = asyncio.create_task(read(apart, ENDLESS))
         await asyncio.to_thread(soon, children)
         (process,) = children()
-        await asyncio.sleep(1)
+        limited = str(2 * 1024**3)
+        await asyncio.to_thread(soon, lambda: limited in (process / "limits").read_text())
         environment = (process / "environ").read_bytes()
         assert b"PYTHONPATH" in environment
         assert b"sk-none" not in environment
         (memory,) = [line for line in (process / "limits").read_text().splitlines() if "address space" in line]
-        assert memory.split()[3] == str(2 * 1024**3)
+        assert memory.split()[3] == limited
         reading.cancel()
         with pytest.raises(asyncio.CancelledError):
             await reading

@@ -177,11 +177,14 @@ async def test_killed_while_the_form_is_being_posted(acme: Company, model: Playe
     await thread.until(lambda: thread.has_button("Submit"))
     await acme.bot.kill()
     await acme.restart_bot()
-    await asyncio.sleep(1)
+    # The bot looks whether the form arrived before it was killed.
+    replies, channel = "conversations.replies", thread.channel.id
+    await thread.until(lambda: any(call.ok and call.get("channel") == channel for call in acme.slack.calls(replies)))
     (form,) = [message for message in thread.messages if "Submit" in str(message.blocks)]
     await ada.fills_in(form, {"repository": "survivor-2"})
     await ada.presses(form, "Submit")
     await check_told_once(thread, "It is made.")
+    assert not thread.has_button("Submit")
     assert repositories(thinker).count("survivor-2") == 1
 
 

@@ -48,7 +48,7 @@ async def test_it_starts_without_a_supervisor_takes_what_is_said_and_stops_in_or
         question = await ada.says(channel, f"{slack.mention} what is the confidential plan?")
         await slack.deliveries.finish()
         await slack.until(lambda: slack.calls("assistant.threads.setStatus"))
-        assert await asyncio.wait_for(process.stop(), 6) == 0
+        assert await process.stop() == 0
         output = "".join(process.output)
     assert question.ts not in output
     for word in ("confidential", slack.app.bot_token, slack.app.app_token, "WARNING", "ERROR"):

@@ -157,10 +157,11 @@ async def test_an_event_without_an_ack_is_told_again(slack: Slack, app: AsyncApp
 
 async def test_an_ack_after_three_seconds_is_late(slack: Slack, app: AsyncApp, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tests.slack.standin.deliveries.ACK_SECONDS", 0.05)
+    late = asyncio.Event()
 
     @app.action("slow")
     async def slow(ack: AsyncAck) -> None:
-        await asyncio.sleep(0.2)
+        await late.wait()
         await ack()
 
     ada = slack.person("ada")
@@ -173,6 +174,7 @@ async def test_an_ack_after_three_seconds_is_late(slack: Slack, app: AsyncApp, m
         await slack.deliveries.finish()
         slack.violations.clear()
         ack = await ada.presses(slack.transcript(channel).messages[-1], "Slow")
+        late.set()
     assert ack.problem == "http_timeout"
     assert [violation.kind for violation in slack.violations] == ["late_ack"]
 

@@ -74,7 +74,7 @@ def test_who_reads_in_the_log_is_not_waited_for(
         assert reader.execute("SELECT name FROM thing").fetchall() == [("first",)]
         began = time.monotonic()
         keeper._thread.submit(keeper._move_log).result()
-        assert time.monotonic() - began < file_keeper._BUSY_SECONDS / 2
+        assert time.monotonic() - began < file_keeper._BUSY_SECONDS
         writer.execute("INSERT INTO thing VALUES ('second')")
         assert reader.execute("SELECT count(*) FROM thing").fetchone() == (1,)
     assert not caplog.records

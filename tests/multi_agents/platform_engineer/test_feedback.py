@@ -238,7 +238,7 @@ async def test_what_langfuse_did_not_take_is_sent_after_a_restart(
         for number in range(3):
             began = time.monotonic()
             assert (await http.post("/feedback", json=LIKED | {"trace_id": f"t-{number}"})).status_code == 201
-            assert time.monotonic() - began < 5
+            assert time.monotonic() - began < 30
         await until(lambda: "connection refused" in caplog.text)
         await asyncio.sleep(0.1)
     warned = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
