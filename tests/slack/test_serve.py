@@ -54,7 +54,6 @@ async def test_it_starts_without_a_supervisor_takes_what_is_said_and_stops_in_or
     for word in ("confidential", slack.app.bot_token, slack.app.app_token, "WARNING", "ERROR"):
         assert word not in output
     assert [ack.problem for ack in slack.acks] == [""] * 3
-    assert max(ack.seconds for ack in slack.acks) < 3
     assert slack.violations == []
 
 

@@ -155,8 +155,7 @@ async def test_an_event_without_an_ack_is_told_again(slack: Slack, app: AsyncApp
     assert [violation.kind for violation in slack.violations] == ["no_ack"]
 
 
-async def test_an_ack_after_three_seconds_is_late(slack: Slack, app: AsyncApp, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tests.slack.standin.deliveries.ACK_SECONDS", 0.05)
+async def test_an_ack_after_three_seconds_is_late(slack: Slack, app: AsyncApp) -> None:
     late = asyncio.Event()
 
     @app.action("slow")
@@ -173,6 +172,7 @@ async def test_an_ack_after_three_seconds_is_late(slack: Slack, app: AsyncApp, m
         )
         await slack.deliveries.finish()
         slack.violations.clear()
+        slack.deliveries.ack_seconds = 0.05
         ack = await ada.presses(slack.transcript(channel).messages[-1], "Slow")
         late.set()
     assert ack.problem == "http_timeout"

@@ -17,7 +17,7 @@ from ai_platform_engineering.integrations.slack_bot.preview.workspace import Tra
 from ai_platform_engineering.settings import load_settings
 from tests.slack.standin.calls import ApiCall
 from tests.slack.standin.clock import VirtualClock
-from tests.slack.standin.deliveries import Ack, Deliveries
+from tests.slack.standin.deliveries import BUSY_ACK_SECONDS, Ack, Deliveries
 from tests.slack.standin.directory import App, Conversation, ConversationKind, Directory
 from tests.slack.standin.events import is_subscribed
 from tests.slack.standin.faults import Faults
@@ -178,6 +178,8 @@ async def standing_in(*, clock: Clock | None = None, app: App | None = None) -> 
         slack = Slack(state, client)
         if isinstance(clock, VirtualClock):
             clock.busy = lambda: slack.is_busy
+        else:
+            slack.deliveries.ack_seconds = BUSY_ACK_SECONDS
         state.url = await stack.enter_async_context(slack.server.serving())
         stack.push_async_callback(slack.deliveries.close)
         yield slack
