@@ -273,7 +273,7 @@ class TestServers:
         card = httpx.get(f"{address}/.well-known/agent-card.json").json()
         assert address in str(card)
         process.send_signal(signal.SIGTERM)
-        output, errors = process.communicate(timeout=10)
+        output, errors = process.communicate(timeout=60)
         assert (process.returncode, output) == (0, "")
         assert "Traceback" not in errors
 

@@ -73,7 +73,7 @@ def test_it_serves_until_a_signal_and_ends_in_order(stop: signal.Signals) -> Non
         assert answer.text == "hello"
         assert "server" not in answer.headers
         process.send_signal(stop)
-        output, errors = process.communicate(timeout=10)
+        output, errors = process.communicate(timeout=60)
     assert (process.returncode, output) == (0, "closed\n")
     assert "Traceback" not in errors
 
@@ -84,7 +84,7 @@ def test_a_stream_that_never_ends_does_not_hold_up_the_end() -> None:
         with httpx.Client() as client, client.stream("GET", f"{address}/endless") as response:
             next(response.iter_text())
             process.send_signal(signal.SIGTERM)
-            output, _ = process.communicate(timeout=8)
+            output, _ = process.communicate(timeout=60)
     assert (process.returncode, output) == (0, "closed\n")
 
 
@@ -102,7 +102,7 @@ def test_an_idle_connection_is_closed_after_the_keep_alive_time() -> None:
 
 def test_an_app_that_does_not_start_is_never_ready() -> None:
     with serving_process("fail") as process:
-        output, errors = process.communicate(timeout=10)
+        output, errors = process.communicate(timeout=60)
     assert (process.returncode, output) == (1, "")
     assert "cannot start" in errors
 

@@ -166,7 +166,7 @@ async def test_an_interrupted_ingest_says_that_the_same_command_goes_on(
     tmp_path: Path,
 ) -> None:
     running.send_signal(signal.SIGINT)
-    output, said = await asyncio.wait_for(running.communicate(), 30)
+    output, said = await asyncio.wait_for(running.communicate(), 90)
     assert (running.returncode, output) == (130, b"")
     said_in_the_end = "Interrupted. What was ingested stays; the same command goes on from there."
     assert without_progress(said.decode()) == [said_in_the_end]
@@ -289,7 +289,7 @@ def test_a_terminal_gets_a_bar_and_a_pipe_the_result(tmp_path: Path, environ: di
         pass
     finally:
         os.close(ours)
-    output, _ = process.communicate(timeout=30)
+    output, _ = process.communicate(timeout=90)
     assert output.startswith("red-a.md: 1 added; ")
     assert b"1/1" in shown
     assert b"[red]a.md" in shown

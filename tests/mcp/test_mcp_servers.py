@@ -60,7 +60,7 @@ async def test_nothing_is_announced_while_starting(settings: Callable[..., Setti
     servers = McpServers(settings())
     changed: list[str] = []
     servers.on_change(changed.append)
-    await servers.start({"demo": [memory("one")]}, deadline=10)
+    await servers.start({"demo": [memory("one")]}, deadline=60)
     assert names(servers) == ["version"]
     assert changed == []
     await servers.aclose()
@@ -93,7 +93,7 @@ async def test_a_missing_variable_keeps_only_its_server_down(mcp_servers: Start,
 async def test_agents_are_kept_apart(settings: Callable[..., Settings], scripted: Scripted) -> None:
     servers = McpServers(settings())
     await servers.start(
-        {"one": [scripted("tools=a")], "two": [scripted("tools=b"), scripted("broken", name="x")]}, deadline=10
+        {"one": [scripted("tools=a")], "two": [scripted("tools=b"), scripted("broken", name="x")]}, deadline=60
     )
     assert [tool.name for tool in servers.tools("one")] == ["a"]
     assert [tool.name for tool in servers.tools("two")] == ["b"]
@@ -101,11 +101,11 @@ async def test_agents_are_kept_apart(settings: Callable[..., Settings], scripted
     assert "The x server stopped with exit code 7" in (servers.problem("two") or "")
     assert servers.tools("nobody") == []
     assert servers.problem("nobody") is None
-    await servers.start({"three": [memory("late")]}, deadline=10)
+    await servers.start({"three": [memory("late")]}, deadline=60)
     assert [tool.metadata for tool in servers.tools("three")] == [
         {"agent": "three", "server": "late", "tool": "version", "read_only": False, "destructive": True}
     ]
-    await servers.start({"four": [], "five": [memory("some", tools=("nothing",))]}, deadline=10)
+    await servers.start({"four": [], "five": [memory("some", tools=("nothing",))]}, deadline=60)
     assert servers.problem("four") == "Its manifest names no MCP servers."
     assert servers.problem("five") == "Its servers offer none of the tools that its manifest allows."
     with pytest.raises(ValueError, match="the servers of one have been started already"):

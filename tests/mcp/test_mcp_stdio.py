@@ -205,7 +205,7 @@ async def test_closing_while_starting_leaves_no_process(mcp_servers: Start, scri
 async def test_closing_at_once(settings: Callable[..., Settings], scripted: Scripted) -> None:
     before = set(descendants())
     servers = McpServers(settings())
-    starting = asyncio.create_task(servers.start({"demo": [scripted("child")]}, deadline=10))
+    starting = asyncio.create_task(servers.start({"demo": [scripted("child")]}, deadline=60))
     await asyncio.sleep(0)
     await servers.aclose()
     await asyncio.wait_for(starting, 90)
@@ -216,7 +216,7 @@ async def test_a_cancelled_owner_still_kills(settings: Callable[..., Settings], 
     """As when the event loop is torn down without a word."""
     servers = McpServers(settings())
     before = set(descendants())
-    await servers.start({"demo": [scripted("child", "stubborn")]}, deadline=10)
+    await servers.start({"demo": [scripted("child", "stubborn")]}, deadline=60)
     started = set(descendants()) - before
     others = asyncio.all_tasks() - {asyncio.current_task()}
     for _ in range(2):

@@ -115,7 +115,7 @@ def test_a_killed_bot_has_kept_all_that_it_was_told_and_frees_the_file(path: Pat
 def test_a_second_bot_is_refused_with_the_way_out(path: Path) -> None:
     with closing(SqliteStore(path)) as store:
         with a_process("SqliteStore(path)", path) as process:
-            _, said = process.communicate(timeout=30)
+            _, said = process.communicate(timeout=90)
         assert process.returncode == 1
         assert f"{path} is in use by another Slack bot. Stop that one, or give this one" in said
         assert "DATA_DIR" in said
@@ -224,7 +224,7 @@ print(SqliteStore(path).run("run").state)
 
 def test_a_full_disk_loses_nothing_that_was_kept_and_is_forgiven(path: Path) -> None:
     with a_process(FULL_DISK, path) as process:
-        output, trouble = process.communicate(timeout=30)
+        output, trouble = process.communicate(timeout=90)
     assert process.returncode == 0, trouble
     *refused, kept, first_time, later = output.splitlines()
     assert len(refused) == 2

@@ -85,7 +85,7 @@ class Terminal:
 
     def _tmux(self, *arguments: str) -> str:
         completed = subprocess.run(
-            ["tmux", "-S", self._socket, *arguments], capture_output=True, text=True, check=False, timeout=10
+            ["tmux", "-S", self._socket, *arguments], capture_output=True, text=True, check=False, timeout=60
         )
         assert completed.returncode == 0, completed.stderr
         return completed.stdout
