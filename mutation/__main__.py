@@ -91,7 +91,7 @@ def prepare(name: str, package: Package) -> Path:
         "source_paths": [PRODUCT],
         "only_mutate": [f"{PRODUCT}/{source}" for source in package.sources],
         "also_copy": list(ALSO_COPIED),
-        "pytest_add_cli_args": ["-p", "no:cacheprovider", "-p", "mutation.node_ids"],
+        "pytest_add_cli_args": ["-p", "no:cacheprovider", "-p", "mutation.node_ids", "-m", "not process"],
         "pytest_add_cli_args_test_selection": list(package.tests),
         "timeout_multiplier": 4.0,
         "timeout_constant": 3.0,

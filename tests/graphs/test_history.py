@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, ChatMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.tools import StructuredTool
 from langchain_openai import ChatOpenAI
 
@@ -21,7 +21,9 @@ from ai_platform_engineering.utils.graphs.history import (
     unanswered,
     valid_history,
 )
+from ai_platform_engineering.utils.llm.scripted import Cue, ScriptedChatModel, Turn
 from tests.graphs.strict_provider import strict_provider
+from tests.runs.graphs import agent, context
 
 PROVIDERS = ("openai chat", "openai responses", "anthropic", "bedrock")
 _PACKAGES = {"anthropic": "langchain_anthropic", "bedrock": "langchain_aws"}
@@ -248,3 +250,170 @@ def test_the_unanswered_calls_of_the_last_turn() -> None:
     history = BROKEN["a reused id after a cancel"]
     assert [call.id for call in unanswered(history[:2])] == ["a"]
     assert unanswered(history) == []
+    assert [call.id for call in unanswered([*history[:4], HumanMessage("and")])] == ["a"]
+    calls = [{"id": i, "name": "search", "args": {}} for i in ("a", "b", "c")]
+    turn = AIMessage("", tool_calls=calls)
+    assert [call.id for call in unanswered([HumanMessage("q"), turn, ToolMessage("r", tool_call_id="b")])] == ["a", "c"]
+    assert unanswered([turn, HumanMessage("q"), AIMessage("No calls.")]) == []
+    assert unanswered([HumanMessage("q")]) == unanswered([]) == []
+
+
+def call(call_id: str, name: str = "search", **args: Any) -> dict[str, Any]:
+    return {"id": call_id, "name": name, "args": args}
+
+
+def shape(messages: Sequence[AnyMessage]) -> list[tuple[str, Any]]:
+    return [(message.type, message.content) for message in messages]
+
+
+def ids_of(messages: Sequence[AnyMessage]) -> list[tuple[list[str | None], list[str]]]:
+    """The ids of the calls of each turn, and those of all results after it."""
+    found: list[tuple[list[str | None], list[str]]] = []
+    for message in messages:
+        if isinstance(message, AIMessage):
+            found.append(([call["id"] for call in message.tool_calls], []))
+        elif isinstance(message, ToolMessage):
+            found[-1][1].append(message.tool_call_id)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("given", "sent"),
+    [
+        ([], []),
+        ([AIMessage("Hello.")], [("human", "(start of the conversation)"), ("ai", "Hello.")]),
+        ([SystemMessage("Be brief.")], [("system", "Be brief."), ("human", "(start of the conversation)")]),
+        (
+            [SystemMessage("Be brief."), AIMessage("Hello."), HumanMessage("q")],
+            [("system", "Be brief."), ("human", "(start of the conversation)"), ("ai", "Hello."), ("human", "q")],
+        ),
+        ([AIMessage(""), HumanMessage("q")], [("human", "q")]),
+    ],
+    ids=["nothing", "an answer", "instructions", "instructions and an answer", "an empty answer"],
+)
+def test_the_first_message_after_the_instructions_is_the_users(
+    given: list[AnyMessage], sent: list[tuple[str, Any]]
+) -> None:
+    assert shape(valid_history(given)) == sent
+
+
+def test_instructions_in_the_middle_become_the_users_and_empty_ones_are_dropped() -> None:
+    given: list[AnyMessage] = [
+        SystemMessage(" "),
+        SystemMessage("Be brief."),
+        AIMessage(" "),
+        SystemMessage(["And polite.", ""]),
+        HumanMessage("q"),
+        SystemMessage("Hurry.", id="s"),
+        SystemMessage(""),
+    ]
+    repaired = valid_history(given)
+    assert shape(repaired) == [
+        ("system", "Be brief."),
+        ("system", [{"type": "text", "text": "And polite."}]),
+        ("human", "q"),
+        ("human", "Hurry."),
+    ]
+    assert repaired[-1].id == "s"
+
+
+THOUGHT = {"type": "thinking", "thinking": "Hm.", "signature": "s"}
+TEXT = {"type": "text", "text": "words"}
+
+
+@pytest.mark.parametrize(
+    ("content", "sent"),
+    [
+        ([THOUGHT], None),
+        ([{"type": "redacted_thinking", "data": "x"}, {"type": "reasoning"}, {"type": "reasoning_content"}], None),
+        ([THOUGHT, {"type": "text", "text": " \n"}], None),
+        ([], None),
+        ([THOUGHT, TEXT], [THOUGHT, TEXT]),
+        ([{"type": "image", "url": "u"}], [{"type": "image", "url": "u"}]),
+        (["words", " "], [TEXT]),
+        ([{"type": "text"}, {"type": "text", "text": None}, TEXT], [TEXT]),
+    ],
+)
+def test_a_turn_that_says_nothing_is_dropped_and_blank_texts_of_others_are(content: Any, sent: Any) -> None:
+    _, *rest = valid_history([HumanMessage("q"), AIMessage(content, id="m"), HumanMessage("and")])
+    assert shape(rest) == ([] if sent is None else [("ai", sent)]) + [("human", "and")]
+    assert sent is None or rest[0].id == "m"
+
+
+def test_a_turn_with_calls_may_say_nothing() -> None:
+    blank = AIMessage([{"type": "text", "text": ""}, THOUGHT], tool_calls=[call("a")])
+    _, turn, _ = valid_history([HumanMessage("q"), blank, ToolMessage("r", tool_call_id="a")])
+    assert turn.content == [THOUGHT]
+
+
+@pytest.mark.parametrize("empty", ["", " \n", [], [{"type": "text", "text": " "}]])
+def test_empty_messages_and_results_have_words_that_say_so(empty: Any) -> None:
+    turn = AIMessage("", tool_calls=[call("a")])
+    repaired = valid_history([HumanMessage(empty, id="h"), turn, ToolMessage(empty, tool_call_id="a", id="t")])
+    assert shape(repaired) == [("human", "(empty message)"), ("ai", ""), ("tool", "(no output)")]
+    assert [message.id for message in repaired] == ["h", None, "t"]
+
+
+def test_a_message_of_another_kind_is_sent_as_it_is() -> None:
+    other = ChatMessage("words", role="critic")
+    question = HumanMessage("q")
+    given: list[Any] = [SystemMessage("s"), other, SystemMessage("late"), question]
+    assert shape(valid_history(given)) == [
+        ("system", "s"),
+        ("human", "(start of the conversation)"),
+        ("chat", "words"),
+        ("human", "late"),
+        ("human", "q"),
+    ]
+
+
+def test_a_call_without_a_result_has_one_that_says_so() -> None:
+    _, _, missing = valid_history([HumanMessage("q"), AIMessage("", tool_calls=[call("a", "create")])])
+    assert isinstance(missing, ToolMessage)
+    assert (missing.name, missing.tool_call_id, missing.status) == ("create", "a", "error")
+
+
+def test_a_second_result_of_a_call_is_dropped() -> None:
+    results = [ToolMessage(text, tool_call_id=i) for text, i in (("1", "a"), ("2", "b"), ("3", "a"))]
+    turn = AIMessage("", tool_calls=[call("a"), call("b")])
+    assert [str(message.text) for message in valid_history([HumanMessage("q"), turn, *results])[2:]] == ["1", "2"]
+
+
+def test_ids_are_distinct_over_the_whole_conversation_and_none_that_is_there_is_given_again() -> None:
+    given: list[AnyMessage] = [HumanMessage("q")]
+    for ids in (["a", "a", ""], ["a", "a-3"], ["", "x" * 40], ["x" * 40]):
+        given.append(AIMessage("", tool_calls=[call(i) for i in ids]))
+        given += [ToolMessage(f"of {i}", tool_call_id=i, id=f"result {i}") for i in ids]
+    repaired = valid_history(given)
+    assert ids_of(repaired) == [
+        (ids, ids) for ids in (["a", "a-2", "call-2"], ["a-4", "a-3"], ["call-3", "x" * 40], [f"{'x' * 32}-2"])
+    ]
+    renamed = [message for message in repaired if isinstance(message, ToolMessage)][3]
+    assert (renamed.tool_call_id, renamed.text, renamed.id) == ("a-4", "of a", "result a")
+
+
+def test_the_call_with_a_new_id_keeps_its_name_and_arguments() -> None:
+    turn = AIMessage("", tool_calls=[call("a", q=1), call("a", "create", q=2)])
+    repaired = valid_history([HumanMessage("q"), turn])[1]
+    assert isinstance(repaired, AIMessage)
+    assert [(c["id"], c["name"], c["args"]) for c in repaired.tool_calls] == [
+        ("a", "search", {"q": 1}),
+        ("a-2", "create", {"q": 2}),
+    ]
+
+
+async def test_the_model_reads_that_an_interrupted_call_only_reads() -> None:
+    reads = StructuredTool.from_function(search, metadata={"read_only": True})
+    writes = StructuredTool.from_function(search, name="create", metadata={"read_only": "yes"})
+    unknown = StructuredTool.from_function(search, name="other")
+    results: list[tuple[str | None, str]] = []
+
+    def part(cue: Cue) -> Turn:
+        results.extend((m.name, str(m.text)) for m in cue.messages if isinstance(m, ToolMessage))
+        return Turn("Done.")
+
+    interrupted = AIMessage("", tool_calls=[call("a"), call("b", "create"), call("c", "other")])
+    given = [HumanMessage("q"), interrupted, HumanMessage("and?")]
+    graph = agent("jira", ScriptedChatModel(part=part), [reads, writes, unknown])
+    await graph.ainvoke({"messages": given}, context=context())
+    assert results == [("search", REPEATABLE), ("create", OUTCOME_UNKNOWN), ("other", OUTCOME_UNKNOWN)]

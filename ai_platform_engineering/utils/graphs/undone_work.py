@@ -39,16 +39,17 @@ class UndoneWork(AgentMiddleware[Any, Any, Any]):
         response = await handler(request)
         answer = next((message for message in response.result if isinstance(message, AIMessage)), None)
         if answer is not None and not answer.tool_calls:
-            reason = str(answer.response_metadata.get(NOT_DONE) or "")
+            # `LastTurn`, which is inside this, lets no answer through without text.
+            text = str(answer.text).strip()
             if (cut := cut_reason(answer)) in DECLINED:
-                raise NotDoneError(_with_sentence(str(answer.text).strip(), CUT_SENTENCES[cut]))
-            if reason or _all_failed(since_question(request.messages)):
-                raise NotDoneError(str(answer.text).strip() or reason)
+                raise NotDoneError(_with_sentence(text, CUT_SENTENCES[cut]))
+            if answer.response_metadata.get(NOT_DONE) or _all_failed(since_question(request.messages)):
+                raise NotDoneError(text)
         return response
 
 
 def _with_sentence(text: str, sentence: str) -> str:
-    return text if text.startswith(sentence) else f"{sentence} {text}".strip()
+    return text if text.startswith(sentence) else f"{sentence} {text}"
 
 
 def _all_failed(work: Iterable[AnyMessage]) -> bool:
