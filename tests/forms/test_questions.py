@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import date
 from typing import Any
 
 from hypothesis import given, settings
@@ -35,10 +36,13 @@ def test_the_form_of_a_question_is_the_one_that_was_asked(form: Form) -> None:
 
 def test_no_form_shows_credentials_whoever_made_it() -> None:
     args = {"name": "ada", "password": "hunter2", "login": {"api_key": {"value": "k-98765"}}, "token": ""}
-    foreign = Form("f1", "Create?", APPROVAL_FIELDS, action_requests=({"tool": "create", "args": args},))
-    (request,) = form_of("i1", question_data(foreign)).action_requests
+    requests = ({"tool": "create", "args": args, "remember": args}, {"tool": "delete", "args": "all"})
+    foreign = Form("f1", "Create?", APPROVAL_FIELDS, action_requests=requests)
     shown = {"name": "ada", "password": MASK, "login": {"api_key": {"value": MASK}}, "token": ""}
-    assert request == {"tool": "create", "args": shown}
+    assert form_of("i1", question_data(foreign)).action_requests == (
+        {"tool": "create", "args": shown, "remember": shown},
+        {"tool": "delete", "args": "all"},
+    )
 
 
 def test_a_text_is_a_question_with_one_field() -> None:
@@ -49,7 +53,13 @@ def test_a_text_is_a_question_with_one_field() -> None:
         "Which cluster?",
         agent="aws_cost",
     )
-    assert form_of("i1", "  ").description == "It needs more information to go on."
+    for payload in ("  ", None):
+        assert form_of("i1", payload) == Form(
+            "i1",
+            "Your input is needed",
+            (FormField("response", "multiline", "Your reply"),),
+            "It needs more information to go on.",
+        )
 
 
 def test_an_action_to_review_is_an_approval() -> None:
@@ -68,13 +78,24 @@ def test_an_action_to_review_is_an_approval() -> None:
     )
     secret = form_of("i1", {"action_requests": [{"name": "login", "args": {"api_key": "hunter2hunter2"}}]})
     assert "hunter2" not in str(secret)
-    two = form_of("i1", {"action_requests": [{"name": "a"}, {"name": "b", "args": None}]})
+    two = form_of("i1", {"action_requests": ({"name": "a"}, "?", {"name": "b", "args": None}, {"args": {}})})
     assert two.title == "Approve 2 actions?"
-    assert [request["args"] for request in two.action_requests] == [{}, {}]
+    assert two.action_requests == tuple(
+        {"agent": None, "tool": tool, "args": {}, "description": ""} for tool in ("a", "b")
+    )
+
+
+def test_a_form_that_is_incomplete_gets_the_usual_title_and_fields() -> None:
+    assert form_of("i1", {"user_input": True, "input_title": " "}, "jira") == Form(
+        "i1", "Jira needs your input", agent="jira"
+    )
+    approval = form_of("i1", {"user_input": True, "input_title": "Go?", "action_requests": [{"tool": "sync"}]})
+    assert (approval.title, approval.fields) == ("Go?", APPROVAL_FIELDS)
 
 
 def test_anything_else_is_shown_as_its_text() -> None:
     assert form_of("i1", {"question": "Größe?", "n": 2}).description == '{"question": "Größe?", "n": 2}'
+    assert form_of("i1", {"when": date(2025, 1, 2)}).description == '{"when": "2025-01-02"}'
     assert form_of("i1", {("a", "b"): 1}).description == "{('a', 'b'): 1}"
     assert form_of("i1", {"action_requests": [{"args": {}}]}).fields[0].field_name == "response"
 

@@ -139,7 +139,7 @@ def _is_ready(form: Form) -> bool:
 def _lines(fields: Sequence[FormField], text: str) -> Lines | Partly | None:
     entries: list[tuple[FormField, list[str]]] = []
     problems: list[str] = []
-    for line in text.replace("\r\n", "\n").split("\n"):
+    for line in text.split("\n"):
         name, colon, value = line.partition(":")
         field = _named(fields, name) if colon else None
         if field is not None:

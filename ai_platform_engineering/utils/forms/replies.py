@@ -93,7 +93,7 @@ def _by_data(forms: Sequence[Form], form: Form, resume: Mapping[str, Any]) -> Re
             forms,
             form,
             "The answer was not understood: send `values` as an object, or `decisions` with one of type approve, edit "
-            f"(with `args` as an object) or reject, or `cancel`.{_sent(resume)}",
+            "(with `args` as an object) or reject, or `cancel`.",
         )
     if is_approval(form) and isinstance(answer, Approved) and answer.arguments and len(form.action_requests) > 1:
         return _told(forms, form, "Several actions cannot be changed at once: approve or reject them.")
