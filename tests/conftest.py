@@ -5,12 +5,14 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import hypothesis
 import pytest
 from hypothesis import HealthCheck
 
+from tests.forked_commands import forked_commands, is_possible
 from tests.ports import reserved_port
 from tests.selection import ProcessStarts
 from tests.servers import MEASURED, Command, Completed
@@ -27,6 +29,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.process)
     # The longest begin first, so that no worker is left with one at the end.
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def commands_without_imports(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Commands of the product start in a fraction of a second."""
+    with ExitStack() as stack:
+        if is_possible() and any(item.get_closest_marker("process") for item in request.session.items):
+            stack.enter_context(forked_commands())
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -28,6 +28,7 @@ from ai_platform_engineering.utils.a2a_common.codec.forms import form_data, read
 from ai_platform_engineering.utils.forms.answers import Submitted, read_answer
 from ai_platform_engineering.utils.forms.replies import Reply, Resume, understand
 from ai_platform_engineering.utils.mcp.expansion import INHERITED_VARIABLES
+from tests.forked_commands import COMMAND as FORKED
 from tests.services.environment import download_lock
 
 ROOT = Path(__file__).parents[1]
@@ -37,6 +38,7 @@ ADDRESS = "http://127.0.0.1:8000"
 # Commands that end by themselves and quickly; the others serve until they are stopped, and are parsed.
 RUN_FOR_REAL = {"doctor", "agents", "sandbox", "workflows", "ingest", "rag", "skills"}
 ENDING_OPTIONS = {"--preview", "--manifest"}
+INSTALLED = [str(Path(sys.executable).with_name("platform-engineer"))]
 RECORDING = ROOT / "tests/recordings/two-agents.jsonl"
 
 
@@ -146,9 +148,9 @@ def clean_environ(data_dir: Path) -> dict[str, str]:
     return {**inherited, "PATH": path, "DATA_DIR": str(data_dir)}
 
 
-def run_program(arguments: Sequence[str], workplace: Path, **environ: str) -> str:
+def run_program(arguments: Sequence[str], workplace: Path, program: Sequence[str] = FORKED, **environ: str) -> str:
     result = subprocess.run(
-        [sys.executable, "-m", "ai_platform_engineering.cli", *arguments],
+        [*program, *arguments],
         cwd=workplace,
         env=clean_environ(workplace / "data") | environ,
         capture_output=True,
@@ -174,7 +176,9 @@ def test_commands_that_end_are_run(command: Command, workplace: Path) -> None:
         run_program(["ingest", "./runbooks"], workplace)
     if command.words[1:3] == ("skills", "remove"):
         run_program(["skills", "add", "./restart-service"], workplace)
-    assert run_program(command.words[1:], workplace)
+    first = next(other for other in PROGRAM if other.words[1] == command.words[1] and ends_by_itself(other))
+    # One of each starts as people start it, with all its imports.
+    assert run_program(command.words[1:], workplace, INSTALLED if command is first else FORKED)
 
 
 def not_here(reason: str) -> NoReturn:
@@ -280,6 +284,7 @@ def test_variables_on_the_pages_exist(page: Path) -> None:
         "AWS_DEFAULT_REGION",
         "XDG_DATA_HOME",
         "REQUIRE_SERVICES",
+        "FORKED_COMMANDS",
     }
     known |= {name for manifest in load_manifests([builtin_directory()]).values() for name in manifest.requires}
     text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
@@ -298,7 +303,7 @@ def supervisor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a supervisor with nothing configured."""
     directory = tmp_path_factory.mktemp("supervisor")
     with subprocess.Popen(
-        [sys.executable, "-m", "ai_platform_engineering.cli", "serve", "--port", "0"],
+        [*INSTALLED, "serve", "--port", "0"],
         cwd=directory,
         env=clean_environ(directory / "data"),
         stdout=subprocess.PIPE,

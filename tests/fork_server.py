@@ -1,0 +1,144 @@
+"""Runs commands of the product in forks of a process that has imported the product: a start without the imports.
+
+`python -m tests.fork_server FD` reads requests from the socket with this number until it is closed. Each names the
+arguments, the variables and the directory of a command, and comes with its standard streams. The answer is the process
+id. The new process is a child of the process at the other end, which has to be a child subreaper (prctl(2)) meanwhile.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import io
+import json
+import os
+import signal
+import socket
+import sys
+import time
+from contextlib import redirect_stdout, suppress
+from dataclasses import asdict, dataclass
+from typing import TextIO, cast
+
+COMMAND_LINE = "ai_platform_engineering.cli"
+PRELOADED = (
+    "ai_platform_engineering.doctor",
+    "ai_platform_engineering.feedback_command",
+    "ai_platform_engineering.ingest_command",
+    "ai_platform_engineering.integrations.slack_bot.preview.command",
+    "ai_platform_engineering.integrations.slack_bot.serve",
+    "ai_platform_engineering.knowledge_bases.rag.app",
+    "ai_platform_engineering.multi_agents.agent_app",
+    "ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main",
+    "ai_platform_engineering.rag_command",
+    "ai_platform_engineering.sandbox.world",
+    "ai_platform_engineering.skills_command",
+    "ai_platform_engineering.tasks_command",
+    "ai_platform_engineering.terminal.chat",
+    "ai_platform_engineering.terminal.replay",
+    "ai_platform_engineering.terminal.scripted",
+    "ai_platform_engineering.workflows_command",
+    "ai_platform_engineering.workflows_run",
+)
+STREAMS = 3
+_LENGTH_BYTES = 4
+
+
+@dataclass(frozen=True)
+class Request:
+    arguments: list[str]
+    environ: dict[str, str]
+    directory: str
+    new_session: bool
+
+
+def send_request(connection: socket.socket, request: Request, streams: list[int]) -> int:
+    """Ask for a process; its id."""
+    body = json.dumps(asdict(request)).encode()
+    socket.send_fds(connection, [len(body).to_bytes(_LENGTH_BYTES, "big")], streams)
+    connection.sendall(body)
+    answer = connection.recv(_LENGTH_BYTES, socket.MSG_WAITALL)
+    if len(answer) < _LENGTH_BYTES:
+        raise RuntimeError("the fork server of the tests has ended")
+    return int.from_bytes(answer, "big")
+
+
+def receive_request(connection: socket.socket) -> tuple[Request, list[int]] | None:
+    head, streams, _, _ = socket.recv_fds(connection, _LENGTH_BYTES, STREAMS)
+    if not head:
+        return None
+    body = connection.recv(int.from_bytes(head, "big"), socket.MSG_WAITALL)
+    return Request(**json.loads(body)), streams
+
+
+def serve(connection: socket.socket) -> Request | None:
+    """Returns a request in the process that is to run it, and None in this process once the socket is closed."""
+    while received := receive_request(connection):
+        request, streams = received
+        between = os.fork()
+        if between:
+            os.waitpid(between, 0)
+            for stream in streams:
+                os.close(stream)
+            continue
+        between = os.getpid()
+        if os.fork():
+            # An orphan becomes a child of the subreaper.
+            os._exit(0)
+        while os.getppid() == between:
+            time.sleep(0.0002)
+        connection.sendall(os.getpid().to_bytes(_LENGTH_BYTES, "big"))
+        connection.close()
+        take_over(request, streams)
+        return request
+    return None
+
+
+def take_over(request: Request, streams: list[int]) -> None:
+    """Give this process all that a new one would get from its parent."""
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+        if stream >= STREAMS:
+            os.close(stream)
+    if request.new_session:
+        os.setsid()
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.environ.clear()
+    os.environ.update(request.environ)
+    time.tzset()
+    os.chdir(request.directory)
+    sys.argv = [str(sys.modules[COMMAND_LINE].__file__), *request.arguments]
+    sys.path[0] = request.directory
+    # The module that `multiprocessing` imports again in its own processes.
+    sys.modules["__main__"] = sys.modules[COMMAND_LINE]
+    sys.stdin = sys.__stdin__ = _stream(sys.stdin)  # type: ignore[assignment, misc]
+    sys.stdout = sys.__stdout__ = _stream(sys.stdout)  # type: ignore[assignment, misc]
+    sys.stderr = sys.__stderr__ = _stream(sys.stderr, buffering=1)  # type: ignore[assignment, misc]
+
+
+def _stream(like: TextIO, buffering: int = -1) -> TextIO:
+    """The standard stream of this process, as the interpreter would open it."""
+    number, errors = like.fileno(), like.errors
+    mode = "r" if like.readable() else "w"
+    return cast(TextIO, os.fdopen(number, mode, buffering, encoding="utf-8", errors=errors, closefd=False))
+
+
+def main(connection: socket.socket) -> int:
+    # Ctrl-C in the terminal is for the commands and for pytest, which closes the socket.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    command_line = importlib.import_module(COMMAND_LINE)
+    # This sets the variables that the command line sets before its imports.
+    with redirect_stdout(io.StringIO()), suppress(SystemExit):
+        command_line.main(["--version"])
+    for module in PRELOADED:
+        importlib.import_module(module)
+    gc.collect()
+    gc.freeze()
+    if serve(connection) is None:
+        return 0
+    code: int = command_line.main()
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main(socket.socket(fileno=int(sys.argv[1]))))

@@ -1,0 +1,115 @@
+"""Lets tests start `python -m ai_platform_engineering.cli ...` as a fork of a process that has imported the product.
+
+The imports are most of what a start costs. Such a command is a child of pytest as any other: it has a process id, an
+environment, a directory, standard streams and signals of its own. `tests/test_docs.py` starts the installed program
+instead, imports included. `FORKED_COMMANDS=0` starts every command that way.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fork_server import COMMAND_LINE, Request, send_request
+from tests.servers import MEASURED, ROOT
+
+COMMAND = [sys.executable, "-m", COMMAND_LINE]
+_PR_SET_CHILD_SUBREAPER = 36
+# `Popen._execute_child` gets these by position.
+_PARAMETERS = (
+    *("args", "executable", "preexec_fn", "close_fds", "pass_fds", "cwd", "env", "startupinfo", "creationflags"),
+    *("shell", "p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite", "restore_signals"),
+    *("gid", "gids", "uid", "umask", "start_new_session", "process_group"),
+)
+
+
+class ForkServer:
+    """`tests.fork_server` in a process of its own."""
+
+    def __init__(self) -> None:
+        self._connection, theirs = socket.socketpair()
+        self._one_at_a_time = threading.Lock()
+        self._owner = os.getpid()
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "tests.fork_server", str(theirs.fileno())],
+                cwd=ROOT,
+                env={"PATH": os.environ["PATH"], "LANG": "C.UTF-8"},
+                stdin=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+            )
+
+    @property
+    def is_ours(self) -> bool:
+        return os.getpid() == self._owner
+
+    def start(self, request: Request, streams: list[int]) -> int:
+        with self._one_at_a_time:
+            _be_subreaper(True)
+            try:
+                return send_request(self._connection, request, streams)
+            finally:
+                _be_subreaper(False)
+
+    def stop(self) -> None:
+        self._connection.close()
+        self._process.wait()
+
+
+def _be_subreaper(value: bool) -> None:
+    if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, int(value), 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "prctl")
+
+
+def is_possible() -> bool:
+    """Linux has subreapers; coverage is measured from the start of a process."""
+    return sys.platform == "linux" and not MEASURED and os.environ.get("FORKED_COMMANDS") != "0"
+
+
+@contextmanager
+def forked_commands() -> Iterator[None]:
+    """Commands that are started meanwhile are forks, unless something asks for more than a fork can have."""
+    server = ForkServer()
+    plain = subprocess.Popen._execute_child  # type: ignore[attr-defined]
+
+    def execute_child(process: Any, *values: Any) -> None:
+        given = dict(zip(_PARAMETERS, values, strict=True))
+        if not server.is_ours or not _is_command(given):
+            plain(process, *values)
+            return
+        streams = [given[name] for name in ("p2cread", "c2pwrite", "errwrite")]
+        request = Request(
+            arguments=list(map(os.fspath, given["args"][len(COMMAND) :])),
+            environ=dict(os.environ if given["env"] is None else given["env"]),
+            directory=str(Path(given["cwd"] or ".").resolve(strict=True)),
+            new_session=bool(given["start_new_session"]),
+        )
+        process.pid = server.start(request, [number if fd == -1 else fd for number, fd in enumerate(streams)])
+        process._child_created = True
+        process._close_pipe_fds(*(given[name] for name in _PARAMETERS if name.startswith(("p2c", "c2p", "err"))))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(subprocess.Popen, "_execute_child", execute_child)
+        try:
+            yield
+        finally:
+            server.stop()
+
+
+def _is_command(given: Mapping[str, Any]) -> bool:
+    args: Sequence[object] = given["args"]
+    own = any(given[name] for name in ("preexec_fn", "pass_fds", "shell", "gids")) or given["process_group"] >= 0
+    environ = os.environ if given["env"] is None else given["env"]
+    # Other variables of Python change how the interpreter starts.
+    python = {name for name in environ if name.startswith("PYTHON")} - {"PYTHONPATH", "PYTHONDONTWRITEBYTECODE"}
+    return list(args[: len(COMMAND)]) == COMMAND and not own and not python
