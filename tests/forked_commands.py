@@ -15,6 +15,7 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -72,8 +73,10 @@ def _be_subreaper(value: bool) -> None:
 
 
 def is_possible() -> bool:
-    """Linux has subreapers; coverage is measured from the start of a process."""
-    return sys.platform == "linux" and not MEASURED and os.environ.get("FORKED_COMMANDS") != "0"
+    """Linux has subreapers; coverage is measured from the start of a process; another Python may have another Popen."""
+    wanted = sys.platform == "linux" and not MEASURED and os.environ.get("FORKED_COMMANDS") != "0"
+    known = tuple(signature(subprocess.Popen._execute_child).parameters)  # type: ignore[attr-defined]
+    return wanted and known == ("self", *_PARAMETERS)
 
 
 @contextmanager
