@@ -52,9 +52,11 @@ PACKAGES: Final[Mapping[str, Package]] = {
     "slack": Package(
         tuple(f"integrations/slack_bot/{module}.py" for module in ("reducer", "deciding", "telling")),
         (
+            "tests/slack/test_reducer_deciding.py",
             "tests/slack/test_reducer_forms.py",
             "tests/slack/test_reducer_messages.py",
             "tests/slack/test_reducer_properties.py",
+            "tests/slack/test_reducer_telling.py",
             "tests/slack/test_slack_narrative_streaming.py",
         ),
     ),

@@ -105,13 +105,10 @@ class Situation:
     def free(self, kind: FlightKind) -> bool:
         return self.now >= self.state.busy.get(kind, 0.0)
 
-    def when_free(self, *kinds: FlightKind) -> float:
-        return min(self.state.busy.get(kind, 0.0) for kind in kinds)
-
     def flight(self, kind: FlightKind, **details: object) -> Decision:
         """An operation of `kind`, or the time at which one may be asked for."""
         if not self.free(kind):
-            return self.when_free(kind)
+            return self.state.busy[kind]
         return Flight(self.state.numbers + 1, kind, **details)  # type: ignore[arg-type]  # the fields of a flight
 
 
