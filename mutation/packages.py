@@ -46,6 +46,8 @@ PACKAGES: Final[Mapping[str, Package]] = {
             "tests/a2a_common/test_request_json.py",
             "tests/a2a_common/test_wire.py",
             "tests/a2a_common/test_wire_round_trip.py",
+            "tests/a2a_common/test_wire_updates.py",
+            "tests/a2a_common/test_wire_values.py",
         ),
     ),
     "forms": Package(("utils/forms/*",), _FORM_TESTS),

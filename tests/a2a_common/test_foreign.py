@@ -18,6 +18,7 @@ from ai_platform_engineering.events import (
     Event,
     Failed,
     FinalResult,
+    Form,
     FormField,
     InputRequired,
     MessageEnded,
@@ -299,6 +300,34 @@ def test_an_earlier_answer_in_the_history_is_not_this_one(read: Read) -> None:
     assert answer_of(read(task("completed", history=history))) == "Argocd completed the task without a text."
 
 
+def test_history_counts_only_where_nothing_streamed(read: Read) -> None:
+    whole = task("completed", history=[message(words("🔧 Calling tool: **b**")), message(words("From history"))])
+    for streamed in (status("working", "Nearly done"), artifact("result", "Nearly done")):
+        events = read(streamed, whole)
+        assert answer_of(events) == "Nearly done"
+        assert not any(isinstance(event, ToolStarted) for event in events)
+    assert answer_of(read(status("working", "🔧 Calling tool: **a**"), whole)) == "From history"
+
+
+def test_an_artifact_keeps_its_name_while_it_grows(read: Read) -> None:
+    events = read(
+        artifact("final_result", "v", last=False, key="1"),
+        artifact("notes", "some notes", key="2"),
+        artifact(None, "2", append=True, key="1"),
+        status("completed"),
+    )
+    assert answer_of(events) == "v2"
+
+
+def test_a_plan_is_no_answer(read: Read) -> None:
+    for name in ("execution_plan_update", "execution_plan_status_update"):
+        assert answer_of(read(artifact(name, "The plan"), status("completed", "Done"))) == "Done"
+
+
+def test_a_status_is_the_answer_as_it_was_written(read: Read) -> None:
+    assert answer_of(read(status("working", " two\n lines \n"), status("completed"))) == " two\n lines \n"
+
+
 def test_data_is_an_answer_too(read: Read) -> None:
     parts = [words("Pods:"), {"kind": "data", "data": {"pods": 3}}]
     assert answer_of(read(artifact("result", "", parts=parts), status("completed"))) == 'Pods:\n{"pods": 3}'
@@ -341,6 +370,17 @@ def test_an_end_without_a_start_is_a_whole_call(read: Read) -> None:
     assert [type(event) for event in events[:2]] == [ToolStarted, ToolFinished]
 
 
+def test_the_end_of_a_call_is_known_by_its_name_in_any_case(read: Read) -> None:
+    events = read(
+        status("working", "🔧 Calling tool: **First**"),
+        status("working", "🔧 Calling tool: **Second**"),
+        status("working", "✅ second completed"),
+        status("completed", "Done"),
+    )
+    ends = [(event.tool, event.call_id) for event in events if isinstance(event, ToolFinished)]
+    assert ends == [("Second", f"{TASK}:1:call:2"), ("First", f"{TASK}:1:call:1")]
+
+
 def test_progress_and_answer_in_one_text(read: Read) -> None:
     events = read(
         status("working", "🔧 Calling tool: **a**\n\n✅ Tool **a** completed\n\nIt is **3**.\nBye"), status("completed")
@@ -381,13 +421,26 @@ def test_notifications_as_artifacts(read: Read) -> None:
 
 
 def test_a_question_becomes_a_form_with_one_field(read: Read) -> None:
-    (asked,) = read(status("input-required", "Which cluster?"))
-    assert isinstance(asked, InputRequired)
-    (form,) = asked.forms
-    assert form.form_id
-    assert form.description == "Which cluster?"
-    assert form.agent == "argocd"
-    assert [(field.field_name, field.field_type) for field in form.fields] == [("response", "multiline")]
+    reply = FormField("response", "multiline", "Your reply")
+    for said, question in ((" Which cluster?\n", "Which cluster?"), (" ", "It needs more information to go on.")):
+        (asked,) = read(status("input-required", said))
+        form = Form(f"{TASK}:1:form:1", "Argocd needs your input", (reply,), question, agent="argocd")
+        assert asked == InputRequired((form,))
+
+
+def test_calls_are_done_and_the_message_ends_before_a_question(read: Read) -> None:
+    events = read(
+        status("working", "🔧 Calling tool: **a**"),
+        artifact("final_result", "So far", last=False),
+        status("input-required", "Which cluster?"),
+    )
+    call, said = f"{TASK}:1:call:1", f"{TASK}:1:message:2"
+    assert events[:-1] == [
+        ToolStarted("argocd", "a", call),
+        TextDelta("argocd", said, "So far"),
+        ToolFinished("argocd", "a", call, True),
+        MessageEnded("argocd", said),
+    ]
 
 
 FORM_DATA = {
@@ -420,6 +473,19 @@ def test_a_form_stays_a_form(read: Read, place: str) -> None:
     assert form.form_id
 
 
+def test_a_form_keeps_its_id_and_gets_the_agent_and_a_title(read: Read) -> None:
+    def data(**form: Any) -> Item:
+        return {"kind": "data", "data": {"user_input": True, **form}}
+
+    first = artifact("UserInputMetaData", "", key="1", parts=[data(input_title="Draft")])
+    changed = artifact("UserInputMetaData", "", key="1", parts=[data(form_id="f1", agent="jira")])
+    second = artifact("UserInputMetaData", "", key="2", parts=[data(form_id="f2", input_title="Size?")])
+    forms = (Form("f1", "Argocd needs your input", agent="argocd"), Form("f2", "Size?", agent="argocd"))
+    assert read(first, changed, second, status("input-required", "Please")) == [InputRequired(forms)]
+    said = status("input-required", "Please", data(form_id="f3", input_title="Name?"))
+    assert read(first, said) == [InputRequired((Form("f3", "Name?", agent="argocd"),))]
+
+
 def test_a_parked_task_as_a_whole_asks(read: Read) -> None:
     parked = task()
     parked["status"] = {"state": "input-required", "message": message(words("Which cluster?"))}
@@ -439,21 +505,52 @@ def test_each_turn_has_ids_of_its_own(read: Read) -> None:
     assert len(made_up(1)) == 2
     assert made_up(1) == made_up(1)
     assert made_up(1).isdisjoint(made_up(2))
+    assert made_up(2) == {f"{TASK}:2:call:1", f"{TASK}:2:message:2"}
+
+
+def test_an_answer_without_a_task_takes_its_ids_from_the_message(read: Read) -> None:
+    alone = {key: value for key, value in message(words("Hi")).items() if key != "taskId"}
+    assert read(alone)[0] == TextDelta("argocd", f"{alone['messageId']}:1:message:1", "Hi")
+    data = {"kind": "data", "data": {"pods": 3}}
+    assert answer_of(read(message(data))) == '{"pods": 3}'
 
 
 @pytest.mark.parametrize(
-    ("state", "code"), [("failed", "agent"), ("rejected", "rejected"), ("auth-required", "auth_required")]
+    ("state", "code", "silent", "reason"),
+    [
+        ("failed", "agent", "Argocd failed without saying why.", "the agent failed"),
+        ("rejected", "rejected", "Argocd refused the request.", "the agent refused"),
+        ("auth-required", "auth_required", "Argocd needs you to sign in first.", "not signed in"),
+    ],
 )
-def test_failures_carry_the_agent_s_words_as_one_sentence(read: Read, state: str, code: str) -> None:
+def test_failures_carry_the_agent_s_words_as_one_sentence(
+    read: Read, state: str, code: str, silent: str, reason: str
+) -> None:
     (failed,) = read(status(state, "No\nquota. password=hunter2hunter2 " + "x" * 400))
     assert isinstance(failed, Failed)
     assert failed.code == code
     assert failed.message.startswith("No quota.")
     assert "hunter2" not in failed.message
-    assert len(failed.message) <= 300
-    (silent,) = read(status(state))
-    assert isinstance(silent, Failed)
-    assert silent.message.startswith("Argocd ")
+    assert len(failed.message) == 300
+    call = f"{TASK}:1:call:1"
+    assert read(status("working", "🔧 Calling tool: **a**"), status(state)) == [
+        ToolStarted("argocd", "a", call),
+        ToolFinished("argocd", "a", call, False, reason),
+        Failed(code, silent),
+    ]
+
+
+def test_a_credential_that_would_be_cut_off_is_not_shown(read: Read) -> None:
+    token = "ghp_" + "abcdefghij0123456789" * 2
+    (failed,) = read(status("failed", f"{'x' * 285},{token}"))
+    assert isinstance(failed, Failed)
+    assert "ghp_" not in failed.message
+    _, finished, *_ = read(status("working", f"❌ Tool **a** failed: {'x' * 185},{token}"), status("failed"))
+    assert isinstance(finished, ToolFinished)
+    assert finished.reason is not None
+    assert finished.reason.startswith("xxx")
+    assert "ghp_" not in finished.reason
+    assert len(finished.reason) <= 200
 
 
 def test_a_failure_keeps_what_was_written(read: Read) -> None:
@@ -464,7 +561,12 @@ def test_a_failure_keeps_what_was_written(read: Read) -> None:
 
 def test_a_cancelled_task_is_cancelled(read: Read) -> None:
     events = read(status("working", "🔧 Calling tool: **a**"), status("canceled", "Stopped"))
-    assert [type(event) for event in events] == [ToolStarted, ToolFinished, Canceled]
+    call = f"{TASK}:1:call:1"
+    assert events == [
+        ToolStarted("argocd", "a", call),
+        ToolFinished("argocd", "a", call, False, "canceled"),
+        Canceled("argocd", "Stopped"),
+    ]
 
 
 def test_a_broken_stream_fails_and_keeps_what_was_written(read: Read) -> None:
@@ -476,7 +578,12 @@ def test_a_broken_stream_fails_and_keeps_what_was_written(read: Read) -> None:
     assert [type(event) for event in events] == [ToolStarted, TextDelta, ToolFinished, MessageEnded, Failed]
     last = events[-1]
     assert isinstance(last, Failed)
-    assert (last.code, last.partial) == ("stream_ended", "Half an ans")
+    assert last == Failed(
+        "stream_ended", "The connection to Argocd ended before its answer did. It may still be at work.", "Half an ans"
+    )
+    silent = read(artifact("final_result", " \n", last=False))
+    assert isinstance(silent[-1], Failed)
+    assert silent[-1].partial is None
 
 
 def test_nothing_comes_after_the_end(read: Read) -> None:

@@ -29,7 +29,9 @@ from ai_platform_engineering.events import (
     ToolFinished,
     ToolStarted,
 )
+from ai_platform_engineering.utils.a2a_common.codec.decoder import decode_updates
 from ai_platform_engineering.utils.a2a_common.codec.forms import read_form
+from ai_platform_engineering.utils.a2a_common.codec.values import set_value
 from ai_platform_engineering.utils.a2a_common.wire import (
     Decoder,
     StreamState,
@@ -472,19 +474,25 @@ def test_a_stream_that_breaks_ends_every_call_and_fails(state: StreamState) -> N
         ToolFinished("argocd", "sync", "c2", False, "the connection ended", "c1"),
         AgentFinished("argocd", "c1", False, "the connection ended"),
     ]
-    assert isinstance(events[2], Failed)
-    assert events[2].code == "stream_ended"
-    assert len(events) == 3
+    assert events[2:] == [
+        Failed("stream_ended", "The connection to Argocd ended before its answer did. It may still be at work.")
+    ]
     assert decoder.finish() == []
+
+
+def test_a_stream_that_breaks_keeps_the_part_that_came(state: StreamState) -> None:
+    decoder = Decoder("argocd")
+    decoder.feed(encode(state, Failed("timeout", "It took too long.", "Half"))[0])
+    (failed,) = decoder.finish()
+    assert isinstance(failed, Failed)
+    assert failed.partial == "Half"
 
 
 def test_a_task_of_ours_that_completes_without_an_answer_has_failed(state: StreamState) -> None:
     decoder = Decoder("argocd")
     _, completed = encode(state, FinalResult("x", "m1"))
     assert decoder.feed(completed) == []
-    (failed,) = decoder.finish()
-    assert isinstance(failed, Failed)
-    assert failed.code == "empty_answer"
+    assert decoder.finish() == [Failed("empty_answer", "Argocd finished without an answer.")]
 
 
 def test_a_server_of_ours_that_the_library_ends_has_failed(state: StreamState) -> None:
@@ -497,6 +505,48 @@ def test_a_server_of_ours_that_the_library_ends_has_failed(state: StreamState) -
     assert end == ToolFinished("argocd", "sync", "c1", False, "the agent failed")
     assert isinstance(failed, Failed)
     assert decoder.finish() == []
+
+
+def test_of_the_library_only_the_end_of_a_task_of_ours_counts(state: StreamState) -> None:
+    decoder = Decoder("argocd")
+    decoder.feed(begin(state)[0])
+    working = TaskStatusUpdateEvent(task_id="task-1")
+    working.status.state = TaskState.TASK_STATE_WORKING
+    working.status.message.parts.add().text = "🔧 Calling tool: **a**"
+    written = TaskArtifactUpdateEvent(task_id="task-1", append=True)
+    written.artifact.parts.add().text = "Hello"
+    over = Task(id="task-1")
+    over.status.state = TaskState.TASK_STATE_COMPLETED
+    assert [decoder.feed(item) for item in (working, written, over)] == [[], [], []]
+    working.status.state = TaskState.TASK_STATE_FAILED
+    working.status.ClearField("message")
+    assert decode_updates("argocd", [*begin(state), working]) == [Failed("agent", "Argocd failed without saying why.")]
+
+
+def test_keys_that_are_missing_are_empty(state: StreamState) -> None:
+    def read(kind: str, *data: Any) -> list[Event]:
+        update = TaskArtifactUpdateEvent()
+        update.artifact.metadata.update({"event": kind, "source_agent": "argocd"})
+        for value in data:
+            set_value(update.artifact.parts.add().data, value)
+        return Decoder("argocd").feed(update)
+
+    assert read("text_delta") == [TextDelta("argocd", "", "")]
+    assert read("message_ended") == [MessageEnded("argocd", "")]
+    assert read("agent_started") == [AgentStarted("argocd", "")]
+    assert read("agent_finished") == [AgentFinished("argocd", "", False)]
+    assert read("tool_started") == [ToolStarted("argocd", "", "")]
+    assert read("tool_finished") == [ToolFinished("argocd", "", "", False)]
+    assert read("final_result") == [FinalResult("", "")]
+    assert read("plan_updated") == read("plan_updated", {"steps": {}}) == [PlanUpdated(())]
+    odd = {"id": 1, "status": "odd", "agent": 5, "order": "first"}
+    assert read("plan_updated", {"title": 5, "steps": [7, odd, {"title": "T"}]}) == [
+        PlanUpdated((PlanStep("1", "", "pending", 0), PlanStep("", "T", "pending", 1)), "5")
+    ]
+    canceled = TaskStatusUpdateEvent()
+    canceled.metadata.update({"event": "canceled", "source_agent": "argocd"})
+    canceled.status.state = TaskState.TASK_STATE_CANCELED
+    assert Decoder("argocd").feed(canceled) == [Canceled("user")]
 
 
 def test_the_task_that_opens_a_stream_says_nothing_new(state: StreamState) -> None:

@@ -114,20 +114,22 @@ class ForeignStream:
     def _status(self, status: TaskStatus) -> list[Event]:
         name = labels.display(self._agent)
         text = text_of(status.message.parts)
-        sentence = redact(labels.one_line(text, SENTENCE_LENGTH))
         match status.state:
             case TaskState.TASK_STATE_COMPLETED:
                 events = [*self._progress(text), *self._answer()]
             case TaskState.TASK_STATE_INPUT_REQUIRED:
                 events = self._ask(status.message)
             case TaskState.TASK_STATE_AUTH_REQUIRED:
-                events = self.fail("auth_required", sentence or f"{name} needs you to sign in first.", "not signed in")
+                sentence = _sentence(text) or f"{name} needs you to sign in first."
+                events = self.fail("auth_required", sentence, "not signed in")
             case TaskState.TASK_STATE_FAILED:
-                events = self.fail("agent", sentence or f"{name} failed without saying why.", "the agent failed")
+                sentence = _sentence(text) or f"{name} failed without saying why."
+                events = self.fail("agent", sentence, "the agent failed")
             case TaskState.TASK_STATE_REJECTED:
-                events = self.fail("rejected", sentence or f"{name} refused the request.", "the agent refused")
+                sentence = _sentence(text) or f"{name} refused the request."
+                events = self.fail("rejected", sentence, "the agent refused")
             case TaskState.TASK_STATE_CANCELED:
-                events = [*self._close(False, "canceled"), Canceled(self._agent, sentence)]
+                events = [*self._close(False, "canceled"), Canceled(self._agent, _sentence(text))]
             case _:
                 events = self._progress(text)
         return events
@@ -176,7 +178,7 @@ class ForeignStream:
         events: list[Event] = [] if self._is_running(end.tool) else [self._start(end.tool)]
         start = next(start for start in self._running if start.tool.casefold() == end.tool.casefold())
         self._running.remove(start)
-        reason = None if end.ok or end.reason is None else redact(labels.one_line(end.reason, labels.REASON_LENGTH))
+        reason = None if end.ok or end.reason is None else _sentence(end.reason, labels.REASON_LENGTH)
         self._open.note(ending := finished(start, end.ok, reason))
         return [*events, ending]
 
@@ -231,6 +233,11 @@ class ForeignStream:
     def _id(self, purpose: str) -> str:
         self._made += 1
         return f"{self._task_id}:{self._turn}:{purpose}:{self._made}"
+
+
+def _sentence(text: str, limit: int = SENTENCE_LENGTH) -> str:
+    # Cut first, a credential might not be recognised any more.
+    return labels.one_line(redact(text), limit)
 
 
 def _since_question(history: Iterable[Message]) -> list[Message]:

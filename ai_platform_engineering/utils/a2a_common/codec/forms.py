@@ -33,8 +33,8 @@ def is_form_data(data: object) -> bool:
     return isinstance(data, Mapping) and (data.get("user_input") is True or isinstance(data.get("input_fields"), list))
 
 
-def read_form(data: Mapping[str, Any], *, form_id: str = "", agent: str | None = None) -> Form:
-    """The form in `data`; `form_id` and `agent` stand in where it names none."""
+def read_form(data: Mapping[str, Any], *, form_id: str = "") -> Form:
+    """The form in `data`; `form_id` stands in where it names none."""
     fields = data.get("input_fields")
     requests = data.get("action_requests")
     return Form(
@@ -45,7 +45,7 @@ def read_form(data: Mapping[str, Any], *, form_id: str = "", agent: str | None =
         else (),
         description=_text(data, "input_description"),
         response=_text(data, "response"),
-        agent=_text(data, "agent") if "agent" in data else agent,
+        agent=_text(data, "agent") if "agent" in data else None,
         action_requests=tuple(dict(request) for request in requests if isinstance(request, Mapping))
         if isinstance(requests, list)
         else (),

@@ -26,7 +26,7 @@ def one_line(text: str, limit: int) -> str:
     if len(line) <= limit:
         return line
     head = line[: limit - 1]
-    return (head.rsplit(" ", 1)[0] if " " in head[limit // 2 :] else head).rstrip() + "…"
+    return (head.rsplit(" ", 1)[0] if " " in head[limit // 2 :] else head) + "…"
 
 
 def plan(title: str, steps: Sequence[PlanStep]) -> str:
