@@ -494,6 +494,7 @@ def test_a_credential_in_a_text_is_not_repeated() -> None:
     for text in ("hunter22", "user: me\nhunter22", "password: hunter22\nplease", "password: a\npassword: hunter22"):
         assert "hunter22" not in repr(back([login], text))
         assert "hunter22" not in repr(back([login, CLUSTER], f"Log in: {text}"))
+    assert back([login], "user: me\nhunter22")[0].response.startswith("No field is named in one of the lines. Reply")
     sent = data(values={"password": "hunter22", "zzz": 1, "yyy": "a"})
     assert back([login, CLUSTER], sent)[0].response.endswith("`form_id`. You sent zzz: “1”, yyy: “a”.")
 

@@ -174,7 +174,7 @@ def _word(value: Any) -> str:
 
 
 def _type(word: str, options: list[str] | None) -> FieldType:
-    kind = _TYPES.get(word, "select" if options else "text")
+    kind = _TYPES.get(word, "select")
     # Without options there is nothing to choose from.
     return "text" if kind == "select" and not options else kind
 
