@@ -1,0 +1,303 @@
+"""A remote agent among the sub-agents, over a real connection: what is sent to it, and what becomes of its events."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from a2a.types.a2a_pb2 import Message
+from google.protobuf.json_format import MessageToDict
+from langchain_core.messages import AnyMessage, HumanMessage
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, StateGraph
+from langgraph.types import Command
+
+from ai_platform_engineering.events import (
+    AgentFinished,
+    AgentStarted,
+    Canceled,
+    Event,
+    Failed,
+    FieldRules,
+    FinalResult,
+    Form,
+    FormField,
+    InputRequired,
+    ToolFinished,
+    ToolStarted,
+)
+from ai_platform_engineering.skills_middleware.catalog import SkillCatalog
+from ai_platform_engineering.utils.a2a_common.a2a_remote_agent_connect import A2ARemoteAgentConnectTool
+from ai_platform_engineering.utils.a2a_common.base_langgraph_agent import Resumption, Run
+from ai_platform_engineering.utils.a2a_common.codec.foreign import PLAIN_REPLY
+from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
+from ai_platform_engineering.utils.forms.answers import Answer, Dismissed, Submitted
+from ai_platform_engineering.utils.graphs.agent_graph import Graph
+from ai_platform_engineering.utils.graphs.remote_agent import RemoteAgent, waiting_remotely
+from ai_platform_engineering.utils.graphs.skills_offer import SkillOffers
+from ai_platform_engineering.utils.llm.scripted import Cue, ScriptedChatModel, Turn
+from tests.a2a_common.scripted_executor import Gate
+from tests.a2a_common.serving import serving
+from tests.invariants import check, check_task
+from tests.runs.graphs import agent, context, settings_of, supervisor
+from tests.skills.store_contract import new_skill
+
+
+@dataclass
+class Remote:
+    """An agent on a server, a supervisor that asks it `do it` once for each question, and what each was sent."""
+
+    connection: A2ARemoteAgentConnectTool
+    received: list[Message] = field(default_factory=list)
+    results: list[AnyMessage] = field(default_factory=list)
+    stop: Callable[[], Any] = lambda: None
+
+    def graph(self, skills: SkillOffers | None = None) -> Graph:
+        def part(cue: Cue) -> Turn:
+            if cue.turn == 0:
+                return Turn("", [("task", {"description": "do it", "subagent_type": "argocd"})])
+            self.results[:] = [message for message in cue.messages if message.type == "tool"]  # type: ignore[misc]
+            return Turn("Asked.")
+
+        return supervisor(ScriptedChatModel(part=part), {"argocd": RemoteAgent(self.connection, skills)})
+
+    def metadata(self, number: int = 0) -> dict[str, Any]:
+        return MessageToDict(self.received[number].metadata)
+
+    def parts(self, number: int) -> list[Any]:
+        return [part.text or MessageToDict(part.data) for part in self.received[number].parts]
+
+
+@asynccontextmanager
+async def remote(*turns: Sequence[Any]) -> AsyncIterator[Remote]:
+    """An agent that gives these events, one row for each message of a task."""
+    async with AsyncExitStack() as stack:
+        served = await stack.enter_async_context(serving(lambda _text, turn: turns[turn], agent="argocd"))
+        connection = A2ARemoteAgentConnectTool("argocd", served.url, settings_of())
+        it = Remote(connection, stop=stack.aclose)
+        execute = served.executor.execute
+
+        async def recording(request: Any, queue: Any) -> None:
+            it.received.append(request.message)
+            await execute(request, queue)
+
+        served.executor.execute = recording  # type: ignore[method-assign]
+        try:
+            yield it
+        finally:
+            await connection.aclose()
+
+
+async def run(graph: Graph, work: str | Resumption = "q", **marks: Any) -> list[Event]:
+    return [event async for event in Run(graph, "supervisor", work, context(**marks)).events()]
+
+
+async def answered(graph: Graph, told: list[Event], said: Answer) -> list[Event]:
+    ending = told[-1]
+    assert isinstance(ending, InputRequired)
+    return [*told, *await run(graph, Resumption(ending.forms[0], said, told))]
+
+
+def delegation(told: Sequence[Event]) -> str:
+    (started,) = [event for event in told if isinstance(event, AgentStarted)]
+    return started.call_id
+
+
+STARTED = ToolStarted("argocd", "sync", "c1")
+FINISHED = ToolFinished("argocd", "sync", "c1", ok=True)
+ANSWER = FinalResult("Synced.", "m1")
+STOPPED = "The argocd agent was stopped before it had an answer."
+
+
+async def test_the_question_goes_out_and_the_events_and_the_answer_come_back() -> None:
+    async with remote([STARTED, FINISHED, ANSWER]) as it:
+        told = await run(it.graph(), user="alex")
+    ending = check(told)
+    assert isinstance(ending, FinalResult)
+    assert (ending.text, ending.limit) == ("Asked.", None)
+    assert [str(result.text) for result in it.results] == ["Synced."]
+    called = delegation(told)
+    events = [event for event in told if isinstance(event, ToolStarted | ToolFinished)]
+    assert [(event.agent, event.tool, event.parent_call_id) for event in events] == [("argocd", "sync", called)] * 2
+    [message] = it.received
+    assert (it.parts(0), message.message_id, message.context_id) == (["do it"], f"{called}-1", called)
+    assert it.metadata() == {"trace_id": "trace-1", "user": "alex", "delegated": True, "stream_text": False}
+
+
+@pytest.mark.parametrize(
+    ("limit", "result", "told_limit"),
+    [
+        ("recursion_limit", "Synced.", "recursion_limit"),
+        (
+            "output_length",
+            "Synced.\n\n[This answer is incomplete. The model reached its output limit before the answer was "
+            "complete.]",
+            None,
+        ),
+    ],
+)
+async def test_a_limit_is_passed_on_and_a_cut_answer_says_so(limit: str, result: str, told_limit: str | None) -> None:
+    async with remote([FinalResult("Synced.", "m1", limit)]) as it:
+        ending = check(await run(it.graph()))
+    assert isinstance(ending, FinalResult)
+    assert (str(it.results[0].text), ending.limit) == (result, told_limit)
+
+
+@pytest.mark.parametrize(
+    ("ending", "result"),
+    [
+        (Failed("model", "There is no such application."), "There is no such application."),
+        (
+            Canceled(message="Completed: sync."),
+            "The argocd agent was stopped before it had an answer. Completed: sync.",
+        ),
+        (Canceled(), "The argocd agent was stopped before it had an answer."),
+    ],
+)
+async def test_an_agent_without_an_answer_is_a_failed_delegation(ending: Event, result: str) -> None:
+    async with remote([STARTED, FINISHED, ending]) as it:
+        told = await run(it.graph())
+    check(told)
+    (finished,) = [event for event in told if isinstance(event, AgentFinished)]
+    assert not finished.ok
+    assert str(it.results[0].text) == result
+
+
+async def test_a_lost_connection_says_what_was_seen_of_the_work() -> None:
+    script = [STARTED, FINISHED, ToolStarted("argocd", "prune", "c2"), Gate()]
+    async with remote(script) as it:
+        told: list[Event] = []
+        async for event in Run(it.graph(), "supervisor", "q", context()).events():
+            told.append(event)
+            if isinstance(event, ToolStarted) and event.tool == "prune":
+                await it.stop()
+    check(told)
+    assert str(it.results[0].text) == (
+        "The connection to the argocd agent was lost while it worked. Completed: Argocd sync. Outcome unknown: Argocd "
+        "prune. Check before asking again."
+    )
+
+
+async def test_an_agent_that_never_got_the_message_has_done_nothing(unused_port: int) -> None:
+    connection = A2ARemoteAgentConnectTool("argocd", f"http://127.0.0.1:{unused_port}", settings_of())
+    it = Remote(connection)
+    check(await run(it.graph()))
+    await connection.aclose()
+    said = str(it.results[0].text)
+    assert said.startswith("The argocd agent cannot be reached (")
+    assert said.endswith("). Other agents are not affected.")
+
+
+RULES = FieldRules(max_length=9, pattern="(a+)+$")
+WHICH = Form("f1", "Which?", (FormField("name", rules=RULES), FormField("zone")), agent="somebody")
+NEXT = Form("f2", "And why?", (FormField("why"),))
+
+
+async def test_a_question_is_asked_and_its_answer_goes_to_the_same_task() -> None:
+    async with remote([STARTED, FINISHED, InputRequired((WHICH, NEXT))], [InputRequired((NEXT,))], [ANSWER]) as it:
+        graph = it.graph()
+        told = await run(graph)
+        check(told)
+        assert isinstance(told[-1], InputRequired)
+        [form] = told[-1].forms
+        assert (form.title, form.agent) == ("Which?", "argocd")
+        assert [(each.field_name, each.rules) for each in form.fields] == [
+            ("name", FieldRules(max_length=9)),
+            ("zone", None),
+        ]
+        task_id = (await waiting_remotely(graph, "context-1"))[0][1]
+        assert await waiting_remotely(graph, "context-1") == [("argocd", task_id)]
+        assert await waiting_remotely(graph, "context-2") == []
+
+        told = await answered(graph, told, Submitted({"name": "shop", "zone": "eu"}))
+        assert isinstance(told[-1], InputRequired)
+        assert told[-1].forms[0].title == "And why?"
+        told = await answered(graph, told, Dismissed("not now"))
+        assert await waiting_remotely(graph, "context-1") == []
+    check_task(told)
+    assert isinstance(told[-1], FinalResult)
+    assert [str(result.text) for result in it.results] == ["Synced."]
+    called = delegation(told)
+    assert [(m.message_id, m.context_id) for m in it.received] == [(f"{called}-{n}", called) for n in (1, 2, 3)]
+    assert {message.task_id for message in it.received} == {task_id}
+    values = {"name": "shop", "zone": "eu"}
+    assert it.parts(1) == [{"resume": {"form_id": "f1", "values": values}}, "name: shop\nzone: eu"]
+    assert it.parts(2) == [{"resume": {"form_id": "f2", "cancel": True, "message": "not now"}}, "cancel"]
+
+
+async def test_a_question_in_words_is_answered_in_words() -> None:
+    async with remote([InputRequired((Form("f1", "", (PLAIN_REPLY,), "Which one?"),))], [ANSWER]) as it:
+        graph = it.graph()
+        told = await answered(graph, await run(graph), Submitted({"response": "shop"}))
+    assert isinstance(told[-1], FinalResult)
+    assert it.parts(1) == ["shop"]
+
+
+async def test_an_answer_that_cannot_be_read_is_left_to_the_agent() -> None:
+    async with remote([InputRequired((Form("f1", "", (PLAIN_REPLY,), "Which one?"),))], [ANSWER]) as it:
+        graph = it.graph()
+        told = await run(graph)
+        assert isinstance(told[-1], InputRequired)
+        config: Any = {"configurable": {"thread_id": "context-1"}}
+        state = await graph.aget_state(config)
+        resume: Command[Any] = Command(resume={state.interrupts[0].id: {"strange": True}})
+        await graph.ainvoke(resume, config, context=context(resumed=True))
+    assert it.parts(1) == [{"resume": {"form_id": "f1", "strange": True}}]
+
+
+async def test_the_agents_of_this_process_wait_for_no_remote_task() -> None:
+    ask = Turn("", [("request_user_input", {"title": "Which?", "fields": [{"name": "name"}]})])
+    calls = [("task", {"description": "do it", "subagent_type": "jira"})]
+    delegates = ScriptedChatModel(part=lambda cue: Turn("", calls) if cue.turn == 0 else Turn("Done."))
+    graph = supervisor(delegates, {"jira": agent("jira", ScriptedChatModel(part=[ask]))})
+    assert isinstance((await run(graph))[-1], InputRequired)
+    assert await waiting_remotely(graph, "context-1") == []
+    assert await waiting_remotely(agent("jira", delegates), "context-1") == []
+
+
+GRANT = {"agent": "argocd", "tool": "sync", "effect": "write"}
+
+
+async def test_a_step_and_what_was_approved_before_go_with_the_question() -> None:
+    async with remote([ANSWER], [ANSWER]) as it:
+        one = RemoteAgent(it.connection)
+
+        async def delegate(state: dict[str, Any]) -> Any:
+            return await one.ainvoke(state["given"])  # type: ignore[arg-type]
+
+        builder = StateGraph(dict, context_schema=RequestContext)
+        builder.add_node("tools", delegate)  # type: ignore[arg-type]
+        builder.add_edge(START, "tools")
+        graph = builder.compile(checkpointer=InMemorySaver())
+        given = {"messages": [HumanMessage("go")], "step": {"tool": "sync"}, "approvals": [GRANT]}
+        granted = ({**GRANT, "tool": "prune"},)
+        await graph.ainvoke({"given": given}, {"configurable": {"thread_id": "t"}}, context=context(approvals=granted))
+    assert it.parts(0) == ["go"]
+    assert it.metadata()["step"] == {"tool": "sync"}
+    assert it.metadata()["approvals"] == [GRANT, *granted]
+
+
+@pytest.mark.parametrize(("names", "sent"), [(["rollback"], ["rollback"]), ([], [])])
+async def test_the_skills_of_the_agent_go_with_the_question(tmp_path: Path, names: list[str], sent: list[str]) -> None:
+    settings = settings_of(DATA_DIR=str(tmp_path))
+    catalog = SkillCatalog(settings)
+    await catalog.start()
+    try:
+        assert catalog.store is not None
+        await catalog.store.create(new_skill("rollback"), None)
+        async with remote([InputRequired((NEXT,))], [ANSWER]) as it:
+            graph = it.graph(SkillOffers(catalog, settings, "argocd", names))
+            await answered(graph, await run(graph), Submitted({"why": "because"}))
+    finally:
+        await catalog.aclose()
+    assert [[skill["name"] for skill in it.metadata(number)["skills"]] for number in (0, 1)] == [sent, sent]
+
+
+def test_it_can_only_be_awaited() -> None:
+    one = RemoteAgent(A2ARemoteAgentConnectTool("argocd", "http://127.0.0.1:1", settings_of()))
+    with pytest.raises(NotImplementedError, match=r"^The argocd agent is remote and can only be awaited"):
+        one.invoke({"messages": []})
