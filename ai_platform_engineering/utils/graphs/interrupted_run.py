@@ -13,6 +13,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import END
 
+from ai_platform_engineering.events import InputRequired
 from ai_platform_engineering.utils.graphs.agent_graph import Graph
 from ai_platform_engineering.utils.graphs.history import OUTCOME_UNKNOWN, unanswered
 from ai_platform_engineering.utils.graphs.tool_call_blocks import Call
@@ -31,8 +32,10 @@ async def complete_conversation(graph: Graph, run: InterruptedRun) -> None:
     messages: list[AnyMessage] = state.values.get("messages", [])
     # LangGraph starts one task for each call, in the order of the calls; its id is the call id of our events.
     tasks = [task for task in state.tasks if task.name == _TOOLS_NODE and task.result is None]
+    # A run that asked a person stood still: none of its calls was under way.
+    waited = bool(run.events) and isinstance(run.events[-1], InputRequired)
     interrupted = [
-        _unfinished(call, outcomes_of(run.events, within=task.id))
+        _unfinished(call, outcomes_of(run.events, within=task.id), waited=waited)
         for call, task in zip(unanswered(messages), tasks, strict=False)
     ]
     if state.next:
@@ -45,8 +48,8 @@ async def complete_conversation(graph: Graph, run: InterruptedRun) -> None:
         await graph.aupdate_state(config, {"messages": told}, as_node=_MODEL_NODE)
 
 
-def _unfinished(call: Call, inside: Outcomes) -> ToolMessage:
-    parts = [_WAITED if inside.waiting else OUTCOME_UNKNOWN]
+def _unfinished(call: Call, inside: Outcomes, *, waited: bool) -> ToolMessage:
+    parts = [_WAITED if waited else OUTCOME_UNKNOWN]
     if inside.completed:
         parts.append(f"It had completed: {tool_names(inside.completed)}.")
     if inside.unknown:
