@@ -19,6 +19,7 @@ from ai_platform_engineering.knowledge_bases.rag.stores.sqlite_store import Sqli
 from ai_platform_engineering.knowledge_bases.rag.stores.store import Scope, Store, StoreError, Vector
 from ai_platform_engineering.utils.errors import ReadableError
 from tests.knowledge_bases.store_contract import EAST, EVERYWHERE, NEW_YEAR, NORTH, NORTH_EAST, UP, document, put
+from tests.made_once import made_once
 
 
 class Compass:
@@ -52,8 +53,11 @@ def embedder() -> Embedder:
 
 @pytest.fixture(scope="module")
 def documentation(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> Iterator[Store]:
-    with closing(SqliteStore(tmp_path_factory.mktemp("documentation") / "knowledge.db")) as store:
-        asyncio.run(ingest(ProductDocs(), store, embedder))
+    def write(folder: Path) -> None:
+        with closing(SqliteStore(folder / "knowledge.db")) as store:
+            asyncio.run(ingest(ProductDocs(), store, embedder))
+
+    with closing(SqliteStore(made_once(tmp_path_factory, "documentation", write) / "knowledge.db")) as store:
         yield store
 
 
