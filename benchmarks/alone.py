@@ -1,7 +1,8 @@
 """What can be called without a server, as a process to be measured: `python -m benchmarks.alone bare|graph|tool`.
 
 It says that it is ready, then answers every line of JSON on its standard input (how many requests, how many at once,
-in which conversation) with one that says how each of them went.
+in which conversation) with one that says how each of them went. Requests in the background are begun and not waited
+for.
 """
 
 from __future__ import annotations
@@ -44,18 +45,23 @@ def main() -> None:
             subject = _product()
         case _:
             subject = _tool(options.server)
-    asyncio.run(_obey(subject))
+    asyncio.run(obey(subject))
 
 
-async def _obey(subject: AbstractAsyncContextManager[Request]) -> None:
+async def obey(subject: AbstractAsyncContextManager[Request]) -> None:
     numbers = itertools.count(1)
+    background = []
     async with subject as request:
         print("ready", flush=True)
         while line := await asyncio.to_thread(sys.stdin.readline):
             command = json.loads(line)
             names = iter([command["context"] or f"c{next(numbers)}" for _ in range(command["requests"])])
-            answers = await asyncio.gather(*(_work(request, names) for _ in range(command["streams"])))
-            print(json.dumps([asdict(answer) for part in answers for answer in part]), flush=True)
+            working = asyncio.gather(*(_work(request, names) for _ in range(command["streams"])))
+            if command.get("background"):
+                background.append(working)
+                print("[]", flush=True)
+                continue
+            print(json.dumps([asdict(answer) for part in await working for answer in part]), flush=True)
 
 
 async def _work(request: Request, contexts: Iterator[str]) -> list[Answered]:

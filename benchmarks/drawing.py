@@ -12,11 +12,15 @@ BAR_STEP: Final = 34
 LINES_HEIGHT: Final = 190
 _LEFT: Final = 190
 _BAR: Final = 22
+_NUMBER_HEIGHT: Final = 12
+_NUMBER_ABOVE: Final = 8
+_NUMBER_BELOW: Final = 16
+_TWO_DIGITS: Final = 10
 
 # Middle tones, which can be read on white and on black: a picture is not told which of them its page is.
 _STYLE: Final = """\
 text{font:13px system-ui,sans-serif;fill:#737d88}.title{font-weight:600}.small{font-size:11px}
-.axis{stroke:#8c959f;stroke-width:1}.line{fill:none;stroke-width:2}"""
+text.number{font-size:11px;stroke:none}.axis{stroke:#8c959f;stroke-width:1}.line{fill:none;stroke-width:2}"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +37,11 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
+    """`label` stands at the end of the line: without one its kind does, with an empty one nothing."""
+
     kind: str
     points: tuple[tuple[int, float], ...]
+    label: str | None = None
 
 
 def picture(description: str, height: float, style: str, parts: Iterable[str]) -> str:
@@ -58,22 +65,23 @@ def legend(kinds: Mapping[str, str], y: float) -> list[str]:
     return drawn
 
 
-def bars(drawn: Sequence[Bar], top: float) -> list[str]:
-    scale = (WIDTH - _LEFT - 70) / max(bar.total for bar in drawn)
+def bars(drawn: Sequence[Bar], top: float, *, left: float = 0, width: float = WIDTH, names: float = _LEFT) -> list[str]:
+    """Bars in a column of that width, of which `names` is for their labels."""
+    scale = (width - names - 70) / max(bar.total for bar in drawn)
     parts: list[str] = []
     for number, bar in enumerate(drawn):
-        x, y = float(_LEFT), top + number * BAR_STEP
+        x, y = left + names, top + number * BAR_STEP
         parts.append(text(x - 8, y + 15, bar.label, anchor="end"))
         for kind, size in bar.parts:
-            width = size * scale
-            parts.append(f'<rect class="{kind}" x="{x:.1f}" y="{y:.0f}" width="{width:.1f}" height="{_BAR}"/>')
-            x += width
-        parts.append(text(x + 6, y + 15, f"{bar.total:.1f}"))
+            wide = size * scale
+            parts.append(f'<rect class="{kind}" x="{x:.1f}" y="{y:.0f}" width="{wide:.1f}" height="{_BAR}"/>')
+            x += wide
+        parts.append(text(x + 6, y + 15, f"{bar.total:.{1 if bar.total >= _TWO_DIGITS else 2}f}"))
     return parts
 
 
 def lines(drawn: Sequence[Curve], title: str, left: float, top: float, width: float) -> list[str]:
-    """Lines over the sizes, evenly spaced, with every point named."""
+    """Lines over the sizes, evenly spaced, with the value at every point."""
     highest = max(cost for curve in drawn for _, cost in curve.points)
     x0, y0 = left + 10, top + LINES_HEIGHT
     tall, wide = LINES_HEIGHT - 50, width - 70
@@ -87,12 +95,42 @@ def lines(drawn: Sequence[Curve], title: str, left: float, top: float, width: fl
         places = [(across[size], y0 - cost / highest * tall) for size, cost in curve.points]
         joined = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
         parts.append(f'<polyline class="line {curve.kind}" style="fill:none" points="{joined}"/>')
-        for (x, y), (_, cost) in zip(places, curve.points, strict=True):
-            parts.append(f'<circle class="{curve.kind}" cx="{x:.1f}" cy="{y:.1f}" r="3"/>')
-            parts.append(text(x, y - 8, f"{cost:.0f}", "small", anchor="middle"))
-        parts.append(text(places[-1][0] + 8, places[-1][1] + 4, curve.kind, "small"))
+        parts += [f'<circle class="{curve.kind}" cx="{x:.1f}" cy="{y:.1f}" r="3"/>' for x, y in places]
+        parts.append(
+            text(places[-1][0] + 8, places[-1][1] + 4, curve.kind if curve.label is None else curve.label, "small")
+        )
+    for size, x in across.items():
+        named = {
+            curve.kind: (y0 - cost / highest * tall, cost)
+            for curve in drawn
+            for place, cost in curve.points
+            if place == size
+        }
+        for kind, y in _number_heights({kind: y for kind, (y, _) in named.items()}, y0).items():
+            cost = named[kind][1]
+            shown = f"{cost:.{0 if cost >= _TWO_DIGITS else 1}f}"
+            parts.append(text(x, y, shown, f"number {kind}", anchor="middle"))
     parts += [text(x, y0 + 16, f"{size:,}", "small", anchor="middle") for size, x in across.items()]
     return parts
+
+
+def _number_heights(points: Mapping[str, float], floor: float) -> dict[str, float]:
+    """Where the values of points above each other are written: the lowest below its point where there is room, the
+    others above theirs, moved up where they would cover another point or value.
+    """
+    order = sorted(points, key=lambda kind: -points[kind])
+    placed: dict[str, float] = {}
+    below = floor
+    if len(order) > 1 and points[order[0]] + _NUMBER_BELOW < floor - 3:
+        placed[order[0]] = points[order[0]] + _NUMBER_BELOW
+        order = order[1:]
+    for kind in order:
+        height = min(points[kind] - _NUMBER_ABOVE, below - _NUMBER_HEIGHT)
+        for other in sorted(points.values(), reverse=True):
+            if other != points[kind] and height - _NUMBER_HEIGHT < other + 3 and other - 3 < height:
+                height = other - _NUMBER_ABOVE
+        placed[kind] = below = height
+    return placed
 
 
 def text(x: float, y: float, words: str, kind: str = "", *, anchor: str = "start") -> str:

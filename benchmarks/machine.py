@@ -25,6 +25,19 @@ class Machine:
     load_before: float
     load_after: float | None = None
 
+    @property
+    def description(self) -> str:
+        return (
+            f"{self.processor}, {self.cores} cores, {self.memory_gb:.0f} GB, {self.system}, Python {self.python}; "
+            f"{self.libraries}"
+        )
+
+    @property
+    def shown_load(self) -> str:
+        """The average number of processes that could run."""
+        after = "" if self.load_after is None else f" and {self.load_after:.1f} after"
+        return f"load average {self.load_before:.1f} before{after} the run"
+
 
 def this_machine() -> Machine:
     return Machine(
@@ -40,7 +53,7 @@ def this_machine() -> Machine:
 
 
 def load() -> float:
-    """How many processes wanted to run, over the last five minutes."""
+    """The load average of the last five minutes."""
     return os.getloadavg()[1]
 
 

@@ -1,4 +1,4 @@
-"""docs/performance.md and its plots, from the rows of a run."""
+"""docs/performance.md and its plots, from the stored results: `python -m benchmarks.page` writes them again."""
 
 from __future__ import annotations
 
@@ -6,20 +6,23 @@ from collections.abc import Sequence
 from typing import Final
 
 from benchmarks.knowledge.plot import svg as knowledge_svg
-from benchmarks.knowledge.section import section
-from benchmarks.machine import Machine
+from benchmarks.knowledge.section import section as knowledge_section
 from benchmarks.plot import svg
 from benchmarks.processes import ROOT
+from benchmarks.provider.plot import svg as provider_svg
 from benchmarks.provider.section import section as provider_section
+from benchmarks.replacements import section as own_code_section
+from benchmarks.results import Results, load_results, machines_of, runs_of
 from benchmarks.rows import Row, by_subject
 from benchmarks.skills.section import section as skills_section
 
 _PAGE: Final = """\
 # Performance
 
-What a request costs, beside the graph that `deepagents.create_deep_agent` makes as it comes: without a server, with
-the same scripted model, one agent and one tool. Both were measured in the same run, taking turns. This page is
-written by `python -m benchmarks --write-docs`; for numbers of your own machine:
+What a request costs, compared with a plain `create_deep_agent` graph: the graph as deepagents makes it, without a
+server, with the same scripted model, one agent and one tool. The product and the plain graph take turns in the same
+run. This page is written by `python -m benchmarks --write-docs`; with `--only provider --write-docs` only that part is
+measured anew. For numbers of your own machine:
 
 ```bash
 make bench
@@ -30,89 +33,88 @@ make bench
 
 ![CPU per request by part, and how it grows](performance.svg)
 
-| What | Value | Against bare | Aim | |
+| What | Value | Compared with the plain graph | Aim | |
 | --- | ---: | ---: | --- | --- |
 {table}
 
+{run}
+
 ## How to read it
 
-- The request: "show argocd version", five turns of the model (the supervisor plans, delegates and answers; the agent
-  calls its tool and reports). The model answers at once, so everything that is measured is the product's own work.
-- CPU is user and system time of every process that the request goes through, the best of several rounds. It does not
-  depend on what else the machine does, as far as anything is; seconds and requests per second do, and are the best
-  that were seen.
-- *Function calls* are counted by Python's profiler, in all processes that a request goes through: how much is done,
-  which no other work on the machine changes. CPU grows by more than that where a second process takes part.
-- What is said of one way *against* another is the ratio within each round, in which all have their turn one after the
-  other, and of all rounds the middle one: what the machine does beside falls on both. The ratio of the best rounds
-  depends on luck where the machine is busy, and stands beside it.
-- *In memory* is `EVENT_LOG=memory` and `CONVERSATIONS=memory`; the bare graph keeps its conversations in memory too.
-  *As it comes* keeps both in files, so that nothing is shown that is not kept.
-- *Against bare* divides by the same number of the bare graph. For requests per second more is better, for all else
-  less.
-- The prompt is everything that the models of one question are sent, messages and tool schemas as JSON, with the
-  sandbox's agents on; the bare graph was given the same agents and tools.
-- One event costs what the same answer costs more when every word is an event of its own.
+- The request is "show argocd version". It takes five turns of the model: the supervisor plans, delegates and answers;
+  the agent calls its tool and reports. The model answers at once, so the numbers are the product's own work.
+- CPU is the user and system time of every process that a request goes through, the best of several rounds. Other work
+  on the machine changes it little. It does change seconds and requests per second, which are the best of all rounds.
+- Python's profiler counts the *function calls* in all processes that a request goes through. The load of the machine
+  does not change that number. CPU grows by more than the function calls where a second process takes part.
+- One way *compared with* another is the ratio within a round, in which each way has its turn, and of all rounds the
+  median. The line below it has the ratio of the best rounds, which depends more on the load of the machine.
+- *In memory* is `EVENT_LOG=memory` and `CONVERSATIONS=memory`; the plain graph keeps its conversations in memory too.
+  *Default storage* keeps events and conversations in files.
+- For requests per second a higher ratio is better, for all other rows a lower one.
+- The prompt is everything that the models receive for one question, messages and tool schemas as JSON, with all
+  sandbox agents. The plain graph has the same agents and tools.
+- CPU per event is the difference between an answer sent in one event per word and the same answer sent in few events,
+  divided by the number of events between them.
 - An idle stream is a request that waits for its model, or a further subscription to one.
-- *In Slack* is the bot in a process of its own, with 30 people who ask at once; what the supervisor tells is prepared.
-  Slack is a stand-in on the same machine that keeps Slack's limits: the way to Slack comes on top.
+- *In Slack* is the bot in a process of its own, with 30 people who ask at once and prepared events of the supervisor.
+  Slack is a stand-in on the same machine that enforces Slack's limits; the network to Slack is not included.
 
 {skills}
 {knowledge}
-## Own code in place of a library
-
-Measured on 2026-11-17 by putting the library's own way in its place. Function calls are those of a request with the
-model provider over HTTP; they do not depend on the load of the machine.
-
-| Own code | In place of | Saves | |
-| --- | --- | --- | --- |
-| `joined_hooks` | LangChain's middlewares one by one | 9 % of the function calls of a request; of the CPU 2 % with 1 \
-stream, 11 % with 8 | kept |
-| `own_transport`, `stream_json` | the client of a2a-sdk | with a remote agent 6 % of the function calls of the \
-supervisor's process, 4 % with the agent's; of the CPU 1 % with 1 stream, 6 % with 8 | kept, at the limit of 5 % |
-| `streamable_http` | the client of the MCP SDK | 21 % of the CPU of a tool call over HTTP, with the server's process; \
-about 1 % of a request | kept for the call |
-| `tool_server` | FastMCP in memory | 66 % of the CPU of a tool call in memory, under 1 % of a request; 0.6 s of CPU \
-at every start, for which FastMCP is imported | kept for the start |
-
+{own_code}
 ## The machine
 
-{processor}, {cores} cores, {memory:.0f} GB, {system}, Python {python}.
-{libraries}. Run of {date}. {load}
+{machine}
 """
 
+# All other measurements are in the section with the model in the process.
+_SECTIONS: Final = {
+    "provider": ("provider",),
+    "skills": ("skills",),
+    "knowledge": ("retrieval", "knowledge"),
+    "own-code": ("own-code",),
+}
 _VERDICTS: Final = {True: "met", False: "**not met**", None: ""}
 
 
-def page(rows: Sequence[Row], machine: Machine) -> str:
-    provider, requests, knowledge, skills = by_subject(rows)
+def page(results: Results) -> str:
+    provider, requests, knowledge, skills, own_code = by_subject(
+        row for result in results.values() for row in result.rows
+    )
     table = "\n".join(
         f"| {row.label} | {row.shown_value} | {row.shown_ratio} | {row.shown_aim} | {_VERDICTS[row.met]} |"
         for row in requests
     )
+    elsewhere = {name for names in _SECTIONS.values() for name in names}
+    runs = {section: runs_of(results, names) for section, names in _SECTIONS.items()}
     return _PAGE.format(
         table=table,
-        provider=provider_section(provider),
-        skills=skills_section(skills),
-        knowledge=section(knowledge),
-        processor=machine.processor,
-        cores=machine.cores,
-        memory=machine.memory_gb,
-        system=machine.system,
-        python=machine.python,
-        libraries=machine.libraries,
-        date=machine.date,
-        load=_load(machine),
+        run=runs_of(results, [name for name in results if name not in elsewhere]),
+        provider=provider_section(provider, runs["provider"]),
+        skills=skills_section(skills, runs["skills"]),
+        knowledge=knowledge_section(knowledge, runs["knowledge"]),
+        own_code=own_code_section(own_code, provider, runs["own-code"]),
+        machine=machines_of(results),
     )
 
 
-def _load(machine: Machine) -> str:
-    after = "" if machine.load_after is None else f", {machine.load_after:.1f} after it"
-    return f"Other work was going on: the load was {machine.load_before:.1f} before it{after}."
-
-
-def write_docs(rows: Sequence[Row], machine: Machine) -> None:
+def write_docs(results: Results) -> None:
+    rows = [row for result in results.values() for row in result.rows]
     docs = ROOT / "docs"
-    (docs / "performance.md").write_text(page(rows, machine), encoding="utf-8")
-    (docs / "performance.svg").write_text(svg(rows), encoding="utf-8")
-    (docs / "performance-knowledge.svg").write_text(knowledge_svg(rows), encoding="utf-8")
+    (docs / "performance.md").write_text(page(results), encoding="utf-8")
+    for name, drawn in plots(rows).items():
+        (docs / name).write_text(drawn, encoding="utf-8")
+
+
+def plots(rows: Sequence[Row]) -> dict[str, str]:
+    """The plots by the names of their files."""
+    return {
+        "performance-provider.svg": provider_svg(by_subject(rows).provider),
+        "performance.svg": svg(rows),
+        "performance-knowledge.svg": knowledge_svg(rows),
+    }
+
+
+if __name__ == "__main__":
+    write_docs(load_results())

@@ -20,10 +20,10 @@ def bars(rows: Sequence[Row]) -> list[Bar]:
     graph = cpu["graph"]
     server = ("graph", graph), ("server", _added(cpu["memory"], graph))
     return [
-        Bar("bare, no server", (("graph", cpu["bare"]),)),
+        Bar("plain graph, no server", (("graph", cpu["bare"]),)),
         Bar("product in memory", server),
         Bar(
-            "product as it comes",
+            "product",
             (
                 *server,
                 ("log", _added(cpu["log"], cpu["memory"])),
@@ -42,7 +42,7 @@ def curves(rows: Sequence[Row], what: str) -> list[Curve]:
     found = by_name(rows)
     sizes = sorted(int(name.split(".")[1]) for name in found if name.startswith(f"{what}.") and name.count(".") == 1)
     return [
-        Curve("bare", tuple((size, found[f"{what}.{size}.bare"].value) for size in sizes)),
+        Curve("bare", tuple((size, found[f"{what}.{size}.bare"].value) for size in sizes), "plain"),
         Curve("product", tuple((size, found[f"{what}.{size}"].value) for size in sizes)),
     ]
 

@@ -19,6 +19,7 @@ class Aim:
 AIMS: Final[Mapping[str, Aim]] = MappingProxyType(
     {
         **{f"provider.{streams}.product.call": Aim(0.6, "ratio") for streams in (1, 8, 32)},
+        "provider.start.product": Aim(2.5),
         "cpu.memory": Aim(1.0, "ratio"),
         "durable": Aim(1.2),
         "remote": Aim(1.15),
@@ -34,12 +35,24 @@ AIMS: Final[Mapping[str, Aim]] = MappingProxyType(
     }
 )
 
-_DIGITS: Final = {"ms": 2, "s": 2, "x": 2, "MB": 0, "KB": 1, "/s": 1, "chunks/s": 0, "calls": 0, "questions": 0, "": 3}
+_DIGITS: Final = {
+    "ms": 2,
+    "s": 2,
+    "x": 2,
+    "MB": 0,
+    "KB": 1,
+    "/s": 1,
+    "chunks/s": 0,
+    "calls": 0,
+    "questions": 0,
+    "%": 0,
+    "": 3,
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """`ratio` is against the bare graph."""
+    """`ratio` is the value divided by that of the plain graph."""
 
     name: str
     label: str
@@ -61,7 +74,7 @@ class Row:
             case None:
                 return ""
             case Aim(limit, "ratio"):
-                return f"≤ {limit:g}x bare"
+                return f"≤ {limit:g}x plain graph"
             case Aim(limit):
                 return f"≤ {limit:g}{'' if self.unit == 'x' else ' '}{self.unit}"
 
@@ -83,14 +96,15 @@ class Subjects(NamedTuple):
     requests: list[Row]
     knowledge: list[Row]
     skills: list[Row]
+    own_code: list[Row]
 
 
-_SUBJECTS: Final = {"provider": 0, "retrieval": 2, "knowledge": 2, "skills": 3}
+_SUBJECTS: Final = {"provider": 0, "retrieval": 2, "knowledge": 2, "skills": 3, "own-code": 4}
 _REQUESTS: Final = 1
 
 
 def by_subject(rows: Iterable[Row]) -> Subjects:
-    found = Subjects([], [], [], [])
+    found = Subjects([], [], [], [], [])
     for row in rows:
         found[_SUBJECTS.get(row.name.partition(".")[0], _REQUESTS)].append(row)
     return found

@@ -19,7 +19,7 @@ import yaml
 from benchmarks.processes import Process, started
 from benchmarks.samples import Answered, Sample, sample
 from benchmarks.scenario import QUESTION, manifests
-from benchmarks.traffic import Connection
+from benchmarks.traffic import Connection, open_stream
 
 IN_MEMORY = {"EVENT_LOG": "memory", "CONVERSATIONS": "memory"}
 LOG_IN_FILE = {"EVENT_LOG": "sqlite", "CONVERSATIONS": "memory"}
@@ -34,7 +34,13 @@ class Subject(Protocol):
     def load(self, requests: int, *, streams: int = 1, context: str | None = None) -> Sample:
         """Ask that many times, `streams` at once, each in a conversation of its own or all in one."""
 
+    def waiting(self, streams: int) -> AbstractContextManager[None]:
+        """Open that many streams, which wait for their model as long as the context lasts."""
+
     def resident_mb(self) -> float: ...
+
+    def resident_parts(self) -> list[float]:
+        """The resident memory of each process that a request goes through, the first process first."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +57,17 @@ class Alone:
         spent = _spent(before, _clocks(self.process, *self.others))
         return sample([Answered(**answer) for answer in told], spent, seconds)
 
+    @contextmanager
+    def waiting(self, streams: int) -> Iterator[None]:
+        """They end with the process, not with the context."""
+        self.process.order({"requests": streams, "streams": streams, "context": None, "background": True})
+        yield
+
     def resident_mb(self) -> float:
         return self.process.resident_mb()
+
+    def resident_parts(self) -> list[float]:
+        return [process.resident_mb() for process in (self.process, *self.others)]
 
 
 @dataclass(frozen=True)
@@ -69,8 +84,18 @@ class Served:
         seconds = time.perf_counter() - began
         return sample(answers, _spent(before, _clocks(self.process, *self.others)), seconds)
 
+    @contextmanager
+    def waiting(self, streams: int) -> Iterator[None]:
+        with ExitStack() as stack:
+            for _ in range(streams):
+                stack.enter_context(open_stream(self.process.url, self.question))
+            yield
+
     def resident_mb(self) -> float:
         return self.process.resident_mb()
+
+    def resident_parts(self) -> list[float]:
+        return [process.resident_mb() for process in (self.process, *self.others)]
 
     async def _answers(self, requests: int, streams: int, context: str | None) -> list[Answered]:
         waiting = iter(range(requests))
@@ -122,7 +147,7 @@ def product(
     with ExitStack() as stack:
         if provider is not None:
             options = [*options, "--provider"]
-            storage = {**storage, **_provider_settings(provider)}
+            storage = {**storage, **provider_settings(provider)}
         settings = {**stack.enter_context(workplace(agents)), **storage, **(environ or {})}
         others = []
         if remote:
@@ -137,13 +162,15 @@ def product(
 
 @contextmanager
 def tool(transport: str) -> Iterator[Alone]:
-    """One tool, called over an MCP transport."""
+    """One tool, called over an MCP transport; `fastmcp` is a server of FastMCP in memory."""
     with workplace() as environ, ExitStack() as stack:
         server: dict[str, Any] = {"name": "argocd", "transport": transport}
         others = []
         match transport:
             case "memory":
                 server |= {"module": "benchmarks.scenario:server"}
+            case "fastmcp":
+                server |= {"transport": "memory", "module": "benchmarks.fastmcp_server:server"}
             case "stdio":
                 # A server runs in an empty directory.
                 path = str(Path(__file__).parents[1])
@@ -154,6 +181,27 @@ def tool(transport: str) -> Iterator[Alone]:
                 server |= {"url": others[0].ready_line}
         arguments = ["tool", f"--server={json.dumps(server)}"]
         yield Alone(stack.enter_context(started("benchmarks.alone", *arguments, environ=environ)), others)
+
+
+@contextmanager
+def delegation(*, library: bool) -> Iterator[Alone]:
+    """The client of a remote agent: ours, or that of a2a-sdk. The agent's own CPU is not counted."""
+    with ExitStack() as stack:
+        environ = {**stack.enter_context(workplace()), **IN_MEMORY}
+        agent = stack.enter_context(started("benchmarks.serve", "agent", environ=environ))
+        yield Alone(stack.enter_context(_client("delegation", agent.url, library)))
+
+
+@contextmanager
+def http_call(*, library: bool) -> Iterator[Alone]:
+    """The client of an MCP server over HTTP: ours, or that of the MCP SDK. The server's CPU is not counted."""
+    with ExitStack() as stack:
+        server = stack.enter_context(started("benchmarks.tool_server", "http"))
+        yield Alone(stack.enter_context(_client("http-call", server.ready_line, library)))
+
+
+def _client(what: str, url: str, library: bool) -> AbstractContextManager[Process]:
+    return started("benchmarks.replaced", f"{what}-library" if library else what, f"--url={url}")
 
 
 @contextmanager
@@ -174,7 +222,7 @@ def workplace(agents: int = 1) -> Iterator[dict[str, str]]:
         }
 
 
-def _provider_settings(address: str) -> dict[str, str]:
+def provider_settings(address: str) -> dict[str, str]:
     return {
         "LLM_PROVIDER": "openai",
         "OPENAI_ENDPOINT": f"{address}/v1",

@@ -13,18 +13,20 @@ _VERDICTS: Final = {True: "[green]met[/]", False: "[red]not met[/]", None: ""}
 
 
 def tables(rows: Sequence[Row]) -> list[Table]:
-    provider, requests, knowledge, skills = by_subject(rows)
+    provider, requests, knowledge, skills, own_code = by_subject(rows)
     found = []
     if provider:
-        title = "Costs with a model provider over HTTP, beside the bare deepagents graph with ChatOpenAI"
-        found.append(_table(title, provider, "against bare"))
+        title = "Costs with a model provider over HTTP, compared with a plain create_deep_agent graph"
+        found.append(_table(title, provider, "vs. plain graph"))
     if requests:
-        title = "Costs, beside the bare deepagents graph with the same scripted model"
-        found.append(_table(title, requests, "against bare"))
+        title = "Costs, compared with a plain create_deep_agent graph with the same scripted model"
+        found.append(_table(title, requests, "vs. plain graph"))
     if knowledge:
         found.append(_table("The knowledge base", knowledge))
     if skills:
-        found.append(_table("Skills, beside deepagents' SkillsMiddleware over the same folders", skills))
+        found.append(_table("Skills, compared with deepagents' SkillsMiddleware over the same folders", skills))
+    if own_code:
+        found.append(_table("Own code in place of a library", own_code))
     return found
 
 

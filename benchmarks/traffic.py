@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import socket
 import time
 from types import TracebackType
 from typing import Any, Self
@@ -61,8 +62,8 @@ class Connection:
 
     async def begin(self, question: str, context: str | None = None) -> None:
         """Ask, and leave the stream open."""
-        message = {"role": "user", "parts": [{"kind": "text", "text": question}], "messageId": f"m{next(_numbers)}"}
-        await self._send("message/stream", {"message": message | ({"contextId": context} if context else {})})
+        message = _message(question) | ({"contextId": context} if context else {})
+        await self._send("message/stream", {"message": message})
 
     async def watch(self, task_id: str) -> None:
         """Subscribe to a task, and leave the stream open."""
@@ -76,7 +77,23 @@ class Connection:
         raise UnansweredError("the connection was closed")
 
     async def _send(self, method: str, params: dict[str, Any]) -> None:
-        body = json.dumps({"jsonrpc": "2.0", "id": next(_numbers), "method": method, "params": params}).encode()
-        head = f"POST / HTTP/1.1\r\nHost: {self._host}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
-        self._writer.write(head.encode() + b"\r\n\r\n" + body)
+        self._writer.write(_request(self._host, method, params))
         await self._writer.drain()
+
+
+def open_stream(url: str, question: str) -> socket.socket:
+    """Ask, and leave the stream open and unread until the socket is closed."""
+    address = urlsplit(url)
+    connection = socket.create_connection((address.hostname or "", address.port or 80))
+    connection.sendall(_request(address.hostname or "", "message/stream", {"message": _message(question)}))
+    return connection
+
+
+def _message(question: str) -> dict[str, Any]:
+    return {"role": "user", "parts": [{"kind": "text", "text": question}], "messageId": f"m{next(_numbers)}"}
+
+
+def _request(host: str, method: str, params: dict[str, Any]) -> bytes:
+    body = json.dumps({"jsonrpc": "2.0", "id": next(_numbers), "method": method, "params": params}).encode()
+    head = f"POST / HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
+    return head.encode() + b"\r\n\r\n" + body

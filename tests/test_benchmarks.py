@@ -6,6 +6,7 @@ import asyncio
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -15,27 +16,33 @@ import pytest
 from ai_platform_engineering.knowledge_bases.rag.documents import Chunk
 from ai_platform_engineering.knowledge_bases.rag.ingest.source import Item, Source
 from benchmarks.effort import FULL, QUICK
-from benchmarks.knowledge.plot import svg as knowledge_svg
 from benchmarks.knowledge.questions import Place, questions, unrelated
 from benchmarks.knowledge.readmes import PackageReadmes
 from benchmarks.knowledge.recombined import recombined
 from benchmarks.knowledge.scores import answered, ndcg, recall, reciprocal_rank
 from benchmarks.machine import this_machine
-from benchmarks.measurements.provider import LABELS as PROVIDER_LABELS
+from benchmarks.measurements import EVERYTHING
+from benchmarks.measurements.own_code import LABELS as OWN_CODE
 from benchmarks.measurements.retrieval import METRICS, WAYS
 from benchmarks.measurements.skills import LABELS
-from benchmarks.page import page
-from benchmarks.plot import bars, curves, svg
-from benchmarks.provider.section import MEASURES
+from benchmarks.page import page, plots
+from benchmarks.plot import bars, curves
+from benchmarks.processes import ROOT
+from benchmarks.provider.plot import curves as provider_curves
+from benchmarks.provider.section import section
+from benchmarks.provider.subjects import LABELS as PROVIDER_LABELS
+from benchmarks.results import Result, load_results, machines_of, runs_of
 from benchmarks.rows import AIMS, Row, by_subject
 from benchmarks.samples import Answered, Sample, best, cost_of_one, middle_ratio, sample
 
-ROOT = Path(__file__).parents[1]
-
+LOAD = ("call", "request", "throughput", "busiest", "server")
 KINDS = ("sentences", "problems", "keywords", "names", "typos")
 COSTS = ("keep", "first", "p50", "p95", "embed", "words", "vectors", "rest", "cpu", "memory", "more-memory", "disk")
 NAMES = {
-    *(f"provider.{n}.{who}.{what}" for n in QUICK.streams for who in PROVIDER_LABELS for what in MEASURES),
+    *(f"provider.{n}.{who}.{what}" for n in QUICK.streams for who in PROVIDER_LABELS for what in LOAD),
+    *(f"provider.{n}.{who}.memory" for n in QUICK.streams if n > 1 for who in (*PROVIDER_LABELS, "remote-agent")),
+    *(f"provider.rest.{who}" for who in PROVIDER_LABELS),
+    *("provider.start.bare", "provider.start.product"),
     *(f"cpu.{what}" for what in ("bare", "graph", "memory", "log", "durable", "remote", "remote-agent")),
     "cpu.remote-durable",
     *(f"{what}{how}" for what in ("against-bare", "durable", "remote", "remote-as-it-comes") for how in ("", ".best")),
@@ -59,6 +66,7 @@ NAMES = {
     *("retrieval.ingest", "retrieval.unrelated", "retrieval.alone.ndcg", "retrieval.alone.recall"),
     *(f"retrieval.{what}.{way}" for what in (*METRICS, *KINDS) for way in WAYS),
     *("knowledge.read", "knowledge.embed", "knowledge.load", "knowledge.memory.rest", "knowledge.memory.model"),
+    *(f"own-code.{n}.{what}.{way}" for n in QUICK.streams for what in OWN_CODE for way in ("own", "library")),
     *(f"knowledge.sqlite.{size}.{cost}" for size in QUICK.chunks for cost in COSTS),
 }
 # Where there is no server, these are left out.
@@ -78,15 +86,36 @@ def test_a_quick_run_has_every_row(tmp_path: Path) -> None:
     assert AIMS.keys() <= NAMES | {f"provider.{streams}.product.call" for streams in FULL.streams}
 
     rows = [Row(**row) for row in numbers["rows"]]
-    written = page(rows, this_machine())
-    provider, requests, knowledge, skills = by_subject(rows)
+    written = page({name: Result(this_machine(), tuple(rows) if name == "provider" else ()) for name in EVERYTHING})
+    provider, requests, knowledge, skills, own_code = by_subject(rows)
     assert all(row.shown_value in written for row in provider)
     assert written.index("model provider over HTTP") < written.index("With the model in the process")
     assert all(row.label in written for row in requests)
     assert all(row.shown_value.split()[0] in written for row in knowledge if row.name.startswith("retrieval.ndcg"))
-    assert all(row.shown_value in written for row in skills)
-    for drawn in (svg(rows), knowledge_svg(rows)):
+    assert all(row.shown_value in written for row in [*skills, *own_code])
+    for drawn in plots(rows).values():
         ElementTree.fromstring(drawn)  # noqa: S314 - our own
+
+
+def test_the_page_is_that_of_the_stored_results() -> None:
+    results = load_results()
+    assert [*results] == [*EVERYTHING]
+    rows = [row for result in results.values() for row in result.rows]
+    written = {"performance.md": page(results), **plots(rows)}
+    for name, text in written.items():
+        assert (ROOT / "docs" / name).read_text(encoding="utf-8") == text, "write it with: python -m benchmarks.page"
+
+
+def test_a_section_names_the_run_of_each_of_its_measurements() -> None:
+    old = replace(this_machine(), date="2026-01-01 10:00 UTC", load_before=0.5, load_after=1.25)
+    new = replace(old, date="2026-01-02 10:00 UTC")
+    results = {"work": Result(old, ()), "start-up": Result(new, ()), "slack": Result(old, ())}
+    assert runs_of(results, ["work", "slack"]) == (
+        "Measured on 2026-01-01 10:00 UTC, load average 0.5 before and 1.2 after the run."
+    )
+    both = runs_of(results, results).splitlines()
+    assert [line.rpartition(": ")[2] for line in both] == ["work, slack.", "start-up."]
+    assert machines_of(results) == f"{old.description}."
 
 
 def test_every_question_names_places_that_are_there() -> None:
@@ -143,7 +172,7 @@ def test_a_row_meets_its_aim_up_to_the_limit() -> None:
 def test_an_aim_for_a_ratio_looks_at_the_ratio() -> None:
     assert Row("cpu.memory", "", 500, "ms", 0.9).met is True
     assert Row("cpu.memory", "", 1, "ms", 1.1).met is False
-    assert Row("cpu.memory", "", 1, "ms", 1.1).shown_aim == "≤ 1x bare"
+    assert Row("cpu.memory", "", 1, "ms", 1.1).shown_aim == "≤ 1x plain graph"
 
 
 def test_a_sample_is_per_request_and_adds_up_the_processes() -> None:
@@ -179,7 +208,7 @@ def test_bars_show_what_each_part_adds() -> None:
         cpu__bare=60, cpu__graph=25, cpu__memory=35, cpu__log=37, cpu__durable=40, cpu__remote=44, cpu__remote_agent=14
     )
     drawn = {bar.label: dict(bar.parts) for bar in bars(costs)}
-    assert drawn["product as it comes"] == {"graph": 25, "server": 10, "log": 2, "conversations": 3}
+    assert drawn["product"] == {"graph": 25, "server": 10, "log": 2, "conversations": 3}
     assert drawn["in memory, agent remote"] == {"supervisor": 30, "agent": 14}
 
 
@@ -189,3 +218,20 @@ def test_curves_follow_the_sizes_that_were_measured() -> None:
         "bare": ((4, 2), (16, 4)),
         "product": ((4, 1), (16, 3)),
     }
+
+
+def test_the_section_and_curves_of_the_provider_leave_out_what_was_not_measured() -> None:
+    rows = [
+        Row("provider.1.bare.request", "", 100, "ms", 1.0),
+        Row("provider.1.product.request", "", 50, "ms", 0.5),
+        Row("provider.8.bare.request", "", 90, "ms", 1.0),
+        Row("provider.8.bare.memory", "", 300, "KB", 1.0),
+    ]
+    assert {curve.kind: curve.points for curve in provider_curves(rows, "request")} == {
+        "bare": ((1, 100), (8, 90)),
+        "product": ((1, 50),),
+        "remote": (),
+    }
+    written = section(rows, "Measured today.")
+    assert "| product | 50.00 ms (0.50x) |  |" in written
+    assert "| plain graph |  | 300.0 KB |" in written

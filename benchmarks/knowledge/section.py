@@ -41,7 +41,9 @@ What it costs, by the number of chunks:
   those of real chunks with noise; embedding itself is measured with real text. The searches are the questions above.
 - *Keep* is the speed from the size before up to this one, *first search* includes opening the store and, with SQLite,
   bringing its vectors into memory. CPU and memory are those of the process that searches, not of the Postgres server.
-{postgres}"""
+{postgres}
+{run}
+"""
 _POSTGRES: Final = """\
 - Postgres runs on the machine that also searches, without `fsync`, as for tests. It is filled up to {size} chunks only:
   its index of vectors is made chunk by chunk, and more would take longer than all else here.
@@ -60,11 +62,11 @@ _COSTS: Final = {
 }
 
 
-def section(rows: Sequence[Row]) -> str:
+def section(rows: Sequence[Row], run: str) -> str:
     found = by_name(rows)
     postgres = sizes(rows, "postgres")
     return _SECTION.format(
-        count=len(questions()),
+        count=found["retrieval.ndcg.bm25"].label.removeprefix("nDCG@10 of ").partition(" ")[0],
         unrelated=f"{found['retrieval.unrelated'].label}: {found['retrieval.unrelated'].value:.0f}.",
         quality=_quality(found),
         kinds=_kinds(found),
@@ -77,6 +79,7 @@ def section(rows: Sequence[Row]) -> str:
         model=found["knowledge.memory.model"].shown_value,
         load=found["knowledge.load"].shown_value,
         postgres=_POSTGRES.format(size=f"{postgres[-1]:,}") if postgres else _NO_POSTGRES,
+        run=run,
     )
 
 
@@ -91,13 +94,12 @@ def _quality(found: dict[str, Row]) -> str:
 
 
 def _kinds(found: dict[str, Row]) -> str:
-    asked = questions()
-    kinds = dict.fromkeys(question.kind for question in asked)
+    kinds = dict.fromkeys(question.kind for question in questions())
     return _table(
         ["nDCG@10 of", *WAYS.values()],
         (
             [
-                f"{sum(question.kind == kind for question in asked)} {kind}",
+                found[f"retrieval.{kind}.bm25"].label.removeprefix("nDCG@10 of ").partition(":")[0],
                 *(found[f"retrieval.{kind}.{way}"].shown_value for way in WAYS),
             ]
             for kind in kinds

@@ -13,6 +13,7 @@ from benchmarks.effort import Effort
 from benchmarks.measurements.growth import agents, turns
 from benchmarks.measurements.idle_streams import idle_streams
 from benchmarks.measurements.knowledge import knowledge
+from benchmarks.measurements.own_code import own_code
 from benchmarks.measurements.per_event import per_event
 from benchmarks.measurements.prompts import prompts
 from benchmarks.measurements.provider import provider
@@ -47,5 +48,6 @@ EVERYTHING: Final[Mapping[str, Measurement]] = MappingProxyType(
         "skills": skills,
         "retrieval": retrieval,
         "knowledge": knowledge,
+        "own-code": own_code,
     }
 )

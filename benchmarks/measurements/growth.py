@@ -38,6 +38,6 @@ def _pair(name: str, size: int, costs: dict[tuple[str, int], float]) -> list[Row
     bare_cost, cost = costs["bare", size], costs["product", size]
     where = f"with {size} agents" if name == "agents" else f"in turn {size}"
     return [
-        Row(f"{name}.{size}.bare", f"CPU per request {where}: bare", bare_cost, "ms", 1.0),
-        Row(f"{name}.{size}", f"CPU per request {where}: product as it comes", cost, "ms", cost / bare_cost),
+        Row(f"{name}.{size}.bare", f"CPU per request {where}: plain graph", bare_cost, "ms", 1.0),
+        Row(f"{name}.{size}", f"CPU per request {where}: product", cost, "ms", cost / bare_cost),
     ]

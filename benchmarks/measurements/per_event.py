@@ -11,7 +11,7 @@ from benchmarks.samples import cost_of_one
 from benchmarks.subjects import AS_IT_COMES, IN_MEMORY, product, together
 
 _STORAGE = {"memory": IN_MEMORY, "durable": AS_IT_COMES}
-_LABELS = {"memory": "kept in memory", "durable": "as it comes"}
+_LABELS = {"memory": "kept in memory", "durable": "default storage"}
 _INTERVALS = {"many": "0", "few": "1000"}
 
 

@@ -29,7 +29,13 @@ def prompts(_effort: Effort) -> list[Row]:
     with TemporaryDirectory() as folder:
         ours, bare, agents = asyncio.run(_measured(folder))
     return [
-        Row("prompt.bare", f"Prompt of a question: bare, the same {agents} agents and tools", bare / 1000, "KB", 1.0),
+        Row(
+            "prompt.bare",
+            f"Prompt of a question: plain graph, the same {agents} agents and tools",
+            bare / 1000,
+            "KB",
+            1.0,
+        ),
         Row("prompt", f"Prompt of a question: product, {agents} sandbox agents", ours / 1000, "KB", ours / bare),
     ]
 

@@ -1,61 +1,77 @@
 """Requests whose model is behind an HTTP API, as in production: CPU and throughput by the number of streams.
 
-Both subjects ask the same scripted server, in a process that is not counted, and make the same number of model calls.
+All subjects ask the same scripted server, in a process that is not counted, and make the same number of model calls.
+Memory per open stream and the start are in `provider_memory` and `provider_start`.
 """
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from statistics import median
 from typing import Final
 
 from benchmarks.effort import Effort, in_turns
+from benchmarks.measurements.provider_memory import memory
+from benchmarks.measurements.provider_start import start
 from benchmarks.processes import Process, started
+from benchmarks.provider.subjects import LABELS, subjects
 from benchmarks.rows import Row
-from benchmarks.samples import bests, middle_ratio
+from benchmarks.samples import Sample, bests, middle_ratio
 from benchmarks.scenario import MODEL_CALLS
-from benchmarks.subjects import Subject, bare, product, together
+from benchmarks.subjects import Subject, together
 
-LABELS: Final = {
-    "bare": "create_deep_agent with ChatOpenAI, no server",
-    "product": "product as it comes",
-    "remote": "product as it comes, agent remote",
-}
 _MANY_STREAMS: Final = 32
 
 
+@dataclass(frozen=True)
+class _Watched:
+    """A subject, and the share of a core that the model's server is busy while the subject is asked."""
+
+    subject: Subject
+    server: Process
+    shares: list[float] = field(default_factory=list)
+
+    def load(self, requests: int, *, streams: int = 1, context: str | None = None) -> Sample:
+        before, began = self.server.cpu_seconds(), time.perf_counter()
+        found = self.subject.load(requests, streams=streams, context=context)
+        self.shares.append((self.server.cpu_seconds() - before) / (time.perf_counter() - began))
+        return found
+
+
 def provider(effort: Effort) -> list[Row]:
+    return [*_load(effort), *memory(effort), *start(effort)]
+
+
+def _load(effort: Effort) -> list[Row]:
     rows: list[Row] = []
-    with started("benchmarks.provider.server") as server:
-        wanted: dict[str, AbstractContextManager[Subject]] = {
-            "bare": bare(provider=server.url),
-            "product": product(provider=server.url),
-            "remote": product(remote=True, provider=server.url),
-        }
-        with together(wanted) as subjects:
-            for subject in subjects.values():
-                _check_calls(subject, server)
-            for streams in effort.streams:
-                rows += _rows(subjects, effort, streams)
+    with started("benchmarks.provider.server") as server, together(subjects(server)) as found:
+        for subject in found.values():
+            _check_calls(subject, server)
+        for streams in effort.streams:
+            rows += _rows({name: _Watched(subject, server) for name, subject in found.items()}, effort, streams)
     return rows
 
 
 def _check_calls(subject: Subject, server: Process) -> None:
-    server.calls()
+    server.order({"reset": True})
     subject.load(1)
-    if (calls := server.calls()) != MODEL_CALLS:
+    if (calls := server.order({})) != MODEL_CALLS:
         raise RuntimeError(f"a request made {calls} model calls, and not {MODEL_CALLS}")
 
 
-def _rows(subjects: dict[str, Subject], effort: Effort, streams: int) -> list[Row]:
+def _rows(watched: Mapping[str, _Watched], effort: Effort, streams: int) -> list[Row]:
     # Every stream has a request, so a round with many of them is long and says more.
     count = max(min(2, effort.provider_rounds), effort.provider_rounds * _MANY_STREAMS // max(_MANY_STREAMS, streams))
-    rounds = in_turns(subjects, count, max(effort.requests // 2, streams), streams=streams)
+    rounds = in_turns(watched, count, max(effort.requests // 2, streams), streams=streams)
     found = bests(rounds)
     rows: list[Row] = []
     for name, label in LABELS.items():
         sample = found[name]
         ratio = middle_ratio(rounds, name, to="bare")
         where = f"{label}, {streams} at once"
+        busiest = median(max(each[name].parts) / 1000 * each[name].per_second for each in rounds)
         rows += [
             Row(
                 f"provider.{streams}.{name}.call",
@@ -71,6 +87,13 @@ def _rows(subjects: dict[str, Subject], effort: Effort, streams: int) -> list[Ro
                 sample.per_second,
                 "/s",
                 sample.per_second / found["bare"].per_second,
+            ),
+            Row(f"provider.{streams}.{name}.busiest", f"Busiest process: {where}", busiest * 100, "%"),
+            Row(
+                f"provider.{streams}.{name}.server",
+                f"Model's server: {where}",
+                median(watched[name].shares) * 100,
+                "%",
             ),
         ]
     return rows

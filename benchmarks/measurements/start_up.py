@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from tempfile import TemporaryDirectory
 
 from benchmarks.effort import Effort
-from benchmarks.processes import started
+from benchmarks.processes import Process, started
 from benchmarks.rows import Row
 from benchmarks.subjects import Served
 
@@ -19,18 +21,25 @@ def start_up(effort: Effort) -> list[Row]:
         with started("benchmarks.alone", "bare") as process:
             bare_starts.append(process.ready_after)
             bare_rest = process.resident_mb()
-        with TemporaryDirectory() as folder:
-            environ = {"DATA_DIR": folder, "OFFLINE_MODEL_DELAY": "0", "LOG_LEVEL": "warning"}
-            with started("ai_platform_engineering.cli", "serve", "--port=0", environ=environ) as process:
-                starts.append(process.ready_after)
-                rest.append(process.resident_mb())
-                if number == effort.starts:
-                    Served(process).load(questions)
-                    used = process.resident_mb()
+        with served({"OFFLINE_MODEL_DELAY": "0"}) as process:
+            starts.append(process.ready_after)
+            rest.append(process.resident_mb())
+            if number == effort.starts:
+                Served(process).load(questions)
+                used = process.resident_mb()
     return [
-        Row("start.bare", "Start to ready: bare, one agent, nothing served", min(bare_starts), "s", 1.0),
+        Row("start.bare", "Start to ready: plain graph, one agent, no server", min(bare_starts), "s", 1.0),
         Row("start", "Start to ready: product, all sandbox agents", min(starts), "s", min(starts) / min(bare_starts)),
-        Row("memory.rest.bare", "Resident at rest: bare", bare_rest, "MB", 1.0),
+        Row("memory.rest.bare", "Resident at rest: plain graph", bare_rest, "MB", 1.0),
         Row("memory.rest", "Resident at rest: product, all sandbox agents", min(rest), "MB", min(rest) / bare_rest),
         Row("memory.used", f"Resident after {questions} questions: product", used, "MB", used / bare_rest),
     ]
+
+
+@contextmanager
+def served(settings: Mapping[str, str]) -> Iterator[Process]:
+    """The product as its command starts it, with an empty data directory."""
+    with TemporaryDirectory() as folder:
+        environ = {"DATA_DIR": folder, "LOG_LEVEL": "warning", **settings}
+        with started("ai_platform_engineering.cli", "serve", "--port=0", environ=environ) as process:
+            yield process

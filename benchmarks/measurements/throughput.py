@@ -21,20 +21,26 @@ def throughput(effort: Effort) -> list[Row]:
             rounds, requests = max(1, effort.rounds // 2), max(effort.requests, streams)
             found = compared(subjects, rounds, requests, streams=streams)
             rows += [
-                Row(f"throughput.{streams}.bare", f"Requests at {streams}: bare", found["bare"].per_second, "/s", 1.0),
+                Row(
+                    f"throughput.{streams}.bare",
+                    f"Requests at {streams}: plain graph",
+                    found["bare"].per_second,
+                    "/s",
+                    1.0,
+                ),
                 Row(
                     f"throughput.{streams}",
-                    f"Requests at {streams}: product as it comes",
+                    f"Requests at {streams}: product",
                     found["product"].per_second,
                     "/s",
                     found["product"].per_second / found["bare"].per_second,
                 ),
             ]
         rows += [
-            Row("memory.load.bare", "Resident after these: bare", yardstick.resident_mb(), "MB", 1.0),
+            Row("memory.load.bare", "Resident after these: plain graph", yardstick.resident_mb(), "MB", 1.0),
             Row(
                 "memory.load",
-                "Resident after these: product as it comes",
+                "Resident after these: product",
                 supervisor.resident_mb(),
                 "MB",
                 supervisor.resident_mb() / yardstick.resident_mb(),

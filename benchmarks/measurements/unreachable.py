@@ -14,8 +14,8 @@ from benchmarks.subjects import product
 def unreachable(effort: Effort) -> list[Row]:
     with _address(listening=True) as silent, _address(listening=False) as refusing:
         return [
-            Row("unreachable", "Unreachable agent answered for: it never answers", _seconds(effort, silent), "s"),
-            Row("refused", "Unreachable agent answered for: connection refused", _seconds(effort, refusing), "s"),
+            Row("unreachable", "Answer about an unreachable agent: it never answers", _seconds(effort, silent), "s"),
+            Row("refused", "Answer about an unreachable agent: connection refused", _seconds(effort, refusing), "s"),
         ]
 
 

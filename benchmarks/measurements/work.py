@@ -17,7 +17,7 @@ def work(effort: Effort) -> list[Row]:
     return [
         Row("calls.memory", "Function calls per request: product, kept in memory", calls["memory"], "calls"),
         Row("calls.remote", "Function calls per request: product, agent remote", calls["remote"], "calls"),
-        Row("work", "Remote against in-process, in function calls", calls["remote"] / calls["memory"], "x"),
+        Row("work", "Remote compared with in-process, in function calls", calls["remote"] / calls["memory"], "x"),
     ]
 
 

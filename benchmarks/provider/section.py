@@ -2,50 +2,89 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
-from benchmarks.measurements.provider import LABELS
+from benchmarks.measurements.provider_memory import AGENT
+from benchmarks.provider.subjects import LABELS
 from benchmarks.rows import Row, by_name
 from benchmarks.scenario import ANSWER_WORDS, MODEL_CALLS
 
 _SECTION: Final = """\
 ## With a model provider over HTTP
 
+![CPU per request, requests per second and memory per open stream by number of streams; start](performance-provider.svg)
+
 A request as in production: the model is behind the OpenAI API on a server of its own, which streams its answers in
-chunks. `create_deep_agent` with `ChatOpenAI` beside the product with `LLM_PROVIDER=openai`, in one run, taking turns.
-Both make {calls} model calls for a request. Only the product has a server, events and conversations in files.
+chunks. The plain graph is `create_deep_agent` with `ChatOpenAI`, called in its own process: it has no server and keeps
+conversations in memory. The product has `LLM_PROVIDER=openai` and its defaults: an A2A server, events and conversations
+in files; its agent runs in the supervisor's process or, where it says *remote*, in a process of its own. All three
+ran side by side and took turns. Each makes {calls} model calls for a request.
 
 {table}
 
-- In brackets: against the bare graph, the middle of the ratios of all rounds. The aim for a model call of the product
-  is 0.6x with 1, 8 and 32 streams.
-- Texts have {words} chunks, the arguments of tool calls one for four characters; a chunk comes every 5 ms. The CPU
-  of the model's server is not counted.
+{start}
+
+- In brackets: the value compared with the plain graph; for CPU, the median of the ratios of all rounds. The aim for a
+  model call of the product is 0.6x or less with 1, 8 and 32 streams.
+- CPU is that of all processes of a subject. The CPU of the model's server and of the client that sends the requests is
+  not counted. All of them share the cores of the machine.
+- What limits requests/s: a process runs Python on one core, so a subject whose busiest process is near 100 % has
+  reached its own limit. Below that, the pace of the model limits it, or other work on the machine: texts have {words}
+  chunks, the arguments of tool calls one for four characters, and a chunk comes every 5 ms. The model's server limits
+  nothing while it is well below 100 %.
+- Memory per open stream is the resident memory with that many streams open, minus that with none, divided by their
+  number. Each stream waits for the first answer of its agent's model. Median of three runs.
+- Start to ready ends when the plain graph can be called, and when the product accepts requests.
+
+{run}
 """
 MEASURES: Final = {
     "call": "CPU per model call",
     "request": "CPU per request",
-    "throughput": "Requests",
+    "throughput": "Requests per second",
+    "busiest": "Busiest process, of one core",
+    "server": "Model's server, of one core",
+    "memory": "Memory per open stream",
 }
+_START: Final = {"start": "Start to ready", "rest": "Resident with no open stream"}
+_AGENT_LABEL: Final = "… of which the agent's process"
 
 
 def sizes(rows: Sequence[Row]) -> list[int]:
-    return sorted({int(row.name.split(".")[1]) for row in rows})
+    """The numbers of streams that were measured."""
+    return sorted({int(part) for row in rows if (part := row.name.split(".")[1]).isdigit()})
 
 
-def section(rows: Sequence[Row]) -> str:
+def section(rows: Sequence[Row], run: str) -> str:
+    return _SECTION.format(calls=MODEL_CALLS, words=ANSWER_WORDS, table=_growth(rows), start=_start(rows), run=run)
+
+
+def _growth(rows: Sequence[Row]) -> str:
     found, counts = by_name(rows), sizes(rows)
     heads = [f"{count} stream{'s' if count > 1 else ''}" for count in counts]
     lines = [f"| | {' | '.join(heads)} |", f"| --- |{' ---: |' * len(counts)}"]
     for measure, title in MEASURES.items():
-        for subject, label in LABELS.items():
-            cells = [_cell(found[f"provider.{count}.{subject}.{measure}"]) for count in counts]
-            lines.append(f"| {title}: {label} | {' | '.join(cells)} |")
-    return _SECTION.format(calls=MODEL_CALLS, words=ANSWER_WORDS, table="\n".join(lines))
+        lines.append(f"| **{title}** |{' |' * len(counts)}")
+        for subject, label in {**LABELS, AGENT: _AGENT_LABEL}.items():
+            cells = [_cell(found, f"provider.{count}.{subject}.{measure}") for count in counts]
+            if any(cells):
+                lines.append(f"| {label} | {' | '.join(cells)} |")
+    return "\n".join(lines)
 
 
-def _cell(row: Row) -> str:
-    ratio = "" if ".bare." in row.name else f" ({row.shown_ratio})"
+def _start(rows: Sequence[Row]) -> str:
+    found = by_name(rows)
+    lines = [f"| | {' | '.join(LABELS.values())} |", f"| --- |{' ---: |' * len(LABELS)}"]
+    for measure, title in _START.items():
+        cells = [_cell(found, f"provider.{measure}.{subject}") for subject in LABELS]
+        lines.append(f"| {title} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _cell(found: Mapping[str, Row], name: str) -> str:
+    if (row := found.get(name)) is None:
+        return ""
+    ratio = "" if row.ratio is None or ".bare" in name else f" ({row.shown_ratio})"
     verdict = {True: "", False: " **not met**", None: ""}[row.met]
     return f"{row.shown_value}{ratio}{verdict}"

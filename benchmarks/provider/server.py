@@ -1,7 +1,11 @@
 """A scripted model behind the OpenAI API, as a process of its own: `python -m benchmarks.provider.server`.
 
-It decides each turn from the request alone, so that it serves the product and the bare graph, and any number of
+It decides each turn from the request alone, so that it serves the product and the plain graph, and any number of
 conversations at once. Texts and the arguments of calls are streamed in chunks, each written on its own.
+
+Each line of JSON on its standard input is an order, answered with the number of model calls since the last reset:
+`{"reset": true, "hold": true}` resets the number and leaves agents' calls unanswered from then on, `{"until": n}`
+waits for n calls.
 """
 
 from __future__ import annotations
@@ -11,57 +15,86 @@ import asyncio
 import functools
 import itertools
 import json
-import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
+
+import uvloop
 
 from ai_platform_engineering.utils.llm.scripted import Turn
 from benchmarks.scenario import ANSWER_WORDS, agent_part, supervisor_part
 
 _ARGUMENT_CHARACTERS: Final = 4
 _USAGE: Final = {"prompt_tokens": 2000, "completion_tokens": 60, "total_tokens": 2060}
+_BACKLOG: Final = 512
 _HEAD: Final = b"HTTP/1.1 200 OK\r\nContent-Type: %b\r\n%b\r\n\r\n"
 
-_calls: list[Turn] = []
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A turn in chunks, and as one body for a caller that does not stream."""
+
+    chunks: Sequence[bytes]
+    whole: bytes
+
+
+class Model:
+    """Answers calls at a pace, or holds those of agents, and counts all of them."""
+
+    def __init__(self, pace: float) -> None:
+        self._pace = pace
+        self._hold = False
+        self._calls = 0
+        self._called = asyncio.Condition()
+        self._never = asyncio.Event()
+
+    async def converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while body := await _body(reader):
+                await self._answer(json.loads(body), writer)
+        except (ConnectionError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            writer.close()
+
+    async def obey(self, order: Mapping[str, Any]) -> int:
+        if order.get("reset"):
+            self._calls = 0
+            self._hold = order.get("hold", False)
+        async with self._called:
+            await self._called.wait_for(lambda: self._calls >= order.get("until", 0))
+        return self._calls
+
+    async def _answer(self, request: Mapping[str, Any], writer: asyncio.StreamWriter) -> None:
+        async with self._called:
+            self._calls += 1
+            self._called.notify_all()
+        if self._hold and not _is_supervisor(request):
+            await self._never.wait()
+        answer = answer_to(request)
+        if request.get("stream"):
+            await _stream(writer, answer.chunks, self._pace)
+        else:
+            await asyncio.sleep(self._pace * len(answer.chunks))
+            length = b"Content-Length: %d" % len(answer.whole)
+            writer.write(_HEAD % (b"application/json", length) + answer.whole)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--pace", type=float, default=0.005, help="seconds between two chunks of a stream")
-    asyncio.run(_serve(parser.parse_args().pace))
+    # On a slower event loop the server could limit how many requests per second are measured.
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(_serve(Model(parser.parse_args().pace)))
     return 0
 
 
-async def _serve(pace: float) -> None:
-    asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, _report_calls)
-    server = await asyncio.start_server(functools.partial(_converse, pace=pace), "127.0.0.1", 0)
+async def _serve(model: Model) -> None:
+    server = await asyncio.start_server(model.converse, "127.0.0.1", 0, backlog=_BACKLOG)
     print(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", flush=True)
-    await server.serve_forever()
-
-
-def _report_calls() -> None:
-    """The number of model calls since the last report."""
-    print(len(_calls), flush=True)
-    _calls.clear()
-
-
-async def _converse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, pace: float) -> None:
-    try:
-        while body := await _body(reader):
-            request = json.loads(body)
-            turn = turn_of(request)
-            _calls.append(turn)
-            if request.get("stream"):
-                await _stream(writer, chunks(turn), pace)
-            else:
-                await asyncio.sleep(pace * len(chunks(turn)))
-                content = json.dumps(completion(turn)).encode()
-                writer.write(_HEAD % (b"application/json", b"Content-Length: %d" % len(content)) + content)
-    except ConnectionError:
-        pass
-    finally:
-        writer.close()
+    while line := await asyncio.to_thread(sys.stdin.readline):
+        print(await model.obey(json.loads(line)), flush=True)
 
 
 async def _body(reader: asyncio.StreamReader) -> bytes:
@@ -80,20 +113,28 @@ async def _stream(writer: asyncio.StreamWriter, pieces: Sequence[bytes], pace: f
     writer.write(b"0\r\n\r\n")
 
 
-def turn_of(request: Mapping[str, Any]) -> Turn:
+def answer_to(request: Mapping[str, Any]) -> Answer:
     """The turn that the script has for a request: by its tools, and by the turns since the last question."""
-    tools = {tool["function"]["name"] for tool in request.get("tools") or ()}
     roles = [message["role"] for message in request["messages"]]
     number = roles[::-1][: roles[::-1].index("user")].count("assistant")
-    part = supervisor_part(bare="write_todos" not in tools) if "task" in tools else agent_part()
-    return part[number]
+    return _answers(supervisor=_is_supervisor(request), bare="write_todos" not in _tools(request))[number]
 
 
-def chunks(turn: Turn) -> list[bytes]:
-    return [*_encoded(turn)]
+@functools.cache
+def _answers(*, supervisor: bool, bare: bool) -> list[Answer]:
+    part = supervisor_part(bare=bare) if supervisor else agent_part()
+    return [Answer([*_chunks(turn)], _completion(turn)) for turn in part]
 
 
-def _encoded(turn: Turn) -> Iterator[bytes]:
+def _is_supervisor(request: Mapping[str, Any]) -> bool:
+    return "task" in _tools(request)
+
+
+def _tools(request: Mapping[str, Any]) -> set[str]:
+    return {tool["function"]["name"] for tool in request.get("tools") or ()}
+
+
+def _chunks(turn: Turn) -> Iterator[bytes]:
     yield _chunk({"role": "assistant", "content": ""})
     for word in _words(turn):
         yield _chunk({"content": f"{word} "})
@@ -109,8 +150,7 @@ def _encoded(turn: Turn) -> Iterator[bytes]:
     yield b"data: [DONE]\n\n"
 
 
-def completion(turn: Turn) -> dict[str, Any]:
-    """The turn as one answer, for a caller that does not stream."""
+def _completion(turn: Turn) -> bytes:
     message: dict[str, Any] = {"role": "assistant", "content": " ".join(_words(turn)) or None}
     if turn.calls:
         message["tool_calls"] = [
@@ -118,7 +158,7 @@ def completion(turn: Turn) -> dict[str, Any]:
             for name, arguments in turn.calls
         ]
     choice = {"index": 0, "message": message, "finish_reason": _finish(turn)}
-    return {**_frame("chat.completion"), "choices": [choice], "usage": _USAGE}
+    return json.dumps({**_frame("chat.completion"), "choices": [choice], "usage": _USAGE}).encode()
 
 
 def _chunk(delta: Mapping[str, Any], finish: str | None = None) -> bytes:

@@ -11,7 +11,7 @@ from benchmarks.rows import Row, by_name
 _SECTION: Final = """\
 ## Skills
 
-What the catalog costs by the number of skills in `SKILLS_DIR`, and how it grows. Beside it: deepagents' own
+The cost of the catalog by the number of skills in `SKILLS_DIR`, compared with deepagents' own
 `SkillsMiddleware` over a `FilesystemBackend` with the same folders, which reads all of them in each new conversation
 and lists all of them in the prompt.
 
@@ -22,6 +22,8 @@ and lists all of them in the prompt.
 - *A new skill* is created in the store; the next turn loads and indexes it.
 - The product also has its built-in skills in each column. The others have 150 characters of description and 2 KB of
   steps. Medians; the start is the best of three.
+
+{run}
 """
 
 
@@ -29,15 +31,15 @@ def sizes(rows: Sequence[Row]) -> list[int]:
     return sorted({int(row.name.split(".")[1]) for row in rows})
 
 
-def section(rows: Sequence[Row]) -> str:
+def section(rows: Sequence[Row], run: str) -> str:
     found = by_name(rows)
     counts = sizes(rows)
     lines = [
-        f"| | {' | '.join(f'{count:,}' for count in counts)} | {counts[-1]:,} against {counts[0]:,} |",
+        f"| | {' | '.join(f'{count:,}' for count in counts)} | {counts[-1]:,} compared with {counts[0]:,} |",
         f"| --- |{' ---: |' * (len(counts) + 1)}",
     ]
     for name, label in LABELS.items():
         row = [found[f"skills.{count}.{name}"] for count in counts]
         growth = row[-1].value / row[0].value
         lines.append(f"| {label} | {' | '.join(each.shown_value for each in row)} | {growth:.1f}x |")
-    return _SECTION.format(table="\n".join(lines))
+    return _SECTION.format(table="\n".join(lines), run=run)
