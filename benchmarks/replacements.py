@@ -45,7 +45,7 @@ def section(rows: Sequence[Row], provider: Sequence[Row], run: str) -> str:
     found, requests = by_name(rows), by_name(provider)
     sizes = sorted({int(row.name.split(".")[1]) for row in rows})
     lines = [
-        f"| Own code, library | CPU per | {' | '.join(f'{size} at once' for size in sizes)} |",
+        f"| Own code, and the library | CPU per | {' | '.join(f'{size} at once' for size in sizes)} |",
         f"| --- | --- |{' ---: |' * len(sizes)}",
     ]
     for name, one in _REPLACEMENTS.items():
@@ -56,6 +56,6 @@ def section(rows: Sequence[Row], provider: Sequence[Row], run: str) -> str:
         lines += [
             f"| {one.own} | {one.use} | {' | '.join(f'{value:.2f} ms' for value in own)} |",
             f"| … {one.library} | {one.use} | {' | '.join(f'{value:.2f} ms' for value in library)} |",
-            f"| … saved | request | {' | '.join(f'{share:.1%}' for share in shares)} |",
+            f"| … saved, of a request | | {' | '.join(f'{share:.1%}' for share in shares)} |",
         ]
     return _SECTION.format(table="\n".join(lines), run=run)

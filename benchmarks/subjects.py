@@ -184,24 +184,17 @@ def tool(transport: str) -> Iterator[Alone]:
 
 
 @contextmanager
-def delegation(*, library: bool) -> Iterator[Alone]:
-    """The client of a remote agent: ours, or that of a2a-sdk. The agent's own CPU is not counted."""
-    with ExitStack() as stack:
-        environ = {**stack.enter_context(workplace()), **IN_MEMORY}
-        agent = stack.enter_context(started("benchmarks.serve", "agent", environ=environ))
-        yield Alone(stack.enter_context(_client("delegation", agent.url, library)))
+def agent() -> Iterator[Process]:
+    """An agent on a server of its own, for clients that ask it directly."""
+    with workplace() as environ, started("benchmarks.serve", "agent", environ={**environ, **IN_MEMORY}) as process:
+        yield process
 
 
 @contextmanager
-def http_call(*, library: bool) -> Iterator[Alone]:
-    """The client of an MCP server over HTTP: ours, or that of the MCP SDK. The server's CPU is not counted."""
-    with ExitStack() as stack:
-        server = stack.enter_context(started("benchmarks.tool_server", "http"))
-        yield Alone(stack.enter_context(_client("http-call", server.ready_line, library)))
-
-
-def _client(what: str, url: str, library: bool) -> AbstractContextManager[Process]:
-    return started("benchmarks.replaced", f"{what}-library" if library else what, f"--url={url}")
+def client(what: str, url: str) -> Iterator[Alone]:
+    """A client of `benchmarks.replaced`; the CPU of the server that it asks is not counted."""
+    with started("benchmarks.replaced", what, f"--url={url}") as process:
+        yield Alone(process)
 
 
 @contextmanager

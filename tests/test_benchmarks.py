@@ -74,7 +74,7 @@ NAMES_OF_POSTGRES = {f"knowledge.postgres.{size}.{cost}" for size in QUICK.chunk
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 def test_a_quick_run_has_every_row(tmp_path: Path) -> None:
     file = tmp_path / "numbers.json"
     command = [sys.executable, "-m", "benchmarks", "--quick", "--json", str(file)]

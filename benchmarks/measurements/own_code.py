@@ -7,8 +7,9 @@ from contextlib import AbstractContextManager
 from typing import Final
 
 from benchmarks.effort import Effort, compared
+from benchmarks.processes import started
 from benchmarks.rows import Row
-from benchmarks.subjects import Subject, delegation, http_call, together, tool
+from benchmarks.subjects import Subject, agent, client, together, tool
 
 LABELS: Final = {
     "delegation": "a delegation, the supervisor's side",
@@ -20,18 +21,23 @@ _MAX_STREAMS: Final = 32
 
 
 def own_code(effort: Effort) -> list[Row]:
-    wanted: dict[str, dict[str, AbstractContextManager[Subject]]] = {
-        "delegation": {"own": delegation(library=False), "library": delegation(library=True)},
-        "http-call": {"own": http_call(library=False), "library": http_call(library=True)},
-        "memory-call": {"own": tool("memory"), "library": tool("fastmcp")},
-    }
     rows: list[Row] = []
-    for name, ways in wanted.items():
-        with together(ways) as subjects:
-            for streams in effort.streams:
-                if streams <= _MAX_STREAMS:
-                    rows += _rows(name, subjects, effort, streams)
+    with agent() as asked, started("benchmarks.tool_server", "http") as server:
+        wanted: dict[str, dict[str, AbstractContextManager[Subject]]] = {
+            "delegation": _clients("delegation", asked.url),
+            "http-call": _clients("http-call", server.ready_line),
+            "memory-call": {"own": tool("memory"), "library": tool("fastmcp")},
+        }
+        for name, ways in wanted.items():
+            with together(ways) as subjects:
+                for streams in effort.streams:
+                    if streams <= _MAX_STREAMS:
+                        rows += _rows(name, subjects, effort, streams)
     return rows
+
+
+def _clients(what: str, url: str) -> dict[str, AbstractContextManager[Subject]]:
+    return {"own": client(what, url), "library": client(f"{what}-library", url)}
 
 
 def _rows(name: str, subjects: Mapping[str, Subject], effort: Effort, streams: int) -> list[Row]:

@@ -51,9 +51,9 @@ def memory(effort: Effort) -> list[Row]:
         bare = per_stream("bare", size)
         for name, label in LABELS.items():
             value = per_stream(name, size)
-            rows.append(
-                Row(f"provider.{size}.{name}.memory", f"Open stream: {label}, {size} open", value, "KB", value / bare)
-            )
+            # Few streams may fit into memory that the process has already.
+            ratio = value / bare if bare > 0 else None
+            rows.append(Row(f"provider.{size}.{name}.memory", f"Open stream: {label}, {size} open", value, "KB", ratio))
         agent = per_stream("remote", size, first=1)
         rows.append(Row(f"provider.{size}.{AGENT}.memory", f"… the agent's process, {size} open", agent, "KB"))
     return rows
