@@ -4,8 +4,8 @@ import logging
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import Generator, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import hypothesis
@@ -31,13 +31,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 
-@pytest.fixture(scope="session", autouse=True)
-def commands_without_imports(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Commands of the product start in a fraction of a second."""
-    with ExitStack() as stack:
-        if is_possible() and any(item.get_closest_marker("process") for item in request.session.items):
-            stack.enter_context(forked_commands())
-        yield
+@pytest.hookimpl(wrapper=True)
+def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, object]:
+    # A fixture would give each test the marker `process`.
+    starts = any(item.get_closest_marker("process") for item in getattr(session, "items", ()))
+    with forked_commands() if starts and is_possible() else nullcontext():
+        return (yield)
 
 
 @pytest.fixture(autouse=True)

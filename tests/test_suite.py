@@ -32,6 +32,10 @@ def test_the_last_line_is_counted(line: str, counts: int, seconds: float) -> Non
     assert "deselected" not in found
 
 
+def test_fixtures_of_all_tests_start_nothing(request: pytest.FixtureRequest) -> None:
+    assert request.node.get_closest_marker("process") is None
+
+
 def runs_a_command() -> None:
     subprocess.run(["true"], check=True)
 
