@@ -86,27 +86,29 @@ class TestParsing:
     def test_values(self, distributed_agents: str, distributed_mode: bool, expected: set[str]) -> None:
         assert parse_distributed(distributed_agents, distributed_mode) == expected
 
-    @given(
-        names=st.lists(st.text(string.ascii_lowercase + string.digits + "_", min_size=1, max_size=12)),
-        padding=st.text(" \t", max_size=3),
-        upper=st.booleans(),
-        mode=st.booleans(),
-    )
-    @example(names=["all"], padding="", upper=True, mode=False)
-    def test_spelling_of_a_list_does_not_matter(self, names: list[str], padding: str, upper: bool, mode: bool) -> None:
-        spelled = ",".join(f"{padding}{name.upper() if upper else name}{padding}" for name in names)
-        distributed = parse_distributed(spelled, mode)
-        for name in names:
-            assert is_distributed(name, distributed)
-        if names and "all" not in names:
-            assert distributed == set(names)
-            assert not is_distributed("not-in-the-list", distributed)
 
-    @given(st.text(), st.booleans())
-    def test_any_text_is_read(self, text: str, mode: bool) -> None:
-        distributed = parse_distributed(text, mode)
-        assert all(name == name.strip() and name for name in distributed)
-        assert len(distributed) == 1 or EVERY_AGENT not in distributed
+@given(
+    names=st.lists(st.text(string.ascii_lowercase + string.digits + "_", min_size=1, max_size=12)),
+    padding=st.text(" \t", max_size=3),
+    upper=st.booleans(),
+    mode=st.booleans(),
+)
+@example(names=["all"], padding="", upper=True, mode=False)
+def test_spelling_of_a_list_does_not_matter(names: list[str], padding: str, upper: bool, mode: bool) -> None:
+    spelled = ",".join(f"{padding}{name.upper() if upper else name}{padding}" for name in names)
+    distributed = parse_distributed(spelled, mode)
+    for name in names:
+        assert is_distributed(name, distributed)
+    if names and "all" not in names:
+        assert distributed == set(names)
+        assert not is_distributed("not-in-the-list", distributed)
+
+
+@given(st.text(), st.booleans())
+def test_any_text_is_read(text: str, mode: bool) -> None:
+    distributed = parse_distributed(text, mode)
+    assert all(name == name.strip() and name for name in distributed)
+    assert len(distributed) == 1 or EVERY_AGENT not in distributed
 
 
 class TestAcceptance:
