@@ -20,6 +20,7 @@ from tests.ports import port_of, reserve
 from tests.servers import CommandLine
 from tests.slack.standin import Conversation, Person, Slack, standing_in
 from tests.slack.standin.plain import plain_message, plain_modal
+from tests.slack.standin.slack import WITHIN
 from tests.slack.standin.typing_in import buttons_in
 
 GOOD, BAD = "👍", "👎"
@@ -194,10 +195,10 @@ class Thread:
     def has_button(self, label: str) -> bool:
         return any(label in labels(message) for message in self.messages)
 
-    async def until(self, holds: Callable[[], Any], within: float = 60.0) -> None:
+    async def until(self, holds: Callable[[], Any], within: float = WITHIN) -> None:
         await self.slack.until(holds, within)
 
-    async def answered(self, count: int = 1, within: float = 60.0) -> Message:
+    async def answered(self, count: int = 1, within: float = WITHIN) -> Message:
         """The answer, once it is there, nothing streams and no button is left to stop anything."""
         await self.until(lambda: len(self.answers) >= count, within)
         await self.until(self.is_at_rest)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from itertools import count
@@ -80,7 +80,7 @@ class Stage:
         await self.bot.take(Incoming(place, asked.ts, question, asker))
         return place
 
-    async def done(self, within: float = 30.0) -> None:
+    async def done(self, within: float = 180.0) -> None:
         await self.slack.until(lambda: not self.bot.open_threads, within)
 
     def answers(self, place: Place) -> list[Message]:
@@ -98,6 +98,7 @@ async def staged(slack: Slack, script: Script, clock: Clock) -> AsyncIterator[St
     slack.state.tell = lambda event: None
     supervisor = ScriptedSupervisor(script, clock)
     async with web_client(slack.app.bot_token, slack.api_url) as client:
+        client.api_call = _under_way(slack, client.api_call)  # type: ignore[method-assign]
         settings = load_settings({}, env_file=None)
         bot = assemble(settings, client, MemoryStore(), load_channels(None), clock, ScriptedLink(supervisor))
         await bot.start()
@@ -105,6 +106,19 @@ async def staged(slack: Slack, script: Script, clock: Clock) -> AsyncIterator[St
             yield Stage(slack, bot, supervisor)
         finally:
             await bot.aclose()
+
+
+def _under_way(slack: Slack, call: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+    """The same calls; a virtual clock waits for them also before they reach the stand-in."""
+
+    async def counted(*arguments: Any, **options: Any) -> Any:
+        slack.server.under_way += 1
+        try:
+            return await call(*arguments, **options)
+        finally:
+            slack.server.under_way -= 1
+
+    return counted
 
 
 def _sent(update: Any, seq: int) -> StreamResponse:

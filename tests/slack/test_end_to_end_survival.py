@@ -23,7 +23,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="package")
 @pytest_asyncio.fixture(scope="module", loop_scope="package")
 async def acme(thinker: Service, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Company]:
     async with company(tmp_path_factory.mktemp("bot"), thinker.url, socket_mode=False) as acme:
-        acme.slack.deliveries.retries = (0.2,) * 100
+        acme.slack.deliveries.retries = (0.2,) * 1000
         yield acme
         acme.check(
             "sk-played",

@@ -79,7 +79,7 @@ async def crowd(request: pytest.FixtureRequest) -> Crowd:
             name = f"n{number}n"
             places[name] = await stage.ask(person, channel, name)
         async with clock.passing():
-            await stage.done(within=60.0)
+            await stage.done()
         return Crowd(slack, stage, places)
 
 

@@ -71,7 +71,7 @@ async def test_a_connection_is_replaced_when_slack_asks(
 
 async def test_a_connection_is_lost(slack: Slack, app: AsyncApp, heard: list[str]) -> None:
     ada = slack.person("ada")
-    slack.deliveries.retries = (0.2,) * 100
+    slack.deliveries.retries = (0.2,) * 1000
     async with in_socket_mode(slack, app):
         await slack.sockets.drop()
         await ada.says(slack.direct(ada), "still there?")

@@ -52,7 +52,7 @@ async def begin(directory: Path, arguments: Sequence[str], **environ: str) -> as
 
 
 async def finish(process: asyncio.subprocess.Process, typed: str = "") -> Ended:
-    stdout, stderr = await asyncio.wait_for(process.communicate(typed.encode()), 60)
+    stdout, stderr = await asyncio.wait_for(process.communicate(typed.encode()), 180)
     assert process.returncode is not None
     return Ended(process.returncode, stdout.decode(), stderr.decode())
 

@@ -30,6 +30,9 @@ from tests.slack.standin.socket_mode import Sockets
 from tests.slack.standin.state import State
 from tests.slack.standin.violations import Violation
 
+WITHIN = 150.0
+"""Seconds to wait for what takes a few on an idle machine."""
+
 
 class Slack:
     """A workspace with one app in it, and the ways for a test to look at it and to act in it."""
@@ -124,7 +127,7 @@ class Slack:
         """What is to be seen, as plain text."""
         return plain_transcript(self.transcript(channel, thread_ts), self.state.workspace.name)
 
-    async def until(self, holds: Callable[[], Any], within: float = 60.0) -> None:
+    async def until(self, holds: Callable[[], Any], within: float = WITHIN) -> None:
         """Wait until it holds; if it does not in so many seconds, what is to be seen is the explanation."""
         end = time.monotonic() + within
         while not holds():
@@ -133,7 +136,7 @@ class Slack:
                 raise AssertionError(f"it did not come to that in {within:g} s; to be seen is\n\n{self._everything()}")
             await self.state.change(min(left, 0.05))
 
-    async def connected(self, within: float = 60.0) -> None:
+    async def connected(self, within: float = WITHIN) -> None:
         """Wait until the bot has connected in Socket Mode."""
         await self.until(lambda: any(not connection.leaving for connection in self.sockets.connections), within)
 
