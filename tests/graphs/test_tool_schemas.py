@@ -6,12 +6,13 @@ import json
 from typing import Any
 
 import pytest
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.tools import StructuredTool
 
 from ai_platform_engineering.utils.graphs import tool_schemas
 from ai_platform_engineering.utils.graphs.ask_tool import ask_tool
 from ai_platform_engineering.utils.llm.scripted import Cue, ScriptedChatModel, Turn
+from ai_platform_engineering.utils.mcp.tools import MODEL_NAME
 from tests.runs.graphs import agent, context
 
 
@@ -91,3 +92,75 @@ def test_a_form_is_told_in_few_words() -> None:
     assert field["properties"]["options"]["items"] == TEXT
     assert "null" not in str(told)
     assert len(json.dumps(told)) < 1300
+
+
+def named(name: str, model_name: str | None = None) -> StructuredTool:
+    async def act(what: str = "") -> str:
+        return f"{name}: {what}"
+
+    metadata = {MODEL_NAME: model_name} if model_name else None
+    return StructuredTool.from_function(coroutine=act, name=name, description="Acts.", metadata=metadata)
+
+
+async def test_a_tool_has_its_own_name_in_the_graph_and_another_for_the_model() -> None:
+    cues: list[Cue] = []
+
+    def part(cue: Cue) -> Turn:
+        cues.append(cue)
+        return Turn("", [("list_pods", {"what": "a"}), ("plain", {})]) if not cue.turn else Turn("Done.")
+
+    graph = agent("jira", ScriptedChatModel(part=part), [named("list.pods", "list_pods"), named("plain")])
+    gone = {"id": "z", "name": "gone.tool", "args": {}, "type": "tool_call"}
+    earlier = [
+        HumanMessage("before"),
+        AIMessage("", tool_calls=[gone]),
+        ToolMessage("Gone.", tool_call_id="z", name="gone.tool"),
+        ToolMessage("Nameless.", tool_call_id="z"),
+    ]
+    state = await graph.ainvoke({"messages": [*earlier, HumanMessage("go")]}, context=context())
+
+    assert {"list_pods", "plain"} <= set(cues[0].tools)
+    called, first, second, _ = state["messages"][5:]
+    assert [call["name"] for call in called.tool_calls] == ["list.pods", "plain"]
+    assert [(result.name, result.text) for result in (first, second)] == [
+        ("list.pods", "list.pods: a"),
+        ("plain", "plain: "),
+    ]
+    sent = [
+        [call["name"] for call in message.tool_calls] if isinstance(message, AIMessage) else message.name
+        for message in cues[-1].messages[2:]
+    ]
+    assert sent == [["gone_tool"], "gone_tool", None, ["list_pods", "plain"], "list_pods", "plain"]
+    assert called.id == cues[-1].messages[-3].id
+
+
+def test_a_schema_has_the_models_name_and_lean_arguments() -> None:
+    schema = tool_schemas.ToolSchemas()._schema(named("list.pods", "list_pods"))
+    assert schema == {
+        "type": "function",
+        "function": {
+            "name": "list_pods",
+            "description": "Acts.",
+            "parameters": {"type": "object", "properties": {"what": {"type": "string"}}},
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("schema", "kept"),
+    [
+        ({"type": "object", "additionalProperties": False}, {"type": "object"}),
+        ({"additionalProperties": True}, {"additionalProperties": True}),
+        ({"additionalProperties": TEXT}, {"additionalProperties": TEXT}),
+        ({"other": False}, {"other": False}),
+        (
+            {"$defs": {"A": {"additionalProperties": False, "properties": {"a": {**TEXT, "default": None}}}}},
+            {"$defs": {"A": {"properties": {"a": TEXT}}}},
+        ),
+        ({"$defs": {"A": {**TEXT, "default": ""}}}, {"$defs": {"A": {**TEXT, "default": ""}}}),
+        ({"anyOf": [{"additionalProperties": False}, TEXT]}, {"anyOf": [{}, TEXT]}),
+        ({"items": [TEXT], "anyOf": {}, "properties": [], "$defs": 1},) * 2,
+    ],
+)
+def test_schemas_inside_of_others_are_made_lean_too(schema: Any, kept: Any) -> None:
+    assert tool_schemas.lean(schema) == kept
