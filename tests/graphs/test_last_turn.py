@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from langchain.agents.middleware import AgentMiddleware
-from langchain.agents.middleware.types import ModelResponse
+from langchain.agents.middleware.types import ModelRequest, ModelResponse
 from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
@@ -164,3 +164,108 @@ def test_a_model_that_declined_says_so_before_the_results_and_a_cut_one_does_not
     assert answer(declined).text == f"{CUT_SENTENCES['content_filter']}\n\nWhat was gathered."
     cut = AIMessage("", response_metadata={"finish_reason": "length"})
     assert answer(cut).text == "What was gathered."
+
+
+async def answer_of(part: Any, **environ: str) -> FinalResult:
+    graph = agent("supervisor", ScriptedChatModel(part=part), [version], **environ)
+    ending = check(await events_of(graph))
+    assert isinstance(ending, FinalResult)
+    return ending
+
+
+class Recorded:
+    """A part that gives these turns and keeps what the model was sent."""
+
+    def __init__(self, *turns: Turn) -> None:
+        self._turns = [*turns]
+        self.cues: list[Cue] = []
+
+    def __call__(self, cue: Cue) -> Turn:
+        self.cues.append(cue)
+        return self._turns.pop(0)
+
+    @property
+    def sent(self) -> list[tuple[str, bool]]:
+        """The beginning of the last message of each turn, and whether there were tools."""
+        return [(str(cue.messages[-1].text)[:30], bool(cue.tools)) for cue in self.cues]
+
+
+MALFORMED = {"finish_reason": "malformed_function_call"}
+CALLS = Turn("", [("version", {})])
+UNREADABLE = "Your tool call could not be read. Make it again with valid JSON arguments, or write the answer."[:30]
+NOTHING = "You have not written anything. Write the answer now from what you have gathered above."[:30]
+REFUSED = "Your last tool calls could not be executed. Do not call any tool."[:30]
+
+
+async def test_a_call_that_the_provider_dropped_is_asked_for_again() -> None:
+    part = Recorded(Turn("I look.", metadata=MALFORMED), CALLS, Turn("It is v3."))
+    assert (await answer_of(part)).text == "It is v3."
+    assert part.sent == [("q", True), (UNREADABLE, True), ("v3", True)]
+    assert str(part.cues[1].messages[-1].text).endswith("or write the answer.")
+
+
+async def test_one_that_is_dropped_twice_leaves_only_words() -> None:
+    part = Recorded(Turn("I look.", metadata=MALFORMED), Turn("Again.", metadata=MALFORMED), Turn("No version."))
+    assert (await answer_of(part)).text == "No version."
+    assert part.sent == [("q", True), (UNREADABLE, True), (NOTHING, False)]
+
+
+async def test_silence_after_work_is_answered_for_with_what_was_gathered() -> None:
+    part = Recorded(CALLS, Turn(" "), Turn(""))
+    assert (await answer_of(part)).text == "The model wrote no answer of its own. What was gathered:\n\nv3"
+    assert part.sent == [("q", True), ("v3", True), (NOTHING, False)]
+
+
+async def test_a_model_that_declines_without_words_is_not_asked_again() -> None:
+    part = Recorded(CALLS, Turn("", metadata={"finish_reason": "content_filter"}))
+    ending = await answer_of(part)
+    assert (ending.text, ending.limit) == (f"{CUT_SENTENCES['content_filter']}\n\nv3", "content_filter")
+    assert len(part.cues) == 2
+
+
+CUT_CALL = Turn("", [("version", {})], metadata={"finish_reason": "length"})
+
+
+async def test_after_three_turns_of_refused_calls_only_words_are_left() -> None:
+    part = Recorded(CALLS, CUT_CALL, CUT_CALL, CUT_CALL, Turn("It is v3."))
+    ending = await answer_of(part)
+    assert (ending.text, ending.limit) == ("It is v3.", "output_length")
+    assert [tools for _, tools in part.sent] == [True, True, True, True, False]
+    assert part.sent[-1][0] == REFUSED
+    silent = Recorded(CALLS, CUT_CALL, CUT_CALL, CUT_CALL, Turn(""))
+    assert (await answer_of(silent)).text.startswith("The model's tool calls could not be executed. What was gathered:")
+    twice = Recorded(CUT_CALL, CUT_CALL, CALLS, Turn("It is v3."))
+    ending = await answer_of(twice)
+    assert (ending.text, ending.limit) == ("It is v3.", None)
+
+
+async def test_the_last_turn_is_the_one_after_which_no_round_fits() -> None:
+    rounds = [CALLS] * 3
+    assert (await answer_of(Recorded(*rounds, Turn("It is v3.")), LANGGRAPH_RECURSION_LIMIT=steps(3))).limit == (
+        "recursion_limit"
+    )
+    assert (await answer_of(Recorded(*rounds, Turn("It is v3.")), LANGGRAPH_RECURSION_LIMIT=steps(4))).limit is None
+
+
+async def test_the_last_turn_of_another_is_not_repeated_for_a_dropped_call() -> None:
+    part = Recorded(Turn("I look.", metadata=MALFORMED))
+    graph = agent_graph(
+        settings_of(),
+        ScriptedChatModel(part=part),
+        [version],
+        "You answer.",
+        name="supervisor",
+        middleware=[Closing()],
+    )
+    ending = check(await events_of(graph))
+    assert isinstance(ending, FinalResult)
+    assert ending.text == "I look."
+
+
+def test_a_last_turn_has_no_tools_and_nothing_that_demands_them() -> None:
+    request: ModelRequest[Any] = ModelRequest(
+        model=ScriptedChatModel(part=[]), messages=[], tools=[version], tool_choice="any", response_format=dict
+    )
+    last = without_tools(request, "Answer now.")
+    assert (last.tools, last.tool_choice, last.response_format) == ([], None, None)
+    assert [(message.type, message.text) for message in last.messages] == [("human", "Answer now.")]

@@ -1,14 +1,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from typing import Any
 
-from langchain_core.tools import tool
+from langchain_core.messages import HumanMessage, ToolMessage
+from langchain_core.tools import BaseTool, tool
 
 from ai_platform_engineering.events import FinalResult, ToolFinished
 from ai_platform_engineering.utils.graphs.long_results import part
 from ai_platform_engineering.utils.llm.scripted import Cue, ScriptedChatModel, Turn
 from tests.invariants import check
-from tests.runs.graphs import agent, events_of, supervisor
+from tests.runs.graphs import agent, context, events_of, supervisor
 
 TEXT = "".join(f"line {number:05}\n" for number in range(600))
 NEXT = re.compile(r'read_result\(result_id="(\w+)", offset=(\d+)\)')
@@ -85,3 +88,68 @@ async def test_wrong_ids_and_places_are_errors_the_model_sees() -> None:
 def test_the_last_part_has_no_note() -> None:
     assert part("abcdef", "id", 4, 10) == "ef"
     assert part("abcdef", "id", 0, 4).startswith("abcd\n[Output truncated at character 4 of 6.")
+
+
+async def calls_of(
+    *tools: BaseTool, limit: int = 1000, calls: Sequence[tuple[str, dict[str, Any]]]
+) -> list[ToolMessage]:
+    """The results of these calls, one turn for each."""
+
+    def part_of(cue: Cue) -> Turn:
+        return Turn("", [calls[cue.turn]]) if cue.turn < len(calls) else Turn("Done.")
+
+    graph = agent("supervisor", ScriptedChatModel(part=part_of), tools, TOOL_RESULT_MAX_CHARS=str(limit))
+    state = await graph.ainvoke({"messages": [HumanMessage("q")]}, context=context())
+    return [message for message in state["messages"] if isinstance(message, ToolMessage)]
+
+
+def saying(text: str, name: str = "say") -> BaseTool:
+    @tool(name)
+    async def say() -> str:
+        """Says it."""
+        return text
+
+    return say
+
+
+async def test_a_result_is_cut_only_where_it_is_longer_than_the_limit() -> None:
+    fits, cut = saying("f" * 1000, "fits"), saying("c" * 1001, "cut")
+    whole, shown = await calls_of(fits, cut, calls=[("fits", {}), ("cut", {})])
+    assert whole.text == "f" * 1000
+    found = NEXT.search(str(shown.text))
+    assert found is not None
+    assert str(shown.text) == (
+        f"{'c' * 1000}\n[Output truncated at character 1000 of 1001. "
+        f'read_result(result_id="{found[1]}", offset=1000) gives the next part.]'
+    )
+    assert (shown.name, shown.status, len(found[1])) == ("cut", "success", 8)
+
+
+async def test_a_result_is_read_from_its_start_unless_told_otherwise_and_up_to_its_last_character() -> None:
+    text = "a" * 1000 + "z"
+    first = (await calls_of(saying(text), calls=[("say", {})]))[0]
+    found = NEXT.search(str(first.text))
+    assert found is not None
+    result_id = found[1]
+    reads = [{}, {"offset": 1000}, {"offset": 1001}, {"offset": -1}]
+    calls = [("say", {}), *(("read_result", {"result_id": result_id, **read}) for read in reads)]
+    _, start, last, behind, before = await calls_of(saying(text), calls=calls)
+    assert start.text == first.text
+    assert last.text == "z"
+    sentence = f"Result '{result_id}' has 1001 characters; offset must be below that."
+    assert [(wrong.text, wrong.status) for wrong in (behind, before)] == [(sentence, "error")] * 2
+
+
+async def test_an_unknown_result_is_answered_with_those_there_are() -> None:
+    long = saying("l" * 1001), saying("o" * 1001, "other")
+    calls = [("say", {}), ("other", {}), ("read_result", {"result_id": "nosuch"})]
+    first, second, unknown = await calls_of(*long, calls=calls)
+    known = [found[1] for result in (first, second) if (found := NEXT.search(str(result.text)))]
+    assert unknown.text == f"There is no result 'nosuch'. Results: {', '.join(known)}."
+    [none] = await calls_of(calls=[("read_result", {"result_id": "nosuch"})])
+    assert none.text == "There is no result 'nosuch'. Results: none."
+
+
+async def test_half_of_a_character_does_not_break_a_long_result() -> None:
+    [shown] = await calls_of(saying("\ud800" * 1001), calls=[("say", {})])
+    assert "Output truncated at character 1000 of 1001." in str(shown.text)
