@@ -8,7 +8,7 @@ from langchain_core.messages import HumanMessage, ToolMessage
 from langchain_core.tools import BaseTool, tool
 
 from ai_platform_engineering.events import FinalResult, ToolFinished
-from ai_platform_engineering.utils.graphs.long_results import part
+from ai_platform_engineering.utils.graphs.long_results import LongResults, part
 from ai_platform_engineering.utils.llm.scripted import Cue, ScriptedChatModel, Turn
 from tests.invariants import check
 from tests.runs.graphs import agent, context, events_of, supervisor
@@ -153,3 +153,14 @@ async def test_an_unknown_result_is_answered_with_those_there_are() -> None:
 async def test_half_of_a_character_does_not_break_a_long_result() -> None:
     [shown] = await calls_of(saying("\ud800" * 1001), calls=[("say", {})])
     assert "Output truncated at character 1000 of 1001." in str(shown.text)
+
+
+def test_the_model_reads_how_to_read_on() -> None:
+    [read] = LongResults(1000).tools
+    assert (read.name, read.description) == ("read_result", "The next part of a tool result that was truncated.")
+    arguments = read.tool_call_schema.model_json_schema()
+    assert arguments["required"] == ["result_id"]
+    assert {name: given["description"] for name, given in arguments["properties"].items()} == {
+        "result_id": "The id in the note at the end of the truncated result.",
+        "offset": "The character to read on from.",
+    }

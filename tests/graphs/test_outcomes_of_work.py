@@ -17,7 +17,7 @@ from ai_platform_engineering.utils.graphs.agent_graph import Graph, agent_graph
 from ai_platform_engineering.utils.graphs.joined_hooks import Member
 from ai_platform_engineering.utils.graphs.undone_work import NotDoneError, UndoneWork
 from ai_platform_engineering.utils.graphs.unfinished_work import UnfinishedWork, UnfinishedWorkError
-from ai_platform_engineering.utils.graphs.workflow_step import StepFailedError, WorkflowStep
+from ai_platform_engineering.utils.graphs.workflow_step import StepFailedError, WorkflowStep, since_question
 from ai_platform_engineering.utils.llm.scripted import Cue, ScriptedChatModel, Turn
 from ai_platform_engineering.utils.mcp.errors import ToolFailed
 from tests.runs.graphs import context, settings_of
@@ -95,6 +95,13 @@ def no_turn(_cue: Cue) -> Turn:
     raise AssertionError("a step that names a tool needs no model")
 
 
+def test_the_work_for_a_question_is_all_that_came_after_it() -> None:
+    assert since_question(EARLIER) == EARLIER[1:]
+    assert since_question([*EARLIER, HumanMessage("go"), *EARLIER[1:]]) == [*EARLIER[1:]]
+    assert since_question(EARLIER[1:]) == EARLIER[1:]
+    assert not since_question([*EARLIER, HumanMessage("go")])
+
+
 class TestStepThatNamesATool:
     @pytest.mark.parametrize(
         ("step", "answer"),
@@ -115,6 +122,14 @@ class TestStepThatNamesATool:
             middleware=[WorkflowStep()],
         )
         assert await work(direct, step, *EARLIER) == answer
+
+    async def test_the_turn_that_calls_the_tool_says_nothing(self) -> None:
+        given = {"messages": [HumanMessage("go")], "step": {"tool": "look"}}
+        config: Any = {"configurable": {"thread_id": "t"}}
+        state = await graph(WorkflowStep()).ainvoke(given, config, context=context())
+        _, called, result, _ = state["messages"]
+        assert (called.text, called.tool_calls[0]["id"]) == ("", "step-1")
+        assert result.tool_call_id == "step-1"
 
     async def test_a_failing_tool_fails_the_step_with_the_reason_for_people(self) -> None:
         with pytest.raises(StepFailedError) as failed:

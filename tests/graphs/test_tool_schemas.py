@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from langchain.agents.middleware.types import ModelRequest, ModelResponse
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.tools import StructuredTool
 
@@ -164,3 +165,33 @@ def test_a_schema_has_the_models_name_and_lean_arguments() -> None:
 )
 def test_schemas_inside_of_others_are_made_lean_too(schema: Any, kept: Any) -> None:
     assert tool_schemas.lean(schema) == kept
+
+
+@pytest.mark.parametrize("tools", [[], [named("plain")], [{"name": "own", "parameters": {}}]])
+async def test_a_turn_is_left_alone_where_nothing_has_another_name(tools: list[Any]) -> None:
+    requests: list[ModelRequest[Any]] = []
+    response: ModelResponse[Any] = ModelResponse(result=[AIMessage("Done.")])
+
+    async def handler(request: ModelRequest[Any]) -> ModelResponse[Any]:
+        requests.append(request)
+        return response
+
+    schemas = tool_schemas.ToolSchemas()
+    call = {"id": "z", "name": "gone.tool", "args": {"a": 1}, "type": "tool_call"}
+    old = [
+        HumanMessage("q"),
+        AIMessage("", tool_calls=[call], id="m"),
+        ToolMessage("r", tool_call_id="z", name="plain"),
+    ]
+    for messages in (old[:1], old):
+        request: ModelRequest[Any] = ModelRequest(model=ScriptedChatModel(part=[]), messages=[*messages], tools=tools)
+        assert await schemas.awrap_model_call(request, handler) is response
+        if messages == old[:1]:
+            assert requests[-1].messages is request.messages
+    sent = requests[-1]
+    assert all(isinstance(tool, dict) for tool in sent.tools)
+    assert len(sent.tools) == len(tools)
+    _, called, result = sent.messages
+    assert isinstance(called, AIMessage)
+    assert (called.tool_calls, called.id) == ([{**call, "name": "gone_tool"}], "m")
+    assert result is old[2]
