@@ -271,7 +271,9 @@ def test_an_agent_that_answers_with_a_message(read: Read) -> None:
 
 def test_an_agent_that_answers_with_a_whole_task(read: Read) -> None:
     whole = task("completed", artifacts=[{"artifactId": "1", "name": "result", "parts": [words("All good")]}])
-    assert answer_of(read(whole)) == "All good"
+    events = read(whole)
+    assert answer_of(events) == "All good"
+    assert events[0] == TextDelta("argocd", f"{TASK}:1:message:1", "All good")
 
 
 def test_a_whole_task_whose_answer_is_only_in_its_history(read: Read) -> None:

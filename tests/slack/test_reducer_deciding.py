@@ -170,6 +170,7 @@ def test_the_first_message_and_the_next(state: State, expected: Decision) -> Non
             NOW + 0.75,
         ),
         # What is too long
+        (known(LONG, message(0, 5, streaming=True), buffer=EARLY), NOW + 0.75),
         (
             known(LONG, message(0, 5, streaming=True)),
             flight("stop", start=5, upto=cut(LONG, 0, 9_500), end=cut(LONG, 0, 9_500)),

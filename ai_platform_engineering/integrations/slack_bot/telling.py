@@ -169,12 +169,11 @@ def _longer(speeches: tuple[Speech, ...], delta: TextDelta) -> tuple[Speech, ...
 
 def _superseded(telling: Telling, message_id: str) -> Telling:
     """A crash cut a message off, and it is written anew: people are told, unless they have not seen it."""
-    held = tuple(speech for speech in telling.held if speech.message_id != message_id)
     if not _is_in(telling.speeches, message_id):
-        return replace(telling, held=held)
+        return replace(telling, held=tuple(speech for speech in telling.held if speech.message_id != message_id))
     notice = Speech(f"{message_id}:cut-off", words.CUT_OFF, ended=True)
     ended = _end_message(telling, message_id)
-    return replace(ended, held=held, speeches=(*ended.speeches, notice))
+    return replace(ended, speeches=(*ended.speeches, notice))
 
 
 def _end_message(telling: Telling, message_id: str) -> Telling:
@@ -231,7 +230,7 @@ def _said(speeches: tuple[Speech, ...], whole: Speech) -> tuple[Speech, ...]:
     text = None if begun is None else _completed(begun.text, whole.text)
     if text is None:
         return (*speeches, whole)
-    return tuple(Speech(whole.message_id, text, ended=True) if speech is begun else speech for speech in speeches)
+    return tuple(replace(whole, text=text) if speech is begun else speech for speech in speeches)
 
 
 def _completed(begun: str, whole: str) -> str | None:
