@@ -167,6 +167,7 @@ def test_parts_as_text_and_data() -> None:
 
 
 def test_what_a_form_lacks_is_empty() -> None:
+    assert read_form({}) == Form("", "")
     assert read_form({}, form_id="a1") == Form("a1", "")
     odd = {"form_id": 5, "input_title": None, "input_fields": {"a": 1}, "agent": 7, "action_requests": "x"}
     assert read_form(odd, form_id="a1") == Form("a1", "", agent="")
