@@ -132,6 +132,7 @@ def test_a_message_that_was_cut_off_is_written_again_below_a_notice() -> None:
     [
         ([("m1", "It is")], "It is 3.1.", [("m9", "It is 3.1.", True)]),
         ([("m1", "\n It is")], "It is 3.1.", [("m9", "\n It is 3.1.", True)]),
+        ([("m1", "It is")], "\nIt is 3.1.", [("m9", "It is 3.1.", True)]),
         ([("m1", "It is 3.1.\n")], "\nIt is 3.1.", [("m9", "It is 3.1.\n", True)]),
         ([("m1", "Let me look.")], "It is 3.1.", [("m1", "Let me look.", True), ("m9", "It is 3.1.", True)]),
         ([("m9", "It is"), ("m2", "It")], "It is 3.1.", [("m9", "It is 3.1.", True), ("m2", "It", True)]),
