@@ -49,6 +49,7 @@ class Request:
     arguments: list[str]
     environ: dict[str, str]
     directory: str
+    umask: int
     new_session: bool
 
 
@@ -100,6 +101,7 @@ def take_over(request: Request, streams: list[int]) -> None:
         os.dup2(stream, number)
         if stream >= STREAMS:
             os.close(stream)
+    os.umask(request.umask)
     if request.new_session:
         os.setsid()
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -72,6 +72,17 @@ def _be_subreaper(value: bool) -> None:
         raise OSError(ctypes.get_errno(), "prctl")
 
 
+def _umask() -> int:
+    # `os.umask` would change it for the other threads meanwhile.
+    return int(status_field("self", "Umask"), 8)
+
+
+def status_field(process: object, name: str) -> str:
+    """A field of the status that Linux shows of a process."""
+    lines = Path(f"/proc/{process}/status").read_text(encoding="utf-8").splitlines()
+    return next(value.strip() for field, _, value in (line.partition(":") for line in lines) if field == name)
+
+
 def is_possible() -> bool:
     """Linux has subreapers; coverage is measured from the start of a process; another Python may have another Popen."""
     wanted = sys.platform == "linux" and not MEASURED and os.environ.get("FORKED_COMMANDS") != "0"
@@ -95,6 +106,7 @@ def forked_commands() -> Iterator[None]:
             arguments=list(map(os.fspath, given["args"][len(COMMAND) :])),
             environ=dict(os.environ if given["env"] is None else given["env"]),
             directory=str(Path(given["cwd"] or ".").resolve(strict=True)),
+            umask=_umask(),
             new_session=bool(given["start_new_session"]),
         )
         process.pid = server.start(request, [number if fd == -1 else fd for number, fd in enumerate(streams)])
@@ -111,7 +123,8 @@ def forked_commands() -> Iterator[None]:
 
 def _is_command(given: Mapping[str, Any]) -> bool:
     args: Sequence[object] = given["args"]
-    own = any(given[name] for name in ("preexec_fn", "pass_fds", "shell", "gids")) or given["process_group"] >= 0
+    own = any(given[name] for name in ("preexec_fn", "pass_fds", "shell", "gids"))
+    own = own or max(given["process_group"], given["umask"]) >= 0
     environ = os.environ if given["env"] is None else given["env"]
     # Other variables of Python change how the interpreter starts.
     python = {name for name in environ if name.startswith("PYTHON")} - {"PYTHONPATH", "PYTHONDONTWRITEBYTECODE"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -11,19 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.forked_commands import COMMAND, is_possible
+from tests.forked_commands import COMMAND, is_possible, status_field
 
 pytestmark = [
     pytest.mark.process,
     pytest.mark.skipif(not is_possible(), reason="commands are not forked on this system, or not in this run"),
 ]
 INSTALLED = [str(Path(sys.executable).with_name("platform-engineer"))]
-
-
-def parent_of(pid: object) -> int:
-    found = re.search(r"^PPid:\s+(\d+)$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
-    assert found is not None
-    return int(found[1])
 
 
 def begin(command: list[str], tmp_path: Path, environ: dict[str, str]) -> subprocess.Popen[str]:
@@ -62,10 +55,16 @@ def test_output_and_exit_code(arguments: list[str], typed: str, tmp_path: Path, 
 def test_it_is_a_child_that_gets_signals(
     command: list[str], number: int, code: int, tmp_path: Path, environ: dict[str, str]
 ) -> None:
-    with begin([*command, "agent", "netutils", "--port", "0"], tmp_path, environ) as process:
+    before = os.umask(0o027)
+    try:
+        process = begin([*command, "agent", "netutils", "--port", "0"], tmp_path, environ)
+    finally:
+        os.umask(before)
+    with process:
         assert process.stdout is not None
         assert "is ready at" in process.stdout.readline()
-        assert parent_of(process.pid) == os.getpid()
+        assert status_field(process.pid, "PPid") == str(os.getpid())
+        assert status_field(process.pid, "Umask") == "0027"
         process.send_signal(number)
         assert process.wait(60) == code
 
@@ -76,6 +75,6 @@ def test_an_orphan_is_no_child_of_pytest(tmp_path: Path, environ: dict[str, str]
         process.communicate()
     script = "sleep 60 > /dev/null 2>&1 & echo $!"
     orphan = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True).stdout.strip()
-    parent = parent_of(orphan)
+    parent = status_field(orphan, "PPid")
     os.kill(int(orphan), signal.SIGKILL)
-    assert parent != os.getpid()
+    assert parent != str(os.getpid())
