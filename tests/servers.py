@@ -21,10 +21,10 @@ from a2a.types.a2a_pb2 import Message, Part, Role, SendMessageRequest, StreamRes
 from starlette.types import ASGIApp
 
 from ai_platform_engineering.events import Event
-from ai_platform_engineering.serving import listen
 from ai_platform_engineering.settings import Settings, load_settings
 from ai_platform_engineering.utils.a2a_common.codec.values import set_value
 from ai_platform_engineering.utils.a2a_common.wire import Decoder
+from ai_platform_engineering.utils.serving import listen
 
 ROOT = Path(__file__).resolve().parent.parent
 Completed = subprocess.CompletedProcess[str]

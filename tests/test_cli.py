@@ -1,17 +1,19 @@
 from __future__ import annotations
 
+import argparse
 import json
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 
 import httpx
 import pytest
 
 from ai_platform_engineering.cli import build_parser
-from ai_platform_engineering.serving import listen
+from ai_platform_engineering.utils.serving import listen
 from tests.servers import Command, Completed
 
 
@@ -44,6 +46,20 @@ class TestParser:
     def test_no_command_serves(self) -> None:
         parser = build_parser()
         assert parser.parse_args([]).run is parser.parse_args(["serve"]).run
+
+    def test_every_command_exists(self) -> None:
+        parsers, names = [build_parser()], set()
+        while parsers:
+            parser = parsers.pop()
+            if (run := parser.get_default("run")) is not None:
+                names.add(run.args[0])
+            for action in parser._actions:
+                if isinstance(action, argparse._SubParsersAction):
+                    parsers += action.choices.values()
+        assert len(names) > 20
+        for name in names:
+            module, _, function = name.partition(".")
+            assert callable(getattr(import_module(f"ai_platform_engineering.cli.{module}"), function)), name
 
     @pytest.mark.parametrize(
         "argv", [["--port", "65536"], ["--port", "x"], ["nosuch"], ["agent"], ["sandbox"], ["agents"], ["doctor", "x"]]

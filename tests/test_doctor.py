@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from ai_platform_engineering.doctor import AgentReport, Report, diagnose, show, to_json
+from ai_platform_engineering.cli.doctor import diagnose
+from ai_platform_engineering.cli.doctor_report import AgentReport, Report, show, to_json
 from ai_platform_engineering.knowledge_bases.rag.chunking import chunks_of
 from ai_platform_engineering.knowledge_bases.rag.documents import Document
 from ai_platform_engineering.knowledge_bases.rag.stores.opening import knowledge_file, open_store

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import httpx
 import pytest
 
-from ai_platform_engineering.serving import ListenError, listen
+from ai_platform_engineering.utils.serving import ListenError, listen
 
 APP = """
     import asyncio, os, sys
@@ -19,8 +19,8 @@ APP = """
     from starlette.applications import Starlette
     from starlette.responses import PlainTextResponse, StreamingResponse
     from starlette.routing import Route
-    from ai_platform_engineering import serving
-    from ai_platform_engineering.serving import listen, run
+    from ai_platform_engineering.utils import serving
+    from ai_platform_engineering.utils.serving import listen, run
 
     if "brief" in sys.argv:
         serving.KEEP_ALIVE_SECONDS = 0.1

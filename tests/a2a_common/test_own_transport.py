@@ -20,11 +20,11 @@ from a2a.utils.errors import A2AError, TaskNotFoundError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ai_platform_engineering.serving import KEEP_ALIVE_SECONDS
 from ai_platform_engineering.utils.a2a_common.http.event_json import dumps
 from ai_platform_engineering.utils.a2a_common.http.sse import frame
 from ai_platform_engineering.utils.a2a_common.own_transport import OwnTransport, new_session
 from ai_platform_engineering.utils.connections import reason_of
+from ai_platform_engineering.utils.serving import KEEP_ALIVE_SECONDS
 from tests.slack.virtual_clock import VirtualClock
 
 TASK = {"id": "t", "contextId": "c", "status": {"state": "TASK_STATE_SUBMITTED"}}

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_platform_engineering.ingest_command import IngestOptions, IngestRefusedError, run_ingest
+from ai_platform_engineering.cli.ingest import IngestOptions, IngestRefusedError, run_ingest
 from ai_platform_engineering.knowledge_bases.rag.embeddings.offline import OfflineEmbedder
 from ai_platform_engineering.knowledge_bases.rag.results import SearchResults
 from ai_platform_engineering.knowledge_bases.rag.searching import search

@@ -44,7 +44,7 @@ from ai_platform_engineering.integrations.slack_bot.operations import (
 from ai_platform_engineering.integrations.slack_bot.places import Person, Place
 from ai_platform_engineering.integrations.slack_bot.refusals import PASSING, TOKEN, UNSURE
 from ai_platform_engineering.integrations.slack_bot.web_client import web_client
-from ai_platform_engineering.serving import listen
+from ai_platform_engineering.utils.serving import listen
 from tests.slack.block_kit import message_problems
 from tests.slack.virtual_clock import VirtualClock
 from tests.slack.web_api import Answer, Slack, refusal

@@ -27,8 +27,8 @@ from ai_platform_engineering.integrations.slack_bot.store import BotStore, open_
 from ai_platform_engineering.integrations.slack_bot.tokens import check_tokens
 from ai_platform_engineering.integrations.slack_bot.web import events_route, health_routes
 from ai_platform_engineering.integrations.slack_bot.web_client import web_client
-from ai_platform_engineering.serving import begin_start, listen, run
 from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.utils.serving import begin_start, listen, run
 
 FINISH_SECONDS: Final = 2.0
 OpenBot = Callable[[AsyncWebClient, Budget], AbstractAsyncContextManager[BotCalls]]

@@ -15,7 +15,7 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from ai_platform_engineering.serving import listen
+from ai_platform_engineering.utils.serving import listen
 
 Peer = tuple[str, int]
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
+import asyncio
 import json
 import sys
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -14,14 +16,16 @@ from typing import Any, Final
 
 import httpx
 
+from ai_platform_engineering.cli.exit_codes import fail, refuse
+from ai_platform_engineering.cli.skills_path import PathError, checked_path
+from ai_platform_engineering.cli.skills_validation import indented, remarks
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.skills_middleware.checks import CheckedSkill
 from ai_platform_engineering.skills_middleware.client import SkillsApiError, SkillsClient, SkillsStatus
 from ai_platform_engineering.skills_middleware.problems import InvalidSkillError
 from ai_platform_engineering.skills_middleware.skill import Visibility
-from ai_platform_engineering.skills_path import checked_path
-from ai_platform_engineering.skills_validation import indented, remarks
 from ai_platform_engineering.terminal.text import clean, one_line
+from ai_platform_engineering.utils.a2a_common.supervisor_run import SupervisorError
 from ai_platform_engineering.utils.access_tokens import SupervisorAuth
 from ai_platform_engineering.utils.columns import aligned
 from ai_platform_engineering.utils.errors import ReadableError
@@ -58,16 +62,59 @@ class _Connection:
     """Which skills these are, for people."""
 
 
-async def list_skills(settings: Settings, url: str | None, query: str, *, with_overridden: bool, as_json: bool) -> int:
-    async with _connected(settings, url) as connection:
+def list_skills(options: argparse.Namespace, settings: Settings) -> int:
+    return _run(_list_skills(options, settings))
+
+
+def show_skill(options: argparse.Namespace, settings: Settings) -> int:
+    return _run(_show_skill(options, settings))
+
+
+def add_skill(options: argparse.Namespace, settings: Settings) -> int:
+    access = _access(options)
+    return refuse(access) if isinstance(access, str) else _run(_add_skill(options, settings, access))
+
+
+def remove_skill(options: argparse.Namespace, settings: Settings) -> int:
+    access = _access(options)
+    return refuse(access) if isinstance(access, str) else _run(_remove_skill(options, settings, access))
+
+
+def refresh_skills(options: argparse.Namespace, settings: Settings) -> int:
+    return _run(_refresh_skills(options, settings))
+
+
+def _access(options: argparse.Namespace) -> AskedAccess | str:
+    """The visibility that the options name, or the sentence that says what is wrong with them."""
+    if options.team and options.visibility not in (None, "team"):
+        return f"--team is for --visibility team, not {options.visibility}."
+    if options.visibility == "team" and not options.team:
+        return "--visibility team needs the name of the team: --team NAME."
+    return AskedAccess("team" if options.team else options.visibility, options.team)
+
+
+def _run(command: Coroutine[Any, Any, int]) -> int:
+    try:
+        return asyncio.run(command)
+    except PathError as error:
+        return refuse(error)
+    except SupervisorError as error:
+        return refuse(error) if error.misconfigured else fail(error)
+    except SkillRefusedError as error:
+        return fail(error)
+
+
+async def _list_skills(options: argparse.Namespace, settings: Settings) -> int:
+    query: str = options.search
+    async with _connected(settings, options.url) as connection:
         skills = await connection.client.all(query)
-        status = None if as_json else await connection.client.status()
+        status = None if options.json else await connection.client.status()
     if status is None:
         for skill in skills:
             _print(json.dumps(skill))
         return 0
     if skills:
-        rows = [row for skill in skills for row in _rows(skill, with_overridden=with_overridden)]
+        rows = [row for skill in skills for row in _rows(skill, with_overridden=options.all)]
         for line in aligned([("NAME", "SOURCE", "VISIBILITY", "DESCRIPTION"), *rows]):
             _print(line)
     matching = f" that match {query!r}" if query else ""
@@ -77,12 +124,12 @@ async def list_skills(settings: Settings, url: str | None, query: str, *, with_o
     return 0
 
 
-async def show_skill(settings: Settings, url: str | None, name: str, file: str | None, *, as_json: bool) -> int:
-    async with _connected(settings, url) as connection:
-        skill = await _found(connection.client, name)
-    if file is not None:
-        _print(clean(_file_of(skill, file)).rstrip("\n"))
-    elif as_json:
+async def _show_skill(options: argparse.Namespace, settings: Settings) -> int:
+    async with _connected(settings, options.url) as connection:
+        skill = await _found(connection.client, options.name)
+    if options.file is not None:
+        _print(clean(_file_of(skill, options.file)).rstrip("\n"))
+    elif options.json:
         _print(json.dumps(skill, indent=2))
     else:
         for line in _described(skill):
@@ -90,35 +137,34 @@ async def show_skill(settings: Settings, url: str | None, name: str, file: str |
     return 0
 
 
-async def add_skill(
-    settings: Settings, url: str | None, path: Path, access: AskedAccess, *, replace: bool, as_json: bool
-) -> int:
-    checked = _checked(path)
+async def _add_skill(options: argparse.Namespace, settings: Settings, access: AskedAccess) -> int:
+    checked = _checked(options.path)
     name = checked.document.name
     body = {"content": checked.text, "files": dict(checked.files), **access.parameters}
-    async with _connected(settings, url) as connection:
+    async with _connected(settings, options.url) as connection:
         client = connection.client
         try:
             stored, done = await client.create(body), "added"
         except SkillsApiError as error:
             if error.status != HTTPStatus.CONFLICT:
                 raise
-            if not replace:
+            if not options.replace:
                 raise SkillRefusedError(f"The skill {name} exists {connection.place}. --replace replaces it.") from None
             wanted = {"visibility": "global", **access.parameters}
             before = await client.get(name, wanted)
             stored, done = await client.replace(name, wanted, str(before["etag"]), body), "replaced"
     for line in remarks(checked):
         _say(line)
-    if as_json:
+    if options.json:
         _print(json.dumps(stored))
     else:
         _print(f"The skill {name} was {done} {connection.place}. The next request uses it.")
     return 0
 
 
-async def remove_skill(settings: Settings, url: str | None, name: str, access: AskedAccess, *, as_json: bool) -> int:
-    async with _connected(settings, url) as connection:
+async def _remove_skill(options: argparse.Namespace, settings: Settings, access: AskedAccess) -> int:
+    name: str = options.name
+    async with _connected(settings, options.url) as connection:
         try:
             await connection.client.delete(name, access.parameters)
         except SkillsApiError as error:
@@ -128,7 +174,7 @@ async def remove_skill(settings: Settings, url: str | None, name: str, access: A
                 await _found(connection.client, name)
             raise
         left = await connection.client.find(name)
-    if as_json:
+    if options.json:
         _print(json.dumps({"removed": name, **access.parameters}))
         return 0
     _print(f"The skill {name} was removed {connection.place}. The next request does not use it.")
@@ -137,11 +183,11 @@ async def remove_skill(settings: Settings, url: str | None, name: str, access: A
     return 0
 
 
-async def refresh_skills(settings: Settings, url: str | None, *, as_json: bool) -> int:
+async def _refresh_skills(options: argparse.Namespace, settings: Settings) -> int:
     """1 if a source could not be read; its skills stay as they were loaded last."""
-    async with _connected(settings, url) as connection:
+    async with _connected(settings, options.url) as connection:
         refreshed = await connection.client.refresh()
-    if as_json:
+    if options.json:
         _print(json.dumps(refreshed.facts))
     else:
         counts = ", ".join(f"{source.name} {source.count}" for source in refreshed.sources)
@@ -158,7 +204,7 @@ async def _connected(settings: Settings, url: str | None) -> AsyncIterator[_Conn
             yield _Connection(SkillsClient(http, url), f"at {redact(url)}")
         return
     # The API needs FastAPI, which neither a remote supervisor's skills nor a check need.
-    from ai_platform_engineering.skills_local import local_transport  # noqa: PLC0415
+    from ai_platform_engineering.cli.skills_local import local_transport
 
     async with (
         local_transport(settings) as transport,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 from collections.abc import Iterator, Sequence
 
+from ai_platform_engineering.cli.exit_codes import fail
 from ai_platform_engineering.multi_agents.agent_registry import AgentRegistry
 from ai_platform_engineering.multi_agents.platform_engineer.workflows.definition import (
     Condition,
@@ -24,12 +26,13 @@ class WorkflowLookupError(Exception):
     """There is no such workflow, or it cannot be started; the text says so."""
 
 
-def all_offers(settings: Settings) -> list[Offer]:
+def _all_offers(settings: Settings) -> list[Offer]:
     return offers(known_workflows(settings), AgentRegistry.load(settings).entries)
 
 
-def list_workflows(found: Sequence[Offer], *, as_json: bool) -> int:
-    if as_json:
+def list_workflows(options: argparse.Namespace, settings: Settings) -> int:
+    found = _all_offers(settings)
+    if options.json:
         for offer in found:
             _print(json.dumps(offer.facts()))
         return 0
@@ -46,9 +49,12 @@ def list_workflows(found: Sequence[Offer], *, as_json: bool) -> int:
     return 0
 
 
-def show_workflow(found: Sequence[Offer], name: str, *, as_json: bool) -> int:
-    offer = _find(found, name)
-    if as_json:
+def show_workflow(options: argparse.Namespace, settings: Settings) -> int:
+    try:
+        offer = _find(_all_offers(settings), options.name)
+    except WorkflowLookupError as error:
+        return fail(error)
+    if options.json:
         whole = offer.workflow.model_dump(mode="json", exclude_unset=True)
         _print(json.dumps({**offer.facts(), **whole}, indent=2))
         return 0
@@ -57,9 +63,9 @@ def show_workflow(found: Sequence[Offer], name: str, *, as_json: bool) -> int:
     return 0
 
 
-def ready_workflow(found: Sequence[Offer], name: str) -> Workflow:
+def ready_workflow(settings: Settings, name: str) -> Workflow:
     """The workflow with this name or title, if it can be started."""
-    offer = _find(found, name)
+    offer = _find(_all_offers(settings), name)
     if offer.reason is not None:
         raise WorkflowLookupError(f"The workflow {offer.workflow.name} cannot be started: {offer.reason}.")
     return offer.workflow

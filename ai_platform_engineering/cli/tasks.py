@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import sqlite3
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,6 +16,7 @@ from typing import Final, cast
 from a2a.types.a2a_pb2 import Message, Task, TaskState
 from google.protobuf.json_format import MessageToDict
 
+from ai_platform_engineering.cli.exit_codes import fail, refuse
 from ai_platform_engineering.events import SUPERVISOR, Event
 from ai_platform_engineering.events_json import Asked, encode_line
 from ai_platform_engineering.settings import Settings
@@ -84,26 +86,38 @@ class TaskFile:
                 raise TaskLookupError(f"More than one task begins with {beginning!r}; write more of its id.")
 
 
-def list_tasks(file: TaskFile, limit: int, state: str | None, *, as_json: bool) -> int:
-    rows = file.listing(limit, STATES[state] if state else None)
+def list_tasks(options: argparse.Namespace, settings: Settings) -> int:
+    state: str | None = options.state
+    if state is not None and state not in STATES:
+        return refuse(f"--state {state!r} is none of {', '.join(STATES)}.")
+    rows = TaskFile.of(settings, options.agent).listing(options.limit, STATES[state] if state else None)
     for row in rows:
-        if as_json:
+        if options.json:
             _print(json.dumps(_facts(row)))
         else:
             question = one_line(_question(row.submitted))
             shown = question if len(question) <= _QUESTION_LENGTH else f"{question[: _QUESTION_LENGTH - 1]}…"
             _print(f"{row.id}  {_time(row.changed_ns):%Y-%m-%d %H:%M:%S}  {_NAMES[row.state]:<14}  {shown}")
-    if not rows and not as_json:
+    if not rows and not options.json:
         _print("No task is kept here." if state is None else f"No task that is kept here is {state}.")
     return 0
 
 
-def show_task(file: TaskFile, beginning: str, *, as_json: bool) -> int:
-    if as_json:
-        _print(json.dumps(MessageToDict(file.task(beginning)), indent=2))
-        return 0
+def show_task(options: argparse.Namespace, settings: Settings) -> int:
+    file = TaskFile.of(settings, options.agent)
+    try:
+        if options.json:
+            _print(json.dumps(MessageToDict(file.task(options.id)), indent=2))
+        else:
+            _print_recording(file.recording(options.id))
+    except TaskLookupError as error:
+        return fail(error)
+    return 0
+
+
+def _print_recording(recording: Iterable[tuple[float, Event | Asked]]) -> None:
     view = View()
-    for _, item in file.recording(beginning):
+    for _, item in recording:
         if isinstance(item, Asked):
             _print_view(view)
             view = go_on(view)
@@ -111,15 +125,22 @@ def show_task(file: TaskFile, beginning: str, *, as_json: bool) -> int:
         else:
             view = reduce(view, item)
     _print_view(view)
-    return 0
 
 
-def export_task(file: TaskFile, beginning: str, output: Path | None) -> int:
-    text = "".join(f"{encode_line(item, at)}\n" for at, item in file.recording(beginning))
+def export_task(options: argparse.Namespace, settings: Settings) -> int:
+    output: Path | None = options.output
+    try:
+        recording = TaskFile.of(settings, options.agent).recording(options.id)
+    except TaskLookupError as error:
+        return fail(error)
+    text = "".join(f"{encode_line(item, at)}\n" for at, item in recording)
     if output is None:
         sys.stdout.write(text)
-    else:
+        return 0
+    try:
         output.write_text(text, encoding="ascii")
+    except OSError as error:
+        return refuse(f"{output} cannot be written: {error.strerror}.")
     return 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import json
 import sys
@@ -12,7 +13,8 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from ai_platform_engineering.ingest_progress import showing_progress
+from ai_platform_engineering.cli.exit_codes import INTERRUPTED, fail, refuse
+from ai_platform_engineering.cli.ingest_progress import showing_progress
 from ai_platform_engineering.knowledge_bases.rag.embeddings.embedder import (
     Embedder,
     EmbeddingsError,
@@ -53,6 +55,27 @@ class IngestOptions:
     allow_hosts: Sequence[str] = ()
     as_json: bool = False
     link_base: str | None = None
+
+
+def ingest_source(options: argparse.Namespace, settings: Settings) -> int:
+    asked = IngestOptions(
+        source=options.source,
+        datasource=options.datasource,
+        depth=options.depth,
+        max_pages=options.max_pages,
+        allow_hosts=options.allow_host,
+        as_json=options.json,
+        link_base=options.link_base,
+    )
+    try:
+        return run_ingest(asked, settings)
+    except IngestRefusedError as error:
+        return refuse(error)
+    except ReadableError as error:
+        return fail(error)
+    except KeyboardInterrupt:
+        _say("Interrupted. What was ingested stays; the same command goes on from there.")
+        return INTERRUPTED
 
 
 def run_ingest(options: IngestOptions, settings: Settings) -> int:
@@ -116,7 +139,7 @@ def _folder(options: IngestOptions, path: Path) -> AbstractAsyncContextManager[_
 
 def _link_base(text: str) -> str:
     # httpx comes with it, which a folder does not need otherwise.
-    from ai_platform_engineering.knowledge_bases.rag.web.urls import AddressError, page_url, shown  # noqa: PLC0415
+    from ai_platform_engineering.knowledge_bases.rag.web.urls import AddressError, page_url, shown
 
     try:
         url = page_url(text)
@@ -134,8 +157,8 @@ def _address(options: IngestOptions, settings: Settings) -> AbstractAsyncContext
     if options.link_base is not None:
         raise IngestRefusedError("--link-base is for folders and files; a web page has its own address.")
     # Large libraries read the web; a folder does not need them.
-    from ai_platform_engineering.knowledge_bases.rag.ingest.addresses import address_source  # noqa: PLC0415
-    from ai_platform_engineering.knowledge_bases.rag.web.policy import WebPolicy  # noqa: PLC0415
+    from ai_platform_engineering.knowledge_bases.rag.ingest.addresses import address_source
+    from ai_platform_engineering.knowledge_bases.rag.web.policy import WebPolicy
 
     policy = WebPolicy.of(settings).allowing(options.allow_hosts)
     if options.max_pages is not None:

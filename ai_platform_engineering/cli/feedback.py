@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 from datetime import UTC, datetime
 
+from ai_platform_engineering.cli.exit_codes import fail
 from ai_platform_engineering.multi_agents.platform_engineer.feedback.file import feedback_path, read_newest
 from ai_platform_engineering.multi_agents.platform_engineer.feedback.record import Feedback
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.terminal.text import one_line
 from ai_platform_engineering.utils.columns import aligned
+from ai_platform_engineering.utils.errors import ReadableError
 
 
-def list_feedback(settings: Settings, limit: int, *, as_json: bool) -> int:
-    found = read_newest(feedback_path(settings), limit)
-    if as_json:
+def list_feedback(options: argparse.Namespace, settings: Settings) -> int:
+    try:
+        found = read_newest(feedback_path(settings), options.limit)
+    except ReadableError as error:
+        return fail(error)
+    if options.json:
         lines = [json.dumps(feedback.facts()) for feedback in found]
     else:
         lines = [*aligned([*map(_row, found)])] if found else ["No feedback is kept here."]

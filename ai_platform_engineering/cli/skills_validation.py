@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
+from ai_platform_engineering.cli.skills_path import PathError, checked_path
+from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.skills_middleware.checks import CheckedSkill
 from ai_platform_engineering.skills_middleware.problems import InvalidSkillError
-from ai_platform_engineering.skills_path import PathError, checked_path
 from ai_platform_engineering.terminal.text import clean, one_line
 
 
-def validate_skills(paths: Sequence[Path], *, as_json: bool) -> int:
+def validate_skills(options: argparse.Namespace, _settings: Settings) -> int:
     """Report on each skill; 1 if one of them cannot be used."""
     failed = False
-    for path in paths:
+    for path in options.paths:
         try:
             checked = checked_path(path)
         except (InvalidSkillError, PathError) as error:
             failed = True
-            _report_invalid(path, error, as_json=as_json)
+            _report_invalid(path, error, as_json=options.json)
             continue
-        if as_json:
+        if options.json:
             _print(json.dumps({"path": str(path), "valid": True, "name": checked.document.name, **_facts(checked)}))
             continue
         _print(f"{path}: {checked.document.name} can be used.")

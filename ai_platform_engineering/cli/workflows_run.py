@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from ai_platform_engineering.cli.chat import settings_beside_server
+from ai_platform_engineering.cli.exit_codes import fail
+from ai_platform_engineering.cli.workflows import WorkflowLookupError, ready_workflow
 from ai_platform_engineering.events import FinalResult, InputRequired
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.terminal.background import Background
@@ -38,7 +42,18 @@ class RunOptions:
     as_json: bool = False
 
 
-def run_workflow(options: RunOptions, settings: Settings) -> int:
+def start_workflow(options: argparse.Namespace, settings: Settings) -> int:
+    name: str = options.name
+    if options.url is None:
+        try:
+            name = ready_workflow(settings, name).name
+        except WorkflowLookupError as error:
+            return fail(error)
+        settings = settings_beside_server(settings)
+    return _run_workflow(RunOptions(name, dict(options.values), options.url, options.json), settings)
+
+
+def _run_workflow(options: RunOptions, settings: Settings) -> int:
     """The exit code: 0 when every step was done, 1 when not; the others are those of `chat`."""
     output = output_for(None, as_json=options.as_json)
     try:

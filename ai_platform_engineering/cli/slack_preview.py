@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Final
 
 from rich.console import Console
 
+from ai_platform_engineering.cli.exit_codes import refuse
 from ai_platform_engineering.events import Ending
 from ai_platform_engineering.integrations.slack_bot.preview.page.document import page
 from ai_platform_engineering.integrations.slack_bot.preview.player import BOT, NAMES, moments_of
@@ -31,7 +33,15 @@ class PreviewOptions:
     speed: float | None = 1.0
 
 
-def preview(options: PreviewOptions, settings: Settings) -> int:
+def run_preview(options: argparse.Namespace, settings: Settings) -> int:
+    speed = None if options.instant else options.speed or 1.0
+    try:
+        return _preview(PreviewOptions(options.preview, options.html, speed), settings)
+    except (RecordingError, ReadableError) as error:
+        return refuse(error)
+
+
+def _preview(options: PreviewOptions, settings: Settings) -> int:
     lines = read_recording(options.file)
     moments = moments_of(lines)
     if not moments:

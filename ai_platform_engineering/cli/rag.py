@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
+import asyncio
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Coroutine, Iterator
 from contextlib import asynccontextmanager
-from typing import Protocol
+from typing import Any, Protocol
 
+from ai_platform_engineering.cli.exit_codes import fail
 from ai_platform_engineering.knowledge_bases.rag.documents import Datasource
 from ai_platform_engineering.knowledge_bases.rag.knowledge_base import KnowledgeBase
 from ai_platform_engineering.knowledge_bases.rag.results import Filters, SearchResult, SearchResults
@@ -38,10 +41,29 @@ class _Readable(Protocol):
     async def aclose(self) -> None: ...
 
 
-async def search(settings: Settings, query: str, limit: int, datasource: str | None, *, as_json: bool) -> int:
+def search(options: argparse.Namespace, settings: Settings) -> int:
+    return _run(_search(options, settings))
+
+
+def list_datasources(options: argparse.Namespace, settings: Settings) -> int:
+    return _run(_list_datasources(options, settings))
+
+
+def remove_datasource(options: argparse.Namespace, settings: Settings) -> int:
+    return _run(_remove_datasource(options, settings))
+
+
+def _run(command: Coroutine[Any, Any, int]) -> int:
+    try:
+        return asyncio.run(command)
+    except ReadableError as error:
+        return fail(error)
+
+
+async def _search(options: argparse.Namespace, settings: Settings) -> int:
     async with _opened(settings) as knowledge_base:
-        found = await knowledge_base.search(query, limit, datasource=datasource)
-    if as_json:
+        found = await knowledge_base.search(options.query, options.limit, datasource=options.datasource)
+    if options.json:
         _print(found.model_dump_json(exclude_none=True))
         return 0
     for number, result in enumerate(found.results, start=1):
@@ -52,10 +74,10 @@ async def search(settings: Settings, query: str, limit: int, datasource: str | N
     return 0
 
 
-async def list_datasources(settings: Settings, *, as_json: bool) -> int:
+async def _list_datasources(options: argparse.Namespace, settings: Settings) -> int:
     async with _opened(settings) as knowledge_base:
         found = await knowledge_base.datasources()
-    if as_json:
+    if options.json:
         for view in DatasourcesView.of(found).datasources:
             _print(view.model_dump_json(exclude_none=True))
         return 0
@@ -64,7 +86,8 @@ async def list_datasources(settings: Settings, *, as_json: bool) -> int:
     return 0
 
 
-async def remove_datasource(settings: Settings, name: str) -> int:
+async def _remove_datasource(options: argparse.Namespace, settings: Settings) -> int:
+    name: str = options.datasource
     if settings.rag_server_url is not None:
         raise ElsewhereError(settings.rag_server_url)
     knowledge_base = KnowledgeBase(settings)
@@ -82,7 +105,7 @@ async def _opened(settings: Settings) -> AsyncIterator[_Readable]:
     if settings.rag_server_url is None:
         knowledge_base = KnowledgeBase(settings)
     else:
-        from ai_platform_engineering.knowledge_bases.rag.remote import RemoteKnowledgeBase  # noqa: PLC0415
+        from ai_platform_engineering.knowledge_bases.rag.remote import RemoteKnowledgeBase
 
         knowledge_base = RemoteKnowledgeBase(settings, settings.rag_server_url)
     try:

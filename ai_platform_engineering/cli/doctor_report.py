@@ -1,0 +1,174 @@
+"""The report of the doctor: as text, as a table on a terminal, or as JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from ai_platform_engineering.knowledge_bases.rag.checkup import Checkup
+from ai_platform_engineering.multi_agents.placement import Where
+from ai_platform_engineering.skills_middleware.checkup import SkillsCheckup
+from ai_platform_engineering.utils.columns import aligned
+
+if TYPE_CHECKING:
+    from typing import TextIO
+
+
+@dataclass(frozen=True)
+class AgentReport:
+    """One agent. `reachable` says whether its server has answered or, for an in-process agent, its backend; `None`
+    where nothing was asked.
+
+    `approval` names the tools whose calls wait for a person, all or some of them; `None` where that is for another
+    process to say.
+    `failure` is what keeps the agent from its work although it has tools. `warnings` keep it from nothing.
+    """
+
+    name: str
+    enabled: bool
+    where: Where
+    why: str
+    address: str | None = None
+    reachable: bool | None = None
+    tools: tuple[str, ...] = ()
+    approval: tuple[str, ...] | None = None
+    problem: str | None = None
+    failure: str | None = None
+    starting: bool = False
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def usable(self) -> bool:
+        """An agent with some of its tools can be used, whatever keeps the others away."""
+        return self.failure is None and (self.problem is None or bool(self.tools))
+
+
+@dataclass(frozen=True)
+class Report:
+    """All agents, and the facts that explain them. `model` is `None` where no model can be made: `problems` say why.
+    `model_failures` are sentences of models that do not answer. `knowledge` and `skills` are `None` where they are
+    switched off."""
+
+    version: str
+    model: str | None
+    offline: bool
+    sandbox: bool
+    data_dir: str
+    approval: str
+    problems: tuple[str, ...]
+    agents: tuple[AgentReport, ...]
+    knowledge: Checkup | None = None
+    skills: SkillsCheckup | None = None
+    model_failures: tuple[str, ...] = ()
+
+    @property
+    def starting(self) -> tuple[str, ...]:
+        """Agents whose tools are still being downloaded."""
+        return tuple(agent.name for agent in self.agents if agent.enabled and agent.starting and not agent.tools)
+
+    @property
+    def unusable(self) -> tuple[str, ...]:
+        """What is there and cannot be used."""
+        agents = (agent.name for agent in self.agents if agent.enabled and not agent.usable)
+        return (*agents, *(("the knowledge base",) if self.knowledge and self.knowledge.problem else ()))
+
+    @property
+    def ok(self) -> bool:
+        """Whether the model answers and every enabled agent, and the knowledge base, can be used."""
+        return self.model is not None and not self.model_failures and not self.unusable
+
+
+def to_json(report: Report) -> str:
+    return json.dumps({"ok": report.ok, **asdict(report)}, indent=2, ensure_ascii=False)
+
+
+def show(report: Report, file: TextIO | None = None, width: int | None = None) -> None:
+    """Print the report: a table on a terminal, plain lines elsewhere."""
+    file = file or sys.stdout
+    console = Console(file=file, width=width, highlight=False)
+    if not console.is_terminal:
+        lines = [*_facts(report), "", *_plain_rows(report), "", *_remarks(report), _verdict(report)]
+        file.write("\n".join(lines) + "\n")
+        return
+    for line in _facts(report):
+        console.print(escape(line))
+    console.print(_table(report))
+    for remark in _remarks(report):
+        console.print(f"[yellow]{escape(remark)}[/]")
+    console.print(f"[{'green' if report.ok else 'red'}]{escape(_verdict(report))}[/]")
+
+
+def _facts(report: Report) -> list[str]:
+    return [
+        f"Version   {report.version}",
+        f"Model     {report.model or 'none'}",
+        f"Sandbox   {'on' if report.sandbox else 'off'} ({report.data_dir})",
+        f"Approval  {report.approval}",
+        f"Knowledge {report.knowledge or 'off'}",
+        f"Skills    {report.skills or 'off'}",
+    ]
+
+
+def _verdict(report: Report) -> str:
+    model = ("the model",) if report.model is None or report.model_failures else ()
+    broken = [*model, *(name for name in report.unusable if name not in report.starting)]
+    sentences = [f"Not usable: {', '.join(broken)}."] if broken else []
+    if report.starting:
+        sentences.append(
+            f"Still starting: {', '.join(report.starting)}. Raise MCP_START_TIMEOUT to wait for a download."
+        )
+    if sentences:
+        return " ".join(sentences)
+    count = sum(agent.enabled for agent in report.agents)
+    return f"All {count} enabled agents can be used."
+
+
+_HEADINGS = ("Agent", "On", "Where", "Reachable", "Tools", "Why")
+
+
+def _cells(agent: AgentReport) -> tuple[str, str, str, str, str, str]:
+    return (
+        agent.name,
+        "yes" if agent.enabled else "no",
+        agent.where if agent.enabled else "-",
+        {True: "yes", False: "no", None: "-"}[agent.reachable],
+        str(len(agent.tools)) if agent.enabled else "-",
+        agent.why,
+    )
+
+
+def _table(report: Report) -> Table:
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    table.add_column(_HEADINGS[0], max_width=16, overflow="fold")
+    for heading in _HEADINGS[1:-1]:
+        table.add_column(heading, no_wrap=True)
+    table.add_column(_HEADINGS[-1], overflow="fold")
+    for agent in report.agents:
+        style = "dim" if not agent.enabled else "" if agent.usable else "red"
+        table.add_row(*(escape(cell) for cell in _cells(agent)), style=style)
+    return table
+
+
+def _plain_rows(report: Report) -> list[str]:
+    return list(aligned([_HEADINGS, *(_cells(agent) for agent in report.agents)]))
+
+
+def _remarks(report: Report) -> list[str]:
+    """What does not fit into a row: what is wrong with an agent, and what is wrong altogether."""
+    of_agents = [
+        f"{agent.name}{f' at {agent.address}' if agent.address else ''}: {remark}"
+        for agent in report.agents
+        if agent.enabled
+        for remark in filter(None, (agent.problem, agent.failure, *agent.warnings))
+    ]
+    of_models = [f"Model {failure}" for failure in report.model_failures]
+    of_knowledge = [report.knowledge.note, report.knowledge.problem] if report.knowledge else []
+    of_skills = report.skills.problems if report.skills else ()
+    return [*of_models, *of_agents, *filter(None, of_knowledge), *of_skills, *report.problems]

@@ -1,0 +1,112 @@
+"""Commands that run a server: `serve`, `agent NAME` and `rag serve`.
+
+Each reports problems with settings, files and the port before it imports the large libraries.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+from socket import socket
+from typing import TYPE_CHECKING
+
+from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.utils.keys import Place, check_exposure
+from ai_platform_engineering.utils.serving import begin_start, listen, run
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+
+logger = logging.getLogger(__name__)
+
+
+def serve(options: argparse.Namespace, settings: Settings) -> int:
+    begin_start()
+    from ai_platform_engineering.multi_agents.agent_registry import AgentRegistry
+    from ai_platform_engineering.utils.data_files import check_data_files
+
+    registry = AgentRegistry.load(settings)
+    check_data_files(settings)
+    settings, listener = _take_port(options, settings, "front")
+    from ai_platform_engineering.multi_agents.platform_engineer.deep_agent import PlatformEngineerDeepAgent
+    from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
+    from ai_platform_engineering.utils.model_label import model_label
+
+    approval = settings.describe_approval(sandbox_on=registry.sandbox_on)
+    line = _ready_line("Platform Engineer", settings, model_label(settings), registry.sandbox_on, approval)
+    return _run_app(create_app(settings, PlatformEngineerDeepAgent(settings, registry)), listener, line)
+
+
+def serve_agent(options: argparse.Namespace, settings: Settings) -> int:
+    begin_start()
+    from ai_platform_engineering.multi_agents.agent_registry import known_manifests
+    from ai_platform_engineering.multi_agents.placement import sandbox_is_on, standalone
+    from ai_platform_engineering.utils.data_files import check_data_files
+
+    manifests = known_manifests(settings)
+    entry = standalone(options.name, manifests, settings, sandbox_is_on(settings, manifests))
+    warn_about_unknown_settings(settings)
+    check_data_files(settings, entry.name)
+    settings, listener = _take_port(options, settings, "behind")
+    from ai_platform_engineering.multi_agents.agent_app import create_agent_app
+    from ai_platform_engineering.utils.model_label import model_label
+
+    model = model_label(settings, entry.name, manifests[entry.name].model)
+    approval = settings.approval_level(sandboxed=entry.sandboxed)
+    line = _ready_line(f"Agent {entry.name}", settings, model, entry.sandboxed, approval)
+    return _run_app(create_agent_app(settings, entry.name), listener, line)
+
+
+def serve_knowledge_base(options: argparse.Namespace, settings: Settings) -> int:
+    begin_start()
+    from ai_platform_engineering.knowledge_bases.rag.web.policy import WebPolicy
+    from ai_platform_engineering.utils.private_files import secure_data_dir
+
+    WebPolicy.of(settings)
+    warn_about_unknown_settings(settings)
+    secure_data_dir(settings.data_dir)
+    settings, listener = _take_port(options, settings, "behind")
+    from ai_platform_engineering.knowledge_bases.rag.app import MCP_PATH, create_rag_app
+
+    # A2A_PUBLIC_URL is the address of the supervisor or of an agent.
+    address = settings.model_copy(update={"a2a_public_url": None}).public_url
+    return _run_app(create_rag_app(settings), listener, f"Knowledge base is ready at {address}{MCP_PATH}")
+
+
+def _take_port(options: argparse.Namespace, settings: Settings, place: Place) -> tuple[Settings, socket]:
+    """A listening socket, and the settings with its address."""
+    host: str = getattr(options, "host", settings.a2a_host)
+    listener = listen(host, getattr(options, "port", settings.a2a_port))
+    try:
+        check_exposure(settings, place, getattr(options, "published_on", listener.getsockname()[0]))
+    except BaseException:
+        listener.close()
+        raise
+    listening = {
+        "a2a_host": host,
+        "a2a_port": listener.getsockname()[1],
+        "allowed_hosts": ",".join([settings.allowed_hosts, *getattr(options, "allowed_hosts", [])]),
+    }
+    return settings.model_copy(update=listening), listener
+
+
+def _run_app(app: Starlette, listener: socket, line: str) -> int:
+    """Serve `app` until a signal ends it; the exit code."""
+    from ai_platform_engineering.utils.tracing import trace_inline
+
+    trace_inline()
+    on_stop = {"on_stop": app.state.stop_work} if hasattr(app.state, "stop_work") else {}
+    return run(app, listener, lambda: print(line, flush=True), **on_stop)
+
+
+def _ready_line(who: str, settings: Settings, model: str, sandbox_on: bool, approval: str) -> str:
+    sandbox = "on" if sandbox_on else "off"
+    return f"{who} is ready at {settings.public_url} (model: {model}, sandbox: {sandbox}, approval: {approval})"
+
+
+def warn_about_unknown_settings(settings: Settings) -> None:
+    from ai_platform_engineering.multi_agents.agent_registry import known_manifests
+    from ai_platform_engineering.unknown_settings import unknown_settings
+
+    for sentence in unknown_settings(settings, known_manifests(settings)):
+        logger.warning("%s", sentence)
