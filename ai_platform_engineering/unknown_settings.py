@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from ai_platform_engineering.agents.manifest import AgentManifest
+from ai_platform_engineering.manifest import AgentManifest
 from ai_platform_engineering.settings import DYNAMIC_VARIABLES, Settings, known_variables
 
 _SIMILARITY: Final = 0.85

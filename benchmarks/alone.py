@@ -101,9 +101,9 @@ def _chat_openai(address: str) -> BaseChatModel:
 async def _product() -> AsyncIterator[Request]:
     """The product's graph with the agents of the environment, without translation, log and server."""
     from ai_platform_engineering.multi_agents.platform_engineer.deep_agent import PlatformEngineerDeepAgent
+    from ai_platform_engineering.runs.translation import STREAM_MODES
     from ai_platform_engineering.settings import load_settings
     from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
-    from ai_platform_engineering.utils.runs.translation import STREAM_MODES
     from ai_platform_engineering.utils.tracing import trace_inline
 
     trace_inline()
@@ -140,9 +140,9 @@ async def _asked(graph: Any, thread: str, **streaming: Any) -> Answered:
 
 @asynccontextmanager
 async def _tool(server: dict[str, Any]) -> AsyncIterator[Request]:
-    from ai_platform_engineering.agents.manifest import McpServer
+    from ai_platform_engineering.manifest import McpServer
+    from ai_platform_engineering.mcp import McpServers
     from ai_platform_engineering.settings import load_settings
-    from ai_platform_engineering.utils.mcp import McpServers
 
     servers = McpServers(load_settings(env_file=None))
     await servers.start({"argocd": [McpServer.model_validate(server)]}, deadline=30)

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from langchain_core.language_models import BaseChatModel
 
-from ai_platform_engineering.agents.manifest import AgentManifest
-from ai_platform_engineering.utils.llm.scripted import ScriptedChatModel, Turn
-from ai_platform_engineering.utils.mcp.tool_server import ToolServer
+from ai_platform_engineering.llm.scripted import ScriptedChatModel, Turn
+from ai_platform_engineering.manifest import AgentManifest
+from ai_platform_engineering.mcp.tool_server import ToolServer
 
 QUESTION: Final = "show argocd version"
 VERSION: Final = "v3.1.8"

@@ -12,12 +12,12 @@ os.environ.setdefault("OTEL_INSTRUMENTATION_A2A_SDK_ENABLED", "false")
 
 from langchain_core.language_models import BaseChatModel
 
-from ai_platform_engineering.agents.manifest import AgentManifest
+from ai_platform_engineering.graphs.local_agent import model_for
+from ai_platform_engineering.manifest import AgentManifest
 from ai_platform_engineering.multi_agents.agent_app import create_agent_app
 from ai_platform_engineering.multi_agents.platform_engineer.deep_agent import PlatformEngineerDeepAgent
 from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
 from ai_platform_engineering.settings import Settings, load_settings
-from ai_platform_engineering.utils.graphs.local_agent import model_for
 from ai_platform_engineering.utils.serving import listen, run
 from ai_platform_engineering.utils.tracing import trace_inline
 from benchmarks.scenario import ANSWER_WORDS, agent_model, supervisor_model

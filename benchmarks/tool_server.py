@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 
-from ai_platform_engineering.utils.mcp.protocol import http_app, serve_stdio
+from ai_platform_engineering.mcp.protocol import http_app, serve_stdio
 from ai_platform_engineering.utils.serving import listen, run
 from benchmarks.scenario import server
 

@@ -23,9 +23,9 @@ _RUN_TESTS: Final = (
 _FORM_TESTS: Final = ("tests/forms", "tests/approvals/test_form.py", "tests/slack/test_form_reading.py")
 
 PACKAGES: Final[Mapping[str, Package]] = {
-    "runs": Package(("utils/runs/*",), _RUN_TESTS),
+    "runs": Package(("runs/*",), _RUN_TESTS),
     "graphs": Package(
-        ("utils/graphs/*",),
+        ("graphs/*",),
         (
             *_RUN_TESTS,
             "tests/graphs",
@@ -47,7 +47,7 @@ PACKAGES: Final[Mapping[str, Package]] = {
             "tests/a2a_common/test_wire_values.py",
         ),
     ),
-    "forms": Package(("utils/forms/*",), _FORM_TESTS),
+    "forms": Package(("forms/*",), _FORM_TESTS),
     "slack": Package(
         tuple(f"integrations/slack_bot/{module}.py" for module in ("reducer", "deciding", "telling")),
         (

@@ -16,8 +16,8 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 
-from ai_platform_engineering.agents.manifest import builtin_directory, load_manifests
 from ai_platform_engineering.cli import build_parser
+from ai_platform_engineering.manifest import builtin_directory, load_manifests
 from ai_platform_engineering.multi_agents.placement import resolve_address
 from ai_platform_engineering.settings import Settings, load_settings
 from integration.quick_sanity import ENV_FILE, compose_command

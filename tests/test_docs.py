@@ -20,14 +20,14 @@ from typing import NoReturn
 
 import pytest
 
-from ai_platform_engineering.agents.manifest import builtin_directory, load_manifests, read_manifest
 from ai_platform_engineering.cli import build_parser
+from ai_platform_engineering.forms.answers import Submitted, read_answer
+from ai_platform_engineering.forms.replies import Reply, Resume, understand
 from ai_platform_engineering.integrations.slack_bot.channel_rules import read_rules
+from ai_platform_engineering.manifest import builtin_directory, load_manifests, read_manifest
+from ai_platform_engineering.mcp.expansion import INHERITED_VARIABLES
 from ai_platform_engineering.settings import DYNAMIC_VARIABLES, Settings, load_settings
 from ai_platform_engineering.utils.a2a_common.codec.forms import form_data, read_form
-from ai_platform_engineering.utils.forms.answers import Submitted, read_answer
-from ai_platform_engineering.utils.forms.replies import Reply, Resume, understand
-from ai_platform_engineering.utils.mcp.expansion import INHERITED_VARIABLES
 from tests.forked_commands import COMMAND as FORKED
 from tests.services.environment import download_lock
 

@@ -17,8 +17,8 @@ from a2a.types.a2a_pb2 import GetTaskRequest, TaskState
 
 from ai_platform_engineering.events import Event, Failed, FinalResult, ToolStarted
 from ai_platform_engineering.settings import load_settings
-from ai_platform_engineering.utils.a2a_common.log.file import open_for_reading, tasks_file
-from ai_platform_engineering.utils.a2a_common.log.sqlite_log import SqliteEventLog
+from ai_platform_engineering.storage.event_log.file import open_for_reading, tasks_file
+from ai_platform_engineering.storage.event_log.sqlite_log import SqliteEventLog
 from ai_platform_engineering.utils.a2a_common.wire import Decoder, decode_task
 from tests.a2a_common.test_log_contract import QUESTION as WHICH
 from tests.a2a_common.test_log_contract import Writer

@@ -22,7 +22,7 @@ from ai_platform_engineering.events import (
     TextDelta,
 )
 from ai_platform_engineering.events_json import Asked, decode_line
-from ai_platform_engineering.utils.a2a_common.log.sqlite_log import SqliteEventLog
+from ai_platform_engineering.storage.event_log.sqlite_log import SqliteEventLog
 from tests.a2a_common.test_log_contract import Writer, deltas, message
 
 ANSWER: list[Event] = [

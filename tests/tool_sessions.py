@@ -10,8 +10,8 @@ from mcp import ClientSession
 from mcp.shared.memory import create_connected_server_and_client_session
 from mcp.types import CallToolResult, TextContent
 
-from ai_platform_engineering.utils.mcp.protocol import protocol_server
-from ai_platform_engineering.utils.mcp.tool_server import ToolError, ToolServer
+from ai_platform_engineering.mcp.protocol import protocol_server
+from ai_platform_engineering.mcp.tool_server import ToolError, ToolServer
 
 
 @asynccontextmanager

@@ -8,8 +8,8 @@ import sys
 from ai_platform_engineering.cli.exit_codes import refuse
 from ai_platform_engineering.multi_agents.agent_registry import AgentRegistry
 from ai_platform_engineering.settings import Settings
-from ai_platform_engineering.utils.a2a_common.log.file import LogInUseError
-from ai_platform_engineering.utils.data_files import check_data_files
+from ai_platform_engineering.storage.data_files import check_data_files
+from ai_platform_engineering.storage.event_log.file import LogInUseError
 
 
 def run_chat(options: argparse.Namespace, settings: Settings) -> int:

@@ -15,8 +15,12 @@ from typing import TYPE_CHECKING, Final
 
 from langchain_core.language_models import BaseChatModel
 
-from ai_platform_engineering.agents.manifest import ModelChoice
+from ai_platform_engineering.graphs.approval_policy import ApprovalPolicy
 from ai_platform_engineering.knowledge_bases.rag.checkup import check_up
+from ai_platform_engineering.llm import chat_model, is_offline, is_offline_model
+from ai_platform_engineering.llm.model_label import model_label
+from ai_platform_engineering.manifest import ModelChoice
+from ai_platform_engineering.mcp import McpServers
 from ai_platform_engineering.multi_agents.agent_checks import CHECK_TIMEOUT, backend_problem, has_check, model_problem
 from ai_platform_engineering.multi_agents.agent_registry import AgentEntry, AgentRegistry
 from ai_platform_engineering.multi_agents.connectivity import (
@@ -28,14 +32,9 @@ from ai_platform_engineering.multi_agents.connectivity import (
 )
 from ai_platform_engineering.multi_agents.offline_backends import offline_warning
 from ai_platform_engineering.settings import Settings, SettingsError
+from ai_platform_engineering.settings.approval_overrides import parse_overrides, unknown_tools
 from ai_platform_engineering.skills_middleware.checkup import check_up_skills
 from ai_platform_engineering.utils.access_tokens import AccessTokenError, OwnBearer
-from ai_platform_engineering.utils.approvals.overrides import parse_overrides, unknown_tools
-from ai_platform_engineering.utils.approvals.policy import ApprovalPolicy
-from ai_platform_engineering.utils.llm import chat_model, is_offline
-from ai_platform_engineering.utils.llm.offline import OfflineChatModel
-from ai_platform_engineering.utils.mcp import McpServers
-from ai_platform_engineering.utils.model_label import model_label
 from ai_platform_engineering.utils.redact import redact
 from ai_platform_engineering.version import product_version
 
@@ -140,7 +139,7 @@ async def _ask_models(settings: Settings, entries: Sequence[AgentEntry], *, offl
         # A model that cannot be made is a problem of the settings, and named as such.
         with suppress(SettingsError):
             models.setdefault(model_label(settings, agent, choice), chat_model(settings, agent, choice))
-    asked = {label: model for label, model in models.items() if not isinstance(model, OfflineChatModel)}
+    asked = {label: model for label, model in models.items() if not is_offline_model(model)}
     found = await asyncio.gather(*(model_problem(model) for model in asked.values()))
     return tuple(f"{label}: {problem}" for label, problem in zip(asked, found, strict=True) if problem)
 

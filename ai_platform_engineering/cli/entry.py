@@ -34,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         settings = load_settings()
     except SettingsError as error:
         return refuse(error)
-    from ai_platform_engineering.agents.manifest import ManifestError
+    from ai_platform_engineering.manifest import ManifestError
     from ai_platform_engineering.multi_agents.platform_engineer.workflows.errors import WorkflowError
     from ai_platform_engineering.utils.logs import configure_logging
     from ai_platform_engineering.utils.serving import ListenError

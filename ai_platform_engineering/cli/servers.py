@@ -23,14 +23,14 @@ logger = logging.getLogger(__name__)
 def serve(options: argparse.Namespace, settings: Settings) -> int:
     begin_start()
     from ai_platform_engineering.multi_agents.agent_registry import AgentRegistry
-    from ai_platform_engineering.utils.data_files import check_data_files
+    from ai_platform_engineering.storage.data_files import check_data_files
 
     registry = AgentRegistry.load(settings)
     check_data_files(settings)
     settings, listener = _take_port(options, settings, "front")
+    from ai_platform_engineering.llm.model_label import model_label
     from ai_platform_engineering.multi_agents.platform_engineer.deep_agent import PlatformEngineerDeepAgent
     from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
-    from ai_platform_engineering.utils.model_label import model_label
 
     approval = settings.describe_approval(sandbox_on=registry.sandbox_on)
     line = _ready_line("Platform Engineer", settings, model_label(settings), registry.sandbox_on, approval)
@@ -41,15 +41,15 @@ def serve_agent(options: argparse.Namespace, settings: Settings) -> int:
     begin_start()
     from ai_platform_engineering.multi_agents.agent_registry import known_manifests
     from ai_platform_engineering.multi_agents.placement import sandbox_is_on, standalone
-    from ai_platform_engineering.utils.data_files import check_data_files
+    from ai_platform_engineering.storage.data_files import check_data_files
 
     manifests = known_manifests(settings)
     entry = standalone(options.name, manifests, settings, sandbox_is_on(settings, manifests))
     warn_about_unknown_settings(settings)
     check_data_files(settings, entry.name)
     settings, listener = _take_port(options, settings, "behind")
+    from ai_platform_engineering.llm.model_label import model_label
     from ai_platform_engineering.multi_agents.agent_app import create_agent_app
-    from ai_platform_engineering.utils.model_label import model_label
 
     model = model_label(settings, entry.name, manifests[entry.name].model)
     approval = settings.approval_level(sandboxed=entry.sandboxed)

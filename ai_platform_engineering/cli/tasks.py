@@ -20,15 +20,15 @@ from ai_platform_engineering.cli.exit_codes import fail, refuse
 from ai_platform_engineering.events import SUPERVISOR, Event
 from ai_platform_engineering.events_json import Asked, encode_line
 from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.storage.event_log.event_log import TaskQuery
+from ai_platform_engineering.storage.event_log.file import open_for_reading, tasks_file
+from ai_platform_engineering.storage.event_log.reader import Row, find_ids, read_page, read_task, read_times
+from ai_platform_engineering.storage.event_log.task_record import TaskRecord
 from ai_platform_engineering.terminal.plain import plain_lines
 from ai_platform_engineering.terminal.reducer import go_on, reduce
 from ai_platform_engineering.terminal.text import clean, one_line
 from ai_platform_engineering.terminal.view import View
-from ai_platform_engineering.utils.a2a_common.execution.incoming import question_of
-from ai_platform_engineering.utils.a2a_common.log.event_log import TaskQuery
-from ai_platform_engineering.utils.a2a_common.log.file import open_for_reading, tasks_file
-from ai_platform_engineering.utils.a2a_common.log.reader import Row, find_ids, read_page, read_task, read_times
-from ai_platform_engineering.utils.a2a_common.log.task_record import TaskRecord
+from ai_platform_engineering.utils.a2a_common.server.incoming import question_of
 from ai_platform_engineering.utils.a2a_common.wire import Decoder
 
 STATES: Final[dict[str, TaskState]] = {

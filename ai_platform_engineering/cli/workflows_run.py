@@ -27,8 +27,8 @@ from ai_platform_engineering.terminal.local import running_here
 from ai_platform_engineering.terminal.output import Output
 from ai_platform_engineering.terminal.scripted import NoAnswerError, Scripted
 from ai_platform_engineering.terminal.view import View
-from ai_platform_engineering.utils.a2a_common.supervisor_client import Supervisor, connected
-from ai_platform_engineering.utils.a2a_common.supervisor_run import SupervisorError
+from ai_platform_engineering.utils.a2a_common.client.supervisor_client import Supervisor, connected
+from ai_platform_engineering.utils.a2a_common.client.supervisor_run import SupervisorError
 from ai_platform_engineering.utils.access_tokens import SupervisorAuth
 
 

@@ -15,24 +15,24 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from ai_platform_engineering.agents.manifest import AgentManifest
+from ai_platform_engineering.graphs.agent_graph import Graph
+from ai_platform_engineering.graphs.local_agent import Models, local_agent_graph, model_for
+from ai_platform_engineering.llm import is_offline_model
+from ai_platform_engineering.manifest import AgentManifest
+from ai_platform_engineering.mcp import McpServers
 from ai_platform_engineering.multi_agents.agent_checks import backend_problem, model_problem
 from ai_platform_engineering.multi_agents.agent_registry import known_manifests
 from ai_platform_engineering.multi_agents.offline_backends import offline_warning
 from ai_platform_engineering.multi_agents.placement import sandbox_is_on, standalone
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.skills_middleware.catalog import SkillCatalog
-from ai_platform_engineering.utils.a2a_common.a2a_app import tool_rows, with_a2a
-from ai_platform_engineering.utils.a2a_common.a2a_server import agent_card
 from ai_platform_engineering.utils.a2a_common.base_langgraph_agent import BaseLangGraphAgent
-from ai_platform_engineering.utils.a2a_common.execution.executor import RunExecutor
-from ai_platform_engineering.utils.a2a_common.http.auth import security_schemes
-from ai_platform_engineering.utils.a2a_common.log.upkeep import Forget, event_log
+from ai_platform_engineering.utils.a2a_common.server.a2a_app import tool_rows, with_a2a
+from ai_platform_engineering.utils.a2a_common.server.a2a_server import agent_card
+from ai_platform_engineering.utils.a2a_common.server.auth import security_schemes
+from ai_platform_engineering.utils.a2a_common.server.executor import RunExecutor
+from ai_platform_engineering.utils.a2a_common.server.upkeep import Forget, event_log
 from ai_platform_engineering.utils.checkpointer import ConversationSaver, checkpointer_for
-from ai_platform_engineering.utils.graphs.agent_graph import Graph
-from ai_platform_engineering.utils.graphs.local_agent import Models, local_agent_graph, model_for
-from ai_platform_engineering.utils.llm.offline import OfflineChatModel
-from ai_platform_engineering.utils.mcp import McpServers
 from ai_platform_engineering.version import product_version
 
 logger = logging.getLogger(__name__)
@@ -76,7 +76,7 @@ class StandaloneAgent:
         model = self._models(self._settings, self.manifest)
         found = await asyncio.gather(
             backend_problem(self.mcp, self.entry.name, self.entry.servers()),
-            *([] if isinstance(model, OfflineChatModel) else [model_problem(model)]),
+            *([] if is_offline_model(model) else [model_problem(model)]),
         )
         return [problem for problem in found if problem]
 

@@ -12,9 +12,9 @@ from typing import Final
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import HumanMessage
 
-from ai_platform_engineering.agents.manifest import McpServer, ToolCheck
-from ai_platform_engineering.utils.mcp import McpServers
-from ai_platform_engineering.utils.runs.failures import failure_of, reason_of, short_reason
+from ai_platform_engineering.manifest import McpServer, ToolCheck
+from ai_platform_engineering.mcp import McpServers
+from ai_platform_engineering.runs.failures import failure_of, reason_of, short_reason
 
 CHECK_TIMEOUT: Final = 30.0
 """Seconds that one call of a backend, or one answer of a model, may take."""

@@ -14,7 +14,7 @@ from typing import Self
 
 import httpx
 
-from ai_platform_engineering.agents.manifest import AgentManifest, builtin_directory, load_manifests
+from ai_platform_engineering.manifest import AgentManifest, builtin_directory, load_manifests
 from ai_platform_engineering.multi_agents.connectivity import Reachability, new_client, probe_all
 from ai_platform_engineering.multi_agents.placement import (
     AgentEntry,
@@ -26,8 +26,8 @@ from ai_platform_engineering.multi_agents.placement import (
     sandbox_is_on,
 )
 from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.settings.approval_overrides import parse_overrides, unknown_agents
 from ai_platform_engineering.unknown_settings import unknown_settings
-from ai_platform_engineering.utils.approvals.overrides import parse_overrides, unknown_agents
 from ai_platform_engineering.utils.keys import agents_key
 from ai_platform_engineering.utils.redact import redact
 

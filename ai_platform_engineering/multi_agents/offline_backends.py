@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 
+from ai_platform_engineering.llm import is_offline
 from ai_platform_engineering.multi_agents.placement import AgentEntry
 from ai_platform_engineering.settings import Settings, SettingsError
-from ai_platform_engineering.utils.llm import is_offline
 
 
 def offline_warning(settings: Settings, entries: Iterable[AgentEntry]) -> str | None:

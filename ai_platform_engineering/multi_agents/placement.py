@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 from urllib.parse import urlsplit
 
-from ai_platform_engineering.agents.manifest import AgentManifest, McpServer
+from ai_platform_engineering.manifest import AgentManifest, McpServer
 from ai_platform_engineering.settings import Settings, SettingsError, parse_flag, wrong_value
 
 Where = Literal["in-process", "remote"]

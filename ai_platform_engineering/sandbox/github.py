@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field
 
+from ai_platform_engineering.mcp.tool_server import ToolError, ToolServer
 from ai_platform_engineering.sandbox.records import (
     OWNER,
     Application,
@@ -21,7 +22,6 @@ from ai_platform_engineering.sandbox.records import (
 from ai_platform_engineering.sandbox.tools import Headline, choice, contains_words, find_person, new_server, unknown
 from ai_platform_engineering.sandbox.world import Session, World
 from ai_platform_engineering.settings import Settings
-from ai_platform_engineering.utils.mcp.tool_server import ToolError, ToolServer
 
 IssueFilter = Literal["open", "closed", "all"]
 PullRequestFilter = Literal["open", "closed", "merged", "all"]

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field
 
+from ai_platform_engineering.mcp.tool_server import ToolError, ToolServer
 from ai_platform_engineering.sandbox.records import (
     TRANSITIONS,
     Comment,
@@ -28,7 +29,6 @@ from ai_platform_engineering.sandbox.tools import (
 )
 from ai_platform_engineering.sandbox.world import Session, World
 from ai_platform_engineering.settings import Settings
-from ai_platform_engineering.utils.mcp.tool_server import ToolError, ToolServer
 
 UNASSIGNED = "unassigned"
 

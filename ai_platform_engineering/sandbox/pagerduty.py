@@ -7,11 +7,11 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field
 
+from ai_platform_engineering.mcp.tool_server import ToolError, ToolServer
 from ai_platform_engineering.sandbox.records import Incident, IncidentStatus, LogEntry, Person, Schedule, Service
 from ai_platform_engineering.sandbox.tools import Words, choice, full_names, new_server, unknown
 from ai_platform_engineering.sandbox.world import Session, World
 from ai_platform_engineering.settings import Settings
-from ai_platform_engineering.utils.mcp.tool_server import ToolError, ToolServer
 
 StatusFilter = Literal["open", "triggered", "acknowledged", "resolved", "all"]
 IncidentId = Annotated[str, Field(description="Id of the incident, for example P4711.")]

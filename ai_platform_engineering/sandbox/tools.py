@@ -9,9 +9,9 @@ from typing import Annotated, Any
 from mcp.types import ToolAnnotations
 from pydantic import BeforeValidator, StringConstraints
 
+from ai_platform_engineering.mcp.tool_server import ToolError, ToolServer
 from ai_platform_engineering.sandbox.records import Person
 from ai_platform_engineering.sandbox.world import Session, WorldError
-from ai_platform_engineering.utils.mcp.tool_server import ToolError, ToolServer
 
 Tool = Callable[..., dict[str, Any]]
 Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]

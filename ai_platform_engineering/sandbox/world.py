@@ -17,8 +17,8 @@ from typing import TypeVar
 from ai_platform_engineering.sandbox.records import Company, Record
 from ai_platform_engineering.sandbox.seed import seed_records
 from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.storage.sqlite.shared_file import write_ahead
 from ai_platform_engineering.utils.private_files import create_private_file
-from ai_platform_engineering.utils.shared_file import write_ahead
 
 FORMAT = 1
 BUSY_SECONDS = 10.0

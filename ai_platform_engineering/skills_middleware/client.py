@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import httpx
 
-from ai_platform_engineering.utils.a2a_common.supervisor_run import SupervisorError, refusal
+from ai_platform_engineering.utils.a2a_common.client.supervisor_run import SupervisorError, refusal
 from ai_platform_engineering.utils.access_tokens import AccessTokenError
 from ai_platform_engineering.utils.connections import reason_of
 from ai_platform_engineering.utils.redact import redact

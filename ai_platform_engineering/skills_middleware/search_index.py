@@ -7,9 +7,9 @@ import weakref
 from collections.abc import Iterable
 from typing import Final
 
-from ai_platform_engineering.knowledge_bases.rag.query_words import query_words, spaced
 from ai_platform_engineering.skills_middleware.skill import Skill
 from ai_platform_engineering.skills_middleware.tags import tags_of
+from ai_platform_engineering.text.query_words import query_words, spaced
 
 # `word` finds "deployments" for "deployment"; `prefix` finds both for "deploym", which has no stem in the index.
 _TABLES: Final = """

@@ -18,6 +18,7 @@ from rich.text import Text
 
 from ai_platform_engineering.events import FinalResult, InputRequired
 from ai_platform_engineering.limits import cut_reason_of
+from ai_platform_engineering.runs.plan import WORKFLOW_TOOL
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.terminal.answering import answer_forms
 from ai_platform_engineering.terminal.background import Background
@@ -32,11 +33,10 @@ from ai_platform_engineering.terminal.rendering import marks_for
 from ai_platform_engineering.terminal.screen import Screen
 from ai_platform_engineering.terminal.scripted import NoAnswerError, Scripted
 from ai_platform_engineering.terminal.view import Finished, Tool, View
-from ai_platform_engineering.utils.a2a_common.supervisor_client import Supervisor, connected
-from ai_platform_engineering.utils.a2a_common.supervisor_run import SupervisorError
+from ai_platform_engineering.utils.a2a_common.client.supervisor_client import Supervisor, connected
+from ai_platform_engineering.utils.a2a_common.client.supervisor_run import SupervisorError
 from ai_platform_engineering.utils.access_tokens import SupervisorAuth
 from ai_platform_engineering.utils.private_files import create_private_file
-from ai_platform_engineering.utils.runs.plan import WORKFLOW_TOOL
 
 ANSWERED: Final = 0
 NOT_ANSWERED: Final = 1

@@ -19,15 +19,15 @@ from a2a.utils.errors import A2AError, TaskNotCancelableError
 
 from ai_platform_engineering.events import Event, Form, InputRequired
 from ai_platform_engineering.events_json import Asked
+from ai_platform_engineering.forms.answers import Answer
 from ai_platform_engineering.terminal.background import Background
 from ai_platform_engineering.terminal.form_words import answer_text
 from ai_platform_engineering.terminal.output import Output
 from ai_platform_engineering.terminal.playback import play
 from ai_platform_engineering.terminal.reducer import go_on, reduce
 from ai_platform_engineering.terminal.view import Notice, View
-from ai_platform_engineering.utils.a2a_common.supervisor_client import Supervisor
-from ai_platform_engineering.utils.a2a_common.supervisor_run import Lost, Parked, Run
-from ai_platform_engineering.utils.forms.answers import Answer
+from ai_platform_engineering.utils.a2a_common.client.supervisor_client import Supervisor
+from ai_platform_engineering.utils.a2a_common.client.supervisor_run import Lost, Parked, Run
 
 STOPPING: Final = "Stopping..."
 LOST: Final = "The connection was lost; picking it up again..."

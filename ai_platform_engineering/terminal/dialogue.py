@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, Protocol
 
 from ai_platform_engineering.events import Form, FormField
+from ai_platform_engineering.forms.answers import Answer, Approved, Dismissed, Rejected, Submitted
+from ai_platform_engineering.forms.credentials import is_secret
+from ai_platform_engineering.forms.decisions import is_approval
 from ai_platform_engineering.terminal import form_words
 from ai_platform_engineering.terminal.editor import EditorError
 from ai_platform_engineering.terminal.entries import Wrong, entered
 from ai_platform_engineering.terminal.text import one_line
-from ai_platform_engineering.utils.forms.answers import Answer, Approved, Dismissed, Rejected, Submitted
-from ai_platform_engineering.utils.forms.credentials import is_secret
-from ai_platform_engineering.utils.forms.decisions import is_approval
 
 Tone = Literal["heading", "plain", "quiet", "problem"]
 

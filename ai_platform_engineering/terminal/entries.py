@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from ai_platform_engineering.events import Form, FormField
+from ai_platform_engineering.forms.filling import Filled, Refused, fill
 from ai_platform_engineering.terminal.text import one_line
-from ai_platform_engineering.utils.forms.filling import Filled, Refused, fill
 
 _SHORT: Final = {"y": "yes", "n": "no"}
 

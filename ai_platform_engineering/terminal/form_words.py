@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from ai_platform_engineering.events import FieldRules, Form, FormField
+from ai_platform_engineering.forms.answers import Answer, Approved, Dismissed, Rejected, Submitted
+from ai_platform_engineering.forms.credentials import is_secret
+from ai_platform_engineering.forms.decisions import is_approval
+from ai_platform_engineering.forms.fitting import is_blank
 from ai_platform_engineering.terminal.text import clean, one_line
 from ai_platform_engineering.utils.a2a_common.codec.labels import display
-from ai_platform_engineering.utils.forms.answers import Answer, Approved, Dismissed, Rejected, Submitted
-from ai_platform_engineering.utils.forms.credentials import is_secret
-from ai_platform_engineering.utils.forms.decisions import is_approval
-from ai_platform_engineering.utils.forms.fitting import is_blank
 from ai_platform_engineering.utils.redact import MASK
 
 BY_MESSAGE: Final = (

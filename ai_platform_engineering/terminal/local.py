@@ -17,8 +17,8 @@ import httpx
 import uvicorn
 
 from ai_platform_engineering.settings import Settings
-from ai_platform_engineering.utils.a2a_common.supervisor_client import Supervisor, connected
-from ai_platform_engineering.utils.a2a_common.supervisor_run import SupervisorError
+from ai_platform_engineering.utils.a2a_common.client.supervisor_client import Supervisor, connected
+from ai_platform_engineering.utils.a2a_common.client.supervisor_run import SupervisorError
 from ai_platform_engineering.utils.access_tokens import SupervisorAuth
 
 _ADDRESS: Final = "http://localhost"

@@ -8,19 +8,21 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, closing
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from langgraph.channels.delta import DeltaChannel
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.settings import Settings
-from ai_platform_engineering.utils.data_files import conversations_file, keeps_conversations
-from ai_platform_engineering.utils.graphs.agent_graph import Graph
-from ai_platform_engineering.utils.savers.file_saver import FileSaver
-from ai_platform_engineering.utils.savers.memory_saver import MemorySaver
-from ai_platform_engineering.utils.savers.parking_saver import ParkingSaver
-from ai_platform_engineering.utils.savers.waiting_file import WaitingFile
+from ai_platform_engineering.storage.checkpoints.file_saver import FileSaver
+from ai_platform_engineering.storage.checkpoints.memory_saver import MemorySaver
+from ai_platform_engineering.storage.checkpoints.parking_saver import ParkingSaver
+from ai_platform_engineering.storage.checkpoints.waiting_file import WaitingFile
+from ai_platform_engineering.storage.data_files import conversations_file, keeps_conversations
+
+if TYPE_CHECKING:
+    from ai_platform_engineering.graphs.agent_graph import Graph
 
 __all__ = [
     "ConversationSaver",

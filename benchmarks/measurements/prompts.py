@@ -16,10 +16,10 @@ from langchain_core.outputs import ChatGenerationChunk
 from langchain_core.runnables import Runnable
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
+from ai_platform_engineering.llm.scripted import ScriptedChatModel, Turn
 from ai_platform_engineering.multi_agents.platform_engineer.deep_agent import PlatformEngineerDeepAgent
 from ai_platform_engineering.settings import load_settings
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
-from ai_platform_engineering.utils.llm.scripted import ScriptedChatModel, Turn
 from benchmarks.effort import Effort
 from benchmarks.rows import Row
 from benchmarks.scenario import QUESTION, agent_part, supervisor_part

@@ -21,8 +21,8 @@ from ai_platform_engineering.events import (
     ToolFinished,
     ToolStarted,
 )
-from ai_platform_engineering.utils.a2a_common.log.event_log import EventLog
-from ai_platform_engineering.utils.a2a_common.log.task_fold import PARKED_STATES
+from ai_platform_engineering.storage.event_log.event_log import EventLog
+from ai_platform_engineering.utils.a2a_common.protocol import PARKED_STATES
 from ai_platform_engineering.utils.a2a_common.wire import StreamState, WireEvent, begin, encode, metadata_of, recall
 
 CLOSING = frozenset({"working", "final_result", "partial_result", "input_required", "completed", "failed", "canceled"})

@@ -20,10 +20,15 @@ from starlette.routing import BaseRoute
 
 from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.settings import load_settings
-from ai_platform_engineering.utils.a2a_common.a2a_server import a2a_routes, agent_card, health_routes, request_handler
-from ai_platform_engineering.utils.a2a_common.execution.request_handler import LogRequestHandler
-from ai_platform_engineering.utils.a2a_common.http.auth import auth_middleware, security_schemes
-from ai_platform_engineering.utils.a2a_common.log.event_log import MemoryEventLog
+from ai_platform_engineering.storage.event_log.event_log import MemoryEventLog
+from ai_platform_engineering.utils.a2a_common.server.a2a_server import (
+    a2a_routes,
+    agent_card,
+    health_routes,
+    request_handler,
+)
+from ai_platform_engineering.utils.a2a_common.server.auth import auth_middleware, security_schemes
+from ai_platform_engineering.utils.a2a_common.server.request_handler import LogRequestHandler
 from tests.a2a_common.scripted_executor import ANSWER, Script, ScriptedExecutor
 
 TRANSPORTS = [("0.3", "JSONRPC"), ("0.3", "HTTP+JSON"), ("1.0", "JSONRPC"), ("1.0", "HTTP+JSON")]

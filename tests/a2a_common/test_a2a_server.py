@@ -5,7 +5,7 @@ import pytest
 from a2a.client import A2ACardResolver
 from starlette.applications import Starlette
 
-from ai_platform_engineering.utils.a2a_common.a2a_server import health_routes
+from ai_platform_engineering.utils.a2a_common.server.a2a_server import health_routes
 from tests.a2a_common.serving import serving
 
 

@@ -21,10 +21,10 @@ from google.protobuf.json_format import MessageToDict
 from hypothesis import given, settings
 
 from ai_platform_engineering.events import Event
+from ai_platform_engineering.storage.event_log.task_fold import TaskFold
+from ai_platform_engineering.utils.a2a_common.codec.event_json import dumps, stream_json
 from ai_platform_engineering.utils.a2a_common.codec.stream_json import read_item
 from ai_platform_engineering.utils.a2a_common.codec.values import set_fields, set_value
-from ai_platform_engineering.utils.a2a_common.http.event_json import dumps, stream_json
-from ai_platform_engineering.utils.a2a_common.log.task_fold import TaskFold
 from ai_platform_engineering.utils.a2a_common.wire import StreamState, begin, encode, stamp
 from tests.strategies import runs
 

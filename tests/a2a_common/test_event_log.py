@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ai_platform_engineering.events import Canceled, Event, FinalResult, Form, InputRequired, TextDelta
-from ai_platform_engineering.utils.a2a_common.log.event_log import (
+from ai_platform_engineering.storage.event_log.event_log import (
     Entry,
     MemoryEventLog,
     TaskEndedError,

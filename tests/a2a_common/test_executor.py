@@ -29,15 +29,15 @@ from ai_platform_engineering.events import (
     ToolFinished,
     ToolStarted,
 )
+from ai_platform_engineering.llm.scripted import ScriptedChatModel, Turn
 from ai_platform_engineering.settings import Settings
-from ai_platform_engineering.utils.a2a_common.a2a_app import with_a2a
-from ai_platform_engineering.utils.a2a_common.a2a_server import agent_card
+from ai_platform_engineering.storage.event_log.event_log import Entry, MemoryEventLog
 from ai_platform_engineering.utils.a2a_common.base_langgraph_agent import BaseLangGraphAgent
-from ai_platform_engineering.utils.a2a_common.execution.executor import RunExecutor
-from ai_platform_engineering.utils.a2a_common.execution.recorder import Recorder, joining_interval
-from ai_platform_engineering.utils.a2a_common.log.event_log import Entry, MemoryEventLog
+from ai_platform_engineering.utils.a2a_common.server.a2a_app import with_a2a
+from ai_platform_engineering.utils.a2a_common.server.a2a_server import agent_card
+from ai_platform_engineering.utils.a2a_common.server.executor import RunExecutor
+from ai_platform_engineering.utils.a2a_common.server.recorder import Recorder, joining_interval
 from ai_platform_engineering.utils.a2a_common.wire import Decoder, StreamState, WireEvent
-from ai_platform_engineering.utils.llm.scripted import ScriptedChatModel, Turn
 from tests.invariants import check
 from tests.runs.graphs import agent
 from tests.servers import Caller, calling, serving

@@ -11,9 +11,9 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from ai_platform_engineering.settings import load_settings
-from ai_platform_engineering.utils.a2a_common.a2a_server import a2a_routes, agent_card, request_handler
-from ai_platform_engineering.utils.a2a_common.http.jsonrpc_methods import METHODS
-from ai_platform_engineering.utils.a2a_common.log.event_log import MemoryEventLog
+from ai_platform_engineering.storage.event_log.event_log import MemoryEventLog
+from ai_platform_engineering.utils.a2a_common.server.a2a_server import a2a_routes, agent_card, request_handler
+from ai_platform_engineering.utils.a2a_common.server.jsonrpc_methods import METHODS
 from tests.a2a_common.scripted_executor import ScriptedExecutor
 from tests.a2a_common.serving import Served, message_0_3, message_1_0, serving
 

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ai_platform_engineering.events import Canceled, Event, FinalResult, Form, InputRequired, TextDelta
-from ai_platform_engineering.utils.a2a_common.log.event_log import (
+from ai_platform_engineering.storage.event_log.event_log import (
     Entry,
     EventLog,
     MemoryEventLog,
@@ -23,7 +23,7 @@ from ai_platform_engineering.utils.a2a_common.log.event_log import (
     TaskQuery,
     UnknownTaskError,
 )
-from ai_platform_engineering.utils.a2a_common.log.sqlite_log import SqliteEventLog
+from ai_platform_engineering.storage.event_log.sqlite_log import SqliteEventLog
 from ai_platform_engineering.utils.a2a_common.wire import StreamState, begin, encode, seq_of
 from tests.strategies import runs
 

@@ -23,13 +23,13 @@ from ai_platform_engineering.events import (
     TextDelta,
     ToolStarted,
 )
+from ai_platform_engineering.runs.outcomes import InterruptedRun
 from ai_platform_engineering.settings import load_settings
-from ai_platform_engineering.utils.a2a_common.log.event_log import EventLog
-from ai_platform_engineering.utils.a2a_common.log.sqlite_log import SqliteEventLog
-from ai_platform_engineering.utils.a2a_common.log.task_closing import closing
-from ai_platform_engineering.utils.a2a_common.log.upkeep import end_interrupted, end_overdue, event_log, kept_up
+from ai_platform_engineering.storage.event_log.event_log import EventLog
+from ai_platform_engineering.storage.event_log.sqlite_log import SqliteEventLog
+from ai_platform_engineering.utils.a2a_common.server.task_closing import closing
+from ai_platform_engineering.utils.a2a_common.server.upkeep import end_interrupted, end_overdue, event_log, kept_up
 from ai_platform_engineering.utils.a2a_common.wire import Decoder, StreamState, begin
-from ai_platform_engineering.utils.runs.outcomes import InterruptedRun
 from tests.a2a_common.test_log_contract import KINDS, QUESTION, Writer, message, numbers, submitted
 from tests.invariants import check
 

@@ -18,9 +18,9 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from ai_platform_engineering.utils.a2a_common.http.auth import BearerAuth
-from ai_platform_engineering.utils.a2a_common.http.issuer import Issuer
-from ai_platform_engineering.utils.a2a_common.http.issuer_keys import metadata_addresses
+from ai_platform_engineering.utils.a2a_common.server.auth import BearerAuth
+from ai_platform_engineering.utils.a2a_common.server.issuer import Issuer
+from ai_platform_engineering.utils.a2a_common.server.issuer_keys import metadata_addresses
 from tests.a2a_common.serving import listening, message_0_3, serving, until
 from tests.oauth_issuer import OAUTH, OPENID, TestIssuer, forged, issuing, new_key
 

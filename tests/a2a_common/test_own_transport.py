@@ -20,9 +20,9 @@ from a2a.utils.errors import A2AError, TaskNotFoundError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ai_platform_engineering.utils.a2a_common.http.event_json import dumps
-from ai_platform_engineering.utils.a2a_common.http.sse import frame
-from ai_platform_engineering.utils.a2a_common.own_transport import OwnTransport, new_session
+from ai_platform_engineering.utils.a2a_common.client.own_transport import OwnTransport, new_session
+from ai_platform_engineering.utils.a2a_common.codec.event_json import dumps
+from ai_platform_engineering.utils.a2a_common.server.sse import frame
 from ai_platform_engineering.utils.connections import reason_of
 from ai_platform_engineering.utils.serving import KEEP_ALIVE_SECONDS
 from tests.slack.virtual_clock import VirtualClock

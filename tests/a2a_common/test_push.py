@@ -13,8 +13,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from ai_platform_engineering.utils.a2a_common.http.push import PushConfigs
-from ai_platform_engineering.utils.a2a_common.log.event_log import MemoryEventLog
+from ai_platform_engineering.storage.event_log.event_log import MemoryEventLog
+from ai_platform_engineering.utils.a2a_common.server.push import PushConfigs
 from tests.a2a_common.scripted_executor import FORM, Gate
 from tests.a2a_common.serving import Served, listening, message_0_3, message_1_0, serving, until
 

@@ -20,9 +20,9 @@ from a2a.utils.errors import A2AError, TaskNotCancelableError, TaskNotFoundError
 
 from ai_platform_engineering.events import FinalResult, TextDelta, ToolStarted
 from ai_platform_engineering.settings import load_settings
+from ai_platform_engineering.storage.event_log.event_log import Snapshot
 from ai_platform_engineering.utils.a2a_common.delegation import Delegations
-from ai_platform_engineering.utils.a2a_common.log.event_log import Snapshot
-from ai_platform_engineering.utils.a2a_common.log.task_fold import TERMINAL_STATES
+from ai_platform_engineering.utils.a2a_common.protocol import TERMINAL_STATES
 from ai_platform_engineering.utils.a2a_common.wire import seq_of
 from ai_platform_engineering.utils.keys import Key
 from tests.a2a_common.scripted_executor import ANSWER, FORM, Gate, Script

@@ -8,10 +8,10 @@ from google.protobuf.json_format import ParseDict
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ai_platform_engineering.utils.a2a_common.codec.event_json import message_1_0
 from ai_platform_engineering.utils.a2a_common.codec.values import set_fields
-from ai_platform_engineering.utils.a2a_common.http import request_json
-from ai_platform_engineering.utils.a2a_common.http.event_json import message_1_0
-from ai_platform_engineering.utils.a2a_common.http.request_json import read_send_request
+from ai_platform_engineering.utils.a2a_common.server import request_json
+from ai_platform_engineering.utils.a2a_common.server.request_json import read_send_request
 
 # Halves of surrogate pairs are among the texts.
 TEXTS = st.text(st.characters(codec=None, exclude_categories=()), max_size=5)

@@ -33,18 +33,18 @@ from ai_platform_engineering.events import (
     TextDelta,
     ToolStarted,
 )
-from ai_platform_engineering.utils.a2a_common.log.event_log import TaskQuery
-from ai_platform_engineering.utils.a2a_common.log.file import (
+from ai_platform_engineering.storage.event_log.event_log import TaskQuery
+from ai_platform_engineering.storage.event_log.file import (
     WAITS,
     LogFile,
     LogFileError,
     LogInUseError,
     open_for_reading,
 )
-from ai_platform_engineering.utils.a2a_common.log.reader import read_page, read_waiting
-from ai_platform_engineering.utils.a2a_common.log.sqlite_log import LogClosedError, LogWriteError, SqliteEventLog
-from ai_platform_engineering.utils.a2a_common.log.task_fold import PARKED_STATES
-from ai_platform_engineering.utils.a2a_common.log.upkeep import end_interrupted
+from ai_platform_engineering.storage.event_log.reader import read_page, read_waiting
+from ai_platform_engineering.storage.event_log.sqlite_log import LogClosedError, LogWriteError, SqliteEventLog
+from ai_platform_engineering.utils.a2a_common.protocol import PARKED_STATES
+from ai_platform_engineering.utils.a2a_common.server.upkeep import end_interrupted
 from ai_platform_engineering.utils.a2a_common.wire import Decoder, StreamState, begin, encode
 from tests.a2a_common.test_log_contract import ANSWER, QUESTION, Writer, deltas, message, numbers, submitted
 from tests.invariants import check
@@ -129,7 +129,7 @@ def test_opening_waits_for_somebody_who_has_the_file_for_a_moment(path: Path) ->
 async def test_somebody_else_who_writes_for_ever_is_not_waited_for(
     log: SqliteEventLog, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ai_platform_engineering.utils.a2a_common.log.writer._BUSY_SECONDS", 0.05)
+    monkeypatch.setattr("ai_platform_engineering.storage.event_log.writer._BUSY_SECONDS", 0.05)
     writer = await Writer(log).begin()
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
@@ -235,7 +235,7 @@ async def test_a_second_process_is_refused_and_readers_are_not(log: SqliteEventL
     await (await Writer(log).begin()).write(ANSWER)
     code = (
         "import sys; from pathlib import Path;"
-        "from ai_platform_engineering.utils.a2a_common.log.file import LogFile, open_for_reading;"
+        "from ai_platform_engineering.storage.event_log.file import LogFile, open_for_reading;"
         "path = Path(sys.argv[1]);"
         "print(open_for_reading(path).execute('SELECT count(*) FROM event').fetchone()[0]);"
         "LogFile(path)"
@@ -253,7 +253,7 @@ async def test_a_second_process_is_refused_and_readers_are_not(log: SqliteEventL
 def test_the_file_is_free_again_after_a_kill(path: Path) -> None:
     code = (
         "import sys, time; from pathlib import Path;"
-        "from ai_platform_engineering.utils.a2a_common.log.file import LogFile;"
+        "from ai_platform_engineering.storage.event_log.file import LogFile;"
         "file = LogFile(Path(sys.argv[1])); print('open', flush=True); time.sleep(60)"
     )
     with subprocess.Popen([sys.executable, "-c", code, path], cwd=ROOT, stdout=subprocess.PIPE) as process:
@@ -301,7 +301,7 @@ FULL_DISK = """
 import asyncio, resource, sys
 from pathlib import Path
 from ai_platform_engineering.events import Failed, TextDelta
-from ai_platform_engineering.utils.a2a_common.log.sqlite_log import LogWriteError, SqliteEventLog
+from ai_platform_engineering.storage.event_log.sqlite_log import LogWriteError, SqliteEventLog
 from tests.a2a_common.test_log_contract import ANSWER, Writer, deltas, numbers
 
 async def main():

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ai_platform_engineering.utils.a2a_common.http.sse import Chunk, EventStream, frame
+from ai_platform_engineering.utils.a2a_common.server.sse import Chunk, EventStream, frame
 
 
 class Caller:

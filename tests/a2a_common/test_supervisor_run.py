@@ -11,9 +11,9 @@ import pytest
 from a2a.types.a2a_pb2 import AgentCard, ListTasksResponse, Message, StreamResponse, Task
 
 from ai_platform_engineering.events import Failed, FinalResult
-from ai_platform_engineering.utils.a2a_common import supervisor_run
-from ai_platform_engineering.utils.a2a_common.supervisor_client import Supervisor
-from ai_platform_engineering.utils.a2a_common.supervisor_run import Lost, Run, SupervisorError
+from ai_platform_engineering.utils.a2a_common.client import supervisor_run
+from ai_platform_engineering.utils.a2a_common.client.supervisor_client import Supervisor
+from ai_platform_engineering.utils.a2a_common.client.supervisor_run import Lost, Run, SupervisorError
 from ai_platform_engineering.utils.a2a_common.wire import StreamState, encode
 
 ASKED = Message(message_id="q1", context_id="c")

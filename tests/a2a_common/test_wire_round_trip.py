@@ -22,7 +22,7 @@ from ai_platform_engineering.events import (
     PlanUpdated,
     TextDelta,
 )
-from ai_platform_engineering.utils.a2a_common.log.task_fold import TaskFold
+from ai_platform_engineering.storage.event_log.task_fold import TaskFold
 from ai_platform_engineering.utils.a2a_common.wire import (
     Decoder,
     StreamState,

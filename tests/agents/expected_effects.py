@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ai_platform_engineering.utils.approvals.effects import Effect
+from ai_platform_engineering.approvals.effects import Effect
 
 EXPECTED: Final[dict[str, dict[Effect, str]]] = {
     "argocd.argocd": {

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from ai_platform_engineering.agents.manifest import builtin_directory, read_manifest
+from ai_platform_engineering.manifest import builtin_directory, read_manifest
+from ai_platform_engineering.mcp import McpServers
 from ai_platform_engineering.settings import load_settings
-from ai_platform_engineering.utils.mcp import McpServers
 from tests.agents.kube_api import PASSWORD, kube_api
 from tests.approvals.calls import person, placements
 from tests.services.environment import not_here

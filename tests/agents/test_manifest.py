@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_platform_engineering.agents.manifest import (
+from ai_platform_engineering.manifest import (
     VARIABLE,
     AgentManifest,
     ManifestError,

@@ -22,8 +22,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from ai_platform_engineering.agents.netutils.server import server
 from ai_platform_engineering.agents.netutils.targets import ascii_name, refusal
+from ai_platform_engineering.mcp.tool_server import ToolError
 from ai_platform_engineering.settings import load_settings
-from ai_platform_engineering.utils.mcp.tool_server import ToolError
 from tests.tool_sessions import ask, session_with
 
 Call = Callable[..., Awaitable[dict[str, Any]]]

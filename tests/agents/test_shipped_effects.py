@@ -19,13 +19,13 @@ from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.types import Tool, ToolAnnotations
 
-from ai_platform_engineering.agents.manifest import McpServer, builtin_directory, load_manifests
+from ai_platform_engineering.approvals.effects import Effect, at_most
+from ai_platform_engineering.graphs.approval_policy import ApprovalPolicy, Asked, Refused
+from ai_platform_engineering.manifest import McpServer, builtin_directory, load_manifests
+from ai_platform_engineering.mcp.effects import tool_effect
+from ai_platform_engineering.mcp.expansion import endpoint
+from ai_platform_engineering.mcp.tools import Names, build_tool
 from ai_platform_engineering.settings import load_settings
-from ai_platform_engineering.utils.approvals.effects import Effect, at_most
-from ai_platform_engineering.utils.approvals.policy import ApprovalPolicy, Asked, Refused
-from ai_platform_engineering.utils.mcp.effects import tool_effect
-from ai_platform_engineering.utils.mcp.expansion import endpoint
-from ai_platform_engineering.utils.mcp.tools import Names, build_tool
 from tests.agents.expected_effects import EXPECTED, MILDER_THAN_ANNOTATED, expected
 from tests.agents.kube_api import write_kubeconfig
 from tests.multi_agents.loopback import response, serving

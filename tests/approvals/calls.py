@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 from langchain_core.language_models import BaseChatModel
 
-from ai_platform_engineering.agents.manifest import AgentManifest
 from ai_platform_engineering.events import Form, ToolFinished
+from ai_platform_engineering.graphs.local_agent import Models
+from ai_platform_engineering.llm.scripted import Cue, ScriptedChatModel, Turn
+from ai_platform_engineering.manifest import AgentManifest
 from ai_platform_engineering.multi_agents.agent_app import create_agent_app
 from ai_platform_engineering.multi_agents.platform_engineer.deep_agent import PlatformEngineerDeepAgent
 from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
 from ai_platform_engineering.settings import Settings
-from ai_platform_engineering.utils.graphs.local_agent import Models
-from ai_platform_engineering.utils.llm.scripted import Cue, ScriptedChatModel, Turn
 from tests.people.company import Dialogue
 from tests.servers import calling, serving
 

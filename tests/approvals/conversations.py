@@ -13,13 +13,13 @@ from langchain_core.tools import BaseTool, ToolException
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, Interrupt
 
-from ai_platform_engineering.utils.approvals.policy import Allowed, Asked, Verdict
-from ai_platform_engineering.utils.approvals.remembered import GRANTS, granted_by
-from ai_platform_engineering.utils.forms.answers import Answer, answer_data
-from ai_platform_engineering.utils.forms.questions import form_of
-from ai_platform_engineering.utils.graphs.agent_graph import PRIVATE_STATE, Graph, agent_graph
-from ai_platform_engineering.utils.graphs.approval_gate import ApprovalGate, Judge
-from ai_platform_engineering.utils.llm.scripted import Cue, ScriptedChatModel, Turn
+from ai_platform_engineering.approvals.remembered import GRANTS, granted_by
+from ai_platform_engineering.forms.answers import Answer, answer_data
+from ai_platform_engineering.forms.questions import form_of
+from ai_platform_engineering.graphs.agent_graph import PRIVATE_STATE, Graph, agent_graph
+from ai_platform_engineering.graphs.approval_gate import ApprovalGate, Judge
+from ai_platform_engineering.graphs.approval_policy import Allowed, Asked, Verdict
+from ai_platform_engineering.llm.scripted import Cue, ScriptedChatModel, Turn
 from tests.approvals.tools import Kind, mcp_tool
 from tests.runs.graphs import context, settings_of
 

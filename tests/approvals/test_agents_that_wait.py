@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from langchain_core.language_models import BaseChatModel
 
-from ai_platform_engineering.agents.manifest import AgentManifest
+from ai_platform_engineering.forms.answers import Approved, Rejected
+from ai_platform_engineering.llm.scripted import Cue, ScriptedChatModel, Turn
+from ai_platform_engineering.manifest import AgentManifest
 from ai_platform_engineering.multi_agents.agent_registry import AgentRegistry
 from ai_platform_engineering.multi_agents.platform_engineer.deep_agent import PlatformEngineerDeepAgent
 from ai_platform_engineering.settings import Settings, load_settings
-from ai_platform_engineering.utils.forms.answers import Approved, Rejected
-from ai_platform_engineering.utils.llm.scripted import Cue, ScriptedChatModel, Turn
 from tests.approvals.conversations import Conversation
 
 ROLLBACK = ("rollback_application", {"name": "checkout"})

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from langgraph.types import Interrupt
 
-from ai_platform_engineering.utils.approvals.edited_call import edited_arguments_of, with_notes
-from ai_platform_engineering.utils.forms.answers import Answer, Approved, Dismissed, Rejected, Submitted
+from ai_platform_engineering.approvals.edited_call import edited_arguments_of, with_notes
+from ai_platform_engineering.forms.answers import Answer, Approved, Dismissed, Rejected, Submitted
 from tests.approvals.conversations import SCHEMA, Backend, Conversation, agent, supervisor
 from tests.approvals.tools import grant_for
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_platform_engineering.utils.approvals.arguments import (
+from ai_platform_engineering.forms.arguments import (
     SHOWN_LENGTH,
     ShownInPartError,
     edited_arguments,

@@ -3,10 +3,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from ai_platform_engineering.approvals.effects import Effect
+from ai_platform_engineering.approvals.form import approval_form
 from ai_platform_engineering.events import Form
-from ai_platform_engineering.utils.approvals.effects import Effect
-from ai_platform_engineering.utils.approvals.form import approval_form
-from ai_platform_engineering.utils.forms.questions import form_of, question_data
+from ai_platform_engineering.forms.questions import form_of, question_data
 
 
 def form(args: dict[str, Any], leading: dict[str, Any], effect: Effect = "destructive") -> Form:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from ai_platform_engineering.approvals.grants import covers
+from ai_platform_engineering.approvals.remembered import granted_by
+from ai_platform_engineering.forms.answers import Approved
+from ai_platform_engineering.forms.questions import form_of
+from ai_platform_engineering.graphs.remote_agent import _waiting
 from ai_platform_engineering.utils.a2a_common.codec.forms import read_form
-from ai_platform_engineering.utils.approvals.grants import covers
-from ai_platform_engineering.utils.approvals.remembered import granted_by
-from ai_platform_engineering.utils.forms.answers import Approved
-from ai_platform_engineering.utils.forms.questions import form_of
-from ai_platform_engineering.utils.graphs.remote_agent import _waiting
 
 
 def test_an_agent_cannot_have_the_tools_of_another_approved() -> None:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ai_platform_engineering.utils.approvals.effects import EFFECTS
-from ai_platform_engineering.utils.approvals.grants import (
+from ai_platform_engineering.approvals.effects import EFFECTS
+from ai_platform_engineering.approvals.grants import (
     add_grants,
     argument_order,
     covers,

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from ai_platform_engineering.settings import SettingsError, configuration_page, load_settings
-from ai_platform_engineering.utils.approvals.overrides import (
+from ai_platform_engineering.settings.approval_overrides import (
     ALLOWED_OVERRIDES,
     parse_overrides,
     unknown_agents,

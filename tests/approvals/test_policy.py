@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 from langchain_core.tools import BaseTool, tool
 
-from ai_platform_engineering.agents.manifest import (
+from ai_platform_engineering.graphs.approval_policy import ApprovalPolicy, Asked
+from ai_platform_engineering.graphs.long_results import LongResults
+from ai_platform_engineering.manifest import (
     AgentManifest,
     ManifestError,
     builtin_directory,
@@ -14,8 +16,6 @@ from ai_platform_engineering.agents.manifest import (
     read_manifest,
 )
 from ai_platform_engineering.settings import load_settings
-from ai_platform_engineering.utils.approvals.policy import ApprovalPolicy, Asked
-from ai_platform_engineering.utils.graphs.long_results import LongResults
 from tests.approvals.tools import Kind, mcp_tool
 
 KINDS: tuple[Kind, ...] = ("reads", "writes", "destroys")

@@ -7,9 +7,9 @@ from typing import Any, Literal
 
 from mcp.types import Tool, ToolAnnotations
 
-from ai_platform_engineering.agents.manifest import McpServer
-from ai_platform_engineering.utils.approvals.grants import leading_arguments
-from ai_platform_engineering.utils.mcp.tools import Invoke, McpTool, Names, build_tool
+from ai_platform_engineering.approvals.grants import leading_arguments
+from ai_platform_engineering.manifest import McpServer
+from ai_platform_engineering.mcp.tools import Invoke, McpTool, Names, build_tool
 
 Kind = Literal["reads", "writes", "destroys"]
 

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ai_platform_engineering.events import FieldRules, FieldType, Form, FormField
+from ai_platform_engineering.forms.credentials import is_secret
+from ai_platform_engineering.forms.filling import Filled, Refused, fill, propose
 from ai_platform_engineering.utils.a2a_common.codec.values import get_value, set_value
-from ai_platform_engineering.utils.forms.credentials import is_secret
-from ai_platform_engineering.utils.forms.filling import Filled, Refused, fill, propose
 from tests.forms.declared import answered_forms, declared_forms, submitted_values
 
 

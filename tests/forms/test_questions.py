@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ai_platform_engineering.events import FieldRules, Form, FormField
-from ai_platform_engineering.utils.forms.filling import Filled, fill
-from ai_platform_engineering.utils.forms.questions import APPROVAL_FIELDS, form_of, question_data
+from ai_platform_engineering.forms.filling import Filled, fill
+from ai_platform_engineering.forms.questions import APPROVAL_FIELDS, form_of, question_data
 from ai_platform_engineering.utils.redact import MASK
 from tests.forms.declared import declared_forms
 from tests.strategies import json_values

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ai_platform_engineering.events import FieldRules, Form, FormField
-from ai_platform_engineering.utils.forms.answers import (
+from ai_platform_engineering.forms.answers import (
     Answer,
     Approved,
     Dismissed,
@@ -19,9 +19,9 @@ from ai_platform_engineering.utils.forms.answers import (
     answer_data,
     read_answer,
 )
-from ai_platform_engineering.utils.forms.filling import Filled, Refused, fill
-from ai_platform_engineering.utils.forms.questions import APPROVAL_FIELDS
-from ai_platform_engineering.utils.forms.replies import ASK_ELSEWHERE, AskAgain, Reply, Resume, understand
+from ai_platform_engineering.forms.filling import Filled, Refused, fill
+from ai_platform_engineering.forms.questions import APPROVAL_FIELDS
+from ai_platform_engineering.forms.replies import ASK_ELSEWHERE, AskAgain, Reply, Resume, understand
 from tests.forms.declared import answered_forms, declared_forms, submitted_values
 from tests.strategies import json_values
 

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from pydantic import ValidationError
 
 from ai_platform_engineering.events import FieldRules, Form, FormField
-from ai_platform_engineering.utils.forms.filling import Filled, fill
-from ai_platform_engineering.utils.forms.response import CAIPEAgentResponse
+from ai_platform_engineering.forms.filling import Filled, fill
+from ai_platform_engineering.forms.response import CAIPEAgentResponse
 from tests.strategies import json_values
 
 

@@ -15,7 +15,7 @@ from langchain_core.messages import AIMessage, AnyMessage, ChatMessage, HumanMes
 from langchain_core.tools import StructuredTool
 from langchain_openai import ChatOpenAI
 
-from ai_platform_engineering.utils.graphs.history import (
+from ai_platform_engineering.graphs.history import (
     OUTCOME_UNKNOWN,
     REPEATABLE,
     unanswered,

@@ -13,8 +13,8 @@ from langchain_core.messages import HumanMessage, ToolMessage
 from langchain_core.tools import tool
 from langgraph.types import Command
 
-from ai_platform_engineering.utils.graphs.joined_hooks import JoinedHooks
-from ai_platform_engineering.utils.llm.scripted import ScriptedChatModel, Turn
+from ai_platform_engineering.graphs.joined_hooks import JoinedHooks
+from ai_platform_engineering.llm.scripted import ScriptedChatModel, Turn
 
 
 @tool

@@ -12,11 +12,11 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
 from ai_platform_engineering.events import FinalResult, TextDelta
+from ai_platform_engineering.graphs.agent_graph import agent_graph
+from ai_platform_engineering.graphs.last_turn import answer_only, without_tools
 from ai_platform_engineering.limits import CUT_SENTENCES, CutReason
-from ai_platform_engineering.utils.graphs.agent_graph import agent_graph
-from ai_platform_engineering.utils.graphs.last_turn import answer_only, without_tools
-from ai_platform_engineering.utils.llm.finish_reasons import cut_reason
-from ai_platform_engineering.utils.llm.scripted import Cue, ScriptedChatModel, Turn
+from ai_platform_engineering.llm.finish_reasons import cut_reason
+from ai_platform_engineering.llm.scripted import Cue, ScriptedChatModel, Turn
 from tests.invariants import check
 from tests.runs.graphs import agent, context, events_of, settings_of
 

@@ -13,8 +13,8 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
 from ai_platform_engineering.events import FinalResult, ToolFinished
-from ai_platform_engineering.utils.graphs.agent_graph import agent_graph
-from ai_platform_engineering.utils.graphs.approval_gate import ApprovalGate
+from ai_platform_engineering.graphs.agent_graph import agent_graph
+from ai_platform_engineering.graphs.approval_gate import ApprovalGate
 from tests.invariants import check
 from tests.runs.graphs import events_of, settings_of
 

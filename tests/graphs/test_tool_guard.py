@@ -9,8 +9,8 @@ from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool, InjectedToolCallId, ToolException, tool
 
 from ai_platform_engineering.events import AgentFinished, FinalResult, ToolFinished
-from ai_platform_engineering.utils.llm.scripted import Cue, ScriptedChatModel, Turn
-from ai_platform_engineering.utils.mcp.errors import ToolFailed
+from ai_platform_engineering.llm.scripted import Cue, ScriptedChatModel, Turn
+from ai_platform_engineering.mcp.errors import ToolFailed
 from tests.invariants import check
 from tests.runs.graphs import agent, events_of, supervisor
 

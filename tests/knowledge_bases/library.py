@@ -11,11 +11,11 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel
 from starlette.types import ASGIApp
 
+from ai_platform_engineering.mcp.protocol import http_app
+from ai_platform_engineering.mcp.tool_server import ToolServer
 from ai_platform_engineering.multi_agents.platform_engineer.deep_agent import PlatformEngineerDeepAgent
 from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
 from ai_platform_engineering.settings import Settings
-from ai_platform_engineering.utils.mcp.protocol import http_app
-from ai_platform_engineering.utils.mcp.tool_server import ToolServer
 from tests.servers import Caller, calling, serving
 
 LONG = "long"

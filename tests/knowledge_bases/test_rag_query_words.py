@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_platform_engineering.knowledge_bases.rag.query_words import (
+from ai_platform_engineering.knowledge_bases.rag.stems import stem
+from ai_platform_engineering.text.query_words import (
     MOST_WORDS,
     query_names,
     query_words,
     spaced,
     words_of,
 )
-from ai_platform_engineering.knowledge_bases.rag.stems import stem
 
 REPOSITORY = Path(__file__).parents[2]
 

@@ -11,9 +11,9 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from ai_platform_engineering.knowledge_bases.rag.remote import RemoteError, RemoteKnowledgeBase
+from ai_platform_engineering.mcp.protocol import http_app
+from ai_platform_engineering.mcp.tool_server import ToolError, ToolServer
 from ai_platform_engineering.settings import load_settings
-from ai_platform_engineering.utils.mcp.protocol import http_app
-from ai_platform_engineering.utils.mcp.tool_server import ToolError, ToolServer
 from tests.servers import serving
 
 RUNS_THERE = "Check that `platform-engineer rag serve` runs there."

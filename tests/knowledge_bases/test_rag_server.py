@@ -11,9 +11,9 @@ import pytest
 from mcp.types import CallToolResult
 
 from ai_platform_engineering.knowledge_bases.rag.knowledge_base import KnowledgeBase
+from ai_platform_engineering.mcp import McpServers
 from ai_platform_engineering.multi_agents.platform_engineer.knowledge import KNOWLEDGE_BASE, SERVER, knowledge_servers
 from ai_platform_engineering.settings import load_settings
-from ai_platform_engineering.utils.mcp import McpServers
 from tests.knowledge_bases.rag_servers import HANDBOOK, call, mcp_session, rag_server, text_of, upload_handbook
 from tests.knowledge_bases.websites import website
 from tests.servers import CommandLine

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ai_platform_engineering.llm.failures import Kind
 from ai_platform_engineering.settings import Provider
-from ai_platform_engineering.utils.llm.failures import Kind
 from tests.llm.failing_provider import Reply
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage
 
-from ai_platform_engineering.utils.llm.finish_reasons import cut_reason, has_malformed_call
+from ai_platform_engineering.llm.finish_reasons import cut_reason, has_malformed_call
 
 OPENAI = {"model_provider": "openai"}
 

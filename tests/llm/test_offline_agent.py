@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
-from ai_platform_engineering.utils.llm.offline import OfflineChatModel
+from ai_platform_engineering.offline_model import OfflineChatModel
 from tests.llm.offline_world import (
     AGENTS,
     DESTROY,

@@ -16,13 +16,13 @@ import pytest
 import pytest_asyncio
 from langchain_core.messages import AIMessageChunk, HumanMessage
 
-from ai_platform_engineering.agents.manifest import McpServer, builtin_directory, load_manifests
 from ai_platform_engineering.events import FinalResult
+from ai_platform_engineering.manifest import McpServer, builtin_directory, load_manifests
+from ai_platform_engineering.mcp import McpServers
 from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
+from ai_platform_engineering.offline_model import OfflineChatModel
+from ai_platform_engineering.offline_model.timeframes import PHRASE, stretch
 from ai_platform_engineering.settings import load_settings
-from ai_platform_engineering.utils.llm.offline import OfflineChatModel
-from ai_platform_engineering.utils.llm.offline.timeframes import PHRASE, stretch
-from ai_platform_engineering.utils.mcp import McpServers
 from tests.invariants import check
 from tests.llm.offline_world import argocd_tools, calls_of, run_agent, text, tool
 from tests.servers import Caller, calling, serving

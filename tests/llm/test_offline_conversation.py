@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
-from ai_platform_engineering.utils.llm.offline.conversation import read_conversation
+from ai_platform_engineering.offline_model.conversation import read_conversation
 
 Said = tuple[str, str | None]
 

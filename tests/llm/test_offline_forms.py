@@ -8,10 +8,10 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.tools import BaseTool, ToolException
 
-from ai_platform_engineering.utils.approvals.edited_call import with_edited_arguments, with_notes
-from ai_platform_engineering.utils.forms.filling import Filled, fill
-from ai_platform_engineering.utils.forms.response import CAIPEAgentResponse
-from ai_platform_engineering.utils.llm.offline import OfflineChatModel
+from ai_platform_engineering.approvals.edited_call import with_edited_arguments, with_notes
+from ai_platform_engineering.forms.filling import Filled, fill
+from ai_platform_engineering.forms.response import CAIPEAgentResponse
+from ai_platform_engineering.offline_model import OfflineChatModel
 from tests.llm.offline_world import (
     AGENTS,
     PROMPT,

@@ -10,7 +10,7 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from ai_platform_engineering.knowledge_bases.rag.documents import Document
-from ai_platform_engineering.utils.llm.offline import OfflineChatModel
+from ai_platform_engineering.offline_model import OfflineChatModel
 from tests.llm.offline_library import Library, consult, document
 from tests.llm.offline_world import calls_of
 

@@ -12,9 +12,9 @@ from mcp import ClientSession
 
 from ai_platform_engineering.knowledge_bases.rag.knowledge_base import KnowledgeBase
 from ai_platform_engineering.knowledge_bases.rag.server import make_server
+from ai_platform_engineering.mcp.tool_server import ToolError
+from ai_platform_engineering.offline_model import OfflineChatModel
 from ai_platform_engineering.settings import Settings, load_settings
-from ai_platform_engineering.utils.llm.offline import OfflineChatModel
-from ai_platform_engineering.utils.mcp.tool_server import ToolError
 from tests.llm.offline_library import Library, cut
 from tests.tool_sessions import session_with, text_of
 

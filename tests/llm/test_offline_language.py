@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from ai_platform_engineering.utils.llm.offline.language import similarity, states, stem, terms
-from ai_platform_engineering.utils.llm.offline.references import Before, resolve, subject_of, things_named
-from ai_platform_engineering.utils.llm.offline.requests import Request, request_names
-from ai_platform_engineering.utils.llm.offline.sentences import (
+from ai_platform_engineering.offline_model.language import similarity, states, stem, terms
+from ai_platform_engineering.offline_model.references import Before, resolve, subject_of, things_named
+from ai_platform_engineering.offline_model.requests import Request, request_names
+from ai_platform_engineering.offline_model.sentences import (
     clauses,
     from_leading_verb,
     leading_verb,

@@ -14,7 +14,7 @@ from langchain_core.tools import tool as make_tool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import BaseModel, Field
 
-from ai_platform_engineering.utils.llm.offline import OfflineChatModel
+from ai_platform_engineering.offline_model import OfflineChatModel
 from tests.llm.offline_world import APPLICATIONS, argocd_tools, calls_of, jira_tools, run_supervisor, supervisor_tools
 
 MODEL = OfflineChatModel()

@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
-from ai_platform_engineering.utils.forms.filling import Filled, fill
-from ai_platform_engineering.utils.forms.response import CAIPEAgentResponse
-from ai_platform_engineering.utils.llm.offline import OfflineChatModel
+from ai_platform_engineering.forms.filling import Filled, fill
+from ai_platform_engineering.forms.response import CAIPEAgentResponse
+from ai_platform_engineering.offline_model import OfflineChatModel
 from tests.llm.offline_library import Library
 from tests.llm.offline_world import AGENTS, PROMPT, form_tool, supervisor_tools, workflow_tool
 

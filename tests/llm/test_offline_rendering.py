@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ai_platform_engineering.utils.llm.offline.rendering import MAX_ROWS, identity, label, listing, parse, render
+from ai_platform_engineering.offline_model.rendering import MAX_ROWS, identity, label, listing, parse, render
 
 
 @pytest.mark.parametrize(

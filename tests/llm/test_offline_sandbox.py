@@ -10,12 +10,12 @@ import pytest
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.tools import BaseTool, ToolException
 
-from ai_platform_engineering.agents.manifest import AgentManifest, McpServer, builtin_directory, load_manifests
+from ai_platform_engineering.manifest import AgentManifest, McpServer, builtin_directory, load_manifests
+from ai_platform_engineering.mcp import McpServers
 from ai_platform_engineering.multi_agents.platform_engineer.planning import plan_tool
 from ai_platform_engineering.multi_agents.platform_engineer.prompts import AgentLine, delegation_description
+from ai_platform_engineering.offline_model import OfflineChatModel
 from ai_platform_engineering.settings import load_settings
-from ai_platform_engineering.utils.llm.offline import OfflineChatModel
-from ai_platform_engineering.utils.mcp import McpServers
 from tests.llm.offline_world import calls_of, form_tool, text, tool
 
 MODEL = OfflineChatModel()

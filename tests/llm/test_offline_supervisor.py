@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
-from ai_platform_engineering.utils.llm.offline import OfflineChatModel
+from ai_platform_engineering.offline_model import OfflineChatModel
 from tests.llm.offline_world import AGENTS, calls_of, run_supervisor, supervisor_tools, text, tool
 
 MODEL = OfflineChatModel()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
-from ai_platform_engineering.utils.llm.offline import OfflineChatModel
+from ai_platform_engineering.offline_model import OfflineChatModel
 from tests.llm.offline_world import argocd_tools, calls_of, form_tool, run_agent, supervisor_tools, workflow_tool
 
 MODEL = OfflineChatModel()

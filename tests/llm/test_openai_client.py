@@ -12,10 +12,10 @@ import pytest
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessageChunk
 
+from ai_platform_engineering.llm import chat_model
+from ai_platform_engineering.llm.failures import ModelFailedError
+from ai_platform_engineering.llm.openai_http import shared_http_client
 from ai_platform_engineering.settings import load_settings
-from ai_platform_engineering.utils.llm import chat_model
-from ai_platform_engineering.utils.llm.failures import ModelFailedError
-from ai_platform_engineering.utils.llm.openai_http import shared_http_client
 from tests.knowledge_bases.websites import certificate
 from tests.llm.failing_provider import FailingProvider, Reply, failing_provider, openai_answer, openai_piece
 from tests.llm.openai_server import openai_server

@@ -16,12 +16,12 @@ from a2a.types.a2a_pb2 import CancelTaskRequest
 from langchain_core.language_models import BaseChatModel
 
 from ai_platform_engineering.events import AgentFinished, Canceled, Event, Failed, FinalResult, TextDelta
+from ai_platform_engineering.llm import chat_model
+from ai_platform_engineering.llm.failures import Kind, ModelFailedError
 from ai_platform_engineering.multi_agents.agent_app import create_agent_app
 from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
 from ai_platform_engineering.settings import Provider, load_settings
 from ai_platform_engineering.utils.a2a_common.wire import Decoder
-from ai_platform_engineering.utils.llm import chat_model
-from ai_platform_engineering.utils.llm.failures import Kind, ModelFailedError
 from tests.invariants import check
 from tests.llm.failing_provider import FailingProvider, Reply, failing_provider, openai_answer, openai_piece
 from tests.llm.provider_error_bodies import BODIES

@@ -10,12 +10,12 @@ import pytest
 from langchain_core.messages import HumanMessage
 from langchain_openai import AzureChatOpenAI, ChatOpenAI
 
-from ai_platform_engineering.agents.manifest import ModelChoice
+from ai_platform_engineering.llm import chat_model, is_offline
+from ai_platform_engineering.llm.providers import PROVIDERS, default_provider
+from ai_platform_engineering.manifest import ModelChoice
+from ai_platform_engineering.offline_model import OfflineChatModel
 from ai_platform_engineering.settings import Provider, Settings, SettingsError, load_settings
 from ai_platform_engineering.utils.errors import ReadableError
-from ai_platform_engineering.utils.llm import chat_model, is_offline
-from ai_platform_engineering.utils.llm.offline import OfflineChatModel
-from ai_platform_engineering.utils.llm.providers import PROVIDERS, default_provider
 from tests.llm.offline_world import argocd_tools
 from tests.llm.openai_server import OpenAIServer, openai_server
 from tests.services.environment import not_here

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ai_platform_engineering.utils.llm.retry_after import retry_after
+from ai_platform_engineering.llm.retry_after import retry_after
 
 NOW = 1_800_000_000.0  # Fri, 15 Jan 2027 08:00:00 GMT
 

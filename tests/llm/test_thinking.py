@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ai_platform_engineering.utils.llm.thinking import VisibleText, visible
+from ai_platform_engineering.llm.thinking import VisibleText, visible
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,10 @@ import pytest_asyncio
 from langchain_core.language_models import BaseChatModel
 
 from ai_platform_engineering.events import Event, MessageEnded, TextDelta
+from ai_platform_engineering.llm import chat_model
+from ai_platform_engineering.llm.failures import ModelFailedError
+from ai_platform_engineering.llm.provider_class import unstreamed
 from ai_platform_engineering.settings import load_settings
-from ai_platform_engineering.utils.llm import chat_model
-from ai_platform_engineering.utils.llm.failures import ModelFailedError
-from ai_platform_engineering.utils.llm.provider_class import unstreamed
 from tests.llm.failing_provider import Reply, failing_provider
 from tests.llm.loopback import served
 from tests.llm.openai_server import openai_server

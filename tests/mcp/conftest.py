@@ -15,10 +15,10 @@ from typing import Any, NoReturn
 import pytest
 from mcp.types import JSONRPCRequest
 
-from ai_platform_engineering.agents.manifest import McpServer
+from ai_platform_engineering.manifest import McpServer
+from ai_platform_engineering.mcp import McpServers
+from ai_platform_engineering.mcp.connection import Lifeline
 from ai_platform_engineering.settings import Settings, load_settings
-from ai_platform_engineering.utils.mcp import McpServers
-from ai_platform_engineering.utils.mcp.connection import Lifeline
 from tests.mcp.support import HttpServer
 
 TIME_SERVER = "mcp-server-time==2026.10.19"

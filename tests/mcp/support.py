@@ -14,8 +14,8 @@ from typing import Any
 
 from langchain_core.tools import BaseTool
 
-from ai_platform_engineering.agents.manifest import McpServer
-from ai_platform_engineering.utils.mcp import McpServers
+from ai_platform_engineering.manifest import McpServer
+from ai_platform_engineering.mcp import McpServers
 
 Start = Callable[..., Awaitable[McpServers]]
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_platform_engineering.utils.mcp.argument_schemas import NotAnObjectError, argument_schema
-from ai_platform_engineering.utils.mcp.names import GRAPH_TOOLS, model_names
+from ai_platform_engineering.mcp.argument_schemas import NotAnObjectError, argument_schema
+from ai_platform_engineering.mcp.names import GRAPH_TOOLS, model_names
 from tests.llm.openai_rules import NAME, refusal
 
 TEXT = {"type": "string"}

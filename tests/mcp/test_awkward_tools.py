@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 import yaml
 
-from ai_platform_engineering.agents.manifest import McpServer
 from ai_platform_engineering.cli.doctor import diagnose
 from ai_platform_engineering.events import AgentFinished, AgentStarted, FinalResult, ToolFinished, ToolStarted
+from ai_platform_engineering.manifest import McpServer
 from ai_platform_engineering.multi_agents.agent_app import create_agent_app
 from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
 from ai_platform_engineering.settings import load_settings

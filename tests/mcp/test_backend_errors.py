@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ai_platform_engineering.utils.mcp.backend_errors import backend_error, is_empty, reason_in
+from ai_platform_engineering.mcp.backend_errors import backend_error, is_empty, reason_in
 
 GRPC = {"error": "no session information", "code": 16, "message": "no session information"}
 

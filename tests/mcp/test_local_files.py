@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from mcp.types import Tool
 
-from ai_platform_engineering.agents.manifest import McpServer, builtin_directory, load_manifests
-from ai_platform_engineering.utils.mcp.file_arguments import names_file, properties_of
-from ai_platform_engineering.utils.mcp.local_files import protected_paths, refusal
+from ai_platform_engineering.manifest import McpServer, builtin_directory, load_manifests
+from ai_platform_engineering.mcp.file_arguments import names_file, properties_of
+from ai_platform_engineering.mcp.local_files import protected_paths, refusal
 from tests.mcp.conftest import not_here
 from tests.mcp.support import Start
 

@@ -12,13 +12,13 @@ from typing import Any
 import yaml
 from langchain_core.language_models import BaseChatModel
 
-from ai_platform_engineering.agents.manifest import AgentManifest, McpServer
 from ai_platform_engineering.events import FinalResult, ToolFinished, ToolStarted
+from ai_platform_engineering.llm.scripted import Cue, ScriptedChatModel, Turn
+from ai_platform_engineering.manifest import AgentManifest, McpServer
 from ai_platform_engineering.multi_agents.platform_engineer.deep_agent import PlatformEngineerDeepAgent
 from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.a2a_common.wire import Decoder
-from ai_platform_engineering.utils.llm.scripted import Cue, ScriptedChatModel, Turn
 from tests.invariants import check
 from tests.mcp.support import HttpServer, running
 from tests.servers import calling, serving

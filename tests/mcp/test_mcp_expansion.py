@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from ai_platform_engineering.agents.manifest import McpServer
-from ai_platform_engineering.utils.mcp.errors import NotStartable
-from ai_platform_engineering.utils.mcp.expansion import endpoint
-from ai_platform_engineering.utils.mcp.workspace import Workspace
+from ai_platform_engineering.manifest import McpServer
+from ai_platform_engineering.mcp.errors import NotStartable
+from ai_platform_engineering.mcp.expansion import endpoint
+from ai_platform_engineering.mcp.workspace import Workspace
 
 
 def stdio(**entry: Any) -> McpServer:

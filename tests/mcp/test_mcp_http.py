@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from langchain_core.tools import ToolException
 
-from ai_platform_engineering.agents.manifest import McpServer
-from ai_platform_engineering.utils.mcp import McpServers, McpUnavailable
+from ai_platform_engineering.manifest import McpServer
+from ai_platform_engineering.mcp import McpServers, McpUnavailable
 from tests.mcp.scripted_http import ScriptedHttp, scripted_http
 from tests.mcp.support import HttpServer, Start, eventually, names, tool
 

@@ -16,8 +16,8 @@ import pytest
 from langchain_core.tools import ToolException
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from ai_platform_engineering.agents.manifest import McpServer
-from ai_platform_engineering.utils.mcp import McpServers, McpUnavailable
+from ai_platform_engineering.manifest import McpServer
+from ai_platform_engineering.mcp import McpServers, McpUnavailable
 from tests.mcp import company as company_module
 from tests.mcp import tool_company as tool_company_module
 from tests.mcp.support import Start, eventually, tool
@@ -195,9 +195,9 @@ async def test_a_module_that_is_no_server(mcp_servers: Start, module: str, reaso
 def test_servers_of_all_kinds_start_side_by_side() -> None:
     script = """
 import asyncio
-from ai_platform_engineering.agents.manifest import McpServer
+from ai_platform_engineering.manifest import McpServer
 from ai_platform_engineering.settings import load_settings
-from ai_platform_engineering.utils.mcp import McpServers
+from ai_platform_engineering.mcp import McpServers
 
 MODULES = ["company", "tool_company", "other_company"]
 SPECS = {name: [McpServer(name=name, transport="memory", module=f"tests.mcp.{name}:plain")] for name in MODULES}

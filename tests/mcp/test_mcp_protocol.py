@@ -18,10 +18,10 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.types import CallToolResult, TextContent
 from pydantic import BaseModel
 
-from ai_platform_engineering.agents.manifest import McpServer
-from ai_platform_engineering.utils.mcp import McpServers
-from ai_platform_engineering.utils.mcp.protocol import http_app
-from ai_platform_engineering.utils.mcp.tool_server import ToolError, ToolResult, ToolServer
+from ai_platform_engineering.manifest import McpServer
+from ai_platform_engineering.mcp import McpServers
+from ai_platform_engineering.mcp.protocol import http_app
+from ai_platform_engineering.mcp.tool_server import ToolError, ToolResult, ToolServer
 from ai_platform_engineering.version import product_version
 from tests.mcp import tool_company
 from tests.mcp.support import Start, names, tool

@@ -17,7 +17,7 @@ from mcp.types import (
 )
 from pydantic import AnyUrl
 
-from ai_platform_engineering.utils.mcp.results import NOTHING, UNEXPLAINED_FAILURE, Answer, answer, text_of
+from ai_platform_engineering.mcp.results import NOTHING, UNEXPLAINED_FAILURE, Answer, answer, text_of
 
 FIVE_BYTES = base64.b64encode(b"12345").decode()
 TEN_KIB = base64.b64encode(bytes(10 * 1024)).decode()

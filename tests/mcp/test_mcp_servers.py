@@ -13,12 +13,12 @@ import pytest
 from mcp.types import Tool, ToolAnnotations
 
 import tests.mcp.company  # noqa: F401 - importing it takes longer than the shortest deadline here
-from ai_platform_engineering.agents.manifest import McpServer
+from ai_platform_engineering.manifest import McpServer
+from ai_platform_engineering.mcp import McpServers, McpUnavailable
+from ai_platform_engineering.mcp.effects import tool_effect
+from ai_platform_engineering.mcp.names import unique_name
+from ai_platform_engineering.mcp.sessions import restart_delay
 from ai_platform_engineering.settings import Settings, load_settings
-from ai_platform_engineering.utils.mcp import McpServers, McpUnavailable
-from ai_platform_engineering.utils.mcp.effects import tool_effect
-from ai_platform_engineering.utils.mcp.names import unique_name
-from ai_platform_engineering.utils.mcp.sessions import restart_delay
 from tests.mcp.support import Start, eventually, names, tool
 
 Scripted = Callable[..., McpServer]

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 from langchain_core.tools import ToolException
 
-from ai_platform_engineering.agents.manifest import McpServer
+from ai_platform_engineering.manifest import McpServer
+from ai_platform_engineering.mcp import McpServers, McpUnavailable
 from ai_platform_engineering.settings import Settings
-from ai_platform_engineering.utils.mcp import McpServers, McpUnavailable
 from tests.mcp.support import Start, alive, descendants, eventually, gone, names, running, tool
 
 Scripted = Callable[..., McpServer]

@@ -16,10 +16,10 @@ from typing import Any, Final
 
 import pytest
 
-from ai_platform_engineering.agents.manifest import McpServer, builtin_directory, load_manifests
+from ai_platform_engineering.manifest import McpServer, builtin_directory, load_manifests
+from ai_platform_engineering.mcp import McpServers
+from ai_platform_engineering.mcp.errors import ToolFailed
 from ai_platform_engineering.settings import Settings
-from ai_platform_engineering.utils.mcp import McpServers
-from ai_platform_engineering.utils.mcp.errors import ToolFailed
 from tests.mcp.conftest import not_here
 
 APPLICATION: Final = {"applicationName": "shop", "applicationNamespace": "argocd"}

@@ -14,7 +14,7 @@ import pytest
 from mcp.types import Tool, ToolAnnotations
 from pydantic import BaseModel, BeforeValidator, Field
 
-from ai_platform_engineering.utils.mcp.tool_server import ToolError, ToolResult, ToolServer
+from ai_platform_engineering.mcp.tool_server import ToolError, ToolResult, ToolServer
 
 
 class Window(BaseModel):

@@ -9,9 +9,9 @@ from contextlib import asynccontextmanager
 
 from mcp.types import ToolAnnotations
 
+from ai_platform_engineering.mcp.protocol import serve_stdio
+from ai_platform_engineering.mcp.tool_server import ToolError, ToolResult, ToolServer
 from ai_platform_engineering.settings import Settings, load_settings
-from ai_platform_engineering.utils.mcp.protocol import serve_stdio
-from ai_platform_engineering.utils.mcp.tool_server import ToolError, ToolResult, ToolServer
 
 
 def server(settings: Settings) -> ToolServer:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ai_platform_engineering.agents.manifest import AgentManifest
+from ai_platform_engineering.manifest import AgentManifest
 from ai_platform_engineering.multi_agents.placement import (
     EVERY_AGENT,
     AgentEntry,

@@ -12,13 +12,13 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel
 from starlette.applications import Starlette
 
-from ai_platform_engineering.agents.manifest import AgentManifest
 from ai_platform_engineering.events import Event, Form, InputRequired
+from ai_platform_engineering.llm.scripted import Cue, ScriptedChatModel, Turn
+from ai_platform_engineering.manifest import AgentManifest
 from ai_platform_engineering.multi_agents.agent_app import create_agent_app
 from ai_platform_engineering.multi_agents.platform_engineer.deep_agent import PlatformEngineerDeepAgent
 from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
 from ai_platform_engineering.settings import Settings
-from ai_platform_engineering.utils.llm.scripted import Cue, ScriptedChatModel, Turn
 from tests.servers import Caller, calling, serving
 
 AGENTS = ("argocd", "jira")

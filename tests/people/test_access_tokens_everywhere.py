@@ -16,8 +16,8 @@ from ai_platform_engineering.events import AgentFinished, FinalResult
 from ai_platform_engineering.multi_agents.agent_app import create_agent_app
 from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
 from ai_platform_engineering.settings import load_settings
-from ai_platform_engineering.utils.a2a_common.supervisor_client import connected
-from ai_platform_engineering.utils.a2a_common.supervisor_run import SupervisorError
+from ai_platform_engineering.utils.a2a_common.client.supervisor_client import connected
+from ai_platform_engineering.utils.a2a_common.client.supervisor_run import SupervisorError
 from ai_platform_engineering.utils.access_tokens import SupervisorAuth
 from tests.invariants import check
 from tests.oauth_issuer import TestIssuer, issuing

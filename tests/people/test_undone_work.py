@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from langchain_core.language_models import BaseChatModel
 
-from ai_platform_engineering.agents.manifest import AgentManifest
 from ai_platform_engineering.events import AgentFinished, FinalResult, PlanUpdated, ToolFinished
+from ai_platform_engineering.llm.scripted import Cue, ScriptedChatModel, Turn
+from ai_platform_engineering.manifest import AgentManifest
 from ai_platform_engineering.multi_agents.agent_app import create_agent_app
 from ai_platform_engineering.multi_agents.platform_engineer.deep_agent import PlatformEngineerDeepAgent
 from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
 from ai_platform_engineering.settings import Settings
-from ai_platform_engineering.utils.llm.scripted import Cue, ScriptedChatModel, Turn
 from tests.invariants import check
 from tests.people.company import environ_of
 from tests.servers import Caller, calling, serving

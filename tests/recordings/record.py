@@ -12,7 +12,7 @@ from pathlib import Path
 from ai_platform_engineering.events import Event
 from ai_platform_engineering.events_json import Asked, decode_line, encode_line
 from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
-from ai_platform_engineering.utils.a2a_common.execution.recorder import merged
+from ai_platform_engineering.utils.a2a_common.server.recorder import merged
 from tests.servers import Caller, calling, serving
 
 HERE = Path(__file__).parent

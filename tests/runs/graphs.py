@@ -12,11 +12,11 @@ from langchain_core.tools import BaseTool
 from langgraph.checkpoint.memory import InMemorySaver
 
 from ai_platform_engineering.events import Event
+from ai_platform_engineering.graphs.agent_graph import PRIVATE_STATE, Graph, agent_graph
 from ai_platform_engineering.multi_agents.platform_engineer.planning import plan_tool
 from ai_platform_engineering.settings import Settings, load_settings
 from ai_platform_engineering.utils.a2a_common.base_langgraph_agent import Run
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
-from ai_platform_engineering.utils.graphs.agent_graph import PRIVATE_STATE, Graph, agent_graph
 
 
 def settings_of(**environ: str) -> Settings:

@@ -10,9 +10,8 @@ from google.auth.exceptions import DefaultCredentialsError
 from langchain_core.tools import ToolException
 from langgraph.errors import GraphRecursionError
 
-from ai_platform_engineering.utils.errors import ReadableError
-from ai_platform_engineering.utils.mcp.errors import ToolFailed
-from ai_platform_engineering.utils.runs.failures import (
+from ai_platform_engineering.mcp.errors import ToolFailed
+from ai_platform_engineering.runs.failures import (
     REASON_LENGTH,
     failure_of,
     is_recursion_limit,
@@ -20,6 +19,7 @@ from ai_platform_engineering.utils.runs.failures import (
     reason_of,
     short_reason,
 )
+from ai_platform_engineering.utils.errors import ReadableError
 
 
 @pytest.mark.parametrize(

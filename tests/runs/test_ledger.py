@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_platform_engineering.events import AgentFinished, AgentStarted, ToolFinished, ToolStarted
-from ai_platform_engineering.utils.runs.ledger import Call, CallLedger
+from ai_platform_engineering.runs.ledger import Call, CallLedger
 
 
 def test_a_start_is_announced_once() -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ai_platform_engineering.events import Form, FormField
-from ai_platform_engineering.utils.forms.questions import question_data
-from ai_platform_engineering.utils.runs.ledger import Call, CallLedger
-from ai_platform_engineering.utils.runs.questions import Questions
+from ai_platform_engineering.forms.questions import question_data
+from ai_platform_engineering.runs.ledger import Call, CallLedger
+from ai_platform_engineering.runs.questions import Questions
 
 NAME = Form("", "Which name?", (FormField("name"),))
 

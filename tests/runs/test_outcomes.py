@@ -11,7 +11,7 @@ from ai_platform_engineering.events import (
     ToolFinished,
     ToolStarted,
 )
-from ai_platform_engineering.utils.runs.outcomes import START_OVER, Outcomes, explained, outcomes_of, report, tool_names
+from ai_platform_engineering.runs.outcomes import START_OVER, Outcomes, explained, outcomes_of, report, tool_names
 
 
 def tool(call_id: str, agent: str, name: str, parent: str | None, ok: bool | None = None) -> list[Event]:

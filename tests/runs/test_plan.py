@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from ai_platform_engineering.events import PlanUpdated
-from ai_platform_engineering.utils.runs.plan import Plan
+from ai_platform_engineering.runs.plan import Plan
 
 TODOS = [
     {"content": "Search tickets", "agent": "Jira", "status": "pending"},

@@ -19,10 +19,10 @@ from ai_platform_engineering.events import (
     ToolFinished,
     ToolStarted,
 )
+from ai_platform_engineering.forms.answers import Answer, Dismissed, Submitted
+from ai_platform_engineering.graphs.agent_graph import Graph
+from ai_platform_engineering.llm.scripted import Cue, ScriptedChatModel, Turn
 from ai_platform_engineering.utils.a2a_common.base_langgraph_agent import Resumption, Run
-from ai_platform_engineering.utils.forms.answers import Answer, Dismissed, Submitted
-from ai_platform_engineering.utils.graphs.agent_graph import Graph
-from ai_platform_engineering.utils.llm.scripted import Cue, ScriptedChatModel, Turn
 from tests.invariants import check, check_task
 from tests.runs.graphs import agent, context, supervisor
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ai_platform_engineering.utils.runs.skill_calls import MAX_SHOWN_NAME, skill_of
+from ai_platform_engineering.runs.skill_calls import MAX_SHOWN_NAME, skill_of
 
 
 @pytest.mark.parametrize(

@@ -26,10 +26,10 @@ from ai_platform_engineering.events import (
     ToolFinished,
     ToolStarted,
 )
-from ai_platform_engineering.utils.forms.questions import question_data
-from ai_platform_engineering.utils.llm.guarded_call import Notice
-from ai_platform_engineering.utils.runs.failures import failure_of
-from ai_platform_engineering.utils.runs.translation import Part, RemoteEvent, Translation
+from ai_platform_engineering.forms.questions import question_data
+from ai_platform_engineering.llm.guarded_call import Notice
+from ai_platform_engineering.runs.failures import failure_of
+from ai_platform_engineering.runs.translation import Part, RemoteEvent, Translation
 
 
 def inside(call_id: str) -> tuple[str, ...]:

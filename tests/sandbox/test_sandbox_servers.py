@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from ai_platform_engineering.mcp.tool_server import ToolError
 from ai_platform_engineering.sandbox.world import World, reset_world
 from ai_platform_engineering.settings import Settings
-from ai_platform_engineering.utils.mcp.tool_server import ToolError
 from tests.tool_sessions import session_with
 
 Call = Callable[..., Awaitable[Any]]

@@ -11,13 +11,13 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel
 from starlette.applications import Starlette
 
-from ai_platform_engineering.agents.manifest import AgentManifest
 from ai_platform_engineering.events import Event
+from ai_platform_engineering.llm.scripted import Cue, ScriptedChatModel, Turn
+from ai_platform_engineering.manifest import AgentManifest
 from ai_platform_engineering.multi_agents.platform_engineer.deep_agent import PlatformEngineerDeepAgent
 from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.skills_middleware.skill import Access
-from ai_platform_engineering.utils.llm.scripted import Cue, ScriptedChatModel, Turn
 from tests.invariants import check
 from tests.servers import Caller, calling, serving
 from tests.skills.store_contract import new_skill

@@ -12,16 +12,16 @@ import pytest
 from langchain_core.language_models import BaseChatModel
 from starlette.applications import Starlette
 
-from ai_platform_engineering.agents.manifest import AgentManifest
 from ai_platform_engineering.events import ToolStarted
+from ai_platform_engineering.graphs.skills_offer import SkillOffers, received
+from ai_platform_engineering.llm.scripted import Cue, ScriptedChatModel, Turn
+from ai_platform_engineering.manifest import AgentManifest
 from ai_platform_engineering.multi_agents.agent_app import create_agent_app
 from ai_platform_engineering.settings import Settings, load_settings
 from ai_platform_engineering.skills_middleware.catalog import SkillCatalog
 from ai_platform_engineering.skills_middleware.skill import Access
 from ai_platform_engineering.utils.a2a_common.caller import KEY_HOLDER
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
-from ai_platform_engineering.utils.graphs.skills_offer import SkillOffers, received
-from ai_platform_engineering.utils.llm.scripted import Cue, ScriptedChatModel, Turn
 from tests.invariants import check
 from tests.servers import calling, serving
 from tests.skills.store_contract import new_skill

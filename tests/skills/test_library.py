@@ -11,12 +11,12 @@ from deepagents.backends.filesystem import FilesystemBackend
 from deepagents.middleware.skills import SkillsMiddleware
 from langgraph.runtime import Runtime
 
-from ai_platform_engineering.agents.manifest import builtin_directory, load_manifests
+from ai_platform_engineering.manifest import builtin_directory, load_manifests
+from ai_platform_engineering.offline_model.sentences import requested_changes
+from ai_platform_engineering.offline_model.skill_steps import procedure
 from ai_platform_engineering.skills_middleware.checks import CheckedSkill, checked_skill
 from ai_platform_engineering.skills_middleware.sources.directory import library_directory
 from ai_platform_engineering.utils.a2a_common.codec.labels import display
-from ai_platform_engineering.utils.llm.offline.sentences import requested_changes
-from ai_platform_engineering.utils.llm.offline.skill_steps import procedure
 
 MAX_DESCRIPTION = 200
 """Longer descriptions are cut in the prompt."""

@@ -13,11 +13,11 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.tools import BaseTool
 
-from ai_platform_engineering.agents.manifest import McpServer
+from ai_platform_engineering.manifest import McpServer
+from ai_platform_engineering.mcp import McpServers
+from ai_platform_engineering.offline_model import OfflineChatModel
+from ai_platform_engineering.offline_model.skill_steps import SkillStep, procedure
 from ai_platform_engineering.settings import load_settings
-from ai_platform_engineering.utils.llm.offline import OfflineChatModel
-from ai_platform_engineering.utils.llm.offline.skill_steps import SkillStep, procedure
-from ai_platform_engineering.utils.mcp import McpServers
 from tests.llm.offline_world import (
     argocd_tools,
     calls_of,

@@ -7,7 +7,7 @@ from a2a.server.agent_execution import RequestContext
 from a2a.server.events import EventQueue
 
 from ai_platform_engineering.utils.a2a_common.caller import ANONYMOUS, KEY_HOLDER, Caller
-from ai_platform_engineering.utils.a2a_common.execution.incoming import request_context
+from ai_platform_engineering.utils.a2a_common.server.incoming import request_context
 from tests.a2a_common.serving import Served, message_0_3, message_1_0, serving
 from tests.oauth_issuer import issuing
 

@@ -10,9 +10,9 @@ import pytest
 from langchain_core.messages import AIMessage, ToolMessage
 
 from ai_platform_engineering.events import FinalResult, ToolFinished, ToolStarted
+from ai_platform_engineering.llm.scripted import Cue, Turn
 from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
 from ai_platform_engineering.skills_middleware.skill import Access
-from ai_platform_engineering.utils.llm.scripted import Cue, Turn
 from tests.llm.openai_server import openai_server
 from tests.servers import calling, serving
 from tests.skills.desk import QUIET, Desk, desk

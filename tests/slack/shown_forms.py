@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from ai_platform_engineering.approvals.form import approval_form
 from ai_platform_engineering.events import FieldType, Form, FormField
-from ai_platform_engineering.utils.approvals.form import approval_form
 from tests import strategies
 from tests.forms.declared import declared_forms
 

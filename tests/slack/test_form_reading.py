@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_platform_engineering.events import FieldRules, Form, FormField
+from ai_platform_engineering.forms.answers import Answer, Approved, Dismissed, Rejected, Submitted
+from ai_platform_engineering.forms.filling import Filled, fill
 from ai_platform_engineering.integrations.slack_bot.forms.ids import Reference
 from ai_platform_engineering.integrations.slack_bot.forms.message import form_message
 from ai_platform_engineering.integrations.slack_bot.forms.modal import modal
@@ -24,8 +26,6 @@ from ai_platform_engineering.integrations.slack_bot.forms.reading import (
     read_submission,
 )
 from ai_platform_engineering.integrations.slack_bot.places import Place
-from ai_platform_engineering.utils.forms.answers import Answer, Approved, Dismissed, Rejected, Submitted
-from ai_platform_engineering.utils.forms.filling import Filled, fill
 from tests.forms.declared import answered_forms, declared_forms, near_values
 from tests.slack.filling_in import CannotEnterError, NotSentError, entering, inputs, pressed, submitted
 from tests.slack.shown_forms import REPOSITORY, any_forms, approval

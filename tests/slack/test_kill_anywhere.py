@@ -21,8 +21,8 @@ from ai_platform_engineering.events import (
     PlanUpdated,
     TextDelta,
 )
+from ai_platform_engineering.forms.answers import Submitted
 from ai_platform_engineering.integrations.slack_bot.operations import Stop as StopButton
-from ai_platform_engineering.utils.forms.answers import Submitted
 from tests.slack.bot_world import ANNA, World, incoming
 
 RUN = "slack-T1-C1-1.0"

@@ -11,11 +11,11 @@ import httpx
 import pytest
 
 from ai_platform_engineering.events import Form, FormField
+from ai_platform_engineering.forms.answers import Approved, Dismissed, Rejected, Submitted
 from ai_platform_engineering.integrations.slack_bot.forms.ids import INPUT, Press, Reference, button_id, write_reference
 from ai_platform_engineering.integrations.slack_bot.forms.message import form_message
 from ai_platform_engineering.integrations.slack_bot.places import Person
 from ai_platform_engineering.integrations.slack_bot.words import NOT_OPEN
-from ai_platform_engineering.utils.forms.answers import Approved, Dismissed, Rejected, Submitted
 from tests.slack.listening_bench import ANNA, Bench, bench
 
 TASK = "task-1"

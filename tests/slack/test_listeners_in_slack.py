@@ -10,6 +10,7 @@ import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
 from ai_platform_engineering.events import Form, FormField
+from ai_platform_engineering.forms.answers import Approved, Submitted
 from ai_platform_engineering.integrations.slack_bot.blocks import footer_blocks
 from ai_platform_engineering.integrations.slack_bot.budget import LIMITS, Budget
 from ai_platform_engineering.integrations.slack_bot.channels import Channels
@@ -21,7 +22,6 @@ from ai_platform_engineering.integrations.slack_bot.preview.messages import Mess
 from ai_platform_engineering.integrations.slack_bot.serve import create_slack_app
 from ai_platform_engineering.integrations.slack_bot.store.memory import MemoryStore
 from ai_platform_engineering.settings import Settings, load_settings
-from ai_platform_engineering.utils.forms.answers import Approved, Submitted
 from tests.servers import serving
 from tests.slack.listening_bench import NotingBot
 from tests.slack.standin import Conversation, Person, Slack, standing_in

@@ -14,6 +14,7 @@ from hypothesis import given
 
 from ai_platform_engineering.events import Event, Form, InputRequired
 from ai_platform_engineering.events_json import Asked, Line
+from ai_platform_engineering.forms.answers import Answer, Approved
 from ai_platform_engineering.integrations.slack_bot.forms.ids import INPUT
 from ai_platform_engineering.integrations.slack_bot.forms.masking import masked_form
 from ai_platform_engineering.integrations.slack_bot.forms.message import form_message
@@ -25,7 +26,6 @@ from ai_platform_engineering.integrations.slack_bot.places import Place
 from ai_platform_engineering.integrations.slack_bot.preview.player import moments_of
 from ai_platform_engineering.integrations.slack_bot.reducer import CLOSED_NOTE
 from ai_platform_engineering.integrations.slack_bot.state import Flight, OpenForm, State, from_json, to_json
-from ai_platform_engineering.utils.forms.answers import Answer, Approved
 from tests.slack.bot_world import ANNA, World, incoming
 from tests.slack.scenes import Scene, answers
 from tests.slack.shown_forms import any_forms

@@ -30,13 +30,18 @@ from ai_platform_engineering.events import (
     ToolFinished,
     ToolStarted,
 )
+from ai_platform_engineering.forms.answers import Dismissed, Submitted, read_answer
+from ai_platform_engineering.forms.filling import Refused, fill
 from ai_platform_engineering.settings import load_settings
-from ai_platform_engineering.utils.a2a_common.a2a_server import a2a_routes, agent_card, health_routes, request_handler
+from ai_platform_engineering.storage.event_log.event_log import MemoryEventLog
 from ai_platform_engineering.utils.a2a_common.codec.values import get_value
-from ai_platform_engineering.utils.a2a_common.log.event_log import MemoryEventLog
+from ai_platform_engineering.utils.a2a_common.server.a2a_server import (
+    a2a_routes,
+    agent_card,
+    health_routes,
+    request_handler,
+)
 from ai_platform_engineering.utils.a2a_common.wire import StreamState, begin, encode, recall
-from ai_platform_engineering.utils.forms.answers import Dismissed, Submitted, read_answer
-from ai_platform_engineering.utils.forms.filling import Refused, fill
 from tests.a2a_common.serving import _answering as answering
 from tests.a2a_common.serving import address
 from tests.terminal.runs import said

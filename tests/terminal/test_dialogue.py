@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from ai_platform_engineering.events import FieldRules, Form, FormField
+from ai_platform_engineering.forms.answers import Answer, Approved, Dismissed, Rejected, Submitted
+from ai_platform_engineering.forms.filling import Refused, fill
 from ai_platform_engineering.terminal.dialogue import DISMISSED, NOT_APPROVED, PutOff, Tone, answer_of
 from ai_platform_engineering.terminal.editor import EditorError, edit, editor_of
-from ai_platform_engineering.utils.forms.answers import Answer, Approved, Dismissed, Rejected, Submitted
-from ai_platform_engineering.utils.forms.filling import Refused, fill
 from tests.terminal.asking import DELETE, KEY, REPO
 
 CTRL_C, CTRL_D = "^C", "^D"

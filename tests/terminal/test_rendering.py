@@ -22,13 +22,13 @@ from ai_platform_engineering.events import (
     ToolFinished,
     ToolStarted,
 )
+from ai_platform_engineering.forms.filling import Refused, fill
 from ai_platform_engineering.terminal.reducer import go_on, reduce
 from ai_platform_engineering.terminal.rendering import ASCII, UNICODE, marks_for
 from ai_platform_engineering.terminal.screen import rows
 from ai_platform_engineering.terminal.text import clean
 from ai_platform_engineering.terminal.view import View
 from ai_platform_engineering.utils.a2a_common.codec.labels import display
-from ai_platform_engineering.utils.forms.filling import Refused, fill
 from tests import strategies
 from tests.terminal.asking import DELETE, KEY, REPO
 from tests.terminal.runs import ANSWER, BEGINNING, RUN, answers, live, plan, printed, progress, said, view_of, views_of

@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from ai_platform_engineering.events import Form, FormField
+from ai_platform_engineering.forms.answers import Answer, Approved, Dismissed, Rejected, Submitted
 from ai_platform_engineering.terminal.form_words import answer_text, command_lines
 from ai_platform_engineering.terminal.scripted import NoAnswerError, Scripted
-from ai_platform_engineering.utils.forms.answers import Answer, Approved, Dismissed, Rejected, Submitted
 from tests.terminal.asking import DELETE, KEY, REPO, SCENARIOS
 
 

@@ -25,7 +25,11 @@ from langgraph.graph.message import add_messages
 from langgraph.types import Command, interrupt
 
 from ai_platform_engineering.events import FinalResult
+from ai_platform_engineering.graphs.agent_graph import Graph, agent_graph
+from ai_platform_engineering.llm.scripted import Cue, ScriptedChatModel, Turn
 from ai_platform_engineering.settings import SettingsError, load_settings
+from ai_platform_engineering.storage.checkpoints.file_saver import _first_id_since
+from ai_platform_engineering.storage.data_files import check_data_files
 from ai_platform_engineering.utils.a2a_common.base_langgraph_agent import BaseLangGraphAgent
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
 from ai_platform_engineering.utils.checkpointer import (
@@ -37,10 +41,6 @@ from ai_platform_engineering.utils.checkpointer import (
     release,
     settle,
 )
-from ai_platform_engineering.utils.data_files import check_data_files
-from ai_platform_engineering.utils.graphs.agent_graph import Graph, agent_graph
-from ai_platform_engineering.utils.llm.scripted import Cue, ScriptedChatModel, Turn
-from ai_platform_engineering.utils.savers.file_saver import _first_id_since
 from tests.servers import ROOT
 
 KINDS: dict[str, tuple[str, str, type]] = {

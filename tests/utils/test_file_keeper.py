@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from ai_platform_engineering.utils import file_keeper
-from ai_platform_engineering.utils.file_keeper import FileKeeper
-from ai_platform_engineering.utils.shared_file import is_busy
+from ai_platform_engineering.storage.sqlite import wal_checkpointer as file_keeper
+from ai_platform_engineering.storage.sqlite.shared_file import is_busy
+from ai_platform_engineering.storage.sqlite.wal_checkpointer import FileKeeper
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_platform_engineering.utils.shared_file import write_ahead
+from ai_platform_engineering.storage.sqlite.shared_file import write_ahead
 
 
 def test_all_who_switch_at_once_get_there(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import langsmith
 import pytest
 
-from ai_platform_engineering.utils.llm.scripted import ScriptedChatModel, Turn
+from ai_platform_engineering.llm.scripted import ScriptedChatModel, Turn
 from ai_platform_engineering.utils.tracing import trace_inline
 from tests.runs.graphs import agent, events_of
 

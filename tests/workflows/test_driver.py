@@ -17,19 +17,19 @@ from langgraph.graph.message import add_messages
 from langgraph.types import Command, interrupt
 
 from ai_platform_engineering.events import Event, FinalResult, PlanUpdated, ToolStarted
+from ai_platform_engineering.forms.answers import Dismissed, Submitted, answer_data
+from ai_platform_engineering.graphs.agent_graph import PRIVATE_STATE, Graph, agent_graph
+from ai_platform_engineering.graphs.joined_hooks import Member
+from ai_platform_engineering.graphs.skills import skills
+from ai_platform_engineering.graphs.skills_offer import SkillOffers
+from ai_platform_engineering.graphs.workflow_step import STEP
+from ai_platform_engineering.llm.scripted import Cue, ScriptedChatModel, Turn
 from ai_platform_engineering.multi_agents.platform_engineer.planning import plan_tool
 from ai_platform_engineering.multi_agents.platform_engineer.workflows.channels import WORKFLOW_KEY
 from ai_platform_engineering.multi_agents.platform_engineer.workflows.definition import Workflow
 from ai_platform_engineering.multi_agents.platform_engineer.workflows.driver import WorkflowDriver
+from ai_platform_engineering.runs.translation import STREAM_MODES, Translation
 from ai_platform_engineering.skills_middleware.catalog import SkillCatalog
-from ai_platform_engineering.utils.forms.answers import Dismissed, Submitted, answer_data
-from ai_platform_engineering.utils.graphs.agent_graph import PRIVATE_STATE, Graph, agent_graph
-from ai_platform_engineering.utils.graphs.joined_hooks import Member
-from ai_platform_engineering.utils.graphs.skills import skills
-from ai_platform_engineering.utils.graphs.skills_offer import SkillOffers
-from ai_platform_engineering.utils.graphs.workflow_step import STEP
-from ai_platform_engineering.utils.llm.scripted import Cue, ScriptedChatModel, Turn
-from ai_platform_engineering.utils.runs.translation import STREAM_MODES, Translation
 from tests.runs.graphs import context, settings_of
 from tests.workflows.examples import BUILT, LAUNCH, VALUES
 

@@ -15,17 +15,17 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import HumanMessage
 from langgraph.types import Command
 
-from ai_platform_engineering.agents.manifest import AgentManifest
+from ai_platform_engineering.forms.answers import Submitted, answer_data
+from ai_platform_engineering.forms.filling import Filled, fill
+from ai_platform_engineering.graphs.local_agent import model_for
+from ai_platform_engineering.llm.scripted import Cue, ScriptedChatModel, Turn
+from ai_platform_engineering.manifest import AgentManifest
 from ai_platform_engineering.multi_agents.agent_registry import AgentRegistry
 from ai_platform_engineering.multi_agents.platform_engineer.deep_agent import PlatformEngineerDeepAgent
 from ai_platform_engineering.multi_agents.platform_engineer.workflows.definition import Condition, Input, Step, Workflow
 from ai_platform_engineering.multi_agents.platform_engineer.workflows.form import workflow_form
 from ai_platform_engineering.multi_agents.platform_engineer.workflows.loader import known_workflows, offers, ready
 from ai_platform_engineering.settings import Settings, load_settings
-from ai_platform_engineering.utils.forms.answers import Submitted, answer_data
-from ai_platform_engineering.utils.forms.filling import Filled, fill
-from ai_platform_engineering.utils.graphs.local_agent import model_for
-from ai_platform_engineering.utils.llm.scripted import Cue, ScriptedChatModel, Turn
 from tests.runs.graphs import context
 from tests.tool_sessions import ask
 

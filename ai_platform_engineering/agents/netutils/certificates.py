@@ -12,8 +12,8 @@ from typing import Any
 from cryptography import x509
 
 from ai_platform_engineering.agents.netutils.targets import Limits, Target
+from ai_platform_engineering.mcp.tool_server import ToolError
 from ai_platform_engineering.utils.addresses import MOST_ADDRESSES, Address
-from ai_platform_engineering.utils.mcp.tool_server import ToolError
 
 MOST_NAMES = 10
 

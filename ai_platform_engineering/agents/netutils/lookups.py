@@ -10,8 +10,8 @@ import dns.exception
 import dns.resolver
 
 from ai_platform_engineering.agents.netutils.targets import Limits
+from ai_platform_engineering.mcp.tool_server import ToolError
 from ai_platform_engineering.utils.addresses import Address, literal
-from ai_platform_engineering.utils.mcp.tool_server import ToolError
 
 
 async def records_of(name: str, record_type: str, limits: Limits) -> tuple[list[str], int | None]:

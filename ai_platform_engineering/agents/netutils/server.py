@@ -20,9 +20,9 @@ from ai_platform_engineering.agents.netutils.targets import (
     parse_address,
     refusal,
 )
+from ai_platform_engineering.mcp.tool_server import ToolError, ToolServer
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.addresses import MOST_ADDRESSES, Address
-from ai_platform_engineering.utils.mcp.tool_server import ToolError, ToolServer
 
 MOST_RECORDS = 50
 

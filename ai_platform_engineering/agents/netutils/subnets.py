@@ -7,7 +7,7 @@ from ipaddress import IPv4Network, IPv6Network
 from itertools import islice
 from typing import Any
 
-from ai_platform_engineering.utils.mcp.tool_server import ToolError
+from ai_platform_engineering.mcp.tool_server import ToolError
 
 Network = IPv4Network | IPv6Network
 

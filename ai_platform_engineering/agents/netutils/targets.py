@@ -10,10 +10,10 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ai_platform_engineering.mcp.tool_server import ToolError
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils import addresses
 from ai_platform_engineering.utils.addresses import Address, host_name, literal
-from ai_platform_engineering.utils.mcp.tool_server import ToolError
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from typing import Any
 import httpx
 
 from ai_platform_engineering.agents.netutils.targets import Limits, find_target
+from ai_platform_engineering.mcp.tool_server import ToolError
 from ai_platform_engineering.utils.addresses import MOST_ADDRESSES, Address
-from ai_platform_engineering.utils.mcp.tool_server import ToolError
 
 MOST_REDIRECTS = 3
 SNIPPET_BYTES = 2048

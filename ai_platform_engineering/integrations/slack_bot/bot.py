@@ -17,6 +17,7 @@ import httpx
 from pydantic import ValidationError
 
 from ai_platform_engineering.events import Form
+from ai_platform_engineering.forms.answers import Answer, answer_data
 from ai_platform_engineering.integrations.slack_bot import words
 from ai_platform_engineering.integrations.slack_bot.deciding import is_done
 from ai_platform_engineering.integrations.slack_bot.forms.words import answered_note
@@ -26,11 +27,10 @@ from ai_platform_engineering.integrations.slack_bot.state import Saying, to_json
 from ai_platform_engineering.integrations.slack_bot.stop_outcome import StopOutcome
 from ai_platform_engineering.integrations.slack_bot.store import KeptRun, Session, StoreError
 from ai_platform_engineering.integrations.slack_bot.thread import Surroundings, Thread
+from ai_platform_engineering.utils.a2a_common.client.supervisor_run import SupervisorError
 from ai_platform_engineering.utils.a2a_common.codec.values import scrub
 from ai_platform_engineering.utils.a2a_common.skill_entries import agents_on
-from ai_platform_engineering.utils.a2a_common.supervisor_run import SupervisorError
 from ai_platform_engineering.utils.errors import ReadableError
-from ai_platform_engineering.utils.forms.answers import Answer, answer_data
 
 logger = logging.getLogger(__name__)
 

@@ -23,7 +23,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, StringConstraints, ValidationError
 
-from ai_platform_engineering.agents.manifest import problem_of
+from ai_platform_engineering.manifest import problem_of
 from ai_platform_engineering.settings import SettingsError
 from ai_platform_engineering.utils.yaml_files import read_keys
 

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from ai_platform_engineering.events import Form
+from ai_platform_engineering.forms.decisions import is_approval
 from ai_platform_engineering.integrations.slack_bot.channels import Channel
 from ai_platform_engineering.integrations.slack_bot.places import Person
-from ai_platform_engineering.utils.forms.decisions import is_approval
 
 _NAMED: Final = 5
 

@@ -11,8 +11,8 @@ import httpx
 
 from ai_platform_engineering.integrations.slack_bot.places import Incoming, Person
 from ai_platform_engineering.settings import Settings
-from ai_platform_engineering.utils.a2a_common.supervisor_client import Supervisor, connected
-from ai_platform_engineering.utils.a2a_common.supervisor_run import SupervisorError
+from ai_platform_engineering.utils.a2a_common.client.supervisor_client import Supervisor, connected
+from ai_platform_engineering.utils.a2a_common.client.supervisor_run import SupervisorError
 from ai_platform_engineering.utils.access_tokens import SupervisorAuth
 from ai_platform_engineering.utils.users import User, sign_user, signing_key
 

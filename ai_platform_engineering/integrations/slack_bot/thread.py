@@ -48,10 +48,10 @@ from ai_platform_engineering.integrations.slack_bot.state import Saying, State, 
 from ai_platform_engineering.integrations.slack_bot.store import BotStore, KeptRun, StoreError
 from ai_platform_engineering.integrations.slack_bot.stream_buffer import Pace
 from ai_platform_engineering.integrations.slack_bot.supervisor_link import SupervisorLink
-from ai_platform_engineering.utils.a2a_common.execution.admission import QUESTION_ONLY
+from ai_platform_engineering.utils.a2a_common.client.supervisor_client import message_to, question_message
+from ai_platform_engineering.utils.a2a_common.client.supervisor_run import Lost, Parked, Run, SupervisorError
 from ai_platform_engineering.utils.a2a_common.request_context import TO_CONVERSATION
-from ai_platform_engineering.utils.a2a_common.supervisor_client import message_to, question_message
-from ai_platform_engineering.utils.a2a_common.supervisor_run import Lost, Parked, Run, SupervisorError
+from ai_platform_engineering.utils.a2a_common.server.admission import QUESTION_ONLY
 
 logger = logging.getLogger(__name__)
 

@@ -16,12 +16,12 @@ from starlette.routing import Mount, Route
 from ai_platform_engineering.knowledge_bases.rag.knowledge_base import KnowledgeBase
 from ai_platform_engineering.knowledge_bases.rag.rest.lazy import lazy_rest
 from ai_platform_engineering.knowledge_bases.rag.server import make_server
+from ai_platform_engineering.mcp.protocol import http_app
 from ai_platform_engineering.settings import Settings
-from ai_platform_engineering.utils.a2a_common.http.auth import auth_middleware
-from ai_platform_engineering.utils.a2a_common.http.hosts import host_middleware
-from ai_platform_engineering.utils.a2a_common.http.origins import origin_middleware
+from ai_platform_engineering.utils.a2a_common.server.auth import auth_middleware
+from ai_platform_engineering.utils.a2a_common.server.hosts import host_middleware
+from ai_platform_engineering.utils.a2a_common.server.origins import origin_middleware
 from ai_platform_engineering.utils.errors import ReadableError
-from ai_platform_engineering.utils.mcp.protocol import http_app
 from ai_platform_engineering.utils.rest.body_limit import BodyLimit, request_limit
 
 MCP_PATH: Final = "/mcp"

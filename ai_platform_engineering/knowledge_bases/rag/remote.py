@@ -11,15 +11,15 @@ from pydantic import BaseModel, ValidationError
 from ai_platform_engineering.knowledge_bases.rag.documents import Datasource
 from ai_platform_engineering.knowledge_bases.rag.results import Filters, SearchResults
 from ai_platform_engineering.knowledge_bases.rag.views import DatasourcesView
+from ai_platform_engineering.mcp.connection import Call, Lifeline, open_session
+from ai_platform_engineering.mcp.errors import CredentialsRefused, ServerTrouble
+from ai_platform_engineering.mcp.expansion import Endpoint
+from ai_platform_engineering.mcp.results import Answer
+from ai_platform_engineering.mcp.streamable_http import http_streams
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.connections import causes
 from ai_platform_engineering.utils.errors import ReadableError
 from ai_platform_engineering.utils.keys import agents_key
-from ai_platform_engineering.utils.mcp.connection import Call, Lifeline, open_session
-from ai_platform_engineering.utils.mcp.errors import CredentialsRefused, ServerTrouble
-from ai_platform_engineering.utils.mcp.expansion import Endpoint
-from ai_platform_engineering.utils.mcp.results import Answer
-from ai_platform_engineering.utils.mcp.streamable_http import http_streams
 from ai_platform_engineering.utils.redact import Redactor, redact
 
 View = TypeVar("View", bound=BaseModel)

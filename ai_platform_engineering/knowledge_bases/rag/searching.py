@@ -9,11 +9,11 @@ from typing import Final
 
 from ai_platform_engineering.knowledge_bases.rag.embeddings.embedder import Embedder, EmbeddingsError
 from ai_platform_engineering.knowledge_bases.rag.hybrid import fuse
-from ai_platform_engineering.knowledge_bases.rag.query_words import query_words, words_of
 from ai_platform_engineering.knowledge_bases.rag.results import SearchResult, SearchResults
 from ai_platform_engineering.knowledge_bases.rag.snippets import snippet
 from ai_platform_engineering.knowledge_bases.rag.stems import stem
 from ai_platform_engineering.knowledge_bases.rag.stores.store import FoundChunk, Hit, Scope, Store
+from ai_platform_engineering.text.query_words import query_words, words_of
 from ai_platform_engineering.utils.errors import ReadableError
 
 Rerank = Callable[[str, Sequence[str]], Sequence[float]]

@@ -14,8 +14,8 @@ from pydantic import BaseModel, BeforeValidator, Field
 from ai_platform_engineering.knowledge_bases.rag.knowledge_base import MOST_RESULTS, USUAL_RESULTS, KnowledgeBase
 from ai_platform_engineering.knowledge_bases.rag.results import Filters, SearchResults
 from ai_platform_engineering.knowledge_bases.rag.views import DatasourcesView, DocumentView, WebPageView
+from ai_platform_engineering.mcp.tool_server import ToolError, ToolResult, ToolServer
 from ai_platform_engineering.utils.errors import ReadableError
-from ai_platform_engineering.utils.mcp.tool_server import ToolError, ToolResult, ToolServer
 
 _NAME: Final = "knowledge_base"
 _INSTRUCTIONS: Final = (

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ai_platform_engineering.knowledge_bases.rag.query_words import places_of_words, query_words
 from ai_platform_engineering.knowledge_bases.rag.stems import stem
+from ai_platform_engineering.text.query_words import places_of_words, query_words
 
 _WITHIN_A_NAME: Final = re.compile(r"[_\-./:]")
 _CUT: Final = "…"

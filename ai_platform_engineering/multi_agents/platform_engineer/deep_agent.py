@@ -18,7 +18,17 @@ from deepagents.middleware.subagents import CompiledSubAgent, SubAgentMiddleware
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from ai_platform_engineering.events import SUPERVISOR
+from ai_platform_engineering.graphs.agent_graph import PRIVATE_STATE, Graph, agent_graph
+from ai_platform_engineering.graphs.approval_gate import ApprovalGate
+from ai_platform_engineering.graphs.approval_policy import Allowed
+from ai_platform_engineering.graphs.handed_back import LocalAgent
+from ai_platform_engineering.graphs.local_agent import Models, local_agent_graph, model_for
+from ai_platform_engineering.graphs.remote_agent import RemoteAgent
+from ai_platform_engineering.graphs.skills import skills
+from ai_platform_engineering.graphs.skills_offer import SkillOffers
+from ai_platform_engineering.graphs.whole_turns import WholeTurns
 from ai_platform_engineering.knowledge_bases.rag.knowledge_base import KnowledgeBase
+from ai_platform_engineering.mcp import McpServers
 from ai_platform_engineering.multi_agents.agent_registry import AgentEntry, AgentRegistry
 from ai_platform_engineering.multi_agents.offline_backends import offline_warning
 from ai_platform_engineering.multi_agents.placement import is_distributed, parse_distributed
@@ -45,17 +55,7 @@ from ai_platform_engineering.skills_middleware.catalog import SkillCatalog
 from ai_platform_engineering.utils.a2a_common.a2a_remote_agent_connect import A2ARemoteAgentConnectTool
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
 from ai_platform_engineering.utils.access_tokens import OwnBearer
-from ai_platform_engineering.utils.approvals.policy import Allowed
 from ai_platform_engineering.utils.checkpointer import MemorySaver
-from ai_platform_engineering.utils.graphs.agent_graph import PRIVATE_STATE, Graph, agent_graph
-from ai_platform_engineering.utils.graphs.approval_gate import ApprovalGate
-from ai_platform_engineering.utils.graphs.handed_back import LocalAgent
-from ai_platform_engineering.utils.graphs.local_agent import Models, local_agent_graph, model_for
-from ai_platform_engineering.utils.graphs.remote_agent import RemoteAgent
-from ai_platform_engineering.utils.graphs.skills import skills
-from ai_platform_engineering.utils.graphs.skills_offer import SkillOffers
-from ai_platform_engineering.utils.graphs.whole_turns import WholeTurns
-from ai_platform_engineering.utils.mcp import McpServers
 
 logger = logging.getLogger(__name__)
 

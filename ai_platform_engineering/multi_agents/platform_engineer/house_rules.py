@@ -8,8 +8,8 @@ from typing import Any, Final
 from langchain.agents.middleware import AgentMiddleware
 from langchain.agents.middleware.types import ModelRequest, ModelResponse
 
+from ai_platform_engineering.graphs.prompt_sections import with_section
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
-from ai_platform_engineering.utils.graphs.prompt_sections import with_section
 from ai_platform_engineering.utils.silence import NOTHING_TO_SAY
 
 _INSTRUCTIONS: Final = """\

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ai_platform_engineering.agents.manifest import McpServer
+from ai_platform_engineering.manifest import McpServer
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.keys import agents_key
 

@@ -1,4 +1,4 @@
-"""The plan tool: how the supervisor's model writes its plan. The plan that people see is made in `utils/runs/plan`."""
+"""The plan tool: how the supervisor's model writes its plan. The plan that people see is made in `runs/plan`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Literal
 from langchain_core.tools import BaseTool, StructuredTool
 from pydantic import BaseModel, ConfigDict, Field
 
-from ai_platform_engineering.utils.runs.plan import PLAN_TOOL
+from ai_platform_engineering.runs.plan import PLAN_TOOL
 
 
 class PlanItem(BaseModel):

@@ -12,11 +12,11 @@ from langchain.agents.middleware.types import ModelRequest, ModelResponse
 from langchain_core.messages import BaseMessage
 from langgraph.config import get_stream_writer
 
+from ai_platform_engineering.graphs.last_turn import answer_only, without_tools
 from ai_platform_engineering.multi_agents.platform_engineer.rag_tools import turns_of_question
-from ai_platform_engineering.utils.graphs.last_turn import answer_only, without_tools
-from ai_platform_engineering.utils.llm.offline.answers import SIGNATURE
-from ai_platform_engineering.utils.llm.offline.decision import decide
-from ai_platform_engineering.utils.runs.translation import LimitReached
+from ai_platform_engineering.offline_model.answers import SIGNATURE
+from ai_platform_engineering.offline_model.decision import decide
+from ai_platform_engineering.runs.translation import LimitReached
 
 KNOWLEDGE_CALLS: Final = "knowledge_calls"
 

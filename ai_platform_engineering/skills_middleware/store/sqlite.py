@@ -25,8 +25,8 @@ from ai_platform_engineering.skills_middleware.store.store import (
     SkillKey,
     StoreError,
 )
+from ai_platform_engineering.storage.sqlite.shared_file import write_ahead
 from ai_platform_engineering.utils.private_files import create_private_file
-from ai_platform_engineering.utils.shared_file import write_ahead
 
 FORMAT: Final = 1
 BUSY_SECONDS: Final = 5.0

@@ -1,3 +1,3 @@
-"""A2A on both sides: `wire` encodes events and `codec` reads them, `log` keeps them, `execution` and `http` serve an
-agent, `a2a_remote_agent_connect` calls one. Nothing here knows which agents exist or what they do.
+"""A2A on both sides: `wire` encodes events, `codec` decodes them, `server` serves an agent, `client` and
+`a2a_remote_agent_connect` call one. Nothing here knows which agents exist or what they do.
 """

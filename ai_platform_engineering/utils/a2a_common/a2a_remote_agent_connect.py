@@ -30,9 +30,9 @@ from a2a.utils.errors import A2AError, TaskNotFoundError, UnsupportedOperationEr
 
 from ai_platform_engineering.events import Event
 from ai_platform_engineering.settings import Settings
-from ai_platform_engineering.utils.a2a_common.a2a_server import can_resume
 from ai_platform_engineering.utils.a2a_common.codec.values import set_fields
 from ai_platform_engineering.utils.a2a_common.delegation import SKILLS, Delegations
+from ai_platform_engineering.utils.a2a_common.protocol import can_resume
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
 from ai_platform_engineering.utils.a2a_common.wire import Decoder
 from ai_platform_engineering.utils.access_tokens import AccessTokenError, OwnBearer
@@ -43,7 +43,7 @@ from ai_platform_engineering.utils.keys import agents_key
 if TYPE_CHECKING:
     import aiohttp
 
-    from ai_platform_engineering.utils.a2a_common.own_transport import OwnTransport
+    from ai_platform_engineering.utils.a2a_common.client.own_transport import OwnTransport
 
 logger = logging.getLogger(__name__)
 
@@ -204,7 +204,7 @@ class A2ARemoteAgentConnectTool:
 
     def _own_transport(self, card: AgentCard, url: str) -> OwnTransport:
         # Loaded here, as it takes a fifth of a second that supervisors without remote agents need not wait for.
-        from ai_platform_engineering.utils.a2a_common.own_transport import OwnTransport, new_session  # noqa: PLC0415
+        from ai_platform_engineering.utils.a2a_common.client.own_transport import OwnTransport, new_session  # noqa: PLC0415
 
         if self._session is None:
             self._session = new_session(url, self._connect_timeout)

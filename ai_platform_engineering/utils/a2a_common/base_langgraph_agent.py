@@ -11,21 +11,21 @@ from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command, Durability, StreamMode
 
+from ai_platform_engineering.approvals.remembered import GRANTS, granted_by
 from ai_platform_engineering.events import Canceled, Event, Failed, Form, InputRequired, TextDelta
+from ai_platform_engineering.forms.answers import Answer, answer_data
+from ai_platform_engineering.graphs.agent_graph import Graph
+from ai_platform_engineering.graphs.interrupted_run import complete_conversation
+from ai_platform_engineering.graphs.undone_work import NotDoneError
+from ai_platform_engineering.graphs.unfinished_work import UnfinishedWorkError
+from ai_platform_engineering.graphs.workflow_step import STEP
+from ai_platform_engineering.runs.failures import failure_of, log_failure
+from ai_platform_engineering.runs.outcomes import NOTHING_RECORDED, START_OVER, InterruptedRun, explained
+from ai_platform_engineering.runs.questions import interrupt_of
+from ai_platform_engineering.runs.translation import STREAM_MODES, WITHOUT_TOKENS, Translation
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
-from ai_platform_engineering.utils.approvals.remembered import GRANTS, granted_by
 from ai_platform_engineering.utils.checkpointer import release, settle
 from ai_platform_engineering.utils.errors import ReadableError
-from ai_platform_engineering.utils.forms.answers import Answer, answer_data
-from ai_platform_engineering.utils.graphs.agent_graph import Graph
-from ai_platform_engineering.utils.graphs.interrupted_run import complete_conversation
-from ai_platform_engineering.utils.graphs.undone_work import NotDoneError
-from ai_platform_engineering.utils.graphs.unfinished_work import UnfinishedWorkError
-from ai_platform_engineering.utils.graphs.workflow_step import STEP
-from ai_platform_engineering.utils.runs.failures import failure_of, log_failure
-from ai_platform_engineering.utils.runs.outcomes import NOTHING_RECORDED, START_OVER, InterruptedRun, explained
-from ai_platform_engineering.utils.runs.questions import interrupt_of
-from ai_platform_engineering.utils.runs.translation import STREAM_MODES, WITHOUT_TOKENS, Translation
 
 logger = logging.getLogger(__name__)
 

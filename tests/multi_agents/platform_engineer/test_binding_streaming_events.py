@@ -19,8 +19,8 @@ from ai_platform_engineering.events import (
     ToolFinished,
     ToolStarted,
 )
+from ai_platform_engineering.llm.scripted import Cue, ScriptedChatModel, Turn
 from ai_platform_engineering.utils.a2a_common.base_langgraph_agent import Run
-from ai_platform_engineering.utils.llm.scripted import Cue, ScriptedChatModel, Turn
 from tests.invariants import check
 from tests.runs.graphs import agent, context, events_of, supervisor
 

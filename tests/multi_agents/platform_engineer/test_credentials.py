@@ -17,7 +17,7 @@ from starlette.routing import Route
 
 from ai_platform_engineering.multi_agents.agent_app import create_agent_app
 from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
-from ai_platform_engineering.utils.a2a_common.a2a_server import RESUME_EXTENSION
+from ai_platform_engineering.utils.a2a_common.protocol import RESUME_EXTENSION
 from tests.servers import serving
 
 OWN = "key-of-the-supervisor"

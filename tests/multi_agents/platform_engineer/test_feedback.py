@@ -22,7 +22,7 @@ from ai_platform_engineering.multi_agents.platform_engineer.feedback.record impo
 from ai_platform_engineering.multi_agents.platform_engineer.feedback.routes import FeedbackDesk
 from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
 from ai_platform_engineering.settings import Settings, SettingsError, load_settings
-from ai_platform_engineering.utils.a2a_common.http.auth import auth_middleware
+from ai_platform_engineering.utils.a2a_common.server.auth import auth_middleware
 from ai_platform_engineering.utils.users import User, sign_user
 from tests.a2a_common.serving import until
 from tests.langfuse_standin import LangfuseStandIn, langfuse

@@ -15,10 +15,10 @@ from langchain_core.tools import tool
 from pydantic import BaseModel
 
 from ai_platform_engineering.events import Failed, FinalResult, MessageEnded, TextDelta
+from ai_platform_engineering.graphs.agent_graph import Graph
+from ai_platform_engineering.llm.scripted import Cue, ScriptedChatModel, Turn
+from ai_platform_engineering.runs.answers import gathered_text, structured_text
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
-from ai_platform_engineering.utils.graphs.agent_graph import Graph
-from ai_platform_engineering.utils.llm.scripted import Cue, ScriptedChatModel, Turn
-from ai_platform_engineering.utils.runs.answers import gathered_text, structured_text
 from tests.invariants import check
 from tests.runs.graphs import agent, context, events_of
 

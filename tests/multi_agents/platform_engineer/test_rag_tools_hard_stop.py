@@ -22,6 +22,8 @@ from pydantic import BaseModel
 from starlette.types import ASGIApp
 
 from ai_platform_engineering.events import FinalResult, ToolFinished, ToolStarted
+from ai_platform_engineering.llm.scripted import Cue, ScriptedChatModel, Turn
+from ai_platform_engineering.mcp.protocol import http_app
 from ai_platform_engineering.multi_agents.platform_engineer.deep_agent import PlatformEngineerDeepAgent
 from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
 from ai_platform_engineering.multi_agents.platform_engineer.rag_tools import (
@@ -33,8 +35,6 @@ from ai_platform_engineering.multi_agents.platform_engineer.rag_tools import (
 )
 from ai_platform_engineering.multi_agents.platform_engineer.spent_budget import wasted_turns
 from ai_platform_engineering.settings import Settings
-from ai_platform_engineering.utils.llm.scripted import Cue, ScriptedChatModel, Turn
-from ai_platform_engineering.utils.mcp.protocol import http_app
 from tests.invariants import check, check_task
 from tests.knowledge_bases.library import LONG, Library, supervised
 from tests.servers import calling, serving

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import Final
 
 from ai_platform_engineering.events import FieldRules, FormField
+from ai_platform_engineering.forms.fitting import Misfit, fitted
 from ai_platform_engineering.integrations.slack_bot.forms.block_kit import OPTION_LENGTH, Block, plain
 from ai_platform_engineering.integrations.slack_bot.forms.ids import INPUT
 from ai_platform_engineering.integrations.slack_bot.forms.values import NO, YES, choices, chosen, text_of
 from ai_platform_engineering.utils.a2a_common.codec.values import get_number
-from ai_platform_engineering.utils.forms.fitting import Misfit, fitted
 
 _MENU_LENGTH: Final = 100
 _MOST_DIGITS: Final = 15

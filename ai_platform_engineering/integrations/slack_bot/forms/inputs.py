@@ -7,6 +7,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from ai_platform_engineering.events import Form, FormField
+from ai_platform_engineering.forms.credentials import is_secret
+from ai_platform_engineering.forms.filling import is_open
+from ai_platform_engineering.forms.fitting import takes
 from ai_platform_engineering.integrations.slack_bot.forms.block_kit import (
     Block,
     context,
@@ -18,9 +21,6 @@ from ai_platform_engineering.integrations.slack_bot.forms.block_kit import (
 from ai_platform_engineering.integrations.slack_bot.forms.elements import element_of, text_element, text_input
 from ai_platform_engineering.integrations.slack_bot.forms.ids import block_id, version_of
 from ai_platform_engineering.integrations.slack_bot.forms.values import is_kept
-from ai_platform_engineering.utils.forms.credentials import is_secret
-from ai_platform_engineering.utils.forms.filling import is_open
-from ai_platform_engineering.utils.forms.fitting import takes
 
 MOST_FIELDS: Final = 45
 """Each may have an input and what is wrong with it, and a modal takes 100 blocks."""

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from ai_platform_engineering.events import Form
-from ai_platform_engineering.utils.forms.questions import without_credentials
+from ai_platform_engineering.forms.questions import without_credentials
 
 _WITHHELD: Final = "withheld"
 

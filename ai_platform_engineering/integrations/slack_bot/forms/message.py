@@ -6,6 +6,8 @@ from dataclasses import replace
 from typing import Any, Final
 
 from ai_platform_engineering.events import Form
+from ai_platform_engineering.forms.credentials import is_secret
+from ai_platform_engineering.forms.decisions import is_approval
 from ai_platform_engineering.integrations.slack_bot.forms.block_kit import (
     CONFIRM_LENGTH,
     Block,
@@ -28,8 +30,6 @@ from ai_platform_engineering.integrations.slack_bot.forms.ids import (
 )
 from ai_platform_engineering.integrations.slack_bot.forms.inputs import field_blocks, shown_fields
 from ai_platform_engineering.terminal import form_words
-from ai_platform_engineering.utils.forms.credentials import is_secret
-from ai_platform_engineering.utils.forms.decisions import is_approval
 
 _FALLBACK_LENGTH: Final = 500
 # Slack takes some 12,000 characters in all texts of a message.

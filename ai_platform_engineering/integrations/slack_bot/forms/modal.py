@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from ai_platform_engineering.events import Form
+from ai_platform_engineering.forms.decisions import answerable
 from ai_platform_engineering.integrations.slack_bot.forms.arguments import argument_blocks
 from ai_platform_engineering.integrations.slack_bot.forms.block_kit import (
     TITLE_LENGTH,
@@ -30,7 +31,6 @@ from ai_platform_engineering.integrations.slack_bot.forms.inputs import field_bl
 from ai_platform_engineering.integrations.slack_bot.forms.message import introduction_blocks
 from ai_platform_engineering.integrations.slack_bot.places import Place
 from ai_platform_engineering.terminal import form_words
-from ai_platform_engineering.utils.forms.decisions import answerable
 
 # Slack takes views of up to 250 kB.
 _VIEW_SIZE: Final = 230_000

@@ -11,6 +11,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ai_platform_engineering.events import Form
+from ai_platform_engineering.forms.answers import Answer, Approved, Dismissed, Rejected, Submitted
+from ai_platform_engineering.forms.arguments import same_value
+from ai_platform_engineering.forms.decisions import answerable, decide, is_approval
+from ai_platform_engineering.forms.filling import Filled, Refused, fill
 from ai_platform_engineering.integrations.slack_bot.forms.arguments import arguments, changed_argument, shown_text
 from ai_platform_engineering.integrations.slack_bot.forms.block_kit import line
 from ai_platform_engineering.integrations.slack_bot.forms.ids import (
@@ -27,10 +31,6 @@ from ai_platform_engineering.integrations.slack_bot.forms.ids import (
 from ai_platform_engineering.integrations.slack_bot.forms.inputs import shown_fields
 from ai_platform_engineering.integrations.slack_bot.forms.values import entered
 from ai_platform_engineering.terminal import form_words
-from ai_platform_engineering.utils.approvals.grants import same_value
-from ai_platform_engineering.utils.forms.answers import Answer, Approved, Dismissed, Rejected, Submitted
-from ai_platform_engineering.utils.forms.decisions import answerable, decide, is_approval
-from ai_platform_engineering.utils.forms.filling import Filled, Refused, fill
 
 NOTHING_CHANGED: Final = "Nothing was changed. To approve it as it is, close this and press Approve."
 

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ai_platform_engineering.events import FormField
+from ai_platform_engineering.forms.arguments import same_value
+from ai_platform_engineering.forms.credentials import is_secret
+from ai_platform_engineering.forms.fitting import Misfit, fitted, is_blank
 from ai_platform_engineering.integrations.slack_bot.forms.block_kit import INITIAL_LENGTH
 from ai_platform_engineering.terminal.text import clean
-from ai_platform_engineering.utils.approvals.grants import same_value
-from ai_platform_engineering.utils.forms.credentials import is_secret
-from ai_platform_engineering.utils.forms.fitting import Misfit, fitted, is_blank
 
 YES: Final = "yes"
 NO: Final = "no"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from ai_platform_engineering.events import Form
+from ai_platform_engineering.forms.answers import Answer, Approved, Dismissed, Rejected, Submitted
+from ai_platform_engineering.forms.arguments import masked_arguments
 from ai_platform_engineering.integrations.slack_bot.forms.block_kit import escaped_line
 from ai_platform_engineering.terminal import form_words
-from ai_platform_engineering.utils.approvals.arguments import masked_arguments
-from ai_platform_engineering.utils.forms.answers import Answer, Approved, Dismissed, Rejected, Submitted
 
 _NOTE_LENGTH: Final = 1_000
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 from slack_bolt.async_app import AsyncAck, AsyncApp
 
 from ai_platform_engineering.events import Form
+from ai_platform_engineering.forms.answers import Answer
 from ai_platform_engineering.integrations.slack_bot.forms.ids import BUTTONS, MODALS, Reference, read_reference
 from ai_platform_engineering.integrations.slack_bot.forms.modal import modal
 from ai_platform_engineering.integrations.slack_bot.forms.reading import (
@@ -22,7 +23,6 @@ from ai_platform_engineering.integrations.slack_bot.listeners.notice_view import
 from ai_platform_engineering.integrations.slack_bot.listeners.requests import Body, Corner, corner_of, person_of
 from ai_platform_engineering.integrations.slack_bot.places import Person, Place
 from ai_platform_engineering.integrations.slack_bot.words import NOT_OPEN
-from ai_platform_engineering.utils.forms.answers import Answer
 
 _ANSWER_SECONDS: Final = 2.0
 

@@ -9,6 +9,8 @@ from typing import Final
 
 from ai_platform_engineering.events import Ending, Event
 from ai_platform_engineering.events_json import Asked, Line
+from ai_platform_engineering.forms.answers import answer_data
+from ai_platform_engineering.forms.replies import Reply, Resume, understand
 from ai_platform_engineering.integrations.slack_bot.forms.words import answered_note
 from ai_platform_engineering.integrations.slack_bot.operations import Arrived, File, Operation, UploadFile
 from ai_platform_engineering.integrations.slack_bot.places import Person, Place
@@ -26,8 +28,6 @@ from ai_platform_engineering.integrations.slack_bot.reducer import (
 from ai_platform_engineering.integrations.slack_bot.requests import Job, Request, request_of
 from ai_platform_engineering.integrations.slack_bot.state import Saying, State
 from ai_platform_engineering.terminal.replay import runs_of
-from ai_platform_engineering.utils.forms.answers import answer_data
-from ai_platform_engineering.utils.forms.replies import Reply, Resume, understand
 
 BOT: Final = "UBOT"
 PERSON: Final = Person("T1", "UYOU")

@@ -11,8 +11,8 @@ import sqlite3
 from pathlib import Path
 from typing import Final
 
+from ai_platform_engineering.storage.sqlite.owned_file import FileInUseError, own, reason
 from ai_platform_engineering.utils.errors import ReadableError
-from ai_platform_engineering.utils.owned_file import FileInUseError, own, reason
 
 FORMAT: Final = 1
 # A run's state is long, so that pages are larger than usual. Every so many the log goes into the file, and the bot

@@ -9,9 +9,9 @@ from typing import Any, Final, LiteralString
 
 from psycopg import sql
 
-from ai_platform_engineering.knowledge_bases.rag.query_words import words_of
 from ai_platform_engineering.knowledge_bases.rag.stores.postgres_schema import indexed_kind
 from ai_platform_engineering.knowledge_bases.rag.stores.store import Scope
+from ai_platform_engineering.text.query_words import words_of
 
 _CONDITIONS: Final[Mapping[str, LiteralString]] = {
     "datasource": "document.datasource = %(datasource)s",

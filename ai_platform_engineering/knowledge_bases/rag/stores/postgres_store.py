@@ -9,7 +9,6 @@ from typing import Final, LiteralString
 from pgvector import Vector as PostgresVector
 
 from ai_platform_engineering.knowledge_bases.rag.documents import Chunk, Datasource, Document
-from ai_platform_engineering.knowledge_bases.rag.query_words import query_words
 from ai_platform_engineering.knowledge_bases.rag.stores import postgres_queries as queries
 from ai_platform_engineering.knowledge_bases.rag.stores.postgres_address import Address
 from ai_platform_engineering.knowledge_bases.rag.stores.postgres_connections import Connections
@@ -21,6 +20,7 @@ from ai_platform_engineering.knowledge_bases.rag.stores.postgres_schema import (
     prepare,
 )
 from ai_platform_engineering.knowledge_bases.rag.stores.store import FoundChunk, Hit, Known, Scope, Store, Vector
+from ai_platform_engineering.text.query_words import query_words
 
 EXACT_UP_TO: Final = 5_000
 """So many vectors are compared one by one, which finds the nearest for certain; among more, an index is asked."""

@@ -10,10 +10,10 @@ import sqlite3
 from pathlib import Path
 from typing import Final
 
-from ai_platform_engineering.knowledge_bases.rag.query_words import spaced
 from ai_platform_engineering.knowledge_bases.rag.stores.store import StoreError
+from ai_platform_engineering.storage.sqlite.shared_file import write_ahead
+from ai_platform_engineering.text.query_words import spaced
 from ai_platform_engineering.utils.private_files import create_private_file
-from ai_platform_engineering.utils.shared_file import write_ahead
 
 FORMAT: Final = 2
 _WITHOUT_PAIRS: Final = 1

@@ -11,10 +11,10 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ai_platform_engineering.knowledge_bases.rag.query_words import query_names, query_words
 from ai_platform_engineering.knowledge_bases.rag.stems import stem
 from ai_platform_engineering.knowledge_bases.rag.stores.sqlite_times import microseconds
 from ai_platform_engineering.knowledge_bases.rag.stores.store import Hit, Scope
+from ai_platform_engineering.text.query_words import query_names, query_words
 
 _WEIGHTS: Final = "4.0, 2.0, 1.0"
 """What a word counts in the title, in the headings and in the text."""

@@ -22,7 +22,7 @@ from ai_platform_engineering.multi_agents.platform_engineer.feedback.submission 
     read_submission,
 )
 from ai_platform_engineering.settings import Settings
-from ai_platform_engineering.utils.a2a_common.http.request_body import PayloadTooLargeError, read_json
+from ai_platform_engineering.utils.a2a_common.server.request_body import PayloadTooLargeError, read_json
 
 logger = logging.getLogger(__name__)
 

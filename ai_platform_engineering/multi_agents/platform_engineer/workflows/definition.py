@@ -22,7 +22,9 @@ from pydantic import (
     model_validator,
 )
 
-from ai_platform_engineering.agents.manifest import (
+from ai_platform_engineering.events import FieldRules, FieldType, FormField
+from ai_platform_engineering.forms.fitting import Misfit, fitted
+from ai_platform_engineering.manifest import (
     AgentName,
     Keyword,
     Line,
@@ -30,7 +32,6 @@ from ai_platform_engineering.agents.manifest import (
     Text,
     problem_of,
 )
-from ai_platform_engineering.events import FieldRules, FieldType, FormField
 from ai_platform_engineering.multi_agents.platform_engineer.workflows.errors import WorkflowError
 from ai_platform_engineering.multi_agents.platform_engineer.workflows.templates import (
     Reference,
@@ -38,7 +39,6 @@ from ai_platform_engineering.multi_agents.platform_engineer.workflows.templates 
     references,
     texts_in,
 )
-from ai_platform_engineering.utils.forms.fitting import Misfit, fitted
 from ai_platform_engineering.utils.yaml_files import read_keys
 
 # The plan tool takes no more.

@@ -20,6 +20,8 @@ from langchain.agents.middleware.types import (
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langgraph.types import Command
 
+from ai_platform_engineering.graphs.last_turn import answer_only, gathered, without_tools
+from ai_platform_engineering.graphs.workflow_step import STEP
 from ai_platform_engineering.multi_agents.platform_engineer.workflows.channels import (
     WORKFLOW_KEY,
     WorkflowChannels,
@@ -42,11 +44,9 @@ from ai_platform_engineering.multi_agents.platform_engineer.workflows.progress i
     workflow_of,
 )
 from ai_platform_engineering.multi_agents.platform_engineer.workflows.tool import START_TOOL, start_tool
-from ai_platform_engineering.utils.graphs.last_turn import answer_only, gathered, without_tools
-from ai_platform_engineering.utils.graphs.workflow_step import STEP
-from ai_platform_engineering.utils.runs.failures import short_reason
-from ai_platform_engineering.utils.runs.plan import PLAN_TOOL
-from ai_platform_engineering.utils.runs.translation import DELEGATION_TOOL
+from ai_platform_engineering.runs.failures import short_reason
+from ai_platform_engineering.runs.plan import PLAN_TOOL
+from ai_platform_engineering.runs.translation import DELEGATION_TOOL
 
 _CALL_ID: Final = re.compile(r"workflow-(\d+)")
 # A call, the tools, and the turn after them, which may have to be the answer.

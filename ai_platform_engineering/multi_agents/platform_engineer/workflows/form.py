@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from ai_platform_engineering.events import SUPERVISOR, Form, FormField
+from ai_platform_engineering.forms.fitting import Misfit, fitted, is_blank
 from ai_platform_engineering.multi_agents.platform_engineer.workflows.definition import Input, Workflow
-from ai_platform_engineering.utils.forms.fitting import Misfit, fitted, is_blank
 
 
 def workflow_form(workflow: Workflow, proposed: Mapping[str, Any]) -> Form:

@@ -11,14 +11,14 @@ from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from langgraph.types import Command, interrupt
 from pydantic import BaseModel, Field
 
+from ai_platform_engineering.forms.answers import Dismissed, Rejected, Submitted, read_answer
+from ai_platform_engineering.forms.questions import question_data
+from ai_platform_engineering.graphs.ask_tool import dismissed
 from ai_platform_engineering.multi_agents.platform_engineer.workflows.channels import WORKFLOW_KEY
 from ai_platform_engineering.multi_agents.platform_engineer.workflows.definition import Workflow, nearest
 from ai_platform_engineering.multi_agents.platform_engineer.workflows.form import workflow_form
 from ai_platform_engineering.multi_agents.platform_engineer.workflows.progress import begin
-from ai_platform_engineering.utils.forms.answers import Dismissed, Rejected, Submitted, read_answer
-from ai_platform_engineering.utils.forms.questions import question_data
-from ai_platform_engineering.utils.graphs.ask_tool import dismissed
-from ai_platform_engineering.utils.runs.plan import WORKFLOW_TOOL
+from ai_platform_engineering.runs.plan import WORKFLOW_TOOL
 
 START_TOOL: Final = WORKFLOW_TOOL
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from ai_platform_engineering.events import SUPERVISOR
+from ai_platform_engineering.graphs.remote_agent import waiting_remotely
 from ai_platform_engineering.multi_agents.platform_engineer.deep_agent import PlatformEngineerDeepAgent
+from ai_platform_engineering.runs.outcomes import InterruptedRun
 from ai_platform_engineering.skills_middleware.mas_registry import set_mas_instance
 from ai_platform_engineering.utils.a2a_common.base_langgraph_agent import BaseLangGraphAgent
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
-from ai_platform_engineering.utils.graphs.remote_agent import waiting_remotely
-from ai_platform_engineering.utils.runs.outcomes import InterruptedRun
 
 
 class AIPlatformEngineerA2ABinding(BaseLangGraphAgent):

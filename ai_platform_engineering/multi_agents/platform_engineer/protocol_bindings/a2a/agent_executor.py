@@ -6,8 +6,8 @@ from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2
     AIPlatformEngineerA2ABinding,
 )
 from ai_platform_engineering.settings import Settings
-from ai_platform_engineering.utils.a2a_common.execution.executor import RunExecutor
-from ai_platform_engineering.utils.a2a_common.log.event_log import EventLog
+from ai_platform_engineering.storage.event_log.event_log import EventLog
+from ai_platform_engineering.utils.a2a_common.server.executor import RunExecutor
 from ai_platform_engineering.utils.a2a_common.wire import StreamState
 
 __all__ = ["AIPlatformEngineerA2AExecutor", "StreamState"]

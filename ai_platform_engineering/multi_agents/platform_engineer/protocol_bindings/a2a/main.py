@@ -30,10 +30,10 @@ from ai_platform_engineering.multi_agents.platform_engineer.workflows.routes imp
 from ai_platform_engineering.settings import Settings, load_settings
 from ai_platform_engineering.skills_middleware.card import CardWithSkills
 from ai_platform_engineering.skills_middleware.rest.mount import SkillsMount
-from ai_platform_engineering.utils.a2a_common.a2a_app import tool_rows, with_a2a
-from ai_platform_engineering.utils.a2a_common.a2a_server import agent_card
-from ai_platform_engineering.utils.a2a_common.http.auth import security_schemes
-from ai_platform_engineering.utils.a2a_common.log.upkeep import Forget, event_log
+from ai_platform_engineering.utils.a2a_common.server.a2a_app import tool_rows, with_a2a
+from ai_platform_engineering.utils.a2a_common.server.a2a_server import agent_card
+from ai_platform_engineering.utils.a2a_common.server.auth import security_schemes
+from ai_platform_engineering.utils.a2a_common.server.upkeep import Forget, event_log
 from ai_platform_engineering.utils.access_tokens import AccessTokenError
 from ai_platform_engineering.utils.checkpointer import ConversationSaver, checkpointer_for
 from ai_platform_engineering.version import product_version

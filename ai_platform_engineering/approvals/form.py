@@ -1,0 +1,55 @@
+"""The form that asks a person whether a tool may be called."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from ai_platform_engineering.approvals.effects import Effect
+from ai_platform_engineering.events import Form, FormField
+from ai_platform_engineering.forms.arguments import in_words, shown_arguments
+
+_EFFECTS: Final[Mapping[Effect, str]] = {
+    "read": "This only reads.",
+    "write": "This may change things; it is not destructive.",
+    "destructive": "This is destructive: it can delete or overwrite things.",
+}
+_LIMITS: Final[Mapping[Effect, str]] = {
+    "read": ", as long as it only reads",
+    "write": ", unless it is destructive",
+    "destructive": "",
+}
+
+
+def approval_form(
+    agent: str, title: str, tool: str, args: Mapping[str, Any], leading: Mapping[str, Any], effect: Effect
+) -> Form:
+    """`title` is the agent's name for people; `leading` are the arguments that a later call must share to be covered
+    by a grant; `effect` is that of this very call."""
+    call = f"call {tool}{f' with {words}' if (words := in_words(args)) else ''}"
+    request = {
+        "agent": agent,
+        "tool": tool,
+        "args": shown_arguments(args),
+        "description": f"{call[0].upper()}{call[1:]}. {_EFFECTS[effect]}",
+        "effect": effect,
+        "remember": shown_arguments(leading),
+    }
+    return Form(
+        form_id="",
+        title=f"Approve {tool}?",
+        description=f"{title} wants to {call}. {_EFFECTS[effect]}",
+        agent=agent,
+        action_requests=(request,),
+        fields=(
+            FormField("decision", "select", "Whether the call may be made.", field_values=("approve", "reject")),
+            FormField("reason", "text", "Why it is rejected; the agent is told.", required=False),
+            FormField("remember", "boolean", _remembered(tool, leading, effect), required=False),
+        ),
+    )
+
+
+def _remembered(tool: str, leading: Mapping[str, Any], effect: Effect) -> str:
+    words = in_words(leading)
+    link = "" if not words else " " if words.startswith("without ") else " with "
+    return f"Also approve every later call of {tool}{link}{words} in this conversation{_LIMITS[effect]}."

@@ -1,0 +1,140 @@
+"""Arguments of a call as a person sees them, and the way back from what that person makes of them.
+
+Secrets are masked and long values cut. What comes back unchanged means the value behind it, not what was shown.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from ai_platform_engineering.forms.credentials import is_secret
+from ai_platform_engineering.utils.redact import MASK, redact
+
+SHOWN_LENGTH: Final = 2_000
+"""Characters of one argument that are shown."""
+
+_PHRASE_LENGTH: Final = 80
+_PHRASES: Final = 6
+_CUT: Final = re.compile(r"… \[\d+ of \d+ characters\]")
+
+
+class ShownInPartError(ValueError):
+    """A value that was masked or cut for display came back changed, so that it stands for no whole value."""
+
+
+def shown_arguments(args: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: _cut(value, SHOWN_LENGTH) for name, value in masked_arguments(args).items()}
+
+
+def masked_arguments(args: Mapping[str, Any]) -> dict[str, Any]:
+    """Without credentials, however deep they are: those that a name tells, and those that look like one."""
+    return {name: _masked(value, is_secret(name)) for name, value in args.items()}
+
+
+def edited_arguments(args: Mapping[str, Any], edit: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
+    """`args` with what `edit` has for them; what it leaves out stays.
+
+    None takes an argument away, unless the schema lets it be None.
+    """
+    shown = shown_arguments(args)
+    changed = {
+        name: _whole(value, shown.get(name), args.get(name), hidden=_hides(shown.get(name)))
+        for name, value in edit.items()
+    }
+    described = schema.get("properties") or {}
+    kept = {name for name, value in args.items() if value is None}
+    removed = {name for name, value in changed.items() if value is None and not _takes_none(described.get(name))} - kept
+    return {name: value for name, value in {**args, **changed}.items() if name not in removed}
+
+
+def in_words(args: Mapping[str, Any]) -> str:
+    """A few words for a line: `name="web", revision=3`. Not given is an argument of None."""
+    given = [f"{name}={_phrase(value)}" for name, value in masked_arguments(args).items() if value is not None]
+    missing = [name for name, value in args.items() if value is None]
+    more = [f"{len(given) - _PHRASES} more"] if len(given) > _PHRASES else []
+    parts = (", ".join(given[:_PHRASES] + more), f"without {', '.join(missing)}" if missing else "")
+    return " ".join(filter(None, parts))
+
+
+def same_value(one: Any, other: Any) -> bool:
+    """Equal as JSON: true is no number, 1 and 1.0 are the same one."""
+    match one, other:
+        case bool(), bool():
+            return one is other
+        case (bool(), _) | (_, bool()):
+            return False
+        case Mapping(), Mapping():
+            return one.keys() == other.keys() and all(same_value(one[key], other[key]) for key in one)
+        case ((list() | tuple()), (list() | tuple())):
+            return len(one) == len(other) and all(map(same_value, one, other))
+        case _:
+            return bool(one == other)
+
+
+def _takes_none(described: Any) -> bool:
+    if not isinstance(described, Mapping):
+        return False
+    kinds = described.get("type")
+    variants = [*described.get("anyOf", ()), *described.get("oneOf", ())]
+    return kinds == "null" or (isinstance(kinds, list) and "null" in kinds) or any(map(_takes_none, variants))
+
+
+def _masked(value: Any, secret: bool) -> Any:
+    match value:
+        case None | bool() | "":
+            return value
+        case str() | int() | float() if secret:
+            return MASK
+        case str():
+            return redact(value)
+        case Mapping():
+            return {str(key): _masked(item, secret or is_secret(str(key))) for key, item in value.items()}
+        case list() | tuple():
+            return [_masked(item, secret) for item in value]
+        case _:
+            return value
+
+
+def _cut(value: Any, length: int) -> Any:
+    text = value if isinstance(value, str) else _json(value)
+    return value if len(text) <= length else f"{text[:length]}… [{length} of {len(text)} characters]"
+
+
+def _phrase(value: Any) -> str:
+    text = _json(value)
+    return text if len(text) <= _PHRASE_LENGTH else f"{text[:_PHRASE_LENGTH]}…"
+
+
+def _whole(edited: Any, shown: Any, value: Any, *, hidden: bool) -> Any:
+    """What `edited` means, where `value` had been shown as `shown`; `hidden` says that some of it was not shown."""
+    if same_value(edited, shown):
+        return value
+    match edited, shown, value:
+        case Mapping(), Mapping(), Mapping():
+            return {key: _whole(item, shown.get(key), value.get(key), hidden=hidden) for key, item in edited.items()}
+        case list(), list(), (list() | tuple()) if len(edited) == len(shown):
+            # An item that is not what was shown in its place may be another one that was moved there.
+            return [
+                part if same_value(item, as_shown) else _given(item, hidden=hidden)
+                for item, as_shown, part in zip(edited, shown, value, strict=True)
+            ]
+        case _:
+            return _given(edited, hidden=hidden)
+
+
+def _given(edited: Any, *, hidden: bool) -> Any:
+    if hidden and _hides(edited):
+        raise ShownInPartError
+    return edited
+
+
+def _hides(value: Any) -> bool:
+    text = _json(value)
+    return MASK in text or bool(_CUT.search(text))
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)

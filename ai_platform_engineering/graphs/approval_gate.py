@@ -1,0 +1,139 @@
+"""The approval gate: a tool call runs, is refused, or waits for a person and runs as that person has decided."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Annotated, Any, Final, NotRequired
+
+from langchain.agents.middleware import AgentMiddleware, AgentState
+from langchain.agents.middleware.types import ToolCallRequest
+from langchain_core.messages import ToolMessage
+from langchain_core.tools import BaseTool
+from langgraph.types import Command, interrupt
+
+from ai_platform_engineering.approvals.edited_call import with_edited_arguments
+from ai_platform_engineering.approvals.effects import Effect
+from ai_platform_engineering.approvals.form import approval_form
+from ai_platform_engineering.approvals.grants import (
+    Grant,
+    add_grants,
+    covers,
+    leading_arguments,
+)
+from ai_platform_engineering.approvals.remembered import GRANTS
+from ai_platform_engineering.forms.answers import Answer, Approved, Dismissed, Rejected, read_answer
+from ai_platform_engineering.forms.arguments import ShownInPartError, edited_arguments, same_value, shown_arguments
+from ai_platform_engineering.forms.questions import question_data
+from ai_platform_engineering.graphs.approval_policy import Asked, Refused, Verdict
+
+Result = ToolMessage | Command[Any]
+Handler = Callable[[ToolCallRequest], Awaitable[Result]]
+Judge = Callable[[BaseTool, Mapping[str, Any]], Verdict]
+"""What becomes of a call of the tool with these arguments."""
+
+_NOT_UNDERSTOOD: Final = "the answer to the form was not understood"
+_CHANGED_IN_PART: Final = "a value that was shown only in part was changed in part; it has to be given whole"
+
+
+class ApprovalState(AgentState[Any]):
+    approvals: NotRequired[Annotated[list[Grant], add_grants]]
+
+
+class ApprovalGate(AgentMiddleware[ApprovalState, Any, Any]):
+    """Makes, refuses or holds calls as `judge` says; a held call waits until a person has approved it or its kind.
+
+    Grants are in the graph's state, and in the request context where they come from the conversation around it.
+    """
+
+    state_schema = ApprovalState
+
+    def __init__(self, agent: str, judge: Judge, *, title: str = "") -> None:
+        super().__init__()
+        self._agent = agent
+        self._judge = judge
+        self._title = title or agent
+
+    async def awrap_tool_call(self, request: ToolCallRequest, handler: Handler) -> Result:
+        tool, args = request.tool, request.tool_call["args"]
+        if tool is None:
+            return await handler(request)
+        match self._judge(tool, args):
+            case Refused(reason):
+                return _refused(request, reason)
+            case Asked(effect) if not self._is_granted(request, tool, args, effect):
+                return await self._decided(request, handler, tool, self._ask(tool, args, effect))
+            case _:
+                return await handler(request)
+
+    def _is_granted(self, request: ToolCallRequest, tool: BaseTool, args: Mapping[str, Any], effect: Effect) -> bool:
+        return any(covers(grant, self._agent, tool.name, args, effect) for grant in _grants(request))
+
+    async def _decided(
+        self, request: ToolCallRequest, handler: Handler, tool: BaseTool, answer: Answer | None
+    ) -> Result:
+        match answer:
+            case Approved(edit):
+                try:
+                    approved = edited_arguments(request.tool_call["args"], edit or {}, _schema(tool))
+                except ShownInPartError:
+                    return _rejected(request, _CHANGED_IN_PART)
+                # The arguments may be others than those that were judged.
+                if isinstance(verdict := self._judge(tool, approved), Refused):
+                    return _refused(request, verdict.reason)
+                return await _called(request, handler, approved)
+            case Rejected(reason) | Dismissed(reason):
+                return _rejected(request, reason)
+            case _:
+                return _rejected(request, _NOT_UNDERSTOOD)
+
+    def _ask(self, tool: BaseTool, args: Mapping[str, Any], effect: Effect) -> Answer | None:
+        # Runs again from its start whenever the graph goes on, so nothing but the question may happen before it.
+        leading = leading_arguments(args, _schema(tool))
+        form = approval_form(self._agent, self._title, tool.name, args, leading, effect)
+        value = interrupt(question_data(form))
+        return read_answer(value) if isinstance(value, Mapping) else None
+
+
+async def _called(request: ToolCallRequest, handler: Handler, args: dict[str, Any]) -> Result:
+    """The result of the call with these arguments, which go with it if they are not the model's own."""
+    if same_value(args, request.tool_call["args"]):
+        return await handler(request)
+    result = await handler(request.override(tool_call={**request.tool_call, "args": args}))
+    return _noted(result, shown_arguments(args))
+
+
+def _grants(request: ToolCallRequest) -> Iterable[Grant]:
+    yield from request.state.get(GRANTS) or ()
+    yield from getattr(request.runtime.context, GRANTS, ())
+
+
+def _refused(request: ToolCallRequest, reason: str) -> ToolMessage:
+    return _not_made(request, f"{request.tool_call['name']} was not called: {reason}.", reason)
+
+
+def _rejected(request: ToolCallRequest, reason: str) -> ToolMessage:
+    why = f": {reason.strip()}" if reason.strip() else ""
+    return _not_made(request, f"A person rejected this call{why or '.'}", f"rejected by a person{why}")
+
+
+def _not_made(request: ToolCallRequest, content: str, reason: str) -> ToolMessage:
+    call = request.tool_call
+    return ToolMessage(
+        content, name=call["name"], tool_call_id=call["id"] or "", status="error", artifact={"reason": reason}
+    )
+
+
+def _noted(result: Result, args: Mapping[str, Any]) -> Result:
+    match result:
+        case Command(update={"messages": [*messages], **others}):
+            return replace(result, update={**others, "messages": [_noted(message, args) for message in messages]})
+        case ToolMessage():
+            return with_edited_arguments(result, args)
+        case _:
+            return result
+
+
+def _schema(tool: BaseTool) -> Mapping[str, Any]:
+    schema = tool.args_schema
+    return schema if isinstance(schema, dict) else tool.get_input_jsonschema()

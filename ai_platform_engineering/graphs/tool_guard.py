@@ -1,0 +1,64 @@
+"""The catch-all around tool calls: whatever a tool does, the model gets a result it can act on and the run goes on."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Collection
+from dataclasses import replace
+from typing import Any
+
+from langchain.agents.middleware import AgentMiddleware
+from langchain.agents.middleware.types import ToolCallRequest
+from langchain_core.messages import ToolMessage
+from langgraph.errors import GraphBubbleUp
+from langgraph.types import Command
+
+from ai_platform_engineering.runs.failures import failure_of, log_failure, reason_of, short_reason
+from ai_platform_engineering.runs.translation import DELEGATION_TOOL
+
+logger = logging.getLogger(__name__)
+
+Result = ToolMessage | Command[Any]
+
+
+class ToolGuard(AgentMiddleware[Any, Any, Any]):
+    """Turns exceptions, unknown tools and unknown agents into error results.
+
+    The sentence for people goes into the message's `artifact`, which models are not shown.
+    """
+
+    def __init__(self, *, agents: Collection[str] = ()) -> None:
+        super().__init__()
+        self._agents = tuple(sorted(agents))
+
+    async def awrap_tool_call(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Result]]
+    ) -> Result:
+        call = request.tool_call
+        if request.tool is None:
+            return _error(request, f"There is no tool named {call['name']!r}.", "there is no such tool")
+        # Where there are no agents to delegate to, a tool of that name is a tool like any other.
+        delegates = bool(self._agents) and call["name"] == DELEGATION_TOOL
+        if delegates and (agent := call["args"].get("subagent_type")) not in self._agents:
+            known = ", ".join(self._agents)
+            return _error(request, f"There is no agent named {agent!r}. Agents: {known}.", "there is no such agent")
+        try:
+            result = await handler(request)
+        except GraphBubbleUp:
+            raise
+        except Exception as error:  # the one place where a tool's exception ends
+            failure = failure_of(error)
+            reason = reason_of(error)
+            log_failure(logger, call["name"], replace(failure, sentence=short_reason(reason)))
+            return _error(request, failure.sentence, reason)
+        if isinstance(result, ToolMessage) and result.status == "error" and result.artifact is None:
+            # ToolNode answers arguments that do not fit the schema with a text that repeats them.
+            return result.model_copy(update={"artifact": {"reason": "its arguments were not valid"}})
+        return result
+
+
+def _error(request: ToolCallRequest, content: str, reason: str) -> ToolMessage:
+    call = request.tool_call
+    return ToolMessage(
+        content, name=call["name"], tool_call_id=call["id"] or "", status="error", artifact={"reason": reason}
+    )

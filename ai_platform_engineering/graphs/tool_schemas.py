@@ -1,0 +1,125 @@
+"""Tools as the model sees them, derived once for each graph: a model derives them anew at every turn.
+
+Every turn carries them, so they leave out what tells a model nothing. The tools check their arguments as before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final, TypeVar
+
+from langchain.agents.middleware import AgentMiddleware
+from langchain.agents.middleware.types import ModelRequest, ModelResponse
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolMessage
+from langchain_core.tools import BaseTool
+from langchain_core.utils.function_calling import convert_to_openai_tool
+
+from ai_platform_engineering.mcp.names import provider_name
+from ai_platform_engineering.mcp.tools import MODEL_NAME
+
+Schema = dict[str, Any]
+Said = TypeVar("Said", bound=BaseMessage)
+
+_NULL: Final[Schema] = {"type": "null"}
+
+
+class ToolSchemas(AgentMiddleware[Any, Any, Any]):
+    """Hands the model the schemas in place of the tools. Comes last: the others know tools by what they are.
+
+    A tool whose name providers refuse has another one for the model, in both directions and in the conversation so far.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._schemas: dict[str, tuple[BaseTool, Schema]] = {}
+
+    async def awrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
+    ) -> ModelResponse[Any]:
+        tools: list[BaseTool | Schema] = [
+            tool if isinstance(tool, dict) else self._schema(tool) for tool in request.tools
+        ]
+        own = {_model_name(tool): tool.name for tool in request.tools if isinstance(tool, BaseTool)}
+        messages = _renamed_history(request.messages, {name: model for model, name in own.items()})
+        if tools or messages is not request.messages:
+            request = request.override(tools=tools, messages=messages)
+        response = await handler(request)
+        changed = {model: name for model, name in own.items() if model != name}
+        return _renamed_response(response, changed) if changed else response
+
+    def _schema(self, tool: BaseTool) -> Schema:
+        known = self._schemas.get(tool.name)
+        if known is None or known[0] is not tool:
+            known = self._schemas[tool.name] = (tool, _derived(tool))
+        return known[1]
+
+
+def lean(schema: Schema) -> Schema:
+    """The schema without empty defaults, without the null that says the same as leaving an argument out, and without
+    the ban on arguments that it does not name."""
+    return {
+        key: _lean_value(key, value, schema.get("required", ()))
+        for key, value in schema.items()
+        if (key, value) != ("additionalProperties", False)
+    }
+
+
+def _derived(tool: BaseTool) -> Schema:
+    schema = convert_to_openai_tool(tool)
+    function = schema["function"]
+    return {**schema, "function": {**function, "name": _model_name(tool), "parameters": lean(function["parameters"])}}
+
+
+def _model_name(tool: BaseTool) -> str:
+    return str((tool.metadata or {}).get(MODEL_NAME, tool.name))
+
+
+def _renamed_response(response: ModelResponse[Any], names: Mapping[str, str]) -> ModelResponse[Any]:
+    messages = [_with_names(message, lambda name: names.get(name, name)) for message in response.result]
+    return replace(response, result=messages)
+
+
+def _renamed_history(messages: list[AnyMessage], models: Mapping[str, str]) -> list[AnyMessage]:
+    """The messages with the model's names for tools, also of tools that are gone; the very same list if they have
+    them already."""
+    renamed = [_with_names(message, lambda name: models.get(name) or provider_name(name)) for message in messages]
+    return messages if all(new is old for new, old in zip(renamed, messages, strict=True)) else renamed
+
+
+def _with_names(message: Said, rename: Callable[[str], str]) -> Said:
+    if isinstance(message, AIMessage) and message.tool_calls:
+        calls = [{**call, "name": rename(call["name"])} for call in message.tool_calls]
+        return message if calls == message.tool_calls else message.model_copy(update={"tool_calls": calls})
+    if isinstance(message, ToolMessage) and message.name and rename(message.name) != message.name:
+        return message.model_copy(update={"name": rename(message.name)})
+    return message
+
+
+def _lean_value(key: str, value: Any, required: Sequence[str]) -> Any:
+    match key, value:
+        case "properties", dict():
+            return {name: inner if name in required else _optional(inner) for name, inner in _each(value)}
+        case "$defs", dict():
+            return dict(_each(value))
+        case "items", dict():
+            return lean(value)
+        case "anyOf", list():
+            return [lean(alternative) for alternative in value]
+        case _:
+            return value
+
+
+def _each(schemas: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    return ((name, lean(inner) if isinstance(inner, dict) else inner) for name, inner in schemas.items())
+
+
+def _optional(schema: Any) -> Any:
+    match schema:
+        case {"default": None, "anyOf": [*alternatives], **rest}:
+            kept = [alternative for alternative in alternatives if alternative != _NULL] or alternatives
+            return {**kept[0], **rest} if len(kept) == 1 else {**rest, "anyOf": kept}
+        case {"default": None | "", **rest}:
+            return rest
+        case _:
+            return schema

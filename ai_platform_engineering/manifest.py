@@ -1,0 +1,345 @@
+"""Manifests: what an agent is, read from `<directory>/<name>/agent.yaml` or `<directory>/<name>.yaml`.
+
+Values of the form `${NAME}` or `${NAME:-default}` in a server's entry stay as they are written; the MCP layer fills
+them in when it starts the server, so a manifest never holds a secret. Only `${MANIFEST_DIR}` is filled in here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    StringConstraints,
+    ValidationError,
+    model_validator,
+)
+
+from ai_platform_engineering.approvals.conditions import Pattern
+from ai_platform_engineering.approvals.effects import EFFECTS, Effect
+from ai_platform_engineering.events import SUPERVISOR
+from ai_platform_engineering.settings.approval_overrides import Level
+from ai_platform_engineering.skills_middleware.document import MAX_NAME_LENGTH, NAME_PATTERN
+from ai_platform_engineering.utils.yaml_files import read_keys
+
+VARIABLE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}")
+ELSEWHERE = "elsewhere"
+MANIFEST_DIR = "${MANIFEST_DIR}"
+RESERVED_NAMES = frozenset({SUPERVISOR, "all"})
+MAX_SKILLS = 20
+
+Transport = Literal["stdio", "http", "memory"]
+
+_TRANSPORT_KEYS: dict[Transport, tuple[str, frozenset[str]]] = {
+    "stdio": ("command", frozenset({"command", "args", "env", "home", "local_files"})),
+    "http": ("url", frozenset({"url", "headers"})),
+    "memory": ("module", frozenset({"module"})),
+}
+
+
+TOOL_KEYS = ("reads", "writes", "destructive", "destructive_when", "deny", "approvals", "local_files", "confirm_empty")
+"""The keys of a server's entry that say something about single tools."""
+
+
+class ManifestError(Exception):
+    """A manifest cannot be used. The text names the file, the key and what is allowed."""
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _not_reserved(name: str) -> str:
+    if name in RESERVED_NAMES:
+        raise ValueError(f"{name!r} is reserved; choose another name")
+    return name
+
+
+def _below_home(path: str) -> str:
+    parts = PurePosixPath(path).parts
+    if not parts or path.startswith(("/", "~")) or ".." in parts:
+        raise ValueError(f"{path!r} must be a path below the home directory, such as .aws")
+    return path
+
+
+def _file_rule(value: Any) -> tuple[str, ...] | str:
+    if value == ELSEWHERE:
+        return ELSEWHERE
+    if isinstance(value, list | tuple) and all(
+        isinstance(path, str) and path.startswith(("/", "~/")) for path in value
+    ):
+        return tuple(value)
+    raise ValueError(f"must be a list of absolute directories, or {ELSEWHERE!r} for paths of another machine")
+
+
+_NAME = r"^[a-z][a-z0-9_]*$"
+_VARIABLE_NAME = r"^[A-Z][A-Z0-9_]*$"
+_ATTRIBUTE = r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$"
+_FORMS = {
+    _NAME: "a lower-case letter, then lower-case letters, digits and underscores",
+    _VARIABLE_NAME: "the name of a variable, such as ARGOCD_API_URL",
+    _ATTRIBUTE: "package.module:attribute",
+    NAME_PATTERN: "lower-case letters, digits and single hyphens, such as incident-triage",
+}
+
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+Line = Annotated[Text, AfterValidator(_one_line)]
+Keyword = Annotated[Text, StringConstraints(to_lower=True)]
+ServerName = Annotated[str, StringConstraints(pattern=_NAME)]
+AgentName = Annotated[ServerName, AfterValidator(_not_reserved)]
+VariableName = Annotated[str, StringConstraints(pattern=_VARIABLE_NAME)]
+HomePath = Annotated[Text, AfterValidator(_below_home)]
+FileRule = Annotated[tuple[str, ...] | Literal["elsewhere"], PlainValidator(_file_rule)]
+"""The directories from which an argument may name files, or that its paths are of another machine."""
+ModuleAttribute = Annotated[str, StringConstraints(pattern=_ATTRIBUTE)]
+SkillName = Annotated[str, StringConstraints(pattern=NAME_PATTERN, max_length=MAX_NAME_LENGTH)]
+
+
+class _Entry(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True)
+
+
+class ModelChoice(_Entry):
+    """The model an agent asks for; what is left out comes from the settings."""
+
+    provider: Text | None = None
+    name: Text | None = None
+
+
+class ToolCheck(_Entry):
+    """A cheap call that succeeds only if the server can read from its backend with the configured credentials."""
+
+    tool: Text
+    arguments: Mapping[str, Any] = Field(default_factory=dict)
+
+
+class EmptyCheck(ToolCheck):
+    """A call that fails where an empty answer of another tool hides an error of the backend.
+
+    It gets `arguments`, and from the call that was answered the arguments named in `same`.
+    """
+
+    same: tuple[Text, ...] = ()
+
+
+class McpServer(_Entry):
+    """One MCP server of an agent: how to reach it, and which of its tools the agent may use.
+
+    `module` is `package.module:attribute`; the attribute is a `ToolServer`, a FastMCP server or a function that makes
+    one of them from the settings. `tools` is an allowlist, `None` means every tool. `reads`, `writes` and
+    `destructive` say what tools do, `destructive_when` which arguments make a call destructive, `deny` which
+    arguments are refused. `local_files` says, by tool and argument, which files of this machine may be named.
+    `confirm_empty` names the tools that answer with an empty list when the backend refuses, each with the call that
+    tells.
+    """
+
+    name: ServerName
+    transport: Transport
+    command: Text | None = None
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = Field(default_factory=dict)
+    home: tuple[HomePath, ...] = ()
+    local_files: Mapping[Text, Mapping[Text, FileRule]] = Field(default_factory=dict)
+    url: Text | None = None
+    headers: Mapping[str, str] = Field(default_factory=dict)
+    module: ModuleAttribute | None = None
+    tools: tuple[Text, ...] | None = None
+    reads: tuple[Text, ...] = ()
+    writes: tuple[Text, ...] = ()
+    destructive: tuple[Text, ...] = ()
+    destructive_when: Mapping[Text, Mapping[Text, Pattern]] = Field(default_factory=dict)
+    deny: Mapping[Text, Mapping[Text, Pattern]] = Field(default_factory=dict)
+    approvals: Mapping[Text, Literal["always", "never"]] = Field(default_factory=dict)
+    check: ToolCheck | None = None
+    confirm_empty: Mapping[Text, EmptyCheck] = Field(default_factory=dict)
+    start_timeout: float | None = Field(default=None, gt=0)
+
+    @model_validator(mode="after")
+    def _keys_fit_transport(self) -> Self:
+        needed, allowed = _TRANSPORT_KEYS[self.transport]
+        if getattr(self, needed) is None:
+            raise ValueError(f"transport {self.transport} needs the key {needed!r}")
+        others = frozenset[str]().union(*(keys for _, keys in _TRANSPORT_KEYS.values())) - allowed
+        if misplaced := sorted(others & self.model_fields_set):
+            raise ValueError(
+                f"transport {self.transport} takes {_listed(sorted(allowed))}, not {_listed(misplaced)}",
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _named_tools_are_allowed(self) -> Self:
+        if self.tools is not None:
+            for key in TOOL_KEYS:
+                if unknown := sorted(set(getattr(self, key)) - set(self.tools)):
+                    raise ValueError(f"{key!r} names {_listed(unknown)}, which 'tools' does not list")
+            if self.check is not None and self.check.tool not in self.tools:
+                raise ValueError(f"'check' names {self.check.tool}, which 'tools' does not list")
+        return self
+
+    @model_validator(mode="after")
+    def _one_effect_per_tool(self) -> Self:
+        for (key, tools), (other, others) in combinations(self._tools_by_effect_key().items(), 2):
+            if repeated := sorted(set(tools) & set(others)):
+                raise ValueError(f"{key!r} and {other!r} both name {_listed(repeated)}; a tool has one effect")
+        return self
+
+    def effect(self, tool: str) -> Effect | None:
+        """What this entry says the tool does; `None` if it says nothing."""
+        keys = zip(EFFECTS, self._tools_by_effect_key().values(), strict=True)
+        return next((effect for effect, tools in keys if tool in tools), None)
+
+    def _tools_by_effect_key(self) -> dict[str, tuple[str, ...]]:
+        return {"reads": self.reads, "writes": self.writes, "destructive": self.destructive}
+
+    def variables(self) -> set[str]:
+        """The names that occur as `${NAME}` in this entry."""
+        return {match["name"] for text in self._texts() for match in VARIABLE.finditer(text)}
+
+    def _texts(self) -> Iterator[str]:
+        yield from (text for text in (self.command, self.url) if text is not None)
+        yield from self.args
+        yield from self.env.values()
+        yield from self.headers.values()
+
+
+class AgentManifest(_Entry):
+    """An agent: how it is found, what it is told, which tools it has, and which skills it may read."""
+
+    name: AgentName
+    title: Line
+    description: Line
+    keywords: tuple[Keyword, ...] = ()
+    prompt: Text
+    requires: tuple[VariableName, ...] = ()
+    model: ModelChoice | None = None
+    servers: tuple[McpServer, ...] = ()
+    approval: Level | None = None
+    sandbox: ModuleAttribute | None = None
+    skills: tuple[SkillName, ...] = Field(default=(), max_length=MAX_SKILLS)
+    examples: tuple[Line, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _title_from_name(cls, values: Any) -> Any:
+        if isinstance(values, Mapping) and "title" not in values and isinstance(values.get("name"), str):
+            return {**values, "title": values["name"].replace("_", " ").title()}
+        return values
+
+    @model_validator(mode="after")
+    def _server_names_differ(self) -> Self:
+        names = [server.name for server in self.servers]
+        if repeated := sorted({name for name in names if names.count(name) > 1}):
+            raise ValueError(f"'servers' has more than one entry named {_listed(repeated)}")
+        return self
+
+    def variables(self) -> set[str]:
+        """The names that occur as `${NAME}` anywhere in the servers' entries."""
+        return {name for server in self.servers for name in server.variables()}
+
+    def missing(self, environ: Mapping[str, str]) -> tuple[str, ...]:
+        """The required settings that are absent or blank, in the manifest's order."""
+        return tuple(name for name in self.requires if not environ.get(name, "").strip())
+
+    def configured(self, environ: Mapping[str, str]) -> bool:
+        """Whether every required setting is there, so that the real backend can be used."""
+        return not self.missing(environ)
+
+
+def builtin_directory() -> Path:
+    """Where the agents that come with the product are."""
+    return Path(__file__).parent
+
+
+def load_manifests(directories: Sequence[Path]) -> dict[str, AgentManifest]:
+    """Every agent of `directories`, by name; a later directory replaces an agent of an earlier one whole."""
+    manifests: dict[str, AgentManifest] = {}
+    for directory in directories:
+        manifests |= _load_directory(directory)
+    return dict(sorted(manifests.items()))
+
+
+def read_manifest(file: Path) -> AgentManifest:
+    """The manifest in one file."""
+    content = read_keys(file, "agent", AgentManifest.model_fields, ManifestError)
+    try:
+        return _located(AgentManifest.model_validate(content), file.parent)
+    except ValidationError as error:
+        problems = (problem_of(details) for details in error.errors(include_url=False))
+        raise ManifestError("\n".join(f"{file}: {problem}." for problem in problems)) from None
+
+
+def _located(manifest: AgentManifest, directory: Path) -> AgentManifest:
+    """The manifest with its own directory in the arguments of its servers, where files beside it are named."""
+    here = str(directory.resolve())
+
+    def located(server: McpServer) -> McpServer:
+        return server.model_copy(update={"args": tuple(arg.replace(MANIFEST_DIR, here) for arg in server.args)})
+
+    servers = (located(server) if server.args else server for server in manifest.servers)
+    return manifest.model_copy(update={"servers": tuple(servers)})
+
+
+def _load_directory(directory: Path) -> dict[str, AgentManifest]:
+    if not directory.is_dir():
+        raise ManifestError(f"{directory}: is not a directory; agents are read from <directory>/<name>/agent.yaml.")
+    manifests: dict[str, AgentManifest] = {}
+    origins: dict[str, Path] = {}
+    for file in sorted([*directory.glob("*/agent.yaml"), *directory.glob("*.yaml")]):
+        manifest = read_manifest(file)
+        if manifest.name in manifests:
+            other = origins[manifest.name]
+            raise ManifestError(f"{file}: name: {manifest.name!r} is also the name in {other}; each needs its own.")
+        manifests[manifest.name] = manifest
+        origins[manifest.name] = file
+    return manifests
+
+
+def problem_of(error: Mapping[str, Any]) -> str:
+    """What is wrong and what is allowed. The value is shown only where it cannot be a credential."""
+    location: tuple[int | str, ...] = error["loc"]
+    key = ".".join(str(part) for part in location) or "the manifest"
+    context = error.get("ctx", {})
+    match error["type"]:
+        case "extra_forbidden":
+            problem = f"unknown key; allowed are {_listed(_keys_beside(location))}"
+        case "missing":
+            problem = "is missing"
+        case "literal_error":
+            problem = f"{error['input']!r} is not allowed; use {context['expected']}"
+        case "string_pattern_mismatch":
+            problem = f"{error['input']!r} is not allowed; use {_FORMS[context['pattern']]}"
+        case "string_too_short":
+            problem = "must not be empty"
+        case "string_type":
+            problem = "must be text; put the value in quotes"
+        case "value_error":
+            problem = str(context["error"])
+        case _:
+            problem = f"{error['msg'][0].lower()}{error['msg'][1:]}"
+    return f"{key}: {problem}"
+
+
+def _keys_beside(location: tuple[int | str, ...]) -> list[str]:
+    match location[:-1]:
+        case ("servers", _, "check"):
+            return list(ToolCheck.model_fields)
+        case ("servers", _):
+            return list(McpServer.model_fields)
+        case ("servers", _, "confirm_empty", _):
+            return list(EmptyCheck.model_fields)
+        case ("model",):
+            return list(ModelChoice.model_fields)
+        case _:
+            return list(AgentManifest.model_fields)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names)

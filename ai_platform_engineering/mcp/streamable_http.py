@@ -1,0 +1,327 @@
+"""An MCP server over streamable HTTP: every message is a POST, answered with JSON or with a stream of events.
+
+Each request has a definite outcome: the server's answer, or one given in its place that says whether the server can
+have seen the request. One failing request leaves the others alone.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import Final, NoReturn
+
+import anyio
+import httpx
+from anyio.abc import TaskGroup
+from httpx_sse import EventSource, SSEError
+from mcp.shared.message import SessionMessage
+from mcp.types import JSONRPCError, JSONRPCMessage, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse, RequestId
+from pydantic import ValidationError
+
+from ai_platform_engineering.mcp.connection import Inbox, Lifeline, Outbox, Streams, deliver, failure
+from ai_platform_engineering.mcp.errors import (
+    CredentialsRefused,
+    Lost,
+    NotSent,
+    NotStartable,
+    Refused,
+    ServerTrouble,
+)
+from ai_platform_engineering.mcp.expansion import Endpoint
+from ai_platform_engineering.utils.connections import reason_of
+
+logger = logging.getLogger(__name__)
+
+# No limit on reading: a tool may think for long, and whoever calls it has a limit of its own.
+_TIMEOUT: Final = httpx.Timeout(None, connect=5.0, write=30.0)
+_LIMITS: Final = httpx.Limits(max_connections=None, max_keepalive_connections=20, keepalive_expiry=30.0)
+_SESSION_ID: Final = "mcp-session-id"
+_PROTOCOL_VERSION: Final = "mcp-protocol-version"
+_CLOSE_TIMEOUT: Final = 2.0
+_REST_OF_STREAM: Final = 0.5
+_RECONNECT_DELAY: Final = 1.0
+_END_GRACE: Final = 1.0
+"""Seconds in which the requests under way may still learn for themselves what becomes of them."""
+_RESUME_ATTEMPTS: Final = 3
+_NO_ANSWER: Final = "closed the connection without an answer"
+_NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol)
+
+
+@dataclass(slots=True)
+class _Reading:
+    """How far the events of one request have been read."""
+
+    request_id: RequestId | None = None
+    answered: bool = False
+    last_event_id: str = ""
+    delay: float = _RECONNECT_DELAY
+
+
+class HttpChannel:
+    """Takes the session's messages to the server and brings back what the server says."""
+
+    def __init__(
+        self, client: httpx.AsyncClient, tasks: TaskGroup, url: httpx.URL, inbox: Inbox, lifeline: Lifeline
+    ) -> None:
+        self._client = client
+        # Not tasks of asyncio's: httpx loses connections when those are cancelled.
+        self._tasks = tasks
+        self._url = url
+        self._inbox = inbox
+        self._lifeline = lifeline
+        self._session_id: str | None = None
+        self._protocol_version: str | None = None
+        self._forsaken = False
+        self._requests: dict[RequestId, anyio.CancelScope] = {}
+
+    async def send_all(self, outbox: Outbox) -> None:
+        async for item in outbox:
+            match item.message.root:
+                case JSONRPCRequest() as request:
+                    self._tasks.start_soon(self._request, request)
+                case JSONRPCNotification(method="notifications/initialized"):
+                    # Servers refuse requests that overtake this one.
+                    await self._notify(item.message)
+                    if self._session_id is not None:
+                        self._tasks.start_soon(self._listen)
+                case JSONRPCNotification(method="notifications/cancelled", params=params):
+                    self._tasks.start_soon(self._notify, item.message)
+                    if params is not None and (abandoned := self._requests.get(params.get("requestId", ""))):
+                        abandoned.cancel()
+                case _:
+                    self._tasks.start_soon(self._notify, item.message)
+
+    async def end_session(self) -> None:
+        """Tells the server that the session is over, if the server is there and knows the session."""
+        if self._session_id is not None and not self._forsaken:
+            with anyio.move_on_after(_CLOSE_TIMEOUT), suppress(httpx.HTTPError):
+                await self._client.delete(self._url, headers=self._headers())
+
+    async def _request(self, request: JSONRPCRequest) -> None:
+        self._lifeline.sent(request)
+        try:
+            with anyio.CancelScope() as self._requests[request.id]:
+                await self._post_request(request)
+        except NotSent as trouble:
+            self._lifeline.at_server.discard(request.id)
+            deliver(self._inbox, failure(request, trouble))
+        except ServerTrouble as trouble:
+            deliver(self._inbox, failure(request, trouble))
+        except _NOT_SENT as error:
+            self._lifeline.at_server.discard(request.id)
+            deliver(self._inbox, failure(request, NotSent(self._unreachable(error))))
+        except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, SSEError) as error:
+            logger.debug("A request to %s failed: %s", _place(self._url), type(error).__name__)
+            deliver(self._inbox, failure(request, Lost("broke off the connection")))
+        finally:
+            self._requests.pop(request.id, None)
+
+    async def _post_request(self, request: JSONRPCRequest) -> None:
+        async with self._post(JSONRPCMessage(request)) as response:
+            await self._check(response)
+            if request.method == "initialize":
+                self._session_id = response.headers.get(_SESSION_ID)
+            kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+            if kind == "text/event-stream":
+                reading = _Reading(request.id)
+                await self._read(response, reading)
+            elif kind == "application/json":
+                await response.aread()
+                reading = _Reading(request.id)
+                self._receive(response.text, reading)
+            else:
+                raise Lost(f"answered with {kind or 'no content type'} instead of JSON or events")
+        for _ in range(_RESUME_ATTEMPTS):
+            if reading.answered or not reading.last_event_id:
+                break
+            await self._resume(reading)
+        if not reading.answered:
+            raise Lost(_NO_ANSWER)
+
+    async def _resume(self, reading: _Reading) -> None:
+        """Goes on reading where the stream of a request was cut, if the server is there and keeps its events."""
+        await anyio.sleep(reading.delay)
+        headers = self._headers() | {"accept": "text/event-stream", "last-event-id": reading.last_event_id}
+        try:
+            async with self._client.stream("GET", self._url, headers=headers) as response:
+                if not response.is_success:
+                    raise Lost(_NO_ANSWER)
+                await self._read(response, reading)
+        except _NOT_SENT as error:
+            self._unreachable(error)
+            raise Lost(_NO_ANSWER) from None
+
+    async def _notify(self, message: JSONRPCMessage) -> None:
+        try:
+            async with self._post(message) as response:
+                await self._check(response)
+        except (ServerTrouble, httpx.HTTPError, httpx.InvalidURL) as error:
+            logger.debug("A notification to %s failed: %s", _place(self._url), type(error).__name__)
+
+    async def _listen(self) -> None:
+        """Reads what the server says unasked, for as long as it offers a stream for that."""
+        reading = _Reading()
+        while True:
+            headers = self._headers() | {"accept": "text/event-stream"}
+            if reading.last_event_id:
+                headers["last-event-id"] = reading.last_event_id
+            try:
+                async with self._client.stream("GET", self._url, headers=headers) as response:
+                    await self._check(response)
+                    await self._read(response, reading)
+            except ServerTrouble:
+                return
+            except _NOT_SENT as error:
+                self._unreachable(error)
+                return
+            except SSEError:
+                return
+            except (httpx.HTTPError, httpx.StreamError):
+                logger.debug("The event stream of %s was cut", _place(self._url))
+            await anyio.sleep(reading.delay)
+
+    async def _read(self, response: httpx.Response, reading: _Reading) -> None:
+        events = EventSource(response).aiter_sse()
+        try:
+            async for event in events:
+                reading.last_event_id = event.id or reading.last_event_id
+                if event.retry is not None:
+                    reading.delay = event.retry / 1000
+                if event.event == "message" and event.data:
+                    self._receive(event.data, reading)
+                if reading.answered:
+                    break
+            # Reading to the end lets the connection be used again.
+            with anyio.move_on_after(_REST_OF_STREAM):
+                async for _ in events:
+                    pass
+        except httpx.TransportError:
+            if not reading.answered and not reading.last_event_id:
+                raise
+
+    def _receive(self, text: str, reading: _Reading) -> None:
+        try:
+            message = JSONRPCMessage.model_validate_json(text)
+        except ValidationError:
+            logger.debug("%s sent something that is not a message", _place(self._url))
+            return
+        root = message.root
+        if isinstance(root, JSONRPCResponse) and self._protocol_version is None:
+            self._protocol_version = root.result.get("protocolVersion")
+        if isinstance(root, JSONRPCResponse | JSONRPCError) and str(root.id) == str(reading.request_id):
+            reading.answered = True
+        deliver(self._inbox, SessionMessage(message))
+
+    @asynccontextmanager
+    async def _post(self, message: JSONRPCMessage) -> AsyncIterator[httpx.Response]:
+        content = message.model_dump_json(by_alias=True, exclude_none=True)
+        headers = self._headers() | {"accept": "application/json, text/event-stream"}
+        headers["content-type"] = "application/json"
+        request = self._client.build_request("POST", self._url, content=content, headers=headers)
+        response = await self._client.send(request, stream=True)
+        if response.status_code in {307, 308} and (target := _same_origin(response)):
+            await response.aclose()
+            self._url = target
+            request = self._client.build_request("POST", target, content=content, headers=headers)
+            response = await self._client.send(request, stream=True)
+        try:
+            yield response
+        finally:
+            await response.aclose()
+
+    async def _check(self, response: httpx.Response) -> None:
+        """Raises unless the server took the message."""
+        status = response.status_code
+        if response.is_success:
+            return
+        if status == 404 and self._session_id is not None:
+            self._session_is_unknown()
+        if status == 400 and self._session_id is not None:
+            # What many servers answer instead of 404.
+            await response.aread()
+            if "session" in response.text.lower():
+                self._session_is_unknown()
+        answer = f"HTTP {status} {httpx.codes.get_reason_phrase(status)}".rstrip()
+        match status:
+            case 401 | 403:
+                raise CredentialsRefused(answer)
+            case _ if response.is_redirect:
+                raise Refused(f"answered with a redirect ({answer}); put the final address into the manifest")
+            case _ if response.is_client_error:
+                raise Refused(f"answered {answer}")
+            case _:
+                raise Lost(f"answered {answer}")
+
+    def _session_is_unknown(self) -> NoReturn:
+        raise NotSent(self._forsake("no longer knows this session"))
+
+    def _unreachable(self, error: Exception) -> str:
+        return self._forsake(f"could not be reached at {_place(self._url)} ({reason_of(error)})")
+
+    def _forsake(self, reason: str) -> str:
+        self._forsaken = True
+        self._lifeline.end(reason, grace=_END_GRACE)
+        return reason
+
+    def _headers(self) -> dict[str, str]:
+        headers: dict[str, str] = {}
+        if self._session_id is not None:
+            headers[_SESSION_ID] = self._session_id
+        if self._protocol_version is not None:
+            headers[_PROTOCOL_VERSION] = self._protocol_version
+        return headers
+
+
+@asynccontextmanager
+async def http_streams(endpoint: Endpoint, lifeline: Lifeline) -> AsyncIterator[Streams]:
+    """Streams to the server at the endpoint's address. The first message decides whether it can be reached."""
+    url = _address(endpoint)
+    inbox, inbox_reader = anyio.create_memory_object_stream[SessionMessage | Exception](math.inf)
+    outbox_writer, outbox = anyio.create_memory_object_stream[SessionMessage](0)
+    try:
+        async with _client(endpoint.headers or {}) as client:
+            async with anyio.create_task_group() as tasks:
+                channel = HttpChannel(client, tasks, url, inbox, lifeline)
+                tasks.start_soon(channel.send_all, outbox)
+                try:
+                    yield inbox_reader, outbox_writer
+                finally:
+                    tasks.cancel_scope.cancel()
+            await channel.end_session()
+    finally:
+        for stream in (inbox, inbox_reader, outbox_writer, outbox):
+            stream.close()
+
+
+def _client(headers: Mapping[str, str]) -> httpx.AsyncClient:
+    try:
+        return httpx.AsyncClient(headers=dict(headers), timeout=_TIMEOUT, limits=_LIMITS)
+    except ValueError:
+        raise NotStartable(
+            "was not contacted because a header of its manifest has a value headers cannot have"
+        ) from None
+
+
+def _address(endpoint: Endpoint) -> httpx.URL:
+    try:
+        url = httpx.URL(endpoint.url)
+    except httpx.InvalidURL:
+        url = httpx.URL()
+    if url.scheme not in {"http", "https"} or not url.host:
+        raise NotStartable("was not contacted because its 'url' is not an http or https address")
+    return url
+
+
+def _same_origin(response: httpx.Response) -> httpx.URL | None:
+    """Where the server points to, if that is on the same server: our headers are meant for no other."""
+    origin = response.request.url
+    target = origin.join(response.headers.get("location", ""))
+    return target if (target.scheme, target.host, target.port) == (origin.scheme, origin.host, origin.port) else None
+
+
+def _place(url: httpx.URL) -> str:
+    """Host and port, without the parts of an address that may hold a credential."""
+    return f"{url.host}:{url.port}" if url.port else url.host

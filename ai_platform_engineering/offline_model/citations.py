@@ -1,0 +1,70 @@
+"""Citations: extracts as an answer in Markdown, with numbers that lead to the list of sources."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ai_platform_engineering.offline_model.extracts import Extract
+from ai_platform_engineering.offline_model.passages import Passage
+
+
+@dataclass(slots=True)
+class Bibliography:
+    """The sources of one answer, numbered in the order in which they are cited."""
+
+    sources: dict[str, tuple[str, str]] = field(default_factory=dict)
+
+    def number(self, extract: Extract) -> int:
+        self.sources.setdefault(extract.document_id, (extract.title, extract.link))
+        return list(self.sources).index(extract.document_id) + 1
+
+    def listed(self) -> str:
+        """The list of sources, empty when nothing was cited."""
+        if not self.sources:
+            return ""
+        lines = [f"{number}. {_linked(title, link)}" for number, (title, link) in enumerate(self.sources.values(), 1)]
+        return "\n".join(["Sources:", "", *lines])
+
+
+def _linked(title: str, link: str) -> str:
+    title = title.replace("[", "(").replace("]", ")")
+    return f"[{title}]({link})" if link.startswith(("http://", "https://")) else f"{title} (`{link}`)"
+
+
+def quoted(extracts: Sequence[Extract], bibliography: Bibliography) -> str:
+    """The extracts one after the other, each with the number of its source."""
+    return "\n\n".join(_cited(extract, bibliography.number(extract)) for extract in extracts)
+
+
+def _cited(extract: Extract, number: int) -> str:
+    if extract.passages[0].kind == "procedure":
+        return _procedure(extract, number)
+    blocks: list[str] = []
+    for passage in extract.passages:
+        text = _told(passage)
+        is_list = passage.kind in {"item", "pointer", "row"}
+        if is_list and blocks and blocks[-1].startswith("- "):
+            blocks[-1] = f"{blocks[-1]}\n{text}"
+        else:
+            blocks.append(text)
+    words = [position for position, block in enumerate(blocks) if not block.startswith("```")]
+    if not words:
+        heading = extract.section.split(" > ")[-1] or extract.title
+        return "\n\n".join([f"{heading} [{number}]:", *blocks])
+    last = words[-1]
+    text = blocks[last]
+    blocks[last] = f"{text[:-1]} [{number}]:" if text.endswith(":") else f"{text} [{number}]"
+    return "\n\n".join(blocks)
+
+
+def _procedure(extract: Extract, number: int) -> str:
+    of_document = f"{extract.title}: {extract.section}" if extract.section != extract.title else extract.title
+    rest = [f"This is not all of it; see [{number}] for the rest, {extract.continues}."] if extract.continues else []
+    unsaid = " and ".join(f"“{word}”" for word in extract.unsaid)
+    lead = f"From “{of_document}” [{number}]{f', which does not mention {unsaid}' if unsaid else ''}:"
+    return "\n\n".join([lead, extract.passages[0].text, *rest])
+
+
+def _told(passage: Passage) -> str:
+    return f"- {passage.text}" if passage.kind in {"item", "pointer", "row"} else passage.text

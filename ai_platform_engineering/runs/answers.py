@@ -1,0 +1,48 @@
+"""The text of an answer, whatever shape it was given in."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from langchain_core.messages import AnyMessage, ToolMessage
+from pydantic import BaseModel
+
+from ai_platform_engineering.runs.skill_calls import SKILL_TOOLS
+
+_TEXT_FIELDS = ("content", "answer", "message", "text")
+
+
+def structured_text(response: Any) -> str:
+    """The words of a structured response: its text field if it has one, else the whole as JSON."""
+    fields = _fields(response)
+    if isinstance(fields, Mapping):
+        for name in _TEXT_FIELDS:
+            if isinstance(value := fields.get(name), str) and value.strip():
+                return value
+    return fields if isinstance(fields, str) else json.dumps(fields, ensure_ascii=False, default=str)
+
+
+def gathered_text(messages: Iterable[AnyMessage]) -> str:
+    """What the tools of a conversation's last request have given, as a list for an answer that had to be cut short."""
+    results: list[str] = []
+    for message in messages:
+        match message:
+            # Instructions are for the model: nothing was gathered by reading them.
+            case ToolMessage() if message.name in SKILL_TOOLS:
+                pass
+            case ToolMessage() if message.status != "error" and str(message.text).strip():
+                results.append(str(message.text).strip())
+            case _ if message.type == "human":
+                results.clear()
+    return "\n\n".join(dict.fromkeys(results))
+
+
+def _fields(response: Any) -> Any:
+    if isinstance(response, BaseModel):
+        return response.model_dump(mode="json")
+    if dataclasses.is_dataclass(response) and not isinstance(response, type):
+        return dataclasses.asdict(response)
+    return response

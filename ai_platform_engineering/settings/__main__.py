@@ -1,0 +1,5 @@
+import sys
+
+from ai_platform_engineering.settings import configuration_page
+
+sys.stdout.write(configuration_page())

@@ -1,0 +1,45 @@
+"""The files of the data directory that a server writes: can they be used? Asked before anything large is loaded."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from ai_platform_engineering.events import SUPERVISOR
+from ai_platform_engineering.settings import Settings, SettingsError
+from ai_platform_engineering.storage.event_log.file import LogFile, tasks_file
+from ai_platform_engineering.utils.private_files import create_private_file, secure_data_dir
+
+
+class ConversationsFileError(SettingsError):
+    def __init__(self, path: Path, error: Exception) -> None:
+        super().__init__(
+            f"{path} cannot be used to remember conversations: {error}. Check the directory, choose another one with "
+            "DATA_DIR, or set CONVERSATIONS=memory."
+        )
+
+
+def conversations_file(settings: Settings, agent: str = SUPERVISOR) -> Path:
+    return settings.data_dir / ("conversations.db" if agent == SUPERVISOR else f"conversations-{agent}.db")
+
+
+def keeps_conversations(settings: Settings, agent: str = SUPERVISOR) -> bool:
+    """Whether there is such a file. An agent's is for tasks that wait, so it is of use only where tasks are kept."""
+    return settings.conversations == "sqlite" and (agent == SUPERVISOR or settings.event_log == "sqlite")
+
+
+def check_data_files(settings: Settings, agent: str = SUPERVISOR) -> None:
+    """Raise now what opening would raise later, when it is harder to say."""
+    secure_data_dir(settings.data_dir)
+    if settings.event_log == "sqlite":
+        LogFile(tasks_file(settings, agent)).close()
+    if keeps_conversations(settings, agent):
+        path = conversations_file(settings, agent)
+        try:
+            create_private_file(path)
+            with closing(sqlite3.connect(path)) as connection:
+                connection.execute("BEGIN IMMEDIATE")
+                connection.execute("SELECT count(*) FROM sqlite_master")
+        except (sqlite3.Error, OSError) as error:
+            raise ConversationsFileError(path, error) from error

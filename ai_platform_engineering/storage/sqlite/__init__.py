@@ -1,0 +1,1 @@
+"""SQLite files: opened by one process alone or by several, and their maintenance in a background thread."""

@@ -1,0 +1,136 @@
+"""The HTTP surface of one A2A server, the supervisor's or an agent's: routes, agent card, health."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from a2a.server.agent_execution import AgentExecutor
+from a2a.types.a2a_pb2 import (
+    AgentCapabilities,
+    AgentCard,
+    AgentExtension,
+    AgentInterface,
+    AgentSkill,
+    SecurityRequirement,
+    SecurityScheme,
+    StringList,
+)
+from a2a.utils.push_url_validator import validate_push_notification_url
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from ai_platform_engineering.events import SUPERVISOR
+from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.storage.event_log.event_log import EventLog
+from ai_platform_engineering.utils.a2a_common.protocol import RESUME_EXTENSION
+from ai_platform_engineering.utils.a2a_common.server.admission import Admission
+from ai_platform_engineering.utils.a2a_common.server.auth import CARD_PATHS
+from ai_platform_engineering.utils.a2a_common.server.card import ChangingCard, card_routes
+from ai_platform_engineering.utils.a2a_common.server.jsonrpc import JsonRpc
+from ai_platform_engineering.utils.a2a_common.server.push import BackgroundSender, PushConfigs
+from ai_platform_engineering.utils.a2a_common.server.request_handler import LogRequestHandler
+from ai_platform_engineering.utils.a2a_common.server.rest import rest_routes
+
+
+def agent_card(
+    *,
+    name: str,
+    description: str,
+    url: str,
+    version: str,
+    skills: Iterable[AgentSkill] = (),
+    schemes: Mapping[str, SecurityScheme] = MappingProxyType({}),
+) -> AgentCard:
+    """The card of a server at `url`: both protocols, JSON-RPC and REST, streams that can be resumed.
+
+    Callers need one of the `schemes`, if there are any.
+    """
+    card = AgentCard(
+        name=name,
+        description=description,
+        version=version,
+        supported_interfaces=[
+            AgentInterface(url=url, protocol_binding=binding, protocol_version=protocol)
+            for protocol in ("1.0", "0.3")
+            for binding in ("JSONRPC", "HTTP+JSON")
+        ],
+        capabilities=AgentCapabilities(
+            streaming=True,
+            push_notifications=True,
+            extensions=[
+                AgentExtension(
+                    uri=RESUME_EXTENSION,
+                    description=(
+                        "Subscribing with the header Last-Event-ID sends the task as it was at that event and every "
+                        "event after it, also when the task has ended."
+                    ),
+                )
+            ],
+        ),
+        default_input_modes=["text/plain", "application/json"],
+        default_output_modes=["text/plain", "application/json"],
+        skills=skills,
+    )
+    for scheme_name, scheme in schemes.items():
+        card.security_schemes[scheme_name].CopyFrom(scheme)
+        card.security_requirements.append(SecurityRequirement(schemes={scheme_name: StringList()}))
+    return card
+
+
+def request_handler(
+    executor: AgentExecutor, log: EventLog, card: AgentCard, settings: Settings, *, agent: str = SUPERVISOR
+) -> LogRequestHandler:
+    """A handler with push notifications; `aclose()` it when the server stops."""
+    configs = PushConfigs(log)
+    validator = None if settings.push_allow_private else validate_push_notification_url
+    return LogRequestHandler(
+        executor,
+        log,
+        card,
+        agent=agent,
+        admission=Admission(settings, agent),
+        push_config_store=configs,
+        push_sender=BackgroundSender(configs, validator),
+        push_url_validator=validator,
+    )
+
+
+def a2a_routes(handler: LogRequestHandler, card: AgentCard | ChangingCard, settings: Settings) -> list[BaseRoute]:
+    """JSON-RPC at "/", REST beside it, and the agent card."""
+    return [
+        Route("/", JsonRpc(handler, settings.max_request_bytes).handle, methods=["POST"]),
+        *rest_routes(handler, settings.max_request_bytes),
+        *card_routes(card, *CARD_PATHS),
+    ]
+
+
+def health_routes(
+    ready: Callable[[], bool | Awaitable[bool]],
+    tools: Callable[[], Sequence[Any] | Awaitable[Sequence[Any]]],
+) -> list[BaseRoute]:
+    """`/healthz`: the process answers. `/readyz`: it can serve. `/tools`: what it can do."""
+
+    async def healthz(request: Request) -> Response:
+        return JSONResponse({"status": "ok"})
+
+    async def readyz(request: Request) -> Response:
+        is_ready = ready()
+        if inspect.isawaitable(is_ready):
+            is_ready = await is_ready
+        return JSONResponse({"status": "ready" if is_ready else "starting"}, status_code=200 if is_ready else 503)
+
+    async def list_tools(request: Request) -> Response:
+        rows = tools()
+        if inspect.isawaitable(rows):
+            rows = await rows
+        return JSONResponse({"tools": list(rows)})
+
+    return [
+        Route("/healthz", healthz, methods=["GET"]),
+        Route("/readyz", readyz, methods=["GET"]),
+        Route("/tools", list_tools, methods=["GET"]),
+    ]

@@ -1,0 +1,116 @@
+"""Who may call: whoever has the shared key, or an access token of the OAuth2 issuer, where these are set. Health checks
+and the agent card stay open."""
+
+from __future__ import annotations
+
+import hmac
+from typing import TYPE_CHECKING, Final
+
+from a2a.types.a2a_pb2 import HTTPAuthSecurityScheme, SecurityScheme
+from starlette.datastructures import Headers
+from starlette.middleware import Middleware
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.utils.a2a_common.caller import CALLER, KEY_HOLDER, Caller
+from ai_platform_engineering.utils.keys import Key, Place, opening_key
+
+if TYPE_CHECKING:
+    from ai_platform_engineering.utils.a2a_common.server.issuer import Issuer
+
+CARD_PATHS: Final = ("/.well-known/agent-card.json", "/.well-known/agent.json")
+OPEN_PATHS: Final = frozenset({"/healthz", "/readyz", *CARD_PATHS})
+_RETRY_SECONDS: Final = "5"
+
+
+def auth_middleware(settings: Settings, place: Place = "front") -> list[Middleware]:
+    """For the app's list of middleware: empty where anybody may call."""
+    key, issuer = opening_key(settings, place), _issuer(settings)
+    if key is None and issuer is None:
+        return []
+    return [Middleware(BearerAuth, key=key, issuer=issuer)]
+
+
+def security_schemes(settings: Settings, place: Place = "front") -> dict[str, SecurityScheme]:
+    """What the agent card says of it: any one of these will do."""
+    schemes = {}
+    if opening_key(settings, place) is not None:
+        key = HTTPAuthSecurityScheme(scheme="bearer", description="The key that the server's operator gave out.")
+        schemes["key"] = SecurityScheme(http_auth_security_scheme=key)
+    if settings.a2a_oauth_issuer is not None:
+        made_for = f", made for {settings.a2a_oauth_audience}" if settings.a2a_oauth_audience else ""
+        token = HTTPAuthSecurityScheme(
+            scheme="bearer",
+            bearer_format="JWT",
+            description=f"An OAuth2 access token of {settings.a2a_oauth_issuer}{made_for}.",
+        )
+        schemes["access_token"] = SecurityScheme(http_auth_security_scheme=token)
+    return schemes
+
+
+class BearerAuth:
+    """Lets through what carries `Authorization: Bearer` with the key, or with an access token that holds.
+
+    The verified caller is in `scope["state"]` of the requests that it lets through.
+    """
+
+    def __init__(self, app: ASGIApp, key: Key | None = None, issuer: Issuer | None = None) -> None:
+        self._app = app
+        self._key = key
+        self._issuer = issuer
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan" or scope["path"] in OPEN_PATHS:
+            await self._app(scope, receive, send)
+            return
+        found = await self._verified(_bearer(Headers(scope=scope)))
+        if isinstance(found, Caller):
+            await self._app({**scope, "state": {**scope.get("state", {}), CALLER: found}}, receive, send)
+        elif scope["type"] == "http":
+            await found(scope, receive, send)
+        else:
+            await send({"type": "websocket.close", "code": 1008})
+
+    async def _verified(self, sent: str) -> Caller | Response:
+        """The caller that the key or token proves, or the refusal."""
+        if self._key is not None and hmac.compare_digest(sent.encode(), self._key.value.encode()):
+            return KEY_HOLDER
+        if self._issuer is None or not sent:
+            return self._unauthorized()
+        from ai_platform_engineering.utils.a2a_common.server.issuer import (  # noqa: PLC0415 - as in `_issuer`
+            IssuerError,
+            TokenRefusedError,
+        )
+
+        try:
+            return Caller.with_token(await self._issuer.check(sent))
+        except TokenRefusedError as error:
+            return self._unauthorized(str(error))
+        except IssuerError as error:
+            body = {"error": "unavailable", "message": str(error)}
+            return JSONResponse(body, status_code=503, headers={"Retry-After": _RETRY_SECONDS})
+
+    def _unauthorized(self, why: str = "") -> Response:
+        wanted = [f"<{self._key.setting}>"] if self._key is not None else []
+        if self._issuer is not None:
+            wanted.append(f"<access token of {self._issuer.issuer}>")
+        message = f"{why} Send the header Authorization: Bearer {' or '.join(wanted)}.".lstrip()
+        challenge = 'Bearer error="invalid_token"' if why else "Bearer"
+        return JSONResponse(
+            {"error": "unauthorized", "message": message}, status_code=401, headers={"WWW-Authenticate": challenge}
+        )
+
+
+def _issuer(settings: Settings) -> Issuer | None:
+    if settings.a2a_oauth_issuer is None:
+        return None
+    # Cryptography takes a while to load, which is of no use where there is no issuer.
+    from ai_platform_engineering.utils.a2a_common.server.issuer import Issuer  # noqa: PLC0415
+
+    return Issuer(settings.a2a_oauth_issuer, settings.a2a_oauth_audience, settings.a2a_oauth_jwks_url)
+
+
+def _bearer(headers: Headers) -> str:
+    scheme, _, sent = headers.get("authorization", "").partition(" ")
+    return sent.strip() if scheme.lower() == "bearer" else ""

@@ -1,0 +1,100 @@
+"""What a request says: the question or the answer in its message, and the context that goes with it."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from a2a.server.agent_execution import RequestContext as A2ARequest
+from a2a.types.a2a_pb2 import Message, Part, Task
+from google.protobuf.json_format import MessageToJson
+
+from ai_platform_engineering.forms.replies import Reply
+from ai_platform_engineering.utils.a2a_common.caller import caller_in
+from ai_platform_engineering.utils.a2a_common.codec.parts import data_of
+from ai_platform_engineering.utils.a2a_common.codec.values import get_fields
+from ai_platform_engineering.utils.a2a_common.delegation import SKILLS
+from ai_platform_engineering.utils.a2a_common.request_context import (
+    LONGEST_INSTRUCTIONS,
+    RequestContext,
+    is_to_conversation,
+)
+
+_LONGEST_MARK = 200
+
+
+def question_of(message: Message | None) -> str:
+    """The text of a message; data as JSON, files by name."""
+    parts = message.parts if message is not None else ()
+    return "\n".join(text for part in parts if (text := _part_text(part)).strip())
+
+
+def reply_of(message: Message | None) -> Reply:
+    """What a message says to an open form."""
+    parts = message.parts if message is not None else ()
+    resume = next((data["resume"] for part in parts if "resume" in (data := data_of([part]))), None)
+    text = "\n".join(part.text for part in parts if part.text.strip())
+    to_conversation = message is not None and is_to_conversation(message)
+    return Reply(text, resume if isinstance(resume, Mapping) else None, to_conversation)
+
+
+def request_context(request: A2ARequest, task: Task | None = None) -> RequestContext:
+    """The context of a request. What `task`, when it goes on, was told before still holds unless it is said anew."""
+    marks = _marks(request, task)
+    delegated = marks.get("delegated") is True
+    return RequestContext(
+        context_id=request.context_id or "",
+        task_id=request.task_id or "",
+        trace_id=_mark(marks, "trace_id") or uuid.uuid4().hex,
+        user=_mark(marks, "user"),
+        auth_token=_bearer(request),
+        stream_text=marks.get("stream_text") is not False,
+        stream_sub_agent_text=marks.get("stream_sub_agent_text") is True,
+        delegated=delegated,
+        # Admission has removed these from what no supervisor signed.
+        approvals=_objects(marks.get("approvals")) if delegated else (),
+        step=next(iter(_objects([marks.get("step")])), None) if delegated else None,
+        skills=_objects(marks[SKILLS]) if delegated and SKILLS in marks else None,
+        instructions=(_mark(marks, "instructions", LONGEST_INSTRUCTIONS) or "").strip(),
+        silent_when_unsure=marks.get("silent_when_unsure") is True,
+        caller=caller_in(request.call_context.state if request.call_context else None),
+    )
+
+
+def _part_text(part: Part) -> str:
+    match part.WhichOneof("content"):
+        case "text":
+            return part.text
+        case "data":
+            return MessageToJson(part.data, indent=None, ensure_ascii=False)
+        case "url":
+            return f"[file: {part.filename or part.url}]"
+        case _:
+            return f"[file: {part.filename}]" if part.filename else ""
+
+
+def _marks(request: A2ARequest, task: Task | None) -> Mapping[str, Any]:
+    own = get_fields(request.message.metadata) if request.message is not None else {}
+    if task is None:
+        return {**(request.metadata or {}), **own}
+    first = get_fields(task.history[0].metadata) if task.history else {}
+    # Whoever answers a form need not be who asked.
+    first.pop("user", None)
+    trace = get_fields(task.metadata).get("trace_id")
+    return {**first, **(request.metadata or {}), **own} | ({"trace_id": trace} if trace else {})
+
+
+def _objects(values: Any) -> tuple[Mapping[str, Any], ...]:
+    return tuple(value for value in values if isinstance(value, Mapping)) if isinstance(values, list) else ()
+
+
+def _mark(marks: Mapping[str, Any], name: str, longest: int = _LONGEST_MARK) -> str | None:
+    value = marks.get(name)
+    return value[:longest] if isinstance(value, str) and value else None
+
+
+def _bearer(request: A2ARequest) -> str | None:
+    headers = request.call_context.state.get("headers", {}) if request.call_context else {}
+    scheme, _, token = str(headers.get("authorization", "")).partition(" ")
+    return token.strip() or None if scheme.lower() == "bearer" else None

@@ -1,0 +1,65 @@
+"""The SDK's view of the event log."""
+
+from __future__ import annotations
+
+import binascii
+import json
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+
+from a2a.server.context import ServerCallContext
+from a2a.server.tasks import TaskStore
+from a2a.types.a2a_pb2 import ListTasksRequest, ListTasksResponse, Task
+from a2a.utils.constants import DEFAULT_LIST_TASKS_PAGE_SIZE
+from a2a.utils.errors import InvalidParamsError, UnsupportedOperationError
+
+from ai_platform_engineering.storage.event_log.event_log import EventLog, TaskQuery
+
+
+class LogTaskStore(TaskStore):
+    """For reading: tasks change by what happens in the log, and by nothing else."""
+
+    def __init__(self, log: EventLog) -> None:
+        self._log = log
+
+    async def get(self, task_id: str, context: ServerCallContext) -> Task | None:
+        return await self._log.task(task_id)
+
+    async def save(self, task: Task, context: ServerCallContext) -> None:
+        raise UnsupportedOperationError(message="Tasks are not saved; they are what their events make of them.")
+
+    async def list(self, params: ListTasksRequest, context: ServerCallContext) -> ListTasksResponse:
+        size = params.page_size or DEFAULT_LIST_TASKS_PAGE_SIZE
+        page = await self._log.tasks(
+            TaskQuery(
+                context_id=params.context_id or None,
+                state=params.status or None,
+                changed_since_ns=(
+                    params.status_timestamp_after.ToNanoseconds() if params.HasField("status_timestamp_after") else None
+                ),
+                after=_place(params.page_token) if params.page_token else None,
+                limit=size,
+            )
+        )
+        return ListTasksResponse(
+            tasks=page.tasks,
+            total_size=page.total,
+            page_size=size,
+            next_page_token=_token(page.next) if page.next else "",
+        )
+
+    async def delete(self, task_id: str, context: ServerCallContext) -> None:
+        raise UnsupportedOperationError(message="Tasks are not deleted one by one; old ones are dropped by themselves.")
+
+
+def _token(place: tuple[int, str]) -> str:
+    return urlsafe_b64encode(json.dumps(place).encode()).decode().rstrip("=")
+
+
+def _place(token: str) -> tuple[int, str]:
+    try:
+        changed_ns, task_id = json.loads(urlsafe_b64decode(token + "=" * (-len(token) % 4)))
+    except (binascii.Error, ValueError, TypeError, RecursionError):
+        changed_ns = task_id = None
+    if type(changed_ns) is not int or not isinstance(task_id, str):
+        raise InvalidParamsError(message="pageToken: not a token that this server gave out.")
+    return changed_ns, task_id
