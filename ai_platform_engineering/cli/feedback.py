@@ -11,7 +11,7 @@ from ai_platform_engineering.cli.exit_codes import fail
 from ai_platform_engineering.multi_agents.platform_engineer.feedback.file import feedback_path, read_newest
 from ai_platform_engineering.multi_agents.platform_engineer.feedback.record import Feedback
 from ai_platform_engineering.settings import Settings
-from ai_platform_engineering.terminal.text import one_line
+from ai_platform_engineering.text.plain_text import one_line
 from ai_platform_engineering.utils.columns import aligned
 from ai_platform_engineering.utils.errors import ReadableError
 

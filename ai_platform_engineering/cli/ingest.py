@@ -30,7 +30,7 @@ from ai_platform_engineering.knowledge_bases.rag.names import DatasourceNameErro
 from ai_platform_engineering.knowledge_bases.rag.readers.reading import SUFFIXES
 from ai_platform_engineering.knowledge_bases.rag.stores.opening import open_store
 from ai_platform_engineering.settings import Settings
-from ai_platform_engineering.terminal.text import one_line
+from ai_platform_engineering.text.plain_text import one_line
 from ai_platform_engineering.utils.errors import ReadableError
 
 _Sourced = tuple[Source, Cutter]

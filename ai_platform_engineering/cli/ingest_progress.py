@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColu
 from rich.progress import Progress as Bar
 
 from ai_platform_engineering.knowledge_bases.rag.ingest.report import Progress
-from ai_platform_engineering.terminal.text import one_line
+from ai_platform_engineering.text.plain_text import one_line
 
 Show = Callable[[Progress], None]
 

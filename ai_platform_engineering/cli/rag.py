@@ -15,7 +15,7 @@ from ai_platform_engineering.knowledge_bases.rag.knowledge_base import Knowledge
 from ai_platform_engineering.knowledge_bases.rag.results import Filters, SearchResult, SearchResults
 from ai_platform_engineering.knowledge_bases.rag.views import DatasourcesView
 from ai_platform_engineering.settings import Settings
-from ai_platform_engineering.terminal.text import one_line
+from ai_platform_engineering.text.plain_text import one_line
 from ai_platform_engineering.utils.columns import aligned
 from ai_platform_engineering.utils.errors import ReadableError
 from ai_platform_engineering.utils.redact import redact

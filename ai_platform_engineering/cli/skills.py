@@ -24,7 +24,7 @@ from ai_platform_engineering.skills_middleware.checks import CheckedSkill
 from ai_platform_engineering.skills_middleware.client import SkillsApiError, SkillsClient, SkillsStatus
 from ai_platform_engineering.skills_middleware.problems import InvalidSkillError
 from ai_platform_engineering.skills_middleware.skill import Visibility
-from ai_platform_engineering.terminal.text import clean, one_line
+from ai_platform_engineering.text.plain_text import clean, one_line
 from ai_platform_engineering.utils.a2a_common.client.supervisor_run import SupervisorError
 from ai_platform_engineering.utils.access_tokens import SupervisorAuth
 from ai_platform_engineering.utils.columns import aligned

@@ -11,7 +11,7 @@ from ai_platform_engineering.cli.skills_path import PathError, checked_path
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.skills_middleware.checks import CheckedSkill
 from ai_platform_engineering.skills_middleware.problems import InvalidSkillError
-from ai_platform_engineering.terminal.text import clean, one_line
+from ai_platform_engineering.text.plain_text import clean, one_line
 
 
 def validate_skills(options: argparse.Namespace, _settings: Settings) -> int:

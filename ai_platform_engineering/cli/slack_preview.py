@@ -15,9 +15,9 @@ from ai_platform_engineering.events import Ending
 from ai_platform_engineering.integrations.slack_bot.preview.page.document import page
 from ai_platform_engineering.integrations.slack_bot.preview.player import BOT, NAMES, moments_of
 from ai_platform_engineering.integrations.slack_bot.preview.playing import play, show
+from ai_platform_engineering.recordings import CUT_SHORT, RecordingError, read_recording
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.terminal.chat import terminal_console
-from ai_platform_engineering.terminal.replay import CUT_SHORT, RecordingError, read_recording
 from ai_platform_engineering.utils.errors import ReadableError
 
 WIDTH: Final = 100

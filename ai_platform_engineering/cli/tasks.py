@@ -26,8 +26,8 @@ from ai_platform_engineering.storage.event_log.reader import Row, find_ids, read
 from ai_platform_engineering.storage.event_log.task_record import TaskRecord
 from ai_platform_engineering.terminal.plain import plain_lines
 from ai_platform_engineering.terminal.reducer import go_on, reduce
-from ai_platform_engineering.terminal.text import clean, one_line
 from ai_platform_engineering.terminal.view import View
+from ai_platform_engineering.text.plain_text import clean, one_line
 from ai_platform_engineering.utils.a2a_common.server.incoming import question_of
 from ai_platform_engineering.utils.a2a_common.wire import Decoder
 

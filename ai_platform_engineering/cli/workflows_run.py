@@ -22,11 +22,11 @@ from ai_platform_engineering.terminal.chat import (
     output_for,
 )
 from ai_platform_engineering.terminal.conversation import Conversation
-from ai_platform_engineering.terminal.form_words import command_lines
 from ai_platform_engineering.terminal.local import running_here
 from ai_platform_engineering.terminal.output import Output
 from ai_platform_engineering.terminal.scripted import NoAnswerError, Scripted
 from ai_platform_engineering.terminal.view import View
+from ai_platform_engineering.text.form_words import command_lines
 from ai_platform_engineering.utils.a2a_common.client.supervisor_client import Supervisor, connected
 from ai_platform_engineering.utils.a2a_common.client.supervisor_run import SupervisorError
 from ai_platform_engineering.utils.access_tokens import SupervisorAuth

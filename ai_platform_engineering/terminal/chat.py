@@ -24,7 +24,6 @@ from ai_platform_engineering.terminal.answering import answer_forms
 from ai_platform_engineering.terminal.background import Background
 from ai_platform_engineering.terminal.conversation import Conversation
 from ai_platform_engineering.terminal.dialogue import Person
-from ai_platform_engineering.terminal.form_words import BY_MESSAGE, command_lines
 from ai_platform_engineering.terminal.lists import Lists
 from ai_platform_engineering.terminal.output import JsonOutput, Output, PlainOutput
 from ai_platform_engineering.terminal.person import AtKeyboard
@@ -33,6 +32,7 @@ from ai_platform_engineering.terminal.rendering import marks_for
 from ai_platform_engineering.terminal.screen import Screen
 from ai_platform_engineering.terminal.scripted import NoAnswerError, Scripted
 from ai_platform_engineering.terminal.view import Finished, Tool, View
+from ai_platform_engineering.text.form_words import BY_MESSAGE, command_lines
 from ai_platform_engineering.utils.a2a_common.client.supervisor_client import Supervisor, connected
 from ai_platform_engineering.utils.a2a_common.client.supervisor_run import SupervisorError
 from ai_platform_engineering.utils.access_tokens import SupervisorAuth

@@ -21,11 +21,11 @@ from ai_platform_engineering.events import Event, Form, InputRequired
 from ai_platform_engineering.events_json import Asked
 from ai_platform_engineering.forms.answers import Answer
 from ai_platform_engineering.terminal.background import Background
-from ai_platform_engineering.terminal.form_words import answer_text
 from ai_platform_engineering.terminal.output import Output
 from ai_platform_engineering.terminal.playback import play
 from ai_platform_engineering.terminal.reducer import go_on, reduce
 from ai_platform_engineering.terminal.view import Notice, View
+from ai_platform_engineering.text.form_words import answer_text
 from ai_platform_engineering.utils.a2a_common.client.supervisor_client import Supervisor
 from ai_platform_engineering.utils.a2a_common.client.supervisor_run import Lost, Parked, Run
 

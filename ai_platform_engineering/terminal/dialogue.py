@@ -14,10 +14,10 @@ from ai_platform_engineering.events import Form, FormField
 from ai_platform_engineering.forms.answers import Answer, Approved, Dismissed, Rejected, Submitted
 from ai_platform_engineering.forms.credentials import is_secret
 from ai_platform_engineering.forms.decisions import is_approval
-from ai_platform_engineering.terminal import form_words
 from ai_platform_engineering.terminal.editor import EditorError
 from ai_platform_engineering.terminal.entries import Wrong, entered
-from ai_platform_engineering.terminal.text import one_line
+from ai_platform_engineering.text import form_words
+from ai_platform_engineering.text.plain_text import one_line
 
 Tone = Literal["heading", "plain", "quiet", "problem"]
 

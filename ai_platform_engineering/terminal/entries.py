@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from ai_platform_engineering.events import Form, FormField
 from ai_platform_engineering.forms.filling import Filled, Refused, fill
-from ai_platform_engineering.terminal.text import one_line
+from ai_platform_engineering.text.plain_text import one_line
 
 _SHORT: Final = {"y": "yes", "n": "no"}
 

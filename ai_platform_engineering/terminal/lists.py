@@ -13,7 +13,7 @@ from rich.text import Text
 from ai_platform_engineering.skills_middleware.client import SkillPage, SkillsClient
 from ai_platform_engineering.terminal.background import Background
 from ai_platform_engineering.terminal.commands import COMMANDS, is_own_command, may_be_mistyped
-from ai_platform_engineering.terminal.text import one_line
+from ai_platform_engineering.text.plain_text import one_line
 from ai_platform_engineering.utils.a2a_common.client.supervisor_client import Supervisor
 from ai_platform_engineering.utils.a2a_common.client.supervisor_run import SupervisorError
 from ai_platform_engineering.utils.a2a_common.skill_entries import agents_on

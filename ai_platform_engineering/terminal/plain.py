@@ -8,7 +8,6 @@ from typing import Final, Literal
 
 from ai_platform_engineering.events import Canceled, Failed, FinalResult, InputRequired, PlanStep, StepStatus
 from ai_platform_engineering.terminal import words
-from ai_platform_engineering.terminal.text import clean
 from ai_platform_engineering.terminal.view import (
     Delegation,
     Ended,
@@ -21,6 +20,7 @@ from ai_platform_engineering.terminal.view import (
     Started,
     Tool,
 )
+from ai_platform_engineering.text.plain_text import clean
 
 _BOXES: Final[dict[StepStatus, str]] = {"pending": "[ ]", "in_progress": "[ ]", "completed": "[x]", "failed": "[!]"}
 

@@ -19,7 +19,6 @@ from ai_platform_engineering.events import (
     ToolFinished,
     ToolStarted,
 )
-from ai_platform_engineering.terminal.text import clean, one_line, split_finished
 from ai_platform_engineering.terminal.view import (
     SETTLED,
     Call,
@@ -38,6 +37,7 @@ from ai_platform_engineering.terminal.view import (
     View,
     closing_steps,
 )
+from ai_platform_engineering.text.plain_text import clean, one_line, split_finished
 
 CUT_OFF = "The text above was cut off; it is written again."
 

@@ -14,7 +14,6 @@ from rich.text import Text
 
 from ai_platform_engineering.events import Canceled, Failed, FinalResult, InputRequired, PlanStep, PlanUpdated
 from ai_platform_engineering.terminal import words
-from ai_platform_engineering.terminal.markdown import TerminalMarkdown
 from ai_platform_engineering.terminal.view import (
     Call,
     CallState,
@@ -29,6 +28,7 @@ from ai_platform_engineering.terminal.view import (
     View,
     closing_steps,
 )
+from ai_platform_engineering.text.terminal_markdown import TerminalMarkdown
 
 RECENT_TOOLS: Final = 5
 """How many tools of an agent are shown while it works; all of them when it is done."""

@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import nullcontext
-from itertools import groupby
-from pathlib import Path
 
 from ai_platform_engineering.events import Ending, Event
-from ai_platform_engineering.events_json import Asked, EventFormatError, Line, decode_line
+from ai_platform_engineering.events_json import Asked, Line
+from ai_platform_engineering.recordings import CUT_SHORT, read_recording, runs_of
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.terminal.chat import output_for, terminal_console
 from ai_platform_engineering.terminal.playback import play
 from ai_platform_engineering.terminal.prompt import silent_keys
 from ai_platform_engineering.terminal.reducer import go_on
 from ai_platform_engineering.terminal.view import Notice, View
-
-CUT_SHORT = "The recording ends here, before the run did."
-
-
-class RecordingError(Exception):
-    """A recording that cannot be played; the text says which and why."""
 
 
 def replay(file: str, speed: float | None, settings: Settings) -> int:
@@ -36,35 +28,6 @@ def replay(file: str, speed: float | None, settings: Settings) -> int:
             output.begin(asked or Asked(""), typed=asked is None, view=view)
             view = play(Recording(run, speed), output, view)
     return 0
-
-
-def read_recording(file: str) -> list[Line]:
-    try:
-        data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
-    except OSError as error:
-        raise RecordingError(f"{file} cannot be read: {error.strerror}.") from None
-    lines = []
-    for number, line in enumerate(data.split(b"\n"), 1):
-        if line.strip():
-            try:
-                lines.append(decode_line(line))
-            except EventFormatError as error:
-                raise RecordingError(f"{file}, line {number}: {error}") from None
-    if not lines:
-        raise RecordingError(f"{file} is empty; a recording has one JSON object a line.")
-    return lines
-
-
-def runs_of(lines: Iterable[Line]) -> Iterator[tuple[Asked | None, list[Line]]]:
-    """The runs of a recording, each with its question where the recording has it."""
-    asked: Asked | None = None
-    for is_question, group in groupby(lines, key=lambda line: isinstance(line.item, Asked)):
-        if is_question:
-            *_, last = group
-            asked = last.item if isinstance(last.item, Asked) else None
-        else:
-            yield asked, list(group)
-            asked = None
 
 
 class Recording:

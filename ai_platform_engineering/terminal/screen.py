@@ -11,12 +11,11 @@ from rich.segment import ControlType, Segment, Segments
 from ai_platform_engineering.events import Event
 from ai_platform_engineering.events_json import Asked
 from ai_platform_engineering.terminal.rendering import Marks, fact_blocks, live_blocks, marks_for, question
-from ai_platform_engineering.terminal.text import one_line
 from ai_platform_engineering.terminal.view import Notice, View
+from ai_platform_engineering.text.plain_text import one_line
+from ai_platform_engineering.text.terminal_lines import Lines, block_lines
 
 _SPACE_BELOW: Final = 1
-
-Lines = list[list[Segment]]
 
 
 class Screen:
@@ -113,19 +112,6 @@ def live_lines(console: Console, view: View, marks: Marks, frame: int) -> Lines:
     return region[-height:]
 
 
-def block_lines(console: Console, block: RenderableType) -> Lines:
-    """The lines of `block`, without empty ones around it.
-
-    Spaces at the ends of lines go too: they would wrap when the terminal gets narrower.
-    """
-    lines = [_stripped(line) for line in console.render_lines(block, pad=False)]
-    while len(lines) > 1 and not lines[-1]:
-        lines.pop()
-    while len(lines) > 1 and not lines[0]:
-        lines.pop(0)
-    return lines
-
-
 def rows(lines: Iterable[Sequence[Segment]], width: int) -> int:
     """How many rows `lines` fill on a terminal that is `width` wide by now."""
     return sum(max(1, -(-sum(segment.cell_length for segment in line) // width)) for line in lines)
@@ -137,13 +123,3 @@ def _lines(console: Console, blocks: Iterable[RenderableType]) -> Lines:
 
 def _last(lines: Lines, count: int) -> Lines:
     return lines if len(lines) <= count else [[Segment("...")], *lines[len(lines) - count + 1 :]]
-
-
-def _stripped(line: Sequence[Segment]) -> list[Segment]:
-    kept = list(line)
-    while kept and not kept[-1].text.strip():
-        kept.pop()
-    if kept:
-        last = kept[-1]
-        kept[-1] = Segment(last.text.rstrip(), last.style, last.control)
-    return kept

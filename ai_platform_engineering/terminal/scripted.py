@@ -10,8 +10,8 @@ from typing import Any
 from ai_platform_engineering.events import Form
 from ai_platform_engineering.forms.answers import Answer, Approved, Dismissed, Rejected, Submitted
 from ai_platform_engineering.forms.decisions import is_approval
-from ai_platform_engineering.terminal.form_words import arguments_of
-from ai_platform_engineering.terminal.text import one_line
+from ai_platform_engineering.text.form_words import arguments_of
+from ai_platform_engineering.text.plain_text import one_line
 
 
 class NoAnswerError(Exception):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from ai_platform_engineering.events import Canceled, Failed, FinalResult, InputRequired, PlanStep
 from ai_platform_engineering.limits import CUT_SENTENCES, cut_reason_of
-from ai_platform_engineering.terminal.form_words import form_lines
-from ai_platform_engineering.terminal.text import clean, one_line
 from ai_platform_engineering.terminal.view import Call, Delegation, Tool
+from ai_platform_engineering.text.form_words import form_lines
+from ai_platform_engineering.text.plain_text import clean, one_line
 from ai_platform_engineering.utils.a2a_common.codec.labels import display
 
 _LIMITS = {

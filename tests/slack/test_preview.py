@@ -30,7 +30,7 @@ from ai_platform_engineering.integrations.slack_bot.preview.messages import Mess
 from ai_platform_engineering.integrations.slack_bot.preview.moments import Moment
 from ai_platform_engineering.integrations.slack_bot.preview.player import BOT, NAMES, PERSON, moments_of
 from ai_platform_engineering.integrations.slack_bot.preview.playing import play, show
-from ai_platform_engineering.terminal.replay import CUT_SHORT, read_recording
+from ai_platform_engineering.recordings import CUT_SHORT, read_recording
 from tests.recordings.record import HERE, runs
 from tests.slack.standin.plain import plain_message
 from tests.terminal.runs import RUN

@@ -25,8 +25,9 @@ from ai_platform_engineering.events import (
 from ai_platform_engineering.terminal.plain import plain_lines
 from ai_platform_engineering.terminal.reducer import reduce
 from ai_platform_engineering.terminal.rendering import UNICODE, fact_blocks
-from ai_platform_engineering.terminal.screen import block_lines, live_lines
+from ai_platform_engineering.terminal.screen import live_lines
 from ai_platform_engineering.terminal.view import Notice, View
+from ai_platform_engineering.text.terminal_lines import block_lines
 
 ANSWER = "Jira has **two** issues.\n\n- SHOP-1\n- SHOP-2\n"
 

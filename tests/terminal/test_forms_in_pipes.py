@@ -14,7 +14,7 @@ from ai_platform_engineering.events import FinalResult, InputRequired
 from ai_platform_engineering.events_json import Asked, decode_line
 from ai_platform_engineering.terminal.background import Background
 from ai_platform_engineering.terminal.conversation import LOST
-from ai_platform_engineering.terminal.form_words import BY_MESSAGE
+from ai_platform_engineering.text.form_words import BY_MESSAGE
 from tests.terminal.asking import REPO
 from tests.terminal.conftest import AskingSupervisor
 from tests.terminal.proxy import tunnel_to

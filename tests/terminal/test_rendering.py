@@ -26,8 +26,8 @@ from ai_platform_engineering.forms.filling import Refused, fill
 from ai_platform_engineering.terminal.reducer import go_on, reduce
 from ai_platform_engineering.terminal.rendering import ASCII, UNICODE, marks_for
 from ai_platform_engineering.terminal.screen import rows
-from ai_platform_engineering.terminal.text import clean
 from ai_platform_engineering.terminal.view import View
+from ai_platform_engineering.text.plain_text import clean
 from ai_platform_engineering.utils.a2a_common.codec.labels import display
 from tests import strategies
 from tests.terminal.asking import DELETE, KEY, REPO

@@ -9,7 +9,8 @@ import pytest
 from ai_platform_engineering.cli import main
 from ai_platform_engineering.events import Event, InputRequired
 from ai_platform_engineering.events_json import Asked, Line, encode_line
-from ai_platform_engineering.terminal.replay import CUT_SHORT, Recording, runs_of
+from ai_platform_engineering.recordings import CUT_SHORT, runs_of
+from ai_platform_engineering.terminal.replay import Recording
 from tests.terminal.asking import REPO
 from tests.terminal.runs import ANSWER, BEGINNING, RUN, answers, progress, view_of
 

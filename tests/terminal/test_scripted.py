@@ -4,8 +4,8 @@ import pytest
 
 from ai_platform_engineering.events import Form, FormField
 from ai_platform_engineering.forms.answers import Answer, Approved, Dismissed, Rejected, Submitted
-from ai_platform_engineering.terminal.form_words import answer_text, command_lines
 from ai_platform_engineering.terminal.scripted import NoAnswerError, Scripted
+from ai_platform_engineering.text.form_words import answer_text, command_lines
 from tests.terminal.asking import DELETE, KEY, REPO, SCENARIOS
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ai_platform_engineering.terminal.text import clean, one_line, split_finished
+from ai_platform_engineering.text.plain_text import clean, one_line, split_finished
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ from ai_platform_engineering.integrations.slack_bot.operations import (
 )
 from ai_platform_engineering.integrations.slack_bot.state import Flight, FooterKind, Message, State
 from ai_platform_engineering.integrations.slack_bot.telling import files_of, text_of
-from ai_platform_engineering.terminal.form_words import BY_MESSAGE, form_lines
+from ai_platform_engineering.text.form_words import BY_MESSAGE, form_lines
 
 _CUT: Final = "\n..."
 

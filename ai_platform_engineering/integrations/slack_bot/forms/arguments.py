@@ -17,7 +17,7 @@ from ai_platform_engineering.integrations.slack_bot.forms.ids import block_id, v
 from ai_platform_engineering.integrations.slack_bot.forms.inputs import MOST_FIELDS
 from ai_platform_engineering.integrations.slack_bot.forms.masking import is_withheld
 from ai_platform_engineering.integrations.slack_bot.forms.values import can_be_shown
-from ai_platform_engineering.terminal import form_words
+from ai_platform_engineering.text import form_words
 
 _NAME: Final = 75
 _ONE_LINE: Final = 75

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ai_platform_engineering.terminal.text import clean
+from ai_platform_engineering.text.plain_text import clean
 from ai_platform_engineering.utils.a2a_common.codec.labels import one_line
 
 Block = dict[str, Any]

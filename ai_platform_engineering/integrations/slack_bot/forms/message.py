@@ -29,7 +29,7 @@ from ai_platform_engineering.integrations.slack_bot.forms.ids import (
     write_reference,
 )
 from ai_platform_engineering.integrations.slack_bot.forms.inputs import field_blocks, shown_fields
-from ai_platform_engineering.terminal import form_words
+from ai_platform_engineering.text import form_words
 
 _FALLBACK_LENGTH: Final = 500
 # Slack takes some 12,000 characters in all texts of a message.

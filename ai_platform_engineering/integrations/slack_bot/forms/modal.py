@@ -30,7 +30,7 @@ from ai_platform_engineering.integrations.slack_bot.forms.ids import (
 from ai_platform_engineering.integrations.slack_bot.forms.inputs import field_blocks, shown_fields
 from ai_platform_engineering.integrations.slack_bot.forms.message import introduction_blocks
 from ai_platform_engineering.integrations.slack_bot.places import Place
-from ai_platform_engineering.terminal import form_words
+from ai_platform_engineering.text import form_words
 
 # Slack takes views of up to 250 kB.
 _VIEW_SIZE: Final = 230_000

@@ -30,7 +30,7 @@ from ai_platform_engineering.integrations.slack_bot.forms.ids import (
 )
 from ai_platform_engineering.integrations.slack_bot.forms.inputs import shown_fields
 from ai_platform_engineering.integrations.slack_bot.forms.values import entered
-from ai_platform_engineering.terminal import form_words
+from ai_platform_engineering.text import form_words
 
 NOTHING_CHANGED: Final = "Nothing was changed. To approve it as it is, close this and press Approve."
 

@@ -11,7 +11,7 @@ from ai_platform_engineering.forms.arguments import same_value
 from ai_platform_engineering.forms.credentials import is_secret
 from ai_platform_engineering.forms.fitting import Misfit, fitted, is_blank
 from ai_platform_engineering.integrations.slack_bot.forms.block_kit import INITIAL_LENGTH
-from ai_platform_engineering.terminal.text import clean
+from ai_platform_engineering.text.plain_text import clean
 
 YES: Final = "yes"
 NO: Final = "no"

@@ -8,7 +8,7 @@ from ai_platform_engineering.events import Form
 from ai_platform_engineering.forms.answers import Answer, Approved, Dismissed, Rejected, Submitted
 from ai_platform_engineering.forms.arguments import masked_arguments
 from ai_platform_engineering.integrations.slack_bot.forms.block_kit import escaped_line
-from ai_platform_engineering.terminal import form_words
+from ai_platform_engineering.text import form_words
 
 _NOTE_LENGTH: Final = 1_000
 

@@ -26,8 +26,8 @@ from ai_platform_engineering.integrations.slack_bot.preview.shapes import (
     shapes_of,
 )
 from ai_platform_engineering.integrations.slack_bot.preview.workspace import Transcript
-from ai_platform_engineering.terminal.markdown import TerminalMarkdown
-from ai_platform_engineering.terminal.text import clean
+from ai_platform_engineering.text.plain_text import clean
+from ai_platform_engineering.text.terminal_markdown import TerminalMarkdown
 
 Names = Mapping[str, str]
 

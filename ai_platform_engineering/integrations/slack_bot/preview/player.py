@@ -27,7 +27,7 @@ from ai_platform_engineering.integrations.slack_bot.reducer import (
 )
 from ai_platform_engineering.integrations.slack_bot.requests import Job, Request, request_of
 from ai_platform_engineering.integrations.slack_bot.state import Saying, State
-from ai_platform_engineering.terminal.replay import runs_of
+from ai_platform_engineering.recordings import runs_of
 
 BOT: Final = "UBOT"
 PERSON: Final = Person("T1", "UYOU")

@@ -12,7 +12,7 @@ from rich.segment import Segment, Segments
 from ai_platform_engineering.integrations.slack_bot.preview.drawing import Names, drawn
 from ai_platform_engineering.integrations.slack_bot.preview.moments import Moment
 from ai_platform_engineering.integrations.slack_bot.preview.workspace import Transcript
-from ai_platform_engineering.terminal.screen import block_lines
+from ai_platform_engineering.text.terminal_lines import block_lines
 
 
 def play(moments: Sequence[Moment], console: Console, names: Names, bot: str, speed: float) -> None:
