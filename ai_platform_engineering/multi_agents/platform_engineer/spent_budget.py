@@ -1,5 +1,8 @@
-"""Always an answer from the knowledge base: a model that goes on calling tools whose calls are used up gets one turn in
-which it can only write, and what was found stands for it when it does not write even then."""
+"""Ends a question whose knowledge-base calls are used up.
+
+A model that goes on calling the tools gets one turn without tools. If it writes nothing even then, the answer is a list
+of what was found, with the sources.
+"""
 
 from __future__ import annotations
 
@@ -13,21 +16,19 @@ from langchain_core.messages import BaseMessage
 from langgraph.config import get_stream_writer
 
 from ai_platform_engineering.graphs.last_turn import answer_only, without_tools
+from ai_platform_engineering.multi_agents.platform_engineer.found_passages import found_text
 from ai_platform_engineering.multi_agents.platform_engineer.rag_tools import turns_of_question
-from ai_platform_engineering.offline_model.answers import SIGNATURE
-from ai_platform_engineering.offline_model.decision import decide
 from ai_platform_engineering.runs.translation import LimitReached
 
 KNOWLEDGE_CALLS: Final = "knowledge_calls"
 
-# The first refusal tells the model to write; a model that asks again has not listened.
-_MOST_WASTED_TURNS = 2
+# The first refusal tells the model to write; a model that calls again ignores it.
+_MAX_WASTED_TURNS: Final = 2
 
 _INSTRUCTION = (
     "You have used all the searches and documents you may have for this question. Do not call any tool. Write the "
     "answer now from what you have found above, with its sources, and say plainly what you did not find."
 )
-_NOTE = "The model wrote no answer of its own, so this is taken word for word from what was found."
 
 
 class SpentBudget(AgentMiddleware[Any, Any, Any]):
@@ -40,16 +41,11 @@ class SpentBudget(AgentMiddleware[Any, Any, Any]):
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> ModelResponse[Any]:
-        if wasted_turns(request.messages, self._max_calls) < _MOST_WASTED_TURNS:
+        if wasted_turns(request.messages, self._max_calls) < _MAX_WASTED_TURNS:
             return await handler(request)
         get_stream_writer()(LimitReached(KNOWLEDGE_CALLS))
         last = without_tools(request, _INSTRUCTION)
-        return answer_only(await handler(last), lambda: f"{_NOTE}\n\n{_from_what_was_found(last.messages)}")
-
-
-def _from_what_was_found(messages: Sequence[BaseMessage]) -> str:
-    """The passages that fit, as the offline model chooses them, with their sources."""
-    return decide(messages, ()).text.removesuffix(SIGNATURE).rstrip()
+        return answer_only(await handler(last), lambda: found_text(request.messages))
 
 
 def wasted_turns(messages: Sequence[BaseMessage], max_calls: Mapping[str, int]) -> int:
