@@ -44,10 +44,11 @@ test-fast: setup ## Run the tests that start no process.
 test-slow: setup ## Run the tests that need minutes.
 	$(BIN)/python -m tests.suite slow $(PYTEST_ARGS)
 
-check: setup ## Lint, check the formatting, check the types.
+check: setup ## Lint, check the formatting, the types and the imports between packages.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
 
 format: setup ## Format the code and fix what can be fixed.
 	$(BIN)/ruff check --fix .

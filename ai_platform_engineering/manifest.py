@@ -255,7 +255,7 @@ class AgentManifest(_Entry):
 
 def builtin_directory() -> Path:
     """Where the agents that come with the product are."""
-    return Path(__file__).parent
+    return Path(__file__).parent / "agents"
 
 
 def load_manifests(directories: Sequence[Path]) -> dict[str, AgentManifest]:

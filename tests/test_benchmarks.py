@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from ai_platform_engineering.knowledge_bases.rag.documents import Chunk
-from ai_platform_engineering.knowledge_bases.rag.ingest.source import Item, Source
+from ai_platform_engineering.knowledge_bases.rag.source import Item, Source
 from benchmarks.effort import FULL, QUICK
 from benchmarks.knowledge.questions import Place, questions, unrelated
 from benchmarks.knowledge.readmes import PackageReadmes

@@ -15,19 +15,15 @@ from urllib.parse import urlsplit
 
 from ai_platform_engineering.cli.exit_codes import INTERRUPTED, fail, refuse
 from ai_platform_engineering.cli.ingest_progress import showing_progress
-from ai_platform_engineering.knowledge_bases.rag.embeddings.embedder import (
-    Embedder,
-    EmbeddingsError,
-    embedder_of,
-    why_none,
-)
-from ai_platform_engineering.knowledge_bases.rag.ingest.cutting import Cutter, cut_here
+from ai_platform_engineering.knowledge_bases.rag.cutting import Cutter, cut_here
+from ai_platform_engineering.knowledge_bases.rag.embeddings.choice import embedder_of, why_none
+from ai_platform_engineering.knowledge_bases.rag.embeddings.embedder import Embedder, EmbeddingsError
 from ai_platform_engineering.knowledge_bases.rag.ingest.engine import DatasourceTakenError, ingest
 from ai_platform_engineering.knowledge_bases.rag.ingest.folder import FolderSource
 from ai_platform_engineering.knowledge_bases.rag.ingest.report import IngestReport
-from ai_platform_engineering.knowledge_bases.rag.ingest.source import Source
 from ai_platform_engineering.knowledge_bases.rag.names import DatasourceNameError, check_datasource_name
 from ai_platform_engineering.knowledge_bases.rag.readers.reading import SUFFIXES
+from ai_platform_engineering.knowledge_bases.rag.source import Source
 from ai_platform_engineering.knowledge_bases.rag.stores.opening import open_store
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.text.plain_text import one_line

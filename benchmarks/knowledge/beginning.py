@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
-from ai_platform_engineering.knowledge_bases.rag.ingest.source import Item, Source
+from ai_platform_engineering.knowledge_bases.rag.source import Item, Source
 
 
 class Beginning:

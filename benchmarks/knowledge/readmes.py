@@ -7,7 +7,7 @@ from functools import partial
 from importlib.metadata import distributions
 from typing import Final
 
-from ai_platform_engineering.knowledge_bases.rag.ingest.source import Item, Loaded
+from ai_platform_engineering.knowledge_bases.rag.source import Item, Loaded
 from ai_platform_engineering.knowledge_bases.rag.stores.store import Known
 
 _OUR_OWN: Final = "ai-platform-engineering"

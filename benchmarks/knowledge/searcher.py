@@ -13,7 +13,8 @@ from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import Any, ParamSpec, TypeVar
 
-from ai_platform_engineering.knowledge_bases.rag.embeddings.embedder import Embedder, embedder_of
+from ai_platform_engineering.knowledge_bases.rag.embeddings.choice import embedder_of
+from ai_platform_engineering.knowledge_bases.rag.embeddings.embedder import Embedder
 from ai_platform_engineering.knowledge_bases.rag.searching import search
 from ai_platform_engineering.knowledge_bases.rag.stores.opening import open_store
 from ai_platform_engineering.knowledge_bases.rag.stores.store import FoundChunk, Hit, Scope, Store, Vector

@@ -16,8 +16,8 @@ from ai_platform_engineering.knowledge_bases.rag.documents import Chunk, Documen
 from ai_platform_engineering.knowledge_bases.rag.embeddings.offline import OfflineEmbedder
 from ai_platform_engineering.knowledge_bases.rag.embeddings.passages import passage
 from ai_platform_engineering.knowledge_bases.rag.ingest.product_docs import ProductDocs
-from ai_platform_engineering.knowledge_bases.rag.ingest.source import Loaded, Source
 from ai_platform_engineering.knowledge_bases.rag.readers.reading import read
+from ai_platform_engineering.knowledge_bases.rag.source import Loaded, Source
 from ai_platform_engineering.knowledge_bases.rag.stores.opening import open_store
 from ai_platform_engineering.knowledge_bases.rag.stores.store import Known
 from ai_platform_engineering.settings import load_settings

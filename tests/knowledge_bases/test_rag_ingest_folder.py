@@ -13,8 +13,8 @@ import pytest
 from ai_platform_engineering.knowledge_bases.rag.ingest import folder as folder_module
 from ai_platform_engineering.knowledge_bases.rag.ingest.folder import FolderSource
 from ai_platform_engineering.knowledge_bases.rag.ingest.naming import folder_name, host_name
-from ai_platform_engineering.knowledge_bases.rag.ingest.source import Absent, Item, Loaded, SourceError
 from ai_platform_engineering.knowledge_bases.rag.names import check_datasource_name
+from ai_platform_engineering.knowledge_bases.rag.source import Absent, Item, Loaded, SourceError
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_platform_engineering.knowledge_bases.rag.ingest.cutting import cut
+from ai_platform_engineering.knowledge_bases.rag.cutting import cut
 from ai_platform_engineering.knowledge_bases.rag.readers.reading import UnreadableError
 from ai_platform_engineering.knowledge_bases.rag.web import apart as apart_module
 from ai_platform_engineering.knowledge_bases.rag.web import reader as reader_module

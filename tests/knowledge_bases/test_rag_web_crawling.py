@@ -12,7 +12,7 @@ import pytest
 from ai_platform_engineering.knowledge_bases.rag.documents import document_id
 from ai_platform_engineering.knowledge_bases.rag.ingest.engine import ingest
 from ai_platform_engineering.knowledge_bases.rag.ingest.report import IngestReport
-from ai_platform_engineering.knowledge_bases.rag.ingest.source import Absent, Loaded, Source, Unchanged
+from ai_platform_engineering.knowledge_bases.rag.source import Absent, Loaded, Source, Unchanged
 from ai_platform_engineering.knowledge_bases.rag.stores.sqlite_store import SqliteStore
 from ai_platform_engineering.knowledge_bases.rag.stores.store import Known
 from ai_platform_engineering.knowledge_bases.rag.web import visiting

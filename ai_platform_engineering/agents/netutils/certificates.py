@@ -11,7 +11,8 @@ from typing import Any
 
 from cryptography import x509
 
-from ai_platform_engineering.agents.netutils.targets import Limits, Target
+from ai_platform_engineering.agents.netutils.limits import Limits
+from ai_platform_engineering.agents.netutils.targets import Target
 from ai_platform_engineering.mcp.tool_server import ToolError
 from ai_platform_engineering.utils.addresses import MOST_ADDRESSES, Address
 

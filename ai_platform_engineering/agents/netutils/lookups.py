@@ -9,7 +9,7 @@ import dns.asyncresolver
 import dns.exception
 import dns.resolver
 
-from ai_platform_engineering.agents.netutils.targets import Limits
+from ai_platform_engineering.agents.netutils.limits import Limits
 from ai_platform_engineering.mcp.tool_server import ToolError
 from ai_platform_engineering.utils.addresses import Address, literal
 

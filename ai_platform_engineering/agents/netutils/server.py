@@ -12,14 +12,8 @@ from mcp.types import ToolAnnotations
 from pydantic import BeforeValidator, Field
 
 from ai_platform_engineering.agents.netutils import subnets, web
-from ai_platform_engineering.agents.netutils.targets import (
-    Limits,
-    ascii_name,
-    find_target,
-    is_address,
-    parse_address,
-    refusal,
-)
+from ai_platform_engineering.agents.netutils.limits import Limits
+from ai_platform_engineering.agents.netutils.targets import ascii_name, find_target, is_address, parse_address, refusal
 from ai_platform_engineering.mcp.tool_server import ToolError, ToolServer
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.addresses import MOST_ADDRESSES, Address

@@ -10,23 +10,10 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ai_platform_engineering.agents.netutils.limits import Limits
 from ai_platform_engineering.mcp.tool_server import ToolError
-from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils import addresses
 from ai_platform_engineering.utils.addresses import Address, host_name, literal
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What one call may do."""
-
-    timeout: float
-    allow_private: bool
-    dns_server: str | None
-
-    @classmethod
-    def of(cls, settings: Settings) -> Limits:
-        return cls(settings.netutils_timeout, settings.netutils_allow_private, settings.netutils_dns_server)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,8 @@ from typing import Any
 
 import httpx
 
-from ai_platform_engineering.agents.netutils.targets import Limits, find_target
+from ai_platform_engineering.agents.netutils.limits import Limits
+from ai_platform_engineering.agents.netutils.targets import find_target
 from ai_platform_engineering.mcp.tool_server import ToolError
 from ai_platform_engineering.utils.addresses import MOST_ADDRESSES, Address
 

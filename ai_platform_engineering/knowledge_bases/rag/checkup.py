@@ -50,7 +50,7 @@ async def _remote(settings: Settings, url: str) -> Checkup:
 
 
 def _local(settings: Settings) -> Checkup:
-    from ai_platform_engineering.knowledge_bases.rag.embeddings.embedder import embedder_of, why_none  # noqa: PLC0415
+    from ai_platform_engineering.knowledge_bases.rag.embeddings.choice import embedder_of, why_none  # noqa: PLC0415
     from ai_platform_engineering.knowledge_bases.rag.stores.opening import knowledge_file, open_store  # noqa: PLC0415
 
     where = "in-process" if settings.rag_database_url is None else "in-process, kept in Postgres"

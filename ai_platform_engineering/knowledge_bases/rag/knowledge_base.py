@@ -10,11 +10,11 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from ai_platform_engineering.knowledge_bases.rag.documents import Datasource, Document, document_id
-from ai_platform_engineering.knowledge_bases.rag.ingest.source import Loaded
 from ai_platform_engineering.knowledge_bases.rag.ingest.upload import UploadSource
 from ai_platform_engineering.knowledge_bases.rag.jobs import IngestJob, IngestJobs, IngestOrder
 from ai_platform_engineering.knowledge_bases.rag.names import check_datasource_name
 from ai_platform_engineering.knowledge_bases.rag.results import Filters, SearchResults
+from ai_platform_engineering.knowledge_bases.rag.source import Loaded
 from ai_platform_engineering.knowledge_bases.rag.stores.store import StoreError
 from ai_platform_engineering.knowledge_bases.rag.views import KeptView, WebPageView
 from ai_platform_engineering.knowledge_bases.rag.web.apart import Apart

@@ -11,20 +11,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final, Self
 
+from ai_platform_engineering.knowledge_bases.rag.cutting import Cutter, cut_here
 from ai_platform_engineering.knowledge_bases.rag.documents import Document, document_id
-from ai_platform_engineering.knowledge_bases.rag.embeddings.embedder import (
-    Embedder,
-    EmbeddingsError,
-    embedder_of,
-    why_none,
-)
+from ai_platform_engineering.knowledge_bases.rag.embeddings.choice import embedder_of, why_none
+from ai_platform_engineering.knowledge_bases.rag.embeddings.embedder import Embedder, EmbeddingsError
 from ai_platform_engineering.knowledge_bases.rag.ingest.addresses import address_source
-from ai_platform_engineering.knowledge_bases.rag.ingest.cutting import Cutter, cut_here
 from ai_platform_engineering.knowledge_bases.rag.ingest.engine import OnProgress, ingest
 from ai_platform_engineering.knowledge_bases.rag.ingest.naming import host_name
 from ai_platform_engineering.knowledge_bases.rag.ingest.product_docs import DATASOURCE, ProductDocs, product_documents
 from ai_platform_engineering.knowledge_bases.rag.ingest.report import IngestReport
-from ai_platform_engineering.knowledge_bases.rag.ingest.source import Source
 from ai_platform_engineering.knowledge_bases.rag.ingest.upload import UploadSource
 from ai_platform_engineering.knowledge_bases.rag.jobs import Advance, IngestOrder, IngestResult, Work
 from ai_platform_engineering.knowledge_bases.rag.names import (
@@ -38,6 +33,7 @@ from ai_platform_engineering.knowledge_bases.rag.readers.reading import Unreadab
 from ai_platform_engineering.knowledge_bases.rag.reranking import reranker_of
 from ai_platform_engineering.knowledge_bases.rag.results import SearchResults
 from ai_platform_engineering.knowledge_bases.rag.searching import Rerank, search
+from ai_platform_engineering.knowledge_bases.rag.source import Source
 from ai_platform_engineering.knowledge_bases.rag.stores.opening import open_store
 from ai_platform_engineering.knowledge_bases.rag.stores.store import Scope, Store
 from ai_platform_engineering.knowledge_bases.rag.views import KeptState

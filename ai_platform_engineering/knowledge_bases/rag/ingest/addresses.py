@@ -8,9 +8,9 @@ from contextlib import asynccontextmanager
 from typing import Final, Literal
 from urllib.parse import urlsplit
 
-from ai_platform_engineering.knowledge_bases.rag.ingest.cutting import Cutter
+from ai_platform_engineering.knowledge_bases.rag.cutting import Cutter
 from ai_platform_engineering.knowledge_bases.rag.ingest.naming import host_name
-from ai_platform_engineering.knowledge_bases.rag.ingest.source import Source
+from ai_platform_engineering.knowledge_bases.rag.source import Source
 from ai_platform_engineering.knowledge_bases.rag.web.apart import Apart
 from ai_platform_engineering.knowledge_bases.rag.web.client import Page, WebClient
 from ai_platform_engineering.knowledge_bases.rag.web.crawling import SitemapSource, SiteSource

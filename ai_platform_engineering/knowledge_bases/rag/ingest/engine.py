@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Final
 
+from ai_platform_engineering.knowledge_bases.rag.cutting import Cutter, cut_here
 from ai_platform_engineering.knowledge_bases.rag.documents import Chunk, Document, document_id
 from ai_platform_engineering.knowledge_bases.rag.embeddings.embedder import Embedder
 from ai_platform_engineering.knowledge_bases.rag.embeddings.passages import passage
-from ai_platform_engineering.knowledge_bases.rag.ingest.cutting import Cutter, cut_here
 from ai_platform_engineering.knowledge_bases.rag.ingest.fingerprints import fingerprint_of, recipe_of
 from ai_platform_engineering.knowledge_bases.rag.ingest.report import Failure, IngestReport, Progress
-from ai_platform_engineering.knowledge_bases.rag.ingest.source import Absent, Item, Loaded, Source, Unchanged
 from ai_platform_engineering.knowledge_bases.rag.readers.reading import UnreadableError, media_type_of
+from ai_platform_engineering.knowledge_bases.rag.source import Absent, Item, Loaded, Source, Unchanged
 from ai_platform_engineering.knowledge_bases.rag.stores.store import Known, Store, Vector
 from ai_platform_engineering.utils.errors import ReadableError
 

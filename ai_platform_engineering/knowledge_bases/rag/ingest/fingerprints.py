@@ -8,8 +8,8 @@ from typing import Final
 from ai_platform_engineering.knowledge_bases.rag.chunking import CHUNKER_VERSION
 from ai_platform_engineering.knowledge_bases.rag.embeddings.embedder import Embedder
 from ai_platform_engineering.knowledge_bases.rag.embeddings.passages import PASSAGE_VERSION
-from ai_platform_engineering.knowledge_bases.rag.ingest.source import Loaded
 from ai_platform_engineering.knowledge_bases.rag.readers.reading import READER_VERSION
+from ai_platform_engineering.knowledge_bases.rag.source import Loaded
 
 _LENGTH: Final = 16
 

@@ -14,8 +14,8 @@ from typing import Final
 from urllib.parse import quote
 
 from ai_platform_engineering.knowledge_bases.rag.ingest.naming import folder_name
-from ai_platform_engineering.knowledge_bases.rag.ingest.source import Absent, Item, Loaded, SourceError
 from ai_platform_engineering.knowledge_bases.rag.readers.reading import SUFFIXES, media_type_of
+from ai_platform_engineering.knowledge_bases.rag.source import Absent, Item, Loaded, SourceError
 from ai_platform_engineering.knowledge_bases.rag.stores.store import Known
 
 MOST_BYTES: Final = 50_000_000

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from ai_platform_engineering.knowledge_bases.rag.documents import document_id
-from ai_platform_engineering.knowledge_bases.rag.ingest.source import Absent, Item, Loaded, SourceError
+from ai_platform_engineering.knowledge_bases.rag.source import Absent, Item, Loaded, SourceError
 from ai_platform_engineering.knowledge_bases.rag.stores.store import Known
 
 DATASOURCE: Final = "platform-engineer"

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Final
 
-from ai_platform_engineering.knowledge_bases.rag.ingest.source import Item, Loaded
+from ai_platform_engineering.knowledge_bases.rag.source import Item, Loaded
 from ai_platform_engineering.knowledge_bases.rag.stores.store import Known
 
 UPLOADED: Final = "uploaded documents"

@@ -11,7 +11,7 @@ import logging
 from types import TracebackType
 from typing import Any, Final, Self
 
-from ai_platform_engineering.knowledge_bases.rag.ingest.cutting import Cut
+from ai_platform_engineering.knowledge_bases.rag.cutting import Cut
 from ai_platform_engineering.knowledge_bases.rag.readers.reading import Reading, UnreadableError
 from ai_platform_engineering.knowledge_bases.rag.web.reader import Reader, ReaderError
 

@@ -14,7 +14,7 @@ import traceback
 from threading import Thread
 from typing import Any, Final
 
-from ai_platform_engineering.knowledge_bases.rag.ingest.cutting import cut
+from ai_platform_engineering.knowledge_bases.rag.cutting import cut
 from ai_platform_engineering.knowledge_bases.rag.readers.reading import UnreadableError, read
 
 try:

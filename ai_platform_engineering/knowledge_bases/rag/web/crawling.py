@@ -11,8 +11,8 @@ from typing import Final
 
 import httpx
 
-from ai_platform_engineering.knowledge_bases.rag.ingest.source import Absent, Item, Loaded, Unchanged
 from ai_platform_engineering.knowledge_bases.rag.readers.reading import media_type_of
+from ai_platform_engineering.knowledge_bases.rag.source import Absent, Item, Loaded, Unchanged
 from ai_platform_engineering.knowledge_bases.rag.stores.store import Known
 from ai_platform_engineering.knowledge_bases.rag.web.client import Gone, NotModified, Page
 from ai_platform_engineering.knowledge_bases.rag.web.links import Links, links_of
