@@ -22,23 +22,23 @@ from typing import TextIO, cast
 
 COMMAND_LINE = "ai_platform_engineering.cli"
 PRELOADED = (
-    "ai_platform_engineering.doctor",
-    "ai_platform_engineering.feedback_command",
-    "ai_platform_engineering.ingest_command",
-    "ai_platform_engineering.integrations.slack_bot.preview.command",
+    "ai_platform_engineering.cli.doctor",
+    "ai_platform_engineering.cli.feedback",
+    "ai_platform_engineering.cli.ingest",
+    "ai_platform_engineering.cli.slack_preview",
     "ai_platform_engineering.integrations.slack_bot.serve",
     "ai_platform_engineering.knowledge_bases.rag.app",
     "ai_platform_engineering.multi_agents.agent_app",
     "ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main",
-    "ai_platform_engineering.rag_command",
+    "ai_platform_engineering.cli.rag",
     "ai_platform_engineering.sandbox.world",
-    "ai_platform_engineering.skills_command",
-    "ai_platform_engineering.tasks_command",
+    "ai_platform_engineering.cli.skills",
+    "ai_platform_engineering.cli.tasks",
     "ai_platform_engineering.terminal.chat",
     "ai_platform_engineering.terminal.replay",
     "ai_platform_engineering.terminal.scripted",
-    "ai_platform_engineering.workflows_command",
-    "ai_platform_engineering.workflows_run",
+    "ai_platform_engineering.cli.workflows",
+    "ai_platform_engineering.cli.workflows_run",
 )
 STREAMS = 3
 _LENGTH_BYTES = 4

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_platform_engineering.utils.forms.answers import (
+from ai_platform_engineering.forms.answers import (
     Answer,
     Approved,
     Dismissed,

@@ -21,7 +21,7 @@ from ai_platform_engineering.graphs.history import (
     unanswered,
     valid_history,
 )
-from ai_platform_engineering.utils.llm.scripted import Cue, ScriptedChatModel, Turn
+from ai_platform_engineering.llm.scripted import Cue, ScriptedChatModel, Turn
 from tests.graphs.strict_provider import strict_provider
 from tests.runs.graphs import agent, context
 

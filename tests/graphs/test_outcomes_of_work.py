@@ -11,7 +11,14 @@ from langchain_core.tools import BaseTool, ToolException, tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import GraphBubbleUp
 
+from ai_platform_engineering.graphs.agent_graph import Graph, agent_graph
+from ai_platform_engineering.graphs.joined_hooks import Member
+from ai_platform_engineering.graphs.undone_work import NotDoneError, UndoneWork
+from ai_platform_engineering.graphs.unfinished_work import UnfinishedWork, UnfinishedWorkError
+from ai_platform_engineering.graphs.workflow_step import StepFailedError, WorkflowStep
 from ai_platform_engineering.limits import CUT_SENTENCES
+from ai_platform_engineering.llm.scripted import Cue, ScriptedChatModel, Turn
+from ai_platform_engineering.mcp.errors import ToolFailed
 from ai_platform_engineering.utils.errors import ReadableError
 from ai_platform_engineering.utils.graphs.agent_graph import Graph, agent_graph
 from ai_platform_engineering.utils.graphs.joined_hooks import Member

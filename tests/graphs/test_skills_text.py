@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ai_platform_engineering.skills_middleware.skill import Access, Provenance, Skill, SkillContent
-from ai_platform_engineering.skills_middleware.view import SkillView
-from ai_platform_engineering.utils.graphs.skills_commands import Command, UnknownCommand, command_of
-from ai_platform_engineering.utils.graphs.skills_text import (
+from ai_platform_engineering.graphs.skills_commands import Command, UnknownCommand, command_of
+from ai_platform_engineering.graphs.skills_text import (
     file_text,
     found_skills,
     instructions_text,
@@ -18,6 +16,8 @@ from ai_platform_engineering.utils.graphs.skills_text import (
     unknown_file,
     unknown_skill,
 )
+from ai_platform_engineering.skills_middleware.skill import Access, Provenance, Skill, SkillContent
+from ai_platform_engineering.skills_middleware.view import SkillView
 
 TRIAGE = Skill("triage", "Triage an\nincident.", Provenance("git"), Access("team", "sre"))
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage
 
-from ai_platform_engineering.utils.graphs.tool_call_blocks import Call, calls_of, with_calls
+from ai_platform_engineering.graphs.tool_call_blocks import Call, calls_of, with_calls
 
 
 def block(kind: str, call_id: str, name: str, args: Any) -> dict[str, Any]:
