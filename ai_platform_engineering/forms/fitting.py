@@ -14,8 +14,8 @@ from ai_platform_engineering.events import FieldRules, FieldType, FormField
 from ai_platform_engineering.forms.credentials import is_secret, quoted
 from ai_platform_engineering.utils.a2a_common.codec.values import get_number
 
-_LONGEST_NUMBER: Final = 400
-_LONGEST_MATCHED: Final = 10_000
+_MAX_NUMBER_LENGTH: Final = 400
+_MAX_MATCHED_LENGTH: Final = 10_000
 _OPTIONS_NAMED: Final = 20
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 _DECIMAL: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?")
@@ -131,7 +131,7 @@ def _text(field: FormField, value: Any) -> str:
 
 def _matches(pattern: str, text: str) -> bool:
     """Whether `text` matches. A pattern that is none, and a text too long to try, are not the person's mistake."""
-    if len(text) > _LONGEST_MATCHED:
+    if len(text) > _MAX_MATCHED_LENGTH:
         return True
     try:
         return re.fullmatch(pattern, text) is not None
@@ -183,7 +183,7 @@ def _read_number(value: Any) -> int | float:
             return value
         case float() if math.isfinite(value):
             return get_number(value)
-        case str() if len(text := value.strip()) <= _LONGEST_NUMBER:
+        case str() if len(text := value.strip()) <= _MAX_NUMBER_LENGTH:
             if _INTEGER.fullmatch(text):
                 return int(text)
             if _DECIMAL.fullmatch(text) and math.isfinite(number := float(text)):

@@ -62,7 +62,7 @@ _WORDS: Final[Mapping[str, str]] = {
         _MALFORMED,
     ),
 }
-_LONGEST_FIRST: Final = sorted(_WORDS, key=len, reverse=True)
+_MAX_FIRST_LENGTH: Final = sorted(_WORDS, key=len, reverse=True)
 
 _KEYS: Final = ("finish_reason", "stop_reason", "stopReason", "done_reason")
 
@@ -108,7 +108,7 @@ def _ending(message: AIMessage) -> str:
     if stated is None:
         return "stream_broken" if _is_incomplete(message) else _NORMAL
     # Chunks are merged by concatenation: a reason that was sent twice reads "STOPSTOP". The last one counts.
-    word = next((word for word in _LONGEST_FIRST if stated.lower().endswith(word)), "")
+    word = next((word for word in _MAX_FIRST_LENGTH if stated.lower().endswith(word)), "")
     return _WORDS.get(word, _NORMAL)
 
 

@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 _FIRST_WAIT: Final = 0.5
 # A shorter wait is over before it is read.
-_SHORTEST_NOTICE: Final = 1.0
+_MIN_NOTICE_LENGTH: Final = 1.0
 _END: Final = object()
 _OUTPUT_FIELDS: Final = ("text", "thinking", "reasoning", "partial_json", "arguments", "input")
 
@@ -162,7 +162,7 @@ def _wait(failure: ModelFailure, retries: int, limits: CallLimits) -> float | No
 
 def _announce(text: str, seconds: float) -> None:
     logger.info("%s", text)
-    if seconds >= _SHORTEST_NOTICE:
+    if seconds >= _MIN_NOTICE_LENGTH:
         # Outside of a graph there is no stream to write to.
         with suppress(RuntimeError, KeyError):
             get_stream_writer()(Notice(text))

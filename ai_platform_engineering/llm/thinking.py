@@ -7,7 +7,7 @@ from typing import Final
 
 _TAG: Final = re.compile(r"<(/?)think(?:ing)?>", re.I)
 _CLOSING: Final = re.compile(r"</think(?:ing)?>", re.I)
-_LONGEST_TAG: Final = len("</thinking>")
+_MAX_TAG_LENGTH: Final = len("</thinking>")
 _BEGINS_TAG: Final = re.compile(r"</?(?:t(?:h(?:i(?:n(?:k(?:i(?:n(?:g)?)?)?)?)?)?)?)?$", re.I)
 _FENCE: Final = "```"
 
@@ -35,7 +35,7 @@ class VisibleText:
             if self._hidden:
                 closing = _CLOSING.search(self._pending)
                 if closing is None:
-                    self._pending = self._pending[-(_LONGEST_TAG - 1) :]
+                    self._pending = self._pending[-(_MAX_TAG_LENGTH - 1) :]
                     break
                 self._hidden = False
                 self._after_block = True

@@ -21,7 +21,7 @@ from ai_platform_engineering.utils.connections import reason_of
 # The second is where agents of protocol versions before 0.3 keep it.
 CARD_PATHS: Final = ("/.well-known/agent-card.json", "/.well-known/agent.json")
 
-_LARGEST_CARD: Final = 1_000_000
+_MAX_CARD_SIZE: Final = 1_000_000
 
 
 ToolRow = Mapping[str, Any]
@@ -145,7 +145,7 @@ async def _limited_body(response: httpx.Response) -> bytes:
     body = bytearray()
     async for chunk in response.aiter_bytes():
         body += chunk
-        if len(body) > _LARGEST_CARD:
+        if len(body) > _MAX_CARD_SIZE:
             raise _NoCardError("not an agent card")
     return bytes(body)
 

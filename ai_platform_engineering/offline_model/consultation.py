@@ -22,7 +22,7 @@ from ai_platform_engineering.offline_model.tools import READ_TOOL, SEARCH_TOOL, 
 
 KNOWLEDGE_BASE = "Knowledge base"
 _USED_UP = "The searches of the knowledge base for one question were used up before anything was found."
-_MOST_DOCUMENTS = 3
+_MAX_DOCUMENTS = 3
 _WORTH_READING = 0.35
 """The share of the best score that a further document needs to be read too."""
 
@@ -36,9 +36,9 @@ def next_calls(inquiries: Sequence[Inquiry], uses: Sequence[Use]) -> tuple[Call,
     if any(use.name == READ_TOOL for use in uses):
         return ()
     wanted = [_worth_reading(search) for search in searches(uses)]
-    turns = [places[turn] for turn in range(_MOST_DOCUMENTS) for places in wanted if turn < len(places)]
+    turns = [places[turn] for turn in range(_MAX_DOCUMENTS) for places in wanted if turn < len(places)]
     chosen = dict.fromkeys(place.document_id for place in turns)
-    return tuple(Call(READ_TOOL, {"document_id": document}) for document in list(chosen)[:_MOST_DOCUMENTS])
+    return tuple(Call(READ_TOOL, {"document_id": document}) for document in list(chosen)[:_MAX_DOCUMENTS])
 
 
 def _worth_reading(search: Search) -> list[Place]:

@@ -21,7 +21,7 @@ _SOME = 0.25
 _CLOSE = 0.75
 """What scores at least this share of the best is told too, where it has a similar share of what is asked about."""
 _SIMILAR = 0.65
-_MOST = 3
+_MAX_EXTRACTS = 3
 _ANSWER_LENGTH = 1200
 """Characters after which no further section is told."""
 _SECTION_LENGTH = 1100
@@ -67,7 +67,7 @@ def extracts(text: str, places: Sequence[Place], read: Sequence[ReadDocument]) -
         found = [_doubted(item, question) for item in found if item.source == found[0].source]
     chosen: list[Ranked] = []
     for item in _near(found):
-        if len(chosen) == _MOST:
+        if len(chosen) == _MAX_EXTRACTS:
             break
         if not any(_says_the_same(item, other) for other in chosen):
             chosen.append(item)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-MOST_WORDS: Final = 64
+MAX_WORDS: Final = 64
 """Of a text that was pasted whole, the first words say what it is about; every further one costs a scan."""
 
 _RUN: Final = re.compile(r"\w+(?:[^\w\s]+\w+)*")
@@ -61,10 +61,10 @@ def spaced(text: str) -> str:
 def query_words(query: str) -> list[str]:
     """Each word once, in order, without those that any question has; a query of nothing else keeps them."""
     words = list(dict.fromkeys(words_of(query)))
-    return ([word for word in words if word not in _STOP_WORDS] or words)[:MOST_WORDS]
+    return ([word for word in words if word not in _STOP_WORDS] or words)[:MAX_WORDS]
 
 
 def query_names(query: str) -> list[list[str]]:
     """Words that were written as one (`RAG_SERVER_URL`, `docs/deploy.md`): found as written they mean more."""
     runs = dict.fromkeys(tuple(words_of(run)) for run in _RUN.findall(query))
-    return [list(run) for run in runs if len(run) > 1][:MOST_WORDS]
+    return [list(run) for run in runs if len(run) > 1][:MAX_WORDS]

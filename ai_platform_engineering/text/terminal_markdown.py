@@ -12,7 +12,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-_NARROWEST_COLUMN: Final = 8
+_MIN_COLUMN_WIDTH: Final = 8
 
 
 class _LeftHeading(Heading):
@@ -43,7 +43,7 @@ class _ReadableTable(TableElement):
 
     def _is_squeezed(self, table: Table, console: Console, options: ConsoleOptions) -> bool:
         wanted = Measurement.get(console, options.update(width=1000, max_width=1000), table).maximum
-        return wanted > options.max_width and options.max_width < len(table.columns) * (_NARROWEST_COLUMN + 2)
+        return wanted > options.max_width and options.max_width < len(table.columns) * (_MIN_COLUMN_WIDTH + 2)
 
     def _records(self, names: list[Text]) -> Iterator[Padding | Text]:
         for number, row in enumerate(self.body.rows if self.body is not None else []):

@@ -29,7 +29,7 @@ METADATA: Final = frozenset(
         *("100.100.100.200", "192.0.0.192", "168.63.129.16"),
     )
 )
-MOST_ADDRESSES: Final = 3
+MAX_ADDRESSES: Final = 3
 """How many addresses of one host are tried."""
 
 _GLOBAL_IPV6: Final = IPv6Network("2000::/3")

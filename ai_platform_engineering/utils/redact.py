@@ -12,7 +12,7 @@ from typing import Final
 MASK: Final = "***"
 
 # Shorter values ("yes", "8000") would take ordinary words out of every line.
-_SHORTEST_SECRET: Final = 6
+_MIN_SECRET_LENGTH: Final = 6
 
 _SECRET_WORDS: Final = frozenset(
     {"TOKEN", "KEY", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "CREDENTIALS", "PAT", "APIKEY"}
@@ -63,7 +63,7 @@ class Redactor:
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         values = {secret.strip() for secret in secrets}
         # The longest first: a credential may begin with another one.
-        known = sorted((value for value in values if len(value) >= _SHORTEST_SECRET), key=len, reverse=True)
+        known = sorted((value for value in values if len(value) >= _MIN_SECRET_LENGTH), key=len, reverse=True)
         self._known = re.compile("|".join(map(re.escape, known))) if known else None
 
     @classmethod

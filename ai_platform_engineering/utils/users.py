@@ -15,7 +15,7 @@ import jwt
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.errors import ReadableError
 
-LONGEST: Final = 200
+MAX_LENGTH: Final = 200
 """Characters of an id or a name."""
 
 _ALGORITHM: Final = "HS256"
@@ -70,8 +70,8 @@ def read_user(key: str, token: str, *, message_id: str, now: float) -> User:
     if not begins - _LEEWAY_SECONDS <= now < ends + _LEEWAY_SECONDS or ends - begins > _SECONDS:
         raise UserTokenError("It has expired, or the clocks differ.")
     user, name = claims["sub"], claims.get("name", "")
-    if not user or not isinstance(name, str) or max(len(user), len(name)) > LONGEST:
-        raise UserTokenError(f"It needs the id and the name of a user, at most {LONGEST} characters each.")
+    if not user or not isinstance(name, str) or max(len(user), len(name)) > MAX_LENGTH:
+        raise UserTokenError(f"It needs the id and the name of a user, at most {MAX_LENGTH} characters each.")
     return User(user, name)
 
 

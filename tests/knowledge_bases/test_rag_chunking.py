@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ai_platform_engineering.knowledge_bases.rag.chunking import LONGEST_CODE, LONGEST_PROSE, TARGET, chunks_of
+from ai_platform_engineering.knowledge_bases.rag.chunking import MAX_CODE_LENGTH, MAX_PROSE_LENGTH, TARGET, chunks_of
 from ai_platform_engineering.knowledge_bases.rag.documents import Chunk, Document
 
 WORD = re.compile(r"\w+")
@@ -89,7 +89,7 @@ def test_long_prose_is_cut_between_sentences() -> None:
     chunks = texts(SENTENCE * 60)
 
     assert " ".join(chunks).split() == (SENTENCE * 60).split()
-    assert all(len(text) <= LONGEST_PROSE for text in chunks)
+    assert all(len(text) <= MAX_PROSE_LENGTH for text in chunks)
     assert all(text.startswith("The supervisor") and text.endswith("best.") for text in chunks)
 
 
@@ -102,7 +102,7 @@ def test_a_list_is_cut_between_its_items() -> None:
 
 def test_code_stays_whole_though_it_is_long() -> None:
     code = "```yaml\n" + "\n".join(f"key_{number}: value" for number in range(150)) + "\n```"
-    assert LONGEST_PROSE < len(code) < LONGEST_CODE
+    assert MAX_PROSE_LENGTH < len(code) < MAX_CODE_LENGTH
 
     chunks = texts(f"# A\n\n{SENTENCE * 8}\n\nRun this:\n\n{code}\n\n{SENTENCE * 8}")
 
@@ -118,7 +118,7 @@ def test_code_that_is_far_too_long_becomes_blocks_of_code(indent: str, item: str
     parts = [text for text in texts(f"{item}{code}\n") if "step_" in text]
 
     assert len(parts) > 4
-    assert all(len(text) <= LONGEST_PROSE + 300 for text in parts)
+    assert all(len(text) <= MAX_PROSE_LENGTH + 300 for text in parts)
     assert all("```python" in text and text.endswith("```") for text in parts)
     assert [line for text in parts for line in text.split("\n") if "step_" in line] == lines
 
@@ -130,7 +130,7 @@ def test_a_long_table_is_cut_between_rows_and_keeps_its_head() -> None:
     parts = texts("\n".join((head, *rows)))
 
     assert len(parts) > 3
-    assert all(text.startswith(head) and len(text) < LONGEST_PROSE for text in parts)
+    assert all(text.startswith(head) and len(text) < MAX_PROSE_LENGTH for text in parts)
     assert [line for text in parts for line in text.split("\n")[2:]] == rows
 
 
@@ -184,7 +184,7 @@ def test_every_word_is_kept_in_chunks_of_bearable_size(text: str) -> None:
 
     assert [chunk.index for chunk in chunks] == list(range(len(chunks)))
     assert all(chunk.text.strip() for chunk in chunks)
-    assert all(len(chunk.text) <= LONGEST_CODE + 800 for chunk in chunks)
+    assert all(len(chunk.text) <= MAX_CODE_LENGTH + 800 for chunk in chunks)
     kept = set(WORD.findall("\n".join(chunk.text for chunk in chunks)))
     # A word without an end is data, and data is cut.
     assert {word for word in WORD.findall(text) if len(word) <= 200} <= kept

@@ -106,7 +106,7 @@ async def test_a_file_that_is_gone_since_it_was_listed_is_absent(folder: Path) -
 
 
 async def test_a_file_that_is_too_large_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(folder_module, "MOST_BYTES", 3)
+    monkeypatch.setattr(folder_module, "MAX_BYTES", 3)
     write(folder, "a.md")
     (item,) = (await listed(FolderSource(folder))).values()
     with pytest.raises(SourceError, match=r"a\.md has 7 bytes; files of up to 3 are read"):

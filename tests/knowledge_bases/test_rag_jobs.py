@@ -7,7 +7,7 @@ import pytest
 from ai_platform_engineering.knowledge_bases.rag.ingest.report import Failure, IngestReport
 from ai_platform_engineering.knowledge_bases.rag.jobs import (
     KEPT,
-    MOST_UNDER_WAY,
+    MAX_IN_FLIGHT,
     RUNNING_AT_ONCE,
     Advance,
     DatasourceBusyError,
@@ -84,7 +84,7 @@ async def test_no_more_wait_than_can_be_looked_after() -> None:
         raise AssertionError
 
     jobs = IngestJobs()
-    for number in range(MOST_UNDER_WAY):
+    for number in range(MAX_IN_FLIGHT):
         jobs.start(f"s{number}", "https://example.com/", endless)
     with pytest.raises(TooManyJobsError):
         jobs.start("one more", "https://example.com/", endless)

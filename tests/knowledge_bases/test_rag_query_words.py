@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ai_platform_engineering.knowledge_bases.rag.stems import stem
 from ai_platform_engineering.text.query_words import (
-    MOST_WORDS,
+    MAX_WORDS,
     query_names,
     query_words,
     spaced,
@@ -47,7 +47,7 @@ def test_what_was_written_as_one_stays_together() -> None:
 
 
 def test_a_pasted_text_is_cut() -> None:
-    assert len(query_words(" ".join(f"word{number}" for number in range(1000)))) == MOST_WORDS
+    assert len(query_words(" ".join(f"word{number}" for number in range(1000)))) == MAX_WORDS
 
 
 @given(st.text())

@@ -14,7 +14,7 @@ from ai_platform_engineering.knowledge_bases.rag.embeddings.offline import Offli
 from ai_platform_engineering.knowledge_bases.rag.ingest.engine import ingest
 from ai_platform_engineering.knowledge_bases.rag.ingest.product_docs import ProductDocs
 from ai_platform_engineering.knowledge_bases.rag.results import SearchResults
-from ai_platform_engineering.knowledge_bases.rag.searching import MOST_OF_A_DOCUMENT, search
+from ai_platform_engineering.knowledge_bases.rag.searching import MAX_PER_DOCUMENT, search
 from ai_platform_engineering.knowledge_bases.rag.stores.sqlite_store import SqliteStore
 from ai_platform_engineering.knowledge_bases.rag.stores.store import Scope, Store, StoreError, Vector
 from ai_platform_engineering.utils.errors import ReadableError
@@ -145,7 +145,7 @@ def test_what_words_and_meaning_agree_on_comes_first(store: Store) -> None:
 def test_a_document_does_not_hide_the_others(store: Store) -> None:
     put(store, document("a.md"), *["pods and pods"] * 10)
     put(store, document("b.md"), "a long text in which the word pods stands among many others, once")
-    assert paths(search(store, None, "pods", 5, EVERYWHERE)) == ["a.md"] * MOST_OF_A_DOCUMENT + ["b.md"]
+    assert paths(search(store, None, "pods", 5, EVERYWHERE)) == ["a.md"] * MAX_PER_DOCUMENT + ["b.md"]
 
 
 def test_no_more_than_asked_for(store: Store) -> None:

@@ -223,7 +223,7 @@ def test_common_words_do_not_change_what_is_found(store: Store, monkeypatch: pyt
     # Fewer are asked for than have a rare word: those are what the short cut is for.
     before = [store.lexical(query, 3, EVERYWHERE) for query in queries]
     only_common = store.lexical("cluster rare3", 20, Scope(document_id="docs:7.md"))
-    monkeypatch.setattr(sqlite_search, "_MOST_RANKED", 30)
+    monkeypatch.setattr(sqlite_search, "_MAX_RANKED", 30)
     assert [store.lexical(query, 3, EVERYWHERE) for query in queries] == before
     assert store.lexical("cluster rare3", 20, Scope(document_id="docs:7.md")) == only_common != []
 

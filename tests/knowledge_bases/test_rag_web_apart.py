@@ -104,7 +104,7 @@ async def test_several_at_once_and_no_more() -> None:
 
 
 async def test_a_process_is_replaced_when_it_has_read_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(apart_module, "MOST_PAGES", 2)
+    monkeypatch.setattr(apart_module, "MAX_PAGES", 2)
     async with Apart(5) as apart:
         seen = []
         for _ in range(3):

@@ -73,7 +73,7 @@ def test_what_is_no_sitemap(content: bytes) -> None:
 def test_what_cannot_be_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SitemapError, match="cannot be unpacked"):
         parse_sitemap(gzip.compress(PAGES)[:-10], "it")
-    monkeypatch.setattr(sitemaps, "MOST_BYTES", 1000)
+    monkeypatch.setattr(sitemaps, "MAX_BYTES", 1000)
     with pytest.raises(SitemapError, match="larger than 1000 bytes"):
         parse_sitemap(gzip.compress(bytes(1_000_000)), "it")
 

@@ -14,20 +14,20 @@ from typing import Any
 
 from tests.slack.json_rules import Rule, Surface, Where, listed, once, one_of, record, string, truth, typed, whole
 
-MOST_BLOCKS: Mapping[Surface, int] = {"message": 50, "modal": 100, "home": 100}
-LONGEST_TEXT = 40_000
-LONGEST_MARKDOWN = 12_000
-LONGEST_BLOCKS_TEXT = 12_000
+MAX_BLOCKS: Mapping[Surface, int] = {"message": 50, "modal": 100, "home": 100}
+MAX_TEXT_LENGTH = 40_000
+MAX_MARKDOWN_LENGTH = 12_000
+MAX_BLOCKS_TEXT_LENGTH = 12_000
 """Slack refuses a message with `msg_blocks_too_long` when its texts have some 12,000 characters together."""
-LARGEST_VIEW = 250_000
+MAX_VIEW_SIZE = 250_000
 
 
 def message_problems(blocks: Any, text: str | None = None) -> list[str]:
     """What is wrong with the blocks of a message, and with the text that stands beside them."""
     problems = _blocks_problems(blocks, "message")
-    if text is not None and len(text) > LONGEST_TEXT:
-        problems.append(f"must be less than {LONGEST_TEXT + 1} characters [json-pointer:/text]")
-    if not problems and (length := sum(map(len, texts(blocks)))) > LONGEST_BLOCKS_TEXT:
+    if text is not None and len(text) > MAX_TEXT_LENGTH:
+        problems.append(f"must be less than {MAX_TEXT_LENGTH + 1} characters [json-pointer:/text]")
+    if not problems and (length := sum(map(len, texts(blocks)))) > MAX_BLOCKS_TEXT_LENGTH:
         problems.append(f"msg_blocks_too_long: {length} characters [json-pointer:/blocks]")
     return problems
 
@@ -42,7 +42,7 @@ def view_problems(view: Any) -> list[str]:
         has_input = any(block["type"] == "input" for block in view["blocks"])
         if surface == "modal" and has_input and "submit" not in view:
             problems.append("must define `submit` to use an `input` block in modals [json-pointer:/view]")
-        if (size := len(json.dumps(view))) > LARGEST_VIEW:
+        if (size := len(json.dumps(view))) > MAX_VIEW_SIZE:
             problems.append(f"view_too_large: {size} bytes [json-pointer:/view]")
     return problems
 
@@ -63,7 +63,7 @@ def texts(value: Any) -> Iterator[str]:
 
 def _blocks_problems(blocks: Any, surface: Surface, pointer: str = "/blocks") -> list[str]:
     where = Where(pointer, surface)
-    problems = list(listed(_block, most=MOST_BLOCKS[surface])(blocks, where))
+    problems = list(listed(_block, most=MAX_BLOCKS[surface])(blocks, where))
     return problems or list(_together(blocks, where))
 
 
@@ -75,8 +75,8 @@ def _together(blocks: list[dict[str, Any]], where: Where) -> Iterator[str]:
         yield from once(actions, "action_id", where.at(place))
     if sum(element.get("focus_on_load", False) for block in blocks for element in _elements_of(block)) > 1:
         yield where.wrong("only one element may be focused on load")
-    if sum(len(block["text"]) for block in blocks if block["type"] == "markdown") > LONGEST_MARKDOWN:
-        yield where.wrong(f"markdown must be less than {LONGEST_MARKDOWN + 1} characters in all blocks together")
+    if sum(len(block["text"]) for block in blocks if block["type"] == "markdown") > MAX_MARKDOWN_LENGTH:
+        yield where.wrong(f"markdown must be less than {MAX_MARKDOWN_LENGTH + 1} characters in all blocks together")
     if sum(block["type"] == "table" for block in blocks) > 1:
         yield where.wrong("only one table is allowed")
 
@@ -377,7 +377,7 @@ _KNOWN_BLOCKS: Mapping[str, tuple[Rule, frozenset[str]]] = {
         ),
         _EVERYWHERE,
     ),
-    "markdown": (record({"text": string(LONGEST_MARKDOWN)}, _ID), _MESSAGE),
+    "markdown": (record({"text": string(MAX_MARKDOWN_LENGTH)}, _ID), _MESSAGE),
     "plan": (
         record(
             {"title": string(256)},

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from ai_platform_engineering.integrations.slack_bot.preview.moments import Moment, thinned
 from ai_platform_engineering.integrations.slack_bot.preview.mrkdwn import Span, spans_of
-from ai_platform_engineering.integrations.slack_bot.preview.page.document import MOST_CHARACTERS, MOST_MOMENTS, page
+from ai_platform_engineering.integrations.slack_bot.preview.page.document import MAX_CHARACTERS, MAX_MOMENTS, page
 from ai_platform_engineering.integrations.slack_bot.preview.page.html import Html, tag
 from ai_platform_engineering.integrations.slack_bot.preview.page.markdown import markdown
 from ai_platform_engineering.integrations.slack_bot.preview.workspace import Workspace
@@ -189,12 +189,12 @@ def test_every_moment_can_be_gone_back_to() -> None:
 def test_a_long_run_does_not_make_a_page_that_no_browser_opens() -> None:
     thread = Thread()
     thread.call("chat.startStream", made="1768210862.000003", chunks=[{"type": "markdown_text", "text": "Begin"}])
-    for _ in range(2 * MOST_MOMENTS):
+    for _ in range(2 * MAX_MOMENTS):
         thread.call(
             "chat.appendStream", ts="1768210862.000003", chunks=[{"type": "markdown_text", "text": " word" * 20}]
         )
     whole = page("A thread", thread.moments, NAMES, "UBOT")
-    assert len(whole) < 1.2 * MOST_CHARACTERS
+    assert len(whole) < 1.2 * MAX_CHARACTERS
     soup = BeautifulSoup(whole, "html.parser")
     assert len(thread.moments[-1].transcript.messages[-1].text) > 50_000
     assert thread.moments[-1].transcript.messages[-1].text in soup.select("#thread")[0].get_text()

@@ -14,9 +14,9 @@ from cryptography import x509
 from ai_platform_engineering.agents.netutils.limits import Limits
 from ai_platform_engineering.agents.netutils.targets import Target
 from ai_platform_engineering.mcp.tool_server import ToolError
-from ai_platform_engineering.utils.addresses import MOST_ADDRESSES, Address
+from ai_platform_engineering.utils.addresses import MAX_ADDRESSES, Address
 
-MOST_NAMES = 10
+MAX_NAMES = 10
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Handshake:
 async def shake_hands(target: Target, port: int, limits: Limits) -> tuple[Address, Handshake]:
     """The certificate of the first address that answers. One that is not trusted is fetched all the same."""
     problem: OSError | None = None
-    for address in target.addresses[:MOST_ADDRESSES]:
+    for address in target.addresses[:MAX_ADDRESSES]:
         try:
             async with asyncio.timeout(limits.timeout):
                 return address, await _look(target.host, address, port)
@@ -103,5 +103,5 @@ def _names(certificate: x509.Certificate) -> list[str]:
     except x509.ExtensionNotFound:
         return []
     names = [str(name.value) for name in extension.value]
-    left_out = len(names) - MOST_NAMES
-    return names if left_out <= 0 else [*names[:MOST_NAMES], f"and {left_out} more"]
+    left_out = len(names) - MAX_NAMES
+    return names if left_out <= 0 else [*names[:MAX_NAMES], f"and {left_out} more"]

@@ -16,9 +16,9 @@ from ai_platform_engineering.agents.netutils.limits import Limits
 from ai_platform_engineering.agents.netutils.targets import ascii_name, find_target, is_address, parse_address, refusal
 from ai_platform_engineering.mcp.tool_server import ToolError, ToolServer
 from ai_platform_engineering.settings import Settings
-from ai_platform_engineering.utils.addresses import MOST_ADDRESSES, Address
+from ai_platform_engineering.utils.addresses import MAX_ADDRESSES, Address
 
-MOST_RECORDS = 50
+MAX_RECORDS = 50
 
 RecordType = Literal["A", "AAAA", "CAA", "CNAME", "MX", "NS", "SOA", "SRV", "TXT"]
 Host = Annotated[str, Field(description="Host name or IP address, for example www.example.com.")]
@@ -59,10 +59,10 @@ class NetworkTools:
             raise ToolError(f"{name} is an IP address, not a name; reverse_lookup finds the name of an address.")
         asked = ascii_name(name)
         records, ttl = await self._records(asked, record_type)
-        answer: dict[str, Any] = {"name": asked, "record_type": record_type, "records": records[:MOST_RECORDS]}
+        answer: dict[str, Any] = {"name": asked, "record_type": record_type, "records": records[:MAX_RECORDS]}
         if not records:
             answer["message"] = f"There is no {record_type} record for {asked}."
-        if len(records) > MOST_RECORDS:
+        if len(records) > MAX_RECORDS:
             answer["total"] = len(records)
         return answer if ttl is None else {**answer, "ttl": ttl}
 
@@ -74,14 +74,14 @@ class NetworkTools:
         if reason := refusal(wanted, allow_private=self.limits.allow_private):
             raise ToolError(f"{wanted} was not looked up: it is {reason}.")
         names, _ = await self._records(f"{wanted.reverse_pointer}.", "PTR")
-        return {"address": str(wanted), "names": [name.rstrip(".") for name in names[:MOST_RECORDS]]}
+        return {"address": str(wanted), "names": [name.rstrip(".") for name in names[:MAX_RECORDS]]}
 
     async def check_port(
         self, host: Host, port: Annotated[int, Field(ge=1, le=65535, description="TCP port.")]
     ) -> dict[str, Any]:
         """Check whether a TCP port of a host is open."""
         target = await find_target(host, self.limits)
-        results = await asyncio.gather(*(self._connect(address, port) for address in target.addresses[:MOST_ADDRESSES]))
+        results = await asyncio.gather(*(self._connect(address, port) for address in target.addresses[:MAX_ADDRESSES]))
         state = next((state for state in ("open", "closed") if any(r["state"] == state for r in results)), "no answer")
         return {"host": target.host, "port": port, "state": state, "addresses": results}
 

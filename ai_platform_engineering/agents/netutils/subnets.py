@@ -11,7 +11,7 @@ from ai_platform_engineering.mcp.tool_server import ToolError
 
 Network = IPv4Network | IPv6Network
 
-MOST_SUBNETS = 64
+MAX_SUBNETS = 64
 _EXACT_IN_JSON = 2**53
 
 
@@ -51,7 +51,7 @@ def plan(network: Network, new_prefix: int | None, count: int | None) -> dict[st
         )
     total = 2 ** (prefix - network.prefixlen)
     needed = total if count is None else count
-    shown: list[Network] = list(islice(network.subnets(new_prefix=prefix), min(needed, MOST_SUBNETS)))
+    shown: list[Network] = list(islice(network.subnets(new_prefix=prefix), min(needed, MAX_SUBNETS)))
     details = {
         "network": str(network),
         "new_prefix": prefix,

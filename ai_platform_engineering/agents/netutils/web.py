@@ -17,9 +17,9 @@ import httpx
 from ai_platform_engineering.agents.netutils.limits import Limits
 from ai_platform_engineering.agents.netutils.targets import find_target
 from ai_platform_engineering.mcp.tool_server import ToolError
-from ai_platform_engineering.utils.addresses import MOST_ADDRESSES, Address
+from ai_platform_engineering.utils.addresses import MAX_ADDRESSES, Address
 
-MOST_REDIRECTS = 3
+MAX_REDIRECTS = 3
 SNIPPET_BYTES = 2048
 SNIPPET_CHARACTERS = 300
 _TEXT_TYPES = ("text/", "application/json", "application/xml", "application/problem+json")
@@ -45,9 +45,9 @@ async def check(url: str, limits: Limits) -> dict[str, Any]:
         answer = await _ask(current, limits)
         if answer.location is None:
             break
-        if len(redirects) == MOST_REDIRECTS:
+        if len(redirects) == MAX_REDIRECTS:
             raise ToolError(
-                f"{url} redirects more than {MOST_REDIRECTS} times, the last time to {answer.location[:200]}."
+                f"{url} redirects more than {MAX_REDIRECTS} times, the last time to {answer.location[:200]}."
             )
         current = _parse(str(current.join(answer.location)))
         redirects.append(str(current))
@@ -68,7 +68,7 @@ async def check(url: str, limits: Limits) -> dict[str, Any]:
 async def _ask(url: httpx.URL, limits: Limits) -> Answer:
     target = await find_target(url.raw_host.decode("ascii"), limits)
     problem: httpx.ConnectError | None = None
-    for address in target.addresses[:MOST_ADDRESSES]:
+    for address in target.addresses[:MAX_ADDRESSES]:
         try:
             return await _ask_address(url, address, target.host, limits)
         except httpx.ConnectError as error:

@@ -7,10 +7,10 @@ from typing import Final
 from ai_platform_engineering.integrations.slack_bot.markdown.passages import Block, Code
 from ai_platform_engineering.integrations.slack_bot.operations import File
 
-LONGEST: Final = 3_000
-MOST_LINES: Final = 80
-MOST_ROWS: Final = 30
-MOST_COLUMNS: Final = 10
+MAX_LENGTH: Final = 3_000
+MAX_LINES: Final = 80
+MAX_ROWS: Final = 30
+MAX_COLUMNS: Final = 10
 
 # Where the name of a language is no ending that computers know. Every other short name is.
 _ENDINGS: Final = {
@@ -49,11 +49,11 @@ _ENDINGS: Final = {
 
 
 def is_long(block: Block) -> bool:
-    if len(block.text) > LONGEST:
+    if len(block.text) > MAX_LENGTH:
         return True
     if isinstance(block, Code):
-        return block.line_count > MOST_LINES
-    return block.row_count > MOST_ROWS or block.columns > MOST_COLUMNS
+        return block.line_count > MAX_LINES
+    return block.row_count > MAX_ROWS or block.columns > MAX_COLUMNS
 
 
 def file_name(block: Block, number: int) -> str:

@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 
 _MAX_AGE_SECONDS: Final = 30 * 86_400.0
 _PRUNE_SECONDS: Final = 3_600.0
-_MOST_BREAKS: Final = 3
+_MAX_BREAKS: Final = 3
 _MAX_SKILLS: Final = 100
 """More than a message of Slack can list."""
 _BEFORE_ALL: Final = 0
@@ -307,7 +307,7 @@ class Bot:
         await self._around.clock.sleep(2.0**breaks)
         if run_id in self._threads:
             return
-        if breaks <= _MOST_BREAKS:
+        if breaks <= _MAX_BREAKS:
             self._begin(Thread(replace(thread.kept, state=to_json(thread.state)), self._around, again=True))
             return
         del self._breaks[run_id]

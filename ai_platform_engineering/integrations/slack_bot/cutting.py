@@ -12,8 +12,8 @@ from ai_platform_engineering.integrations.slack_bot.markdown import fences, grap
 from ai_platform_engineering.integrations.slack_bot.markdown.gaps import Gap, Kind, gaps
 
 MESSAGE_LIMIT: Final = 11_000
-SMALLEST_LIMIT: Final = 2 * (fences.LONGEST_REOPENING + fences.LONGEST_CLOSING)
-_LONGEST_CHARACTER: Final = 64
+SMALLEST_LIMIT: Final = 2 * (fences.MAX_REOPENING_LENGTH + fences.MAX_CLOSING_LENGTH)
+_MAX_CHARACTER_LENGTH: Final = 64
 
 
 def cut(text: str, start: int, limit: int = MESSAGE_LIMIT, *, delivered: int = 0) -> int | None:
@@ -43,11 +43,11 @@ def shown(text: str, start: int, end: int, *, closed: bool) -> str:
 
 def _first_too_many(text: str, start: int, limit: int) -> int | None:
     """The first end with which the message would be too long."""
-    if len(text) - start + fences.LONGEST_REOPENING + fences.LONGEST_CLOSING <= limit:
+    if len(text) - start + fences.MAX_REOPENING_LENGTH + fences.MAX_CLOSING_LENGTH <= limit:
         return None
     reopening = _reopening(text, start)
     without_closing = start + limit - len(reopening)
-    for end in range(without_closing - fences.LONGEST_CLOSING + 1, min(without_closing + 1, len(text)) + 1):
+    for end in range(without_closing - fences.MAX_CLOSING_LENGTH + 1, min(without_closing + 1, len(text)) + 1):
         if len(_closed(reopening + text[start:end])) > limit:
             return end
     return None
@@ -55,7 +55,7 @@ def _first_too_many(text: str, start: int, limit: int) -> int | None:
 
 def _anywhere(text: str, least: int, most: int) -> int:
     """Where no character is parted, and no mark of code."""
-    ends = range(most, max(min(least, most), most - _LONGEST_CHARACTER) - 1, -1)
+    ends = range(most, max(min(least, most), most - _MAX_CHARACTER_LENGTH) - 1, -1)
     whole = (end for end in ends if text[end] not in "`~" and graphemes.may_part(text, end))
     return next(whole, most)
 

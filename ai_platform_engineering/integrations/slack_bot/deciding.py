@@ -21,7 +21,7 @@ STOP_BUTTON_SECONDS: Final = 4.0
 """A run that takes no longer shows no button to stop it."""
 CARD_SECONDS: Final = 3.0
 MESSAGE_BYTES: Final = 9_500
-LEAST_BYTES: Final = 4_000
+MIN_BYTES: Final = 4_000
 """Slack refuses a stream at somewhat more than 10,000 bytes in all."""
 
 Decision = Flight | float | None
@@ -88,7 +88,7 @@ class Situation:
         """How many characters fit into a message. Slack counts bytes, and those of the cards as well."""
         cards = self.cards if shows_cards else ()
         used = sum(len(card.title.encode()) + 2 * len(card.details.encode()) for card in cards)
-        room = max(LEAST_BYTES, MESSAGE_BYTES - used)
+        room = max(MIN_BYTES, MESSAGE_BYTES - used)
         rest = self.text[start : start + room].encode(errors="replace")
         fitting = room if len(rest) <= room else len(rest[:room].decode(errors="ignore"))
         return max(SMALLEST_LIMIT, min(fitting, self.state.limit or MESSAGE_LIMIT))

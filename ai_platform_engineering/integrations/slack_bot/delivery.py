@@ -50,7 +50,7 @@ from ai_platform_engineering.integrations.slack_bot.web_client import without_re
 _log = logging.getLogger(__name__)
 
 _FIRST_PAUSE: Final = 0.5
-_LONGEST_PAUSE: Final = 30.0
+_MAX_PAUSE: Final = 30.0
 
 
 class Delivery:
@@ -214,7 +214,7 @@ class Delivery:
     def _later(self, job: Job) -> Report:
         """Again, in pauses that grow while nothing gets through."""
         pause = self._pauses.get(job.holder, _FIRST_PAUSE)
-        self._pauses[job.holder] = min(2 * pause, _LONGEST_PAUSE)
+        self._pauses[job.holder] = min(2 * pause, _MAX_PAUSE)
         return Later(job.number, pause)
 
     def _refused(self, job: Job, request: Request, outcome: Declined) -> Report:

@@ -31,7 +31,7 @@ Wanted = Callable[[Message], bool]
 
 _LOOKS: Final = (0.0, 2.0)
 """Seconds to wait before each look: what Slack was still about to do is there at the second."""
-_LONGEST_PAUSE: Final = 30.0
+_MAX_PAUSE: Final = 30.0
 _PAGE: Final = 200
 _KEPT: Final = 10_000
 _SIGNATURE: Final = 60
@@ -100,7 +100,7 @@ class Lookup:
                 case TooMany(seconds=seconds):
                     self._budget.hold("conversations.replies", seconds)
                 case _:
-                    await self._clock.sleep(min(2.0**again, _LONGEST_PAUSE))
+                    await self._clock.sleep(min(2.0**again, _MAX_PAUSE))
         return None
 
     async def _replies(self, job: Job, cursor: str | None) -> Outcome:

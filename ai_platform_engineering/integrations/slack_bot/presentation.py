@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ai_platform_engineering.integrations.slack_bot.attachments import MOST_COLUMNS, attached, file_name, is_long, size
+from ai_platform_engineering.integrations.slack_bot.attachments import MAX_COLUMNS, attached, file_name, is_long, size
 from ai_platform_engineering.integrations.slack_bot.markdown import mentions
 from ai_platform_engineering.integrations.slack_bot.markdown.passages import (
     Block,
@@ -24,7 +24,7 @@ from ai_platform_engineering.integrations.slack_bot.markdown.passages import (
 from ai_platform_engineering.integrations.slack_bot.operations import File
 
 _ROWS_OF_A_LONG_TABLE: Final = 3
-_LONGEST_ROWS: Final = 600
+_MAX_ROWS_LENGTH: Final = 600
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,5 +100,5 @@ def _after_lead(block: Block, text: str) -> str:
 def _first_lines(table: Table) -> Sequence[str]:
     """Enough to see what is in the file; the header at least."""
     lines = table.lines(2 + _ROWS_OF_A_LONG_TABLE)
-    is_cheap = sum(map(len, lines)) <= _LONGEST_ROWS and table.columns <= MOST_COLUMNS
+    is_cheap = sum(map(len, lines)) <= _MAX_ROWS_LENGTH and table.columns <= MAX_COLUMNS
     return lines if is_cheap else lines[:1]

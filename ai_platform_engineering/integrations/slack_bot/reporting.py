@@ -13,7 +13,7 @@ from ai_platform_engineering.integrations.slack_bot.telling import files_of
 PATIENCE: Final = 12
 """So many failures in a row, and the thread is given up."""
 _TRIES: Final = 3
-_LONGEST_PAUSE: Final = 30.0
+_MAX_PAUSE: Final = 30.0
 _SMALLEST_MESSAGE: Final = 1_000
 _ON_MESSAGE: Final = frozenset({"append", "stop", "update"})
 _MAKING: Final = frozenset({"start", "post", "form", "file"})
@@ -153,7 +153,7 @@ def _unclear(state: State, flight: Flight) -> State:
 
 def _failed(state: State, kind: FlightKind, now: float, patience: int | None = PATIENCE) -> State:
     failures = state.failures + 1
-    pause = 0.0 if failures == 1 else min(_LONGEST_PAUSE, 0.25 * 2 ** min(failures, 10))
+    pause = 0.0 if failures == 1 else min(_MAX_PAUSE, 0.25 * 2 ** min(failures, 10))
     closed = state.closed or (patience is not None and failures > patience)
     return replace(_waiting(state, kind, now + pause), failures=failures, closed=closed)
 

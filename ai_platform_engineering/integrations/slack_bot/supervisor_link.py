@@ -16,7 +16,7 @@ from ai_platform_engineering.utils.a2a_common.client.supervisor_run import Super
 from ai_platform_engineering.utils.access_tokens import SupervisorAuth
 from ai_platform_engineering.utils.users import User, sign_user, signing_key
 
-_LONGEST_PAUSE: Final = 2.0
+_MAX_PAUSE: Final = 2.0
 _MISSED_SECONDS: Final = 0.5
 _FEEDBACK_SECONDS: Final = 10.0
 
@@ -44,7 +44,7 @@ class SupervisorLink:
                 if error.misconfigured or time.monotonic() + pause > deadline:
                     raise
             await asyncio.sleep(pause)
-            pause = min(_LONGEST_PAUSE, 2 * pause)
+            pause = min(_MAX_PAUSE, 2 * pause)
 
     async def _find(self) -> Supervisor:
         async with self._finding:

@@ -24,13 +24,13 @@ CHUNKER_VERSION: Final = "2"
 
 TARGET: Final = 900
 """Characters; what a small embedding model sees of a text is little more."""
-LONGEST_PROSE: Final = 1600
-LONGEST_CODE: Final = 4000
+MAX_PROSE_LENGTH: Final = 1600
+MAX_CODE_LENGTH: Final = 4000
 """Code above this is cut between lines. Tables are cut like prose: with its head, each row says what it says."""
 _SMALL: Final = 250
 """What is shorter does not stand alone if it can be avoided."""
 
-_LONGEST_FRAME: Final = 400
+_MAX_FRAME_LENGTH: Final = 400
 _SEPARATOR: Final = " > "
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?…])[\"'”’)\]*_`]*\s+|(?<=[。！？])|\n")
 _SIGN: Final = re.compile(r"[^\w\s]+")
@@ -78,7 +78,7 @@ def _grouped(blocks: Iterable[_Block]) -> Iterator[list[_Block]]:
 def _fits(block: _Block, last: _Block, size: int, *, only_headings: bool) -> bool:
     """Into a group of that size that ends with the last block."""
     together = size + len(block.text)
-    if together > (LONGEST_CODE if block.code else LONGEST_PROSE) + _SMALL:
+    if together > (MAX_CODE_LENGTH if block.code else MAX_PROSE_LENGTH) + _SMALL:
         return False
     if only_headings:
         return True
@@ -99,7 +99,7 @@ def _without_remainders(groups: Iterable[list[_Block]]) -> Iterator[list[_Block]
     held: list[_Block] = []
     for group in groups:
         size = _size(group)
-        if held and group[0].section == held[-1].section and size < _SMALL and size + _size(held) <= LONGEST_PROSE:
+        if held and group[0].section == held[-1].section and size < _SMALL and size + _size(held) <= MAX_PROSE_LENGTH:
             held = [*held, *group]
             continue
         if held:
@@ -157,7 +157,7 @@ def _cut(node: SyntaxTreeNode | None, lines: Sequence[str], start: int, end: int
     text = "\n".join(lines[start:end])
     kind = "" if node is None else node.type
     is_code = kind in {"fence", "code_block"}
-    if len(text) <= (LONGEST_CODE if is_code else LONGEST_PROSE):
+    if len(text) <= (MAX_CODE_LENGTH if is_code else MAX_PROSE_LENGTH):
         yield _Block(text, section, heading=kind == "heading", code=is_code)
     elif is_code or kind == "table":
         yield from (_Block(part, section, code=is_code) for part in _cut_between_lines(kind, lines[start:end]))
@@ -172,10 +172,10 @@ def _cut_between_lines(kind: str, lines: Sequence[str]) -> Iterator[str]:
     """Each part is code or a table again: with the fence, or the head of the table, of the whole."""
     before, after = _frame(kind, lines)
     body = lines[len(before) : len(lines) - len(after)]
-    longest = TARGET if kind == "table" else LONGEST_PROSE
+    longest = TARGET if kind == "table" else MAX_PROSE_LENGTH
     part: list[str] = []
     size = 0
-    for piece in (piece for line in body for piece in _cut_between_words(line, LONGEST_PROSE)):
+    for piece in (piece for line in body for piece in _cut_between_words(line, MAX_PROSE_LENGTH)):
         # Blank lines alone are no part.
         if part and piece and size + len(piece) > longest:
             yield "\n".join((*before, *part, *after))
@@ -186,7 +186,7 @@ def _cut_between_lines(kind: str, lines: Sequence[str]) -> Iterator[str]:
 
 
 def _frame(kind: str, lines: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
-    if len(lines[0]) > _LONGEST_FRAME:
+    if len(lines[0]) > _MAX_FRAME_LENGTH:
         return (), ()
     if kind == "table":
         return lines[:2], ()
@@ -203,7 +203,7 @@ def _cut_between_sentences(text: str) -> Iterator[str]:
     size = ceil(len(text) / ceil(len(text) / TARGET))
     part = ""
     for sentence in _sentences(text):
-        for piece in _cut_between_words(sentence, LONGEST_PROSE):
+        for piece in _cut_between_words(sentence, MAX_PROSE_LENGTH):
             if part and len(part) + len(piece) > size:
                 yield part
                 part = ""

@@ -18,7 +18,7 @@ from ai_platform_engineering.utils.errors import ReadableError
 logger = logging.getLogger(__name__)
 
 RUNNING_AT_ONCE: Final = 2
-MOST_UNDER_WAY: Final = 20
+MAX_IN_FLIGHT: Final = 20
 KEPT: Final = 100
 _SHOWN_FAILURES: Final = 20
 _UNEXPECTED: Final = "Something unexpected went wrong; the log of the server has more."
@@ -36,7 +36,7 @@ class DatasourceBusyError(ReadableError):
 
 class TooManyJobsError(ReadableError):
     def __init__(self) -> None:
-        super().__init__(f"{MOST_UNDER_WAY} ingest jobs are under way or waiting; try again when one has ended.")
+        super().__init__(f"{MAX_IN_FLIGHT} ingest jobs are under way or waiting; try again when one has ended.")
 
 
 class IngestOrder(BaseModel):
@@ -119,7 +119,7 @@ class IngestJobs:
         for job in under_way:
             if job.datasource == datasource:
                 raise DatasourceBusyError(datasource, job.job)
-        if len(under_way) == MOST_UNDER_WAY:
+        if len(under_way) == MAX_IN_FLIGHT:
             raise TooManyJobsError
         job = IngestJob(
             job=secrets.token_hex(8), state="waiting", datasource=datasource, url=url, created=datetime.now(UTC)

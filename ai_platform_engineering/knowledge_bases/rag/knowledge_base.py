@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 USUAL_RESULTS: Final = 5
-MOST_RESULTS: Final = 50
-LONGEST_QUERY: Final = 10_000
+MAX_RESULTS: Final = 50
+MAX_QUERY_LENGTH: Final = 10_000
 _READ_AT_ONCE: Final = 2
 
 
@@ -58,11 +58,11 @@ class KnowledgeBase:
         """The places that fit best, at most `limit` of them."""
         if not query.strip():
             raise QueryError("is empty")
-        if len(query) > LONGEST_QUERY:
-            raise QueryError(f"is longer than {LONGEST_QUERY} characters")
+        if len(query) > MAX_QUERY_LENGTH:
+            raise QueryError(f"is longer than {MAX_QUERY_LENGTH} characters")
         opened = await self._ready()
         scope = (filters or Filters()).scope(datasource)
-        return await asyncio.to_thread(opened.search, query, max(1, min(limit, MOST_RESULTS)), scope)
+        return await asyncio.to_thread(opened.search, query, max(1, min(limit, MAX_RESULTS)), scope)
 
     async def fetch_document(self, wanted: str) -> Document:
         """The document with this id; that of one of its chunks will do."""

@@ -15,7 +15,7 @@ from ai_platform_engineering.utils.errors import ReadableError
 
 TIMEOUT: Final = 5.0
 """Seconds; whoever searches waits for it, and has an order without it."""
-MOST_BYTES: Final = 1_000_000
+MAX_BYTES: Final = 1_000_000
 
 
 class RerankError(ReadableError):
@@ -66,7 +66,7 @@ class Reranker:
             content = b""
             for piece in response.iter_bytes():
                 content += piece
-                if len(content) > MOST_BYTES:
+                if len(content) > MAX_BYTES:
                     raise self._error("gave an answer that is too long")
                 # The client's own limit is for each piece.
                 if monotonic() > end:

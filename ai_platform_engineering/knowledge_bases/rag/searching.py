@@ -22,10 +22,10 @@ Rerank = Callable[[str, Sequence[str]], Sequence[float]]
 CANDIDATES: Final = 50
 """Of each kind of search; what comes later in both does not reach the first page."""
 
-MOST_OF_A_DOCUMENT: Final = 2
+MAX_PER_DOCUMENT: Final = 2
 """Results of one document: a reader gets it whole with one call, so further ones would hide other documents."""
 
-MOST_RERANKED: Final = 25
+MAX_RERANKED: Final = 25
 
 _WORTH_OF_WORDS: Final = 0.25
 _ENOUGH_FOR_THE_BEST: Final = 0.38
@@ -112,7 +112,7 @@ def _searchable(chunk: FoundChunk) -> str:
 def _reranked(
     found: Sequence[tuple[FoundChunk, float]], query: str, rerank: Rerank, notes: list[str]
 ) -> Sequence[tuple[FoundChunk, float]]:
-    best = [chunk for chunk, _ in found[:MOST_RERANKED]]
+    best = [chunk for chunk, _ in found[:MAX_RERANKED]]
     try:
         scores = rerank(query, [_searchable(chunk) for chunk in best])
     except ReadableError as error:
@@ -127,7 +127,7 @@ def _spread(found: Iterable[tuple[FoundChunk, float]]) -> Iterator[tuple[FoundCh
     seen: Counter[str] = Counter()
     for chunk, score in found:
         seen[chunk.chunk.document_id] += 1
-        if seen[chunk.chunk.document_id] <= MOST_OF_A_DOCUMENT:
+        if seen[chunk.chunk.document_id] <= MAX_PER_DOCUMENT:
             yield chunk, score
 
 

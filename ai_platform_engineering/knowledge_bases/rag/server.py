@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final
 from mcp.types import ToolAnnotations
 from pydantic import BaseModel, BeforeValidator, Field
 
-from ai_platform_engineering.knowledge_bases.rag.knowledge_base import MOST_RESULTS, USUAL_RESULTS, KnowledgeBase
+from ai_platform_engineering.knowledge_bases.rag.knowledge_base import MAX_RESULTS, USUAL_RESULTS, KnowledgeBase
 from ai_platform_engineering.knowledge_bases.rag.results import Filters, SearchResults
 from ai_platform_engineering.knowledge_bases.rag.views import DatasourcesView, DocumentView, WebPageView
 from ai_platform_engineering.mcp.tool_server import ToolError, ToolResult, ToolServer
@@ -45,7 +45,7 @@ def _whole_number(given: Any) -> int:
     if given is None or isinstance(given, bool):
         return USUAL_RESULTS
     try:
-        return max(1, min(int(float(given)), MOST_RESULTS))
+        return max(1, min(int(float(given)), MAX_RESULTS))
     except (TypeError, ValueError, OverflowError):
         return USUAL_RESULTS
 
@@ -72,7 +72,7 @@ class KnowledgeTools:
         self,
         query: Annotated[str, Field(description="A question, or the words a document would use.")],
         limit: Annotated[
-            int, BeforeValidator(_whole_number), Field(description=f"Up to {MOST_RESULTS}.")
+            int, BeforeValidator(_whole_number), Field(description=f"Up to {MAX_RESULTS}.")
         ] = USUAL_RESULTS,
         filters: Annotated[Filters | None, BeforeValidator(_object), Field(description="Usually left out.")] = None,
         datasource: Annotated[

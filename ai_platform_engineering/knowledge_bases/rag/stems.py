@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
-_LONGEST: Final = 64
+_MAX_LENGTH: Final = 64
 """Longer ones are no words; the index leaves them as they are too."""
 
 _SUFFIXES_OF_SUFFIXES: Final = (
@@ -26,7 +26,7 @@ _LAST: Final = (
 @lru_cache(maxsize=20_000)
 def stem(word: str) -> str:
     """Of a word in lower case."""
-    if not 3 <= len(word) <= _LONGEST:
+    if not 3 <= len(word) <= _MAX_LENGTH:
         return word
     word = _without_participle(_without_plural(word))
     if word.endswith("y") and "v" in _shape(word[:-1]):

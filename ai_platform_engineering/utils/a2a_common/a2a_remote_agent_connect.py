@@ -52,7 +52,7 @@ _CANCEL_SECONDS: Final = 2.0
 # A tool may be silent for long; an agent that is silent for this long is asked whether it is still there.
 _SILENCE_SECONDS: Final = 20.0
 _PROBE_SECONDS: Final = 1.0
-_MOST_UNREAD: Final = 256
+_MAX_UNREAD: Final = 256
 _STATUS_REASONS: Final = {
     401: "it wants other credentials: set A2A_AGENTS_AUTH_KEY to its key",
     421: "it does not answer to this host name: name it there with ALLOWED_HOSTS",
@@ -280,7 +280,7 @@ class _Answers:
 
     def __init__(self, stream: AsyncIterator[StreamResponse]) -> None:
         self._stream = stream
-        self._read: asyncio.Queue[StreamResponse | Exception | None] = asyncio.Queue(_MOST_UNREAD)
+        self._read: asyncio.Queue[StreamResponse | Exception | None] = asyncio.Queue(_MAX_UNREAD)
         self._reader = asyncio.create_task(self._read_all())
         self._something = asyncio.Event()
         self.known_task_id = ""

@@ -10,7 +10,7 @@ from a2a.types.a2a_pb2 import Message
 
 from ai_platform_engineering.utils.a2a_common.caller import ANONYMOUS, Caller
 
-LONGEST_INSTRUCTIONS: Final = 4_000
+MAX_INSTRUCTIONS_LENGTH: Final = 4_000
 """Characters of what the owners of a channel may want."""
 
 

@@ -14,7 +14,7 @@ from ai_platform_engineering.events import Form
 from ai_platform_engineering.integrations.slack_bot.forms.block_kit import Block, input_block, line, section, size
 from ai_platform_engineering.integrations.slack_bot.forms.elements import text_element
 from ai_platform_engineering.integrations.slack_bot.forms.ids import block_id, version_of
-from ai_platform_engineering.integrations.slack_bot.forms.inputs import MOST_FIELDS
+from ai_platform_engineering.integrations.slack_bot.forms.inputs import MAX_FIELDS
 from ai_platform_engineering.integrations.slack_bot.forms.masking import is_withheld
 from ai_platform_engineering.integrations.slack_bot.forms.values import can_be_shown
 from ai_platform_engineering.text import form_words
@@ -37,7 +37,7 @@ def arguments(form: Form) -> list[Argument]:
         return []
     request = form.action_requests[0]
     given = form_words.arguments_of(request).items()
-    return [Argument(name, value, is_withheld(request, name)) for name, value in given][:MOST_FIELDS]
+    return [Argument(name, value, is_withheld(request, name)) for name, value in given][:MAX_FIELDS]
 
 
 def argument_blocks(form: Form, *, room: int) -> Iterator[Block]:

@@ -21,7 +21,7 @@ INITIAL_LENGTH: Final = 3_000
 BUTTON_LENGTH: Final = 75
 
 _NOTHING: Final = "–"
-_LONGEST_ESCAPE: Final = 5
+_MAX_ESCAPE_LENGTH: Final = 5
 _LINE_LENGTH: Final = 500
 _MISSING: Final = "... and {} more lines"
 
@@ -49,7 +49,7 @@ def markdown(text: str, longest: int) -> Block:
 def escaped_line(text: str, longest: int) -> str:
     """`text` on one line and escaped, cut before that so that no escape is cut."""
     written = escaped(line(text, longest))
-    return written if len(written) <= longest else escaped(line(text, longest // _LONGEST_ESCAPE))
+    return written if len(written) <= longest else escaped(line(text, longest // _MAX_ESCAPE_LENGTH))
 
 
 def header(text: str) -> Block:

@@ -14,7 +14,7 @@ from ai_platform_engineering.integrations.slack_bot.forms.values import NO, YES,
 from ai_platform_engineering.utils.a2a_common.codec.values import get_number
 
 _MENU_LENGTH: Final = 100
-_MOST_DIGITS: Final = 15
+_MAX_DIGITS: Final = 15
 
 
 def element_of(field: FormField, *, in_message: bool) -> Block:
@@ -93,4 +93,4 @@ def _bound(number: float | None, rounded: Callable[[float], int] | None) -> str 
 def _digits(number: float) -> str | None:
     """`number` in the digits that a number input takes, where they are few enough to be sure of."""
     text = str(get_number(number) if isinstance(number, float) else number)
-    return text if "e" not in text and len(text) <= _MOST_DIGITS else None
+    return text if "e" not in text and len(text) <= _MAX_DIGITS else None

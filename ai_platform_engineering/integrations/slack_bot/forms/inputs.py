@@ -22,7 +22,7 @@ from ai_platform_engineering.integrations.slack_bot.forms.elements import elemen
 from ai_platform_engineering.integrations.slack_bot.forms.ids import block_id, version_of
 from ai_platform_engineering.integrations.slack_bot.forms.values import is_kept
 
-MOST_FIELDS: Final = 45
+MAX_FIELDS: Final = 45
 """Each may have an input and what is wrong with it, and a modal takes 100 blocks."""
 
 _NAME: Final = 150
@@ -37,10 +37,10 @@ def shown_fields(form: Form) -> list[tuple[int, FormField]]:
     for position, field in enumerate(form.fields):
         named.setdefault(field.field_name, (position, field))
     fields = list(named.values())
-    if len(fields) <= MOST_FIELDS:
+    if len(fields) <= MAX_FIELDS:
         return fields
     needed_first = sorted(fields, key=lambda asked: not is_open(asked[1]))
-    return sorted(needed_first[:MOST_FIELDS], key=lambda asked: asked[0])
+    return sorted(needed_first[:MAX_FIELDS], key=lambda asked: asked[0])
 
 
 def field_blocks(form: Form, *, room: float = math.inf, in_message: bool = False) -> Iterator[Block]:

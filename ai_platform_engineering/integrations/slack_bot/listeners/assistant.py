@@ -19,7 +19,7 @@ from ai_platform_engineering.utils.errors import ReadableError
 logger = logging.getLogger(__name__)
 
 GREETING: Final = "Hello. What can I do for you? I plan a request, ask the agents that can help, and show every step."
-_MOST_PROMPTS: Final = 4
+_MAX_PROMPTS: Final = 4
 _TITLE: Final = 75
 _EXAMPLES_SECONDS: Final = 5.0
 
@@ -55,7 +55,7 @@ class Assistant:
                 examples = await self._listening.bot.examples()
         except (ReadableError, TimeoutError):
             return
-        prompts = [{"title": example[:_TITLE], "message": example} for example in examples[:_MOST_PROMPTS]]
+        prompts = [{"title": example[:_TITLE], "message": example} for example in examples[:_MAX_PROMPTS]]
         if not prompts:
             return
         try:

@@ -9,8 +9,8 @@ NOT_HERE: Final = (
     "I am not switched on in this channel. Whoever runs this bot can switch me on here; until then, write to me "
     "directly."
 )
-_MOST_CHARACTERS: Final = 3_000
-_MOST_WORDS: Final = 200
+_MAX_CHARACTERS: Final = 3_000
+_MAX_WORDS: Final = 200
 
 
 def help_text(command: str) -> str:
@@ -28,7 +28,7 @@ def help_text(command: str) -> str:
 def listed(title: str, rows: Sequence[tuple[str, str]]) -> str:
     """Names and what they are, as many as a message takes."""
     lines: list[str] = [title]
-    room = _MOST_CHARACTERS - len(title)
+    room = _MAX_CHARACTERS - len(title)
     for number, (name, what) in enumerate(rows):
         line = f"• *{escaped(name)}*" + (f": {escaped(_first(what))}" if what.strip() else "")
         room -= len(line) + 1
@@ -46,4 +46,4 @@ def escaped(text: str) -> str:
 
 def _first(what: str) -> str:
     words = " ".join(what.split())
-    return words if len(words) <= _MOST_WORDS else words[: _MOST_WORDS - 1] + "…"
+    return words if len(words) <= _MAX_WORDS else words[: _MAX_WORDS - 1] + "…"

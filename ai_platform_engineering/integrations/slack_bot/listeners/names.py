@@ -11,7 +11,7 @@ from slack_sdk.errors import SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
 _SECONDS: Final = 1.0
-_MOST: Final = 5
+_MAX_LOOKUPS: Final = 5
 _KEPT: Final = 10_000
 
 
@@ -25,7 +25,7 @@ class Names:
     async def of(self, users: Iterable[str]) -> dict[str, str]:
         """The names of those who have one, by id."""
         wanted = sorted(users)
-        unknown = [user for user in wanted if user not in self._known][:_MOST]
+        unknown = [user for user in wanted if user not in self._known][:_MAX_LOOKUPS]
         if unknown:
             if len(self._known) > _KEPT:
                 self._known.clear()

@@ -8,11 +8,11 @@ from typing import Final
 
 # Longer runs are rulers, and deeper ones are quoted from somewhere: neither opens code. What has to be written to open
 # and close a fence again is therefore never long.
-_LONGEST_MARK: Final = 10
-_DEEPEST: Final = 16
-_LONGEST_INFO: Final = 30
-LONGEST_REOPENING: Final = _DEEPEST + _LONGEST_MARK + _LONGEST_INFO + 1
-LONGEST_CLOSING: Final = 1 + _DEEPEST + _LONGEST_MARK
+_MAX_MARK_LENGTH: Final = 10
+_MAX_DEPTH: Final = 16
+_MAX_INFO_LENGTH: Final = 30
+MAX_REOPENING_LENGTH: Final = _MAX_DEPTH + _MAX_MARK_LENGTH + _MAX_INFO_LENGTH + 1
+MAX_CLOSING_LENGTH: Final = 1 + _MAX_DEPTH + _MAX_MARK_LENGTH
 
 _ITEM: Final = re.compile(r"(?:[-*+]|\d{1,9}[.)])[ \t]+")
 _MARK: Final = re.compile(r"`{3,}|~{3,}")
@@ -36,7 +36,7 @@ class Fence:
     @property
     def reopening(self) -> str:
         """The line that opens the rest of this code somewhere else."""
-        info = next(info for info in (self.info, self.language, "") if len(info) <= _LONGEST_INFO)
+        info = next(info for info in (self.info, self.language, "") if len(info) <= _MAX_INFO_LENGTH)
         return f"{' ' * self.indent}{self.mark}{info}\n"
 
     @property
@@ -66,7 +66,7 @@ def opened_by(line: str) -> Fence | None:
         return None
     info = line[match.end() :].strip()
     indent = _column(line[:begin])
-    if indent > _DEEPEST or len(match[0]) > _LONGEST_MARK or (match[0][0] == "`" and "`" in info):
+    if indent > _MAX_DEPTH or len(match[0]) > _MAX_MARK_LENGTH or (match[0][0] == "`" and "`" in info):
         return None
     return Fence(line[:begin] if line[:begin].strip() else "", indent, match[0], info)
 

@@ -21,7 +21,7 @@ _BEGINNINGS: Final = (
     "@here",
     "@everyone",
 )
-_LONGEST: Final = max(map(len, _BEGINNINGS))
+_MAX_LENGTH: Final = max(map(len, _BEGINNINGS))
 
 
 def silent(text: str) -> str:
@@ -36,7 +36,7 @@ def silent_code(code: str) -> str:
 
 def decided(text: str) -> str:
     """`text` without an end that may become a mention."""
-    for length in range(min(_LONGEST - 1, len(text)), 0, -1):
+    for length in range(min(_MAX_LENGTH - 1, len(text)), 0, -1):
         end = text[-length:].lower()
         if any(beginning.startswith(end) and beginning != end for beginning in _BEGINNINGS):
             return text[:-length]

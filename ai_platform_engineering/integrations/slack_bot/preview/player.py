@@ -39,7 +39,7 @@ _CHANNEL: Final = "C1"
 _THINKING: Final = 3.0
 """Seconds that people take before they write or answer."""
 _BEGINNING: Final = datetime(2026, 1, 12, 9, 41, tzinfo=UTC).timestamp()
-_LONGEST_WAIT: Final = 600.0
+_MAX_WAIT: Final = 600.0
 _NOT_RECORDED: Final = "(What was asked was not recorded.)"
 
 
@@ -82,7 +82,7 @@ class _Stage:
             self._pass(self.now + UNTIMED if line.at is None else max(self.now, begun + line.at - first))
             if not isinstance(line.item, Asked):
                 self._take(line.item)
-        self._work_until(self.now + _LONGEST_WAIT)
+        self._work_until(self.now + _MAX_WAIT)
 
     def _take(self, event: Event) -> None:
         if self.state.telling.outcome == "asked" and not isinstance(event, Ending):
@@ -102,7 +102,7 @@ class _Stage:
                     self._write(text)
                 saying = Saying(text, PERSON.team, PERSON.id, words=text, note=f"Answered by {mention}")
         self._feed(Answered(saying))
-        self._work_until(self.now + _LONGEST_WAIT)
+        self._work_until(self.now + _MAX_WAIT)
         self._feed(GoingOn())
 
     def _write(self, text: str) -> Place:

@@ -22,7 +22,7 @@ from ai_platform_engineering.knowledge_bases.rag.embeddings.embedder import Embe
 from ai_platform_engineering.knowledge_bases.rag.stores.store import Vector
 from ai_platform_engineering.utils.extras import install_command
 
-MOST_PIECES: Final = 256
+MAX_PIECES: Final = 256
 """Word pieces of a text that the model sees; it was trained on no more."""
 _ERRORS_ONLY: Final = 3
 
@@ -36,7 +36,7 @@ class OfflineEmbedder:
 
     @property
     def name(self) -> str:
-        return f"{MODEL_ID}-{SHA256[:8]}-{MOST_PIECES}"
+        return f"{MODEL_ID}-{SHA256[:8]}-{MAX_PIECES}"
 
     def embed(self, texts: Sequence[str]) -> list[Vector]:
         model = self._loaded()
@@ -57,7 +57,7 @@ class OfflineEmbedder:
     def _model(self) -> _Model:
         try:
             tokenizer = Tokenizer.from_file(str(_tokenizer_path()))
-            tokenizer.enable_truncation(max_length=MOST_PIECES)
+            tokenizer.enable_truncation(max_length=MAX_PIECES)
             tokenizer.no_padding()
             options = SessionOptions()
             options.intra_op_num_threads = options.inter_op_num_threads = 1

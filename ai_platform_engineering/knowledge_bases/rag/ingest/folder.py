@@ -18,7 +18,7 @@ from ai_platform_engineering.knowledge_bases.rag.readers.reading import SUFFIXES
 from ai_platform_engineering.knowledge_bases.rag.source import Absent, Item, Loaded, SourceError
 from ai_platform_engineering.knowledge_bases.rag.stores.store import Known
 
-MOST_BYTES: Final = 50_000_000
+MAX_BYTES: Final = 50_000_000
 
 # What tools put beside the work of people. Names such as `build` are also chapters of manuals, so a folder of output
 # is known by them only where nobody would use them otherwise, or by the mark that tools leave in it.
@@ -135,9 +135,9 @@ def _loaded(file: Path, root: Path, link: str) -> Loaded | Absent:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode) or not _is_file_below(file, root):
                 return Absent()
-            if status.st_size > MOST_BYTES:
+            if status.st_size > MAX_BYTES:
                 raise SourceError(
-                    f"{file.name} has {status.st_size:,} bytes; files of up to {MOST_BYTES:,} are read. Split it."
+                    f"{file.name} has {status.st_size:,} bytes; files of up to {MAX_BYTES:,} are read. Split it."
                 )
             content = opened.read()
     except FileNotFoundError:

@@ -8,7 +8,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 _UNNAMED: Final = "documents"
-_LONGEST: Final = 100
+_MAX_LENGTH: Final = 100
 
 
 def folder_name(path: Path) -> str:
@@ -21,4 +21,4 @@ def host_name(url: str) -> str:
 
 def _usable(text: str) -> str:
     """The text with only what the name of a datasource may have."""
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("._-")[:_LONGEST] or _UNNAMED
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("._-")[:_MAX_LENGTH] or _UNNAMED

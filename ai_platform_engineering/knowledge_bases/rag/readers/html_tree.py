@@ -38,7 +38,7 @@ _ENDS: Final[Mapping[str, tuple[frozenset[str], frozenset[str]]]] = {
 }
 _FURTHEST: Final = 40
 # Browsers nest no deeper than some hundreds either; what goes on from there on becomes a neighbour.
-_DEEPEST: Final = 200
+_MAX_DEPTH: Final = 200
 _PROCESSING_INSTRUCTION: Final = re.compile(r"<\?[^<>]*>")
 
 
@@ -66,7 +66,7 @@ class PageTree(BeautifulSoup):
     def handle_starttag(self, name: str, *positional: Any, **named: Any) -> Tag | None:
         if name in _ENDS:
             self._end(*_ENDS[name])
-        if len(self.tagStack) > _DEEPEST:
+        if len(self.tagStack) > _MAX_DEPTH:
             self.endData()
             self.popTag()
         return super().handle_starttag(name, *positional, **named)

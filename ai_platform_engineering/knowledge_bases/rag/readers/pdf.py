@@ -12,7 +12,7 @@ from pypdf.errors import DependencyError, FileNotDecryptedError, PyPdfError
 
 from ai_platform_engineering.knowledge_bases.rag.readers.plain import without_headings
 from ai_platform_engineering.knowledge_bases.rag.readers.reading import Raw, Reading, UnreadableError
-from ai_platform_engineering.knowledge_bases.rag.readers.titles import LONGEST_TITLE, shortened, title_from_name
+from ai_platform_engineering.knowledge_bases.rag.readers.titles import MAX_TITLE_LENGTH, shortened, title_from_name
 
 _logger: Final = logging.getLogger(__name__)
 _FILLED_IN: Final = re.compile(
@@ -50,7 +50,7 @@ def _title(named: object, first_page: str) -> str:
     if isinstance(named, str) and any(map(str.isalpha, named)) and not _FILLED_IN.search(named):
         return shortened(named)
     first = first_page.partition("\n")[0]
-    return first if any(map(str.isalpha, first)) and len(first) <= LONGEST_TITLE else ""
+    return first if any(map(str.isalpha, first)) and len(first) <= MAX_TITLE_LENGTH else ""
 
 
 def _lines(text: str) -> str:

@@ -8,9 +8,9 @@ from pathlib import PurePosixPath
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
-LONGEST_TITLE: Final = 200
+MAX_TITLE_LENGTH: Final = 200
 
-_LONGEST_LINE: Final = 2000
+_MAX_LINE_LENGTH: Final = 2000
 
 _IMAGE = re.compile(r"!\[[^\]]*\](?:\([^)]*\)|\[[^\]]*\])")
 _LINK = re.compile(r"\[([^\[\]]*)\](?:\([^()]*(?:\([^()]*\)[^()]*)*\)|\[[^\]]*\])")
@@ -24,7 +24,7 @@ _INDEX = frozenset({"index", "readme", "_index", "default", "home"})
 
 def without_markup(inline: str) -> str:
     """One line of Markdown as the words a reader sees."""
-    text = inline[:_LONGEST_LINE].replace("\x00", "")
+    text = inline[:_MAX_LINE_LENGTH].replace("\x00", "")
     verbatim: list[str] = []
 
     def keep(found: re.Match[str]) -> str:
@@ -51,9 +51,9 @@ def without_markup(inline: str) -> str:
 def shortened(title: str) -> str:
     """On one line, and no longer than a title is."""
     title = " ".join(title.split())
-    if len(title) <= LONGEST_TITLE:
+    if len(title) <= MAX_TITLE_LENGTH:
         return title
-    return title[: LONGEST_TITLE - 1].rsplit(" ", 1)[0] + "…"
+    return title[: MAX_TITLE_LENGTH - 1].rsplit(" ", 1)[0] + "…"
 
 
 def title_from_name(name: str) -> str:

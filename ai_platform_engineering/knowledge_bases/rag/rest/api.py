@@ -10,7 +10,7 @@ from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from ai_platform_engineering.knowledge_bases.rag.jobs import IngestJob, IngestJobList, IngestOrder
-from ai_platform_engineering.knowledge_bases.rag.knowledge_base import MOST_RESULTS, USUAL_RESULTS, KnowledgeBase
+from ai_platform_engineering.knowledge_bases.rag.knowledge_base import MAX_RESULTS, USUAL_RESULTS, KnowledgeBase
 from ai_platform_engineering.knowledge_bases.rag.names import DATASOURCE_NAME
 from ai_platform_engineering.knowledge_bases.rag.readers.reading import MediaType, media_type_of
 from ai_platform_engineering.knowledge_bases.rag.rest.problems import STATUSES, UnsupportedKindError
@@ -72,7 +72,7 @@ class SearchRequest(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     query: str = Field(description="A question, or the words a document would use.")
-    limit: int = Field(USUAL_RESULTS, ge=1, le=MOST_RESULTS)
+    limit: int = Field(USUAL_RESULTS, ge=1, le=MAX_RESULTS)
     filters: Filters | None = None
     datasource: str | None = Field(None, description="Its name; all are searched if it is left out.")
 

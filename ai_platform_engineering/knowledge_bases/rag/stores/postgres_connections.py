@@ -15,7 +15,7 @@ from ai_platform_engineering.knowledge_bases.rag.stores.postgres_address import 
 from ai_platform_engineering.knowledge_bases.rag.stores.postgres_schema import Connection
 from ai_platform_engineering.knowledge_bases.rag.stores.store import StoreError
 
-_MOST: Final = 10
+_MAX_CONNECTIONS: Final = 10
 _WAIT_SECONDS: Final = 5.0
 
 
@@ -27,7 +27,7 @@ class Connections:
         self._pool: ConnectionPool[Connection] = ConnectionPool(
             address.conninfo,
             min_size=0,
-            max_size=_MOST,
+            max_size=_MAX_CONNECTIONS,
             timeout=_WAIT_SECONDS,
             reconnect_timeout=_WAIT_SECONDS / 2,
             num_workers=1,

@@ -16,13 +16,13 @@ from ai_platform_engineering.knowledge_bases.rag.stores.store import StoreError
 
 FORMAT: Final = 1
 OLDEST_PGVECTOR: Final = (0, 8)
-LARGEST_INDEXED: Final = 4000
+MAX_INDEXED_SIZE: Final = 4000
 """Dimensions; vectors that are larger are compared one by one."""
 
 Connection = psycopg.Connection[Any]
 
 _LOCK: Final = 0x6B6E6F77
-_LARGEST_IN_FULL_PRECISION: Final = 2000
+_MAX_FULL_PRECISION: Final = 2000
 
 # Vectors stay in the row as long as they fit a page: out of line, comparing them would cost a look-up for each.
 _TABLES: Final[LiteralString] = """
@@ -108,13 +108,13 @@ def note_model(connection: Connection, name: str, dimensions: int) -> int:
         ((number,),) = connection.execute(
             "INSERT INTO rag.model (name, dimensions) VALUES (%s, %s) RETURNING number", [name, dimensions]
         ).fetchall()
-        if dimensions <= LARGEST_INDEXED:
+        if dimensions <= MAX_INDEXED_SIZE:
             kind = indexed_kind(dimensions)
             connection.execute(
                 sql.SQL("CREATE INDEX {} ON rag.embedding USING hnsw ((vector::{}) {}) WHERE model = {}").format(
                     sql.Identifier(f"embedding_of_model_{number}"),
                     kind,
-                    sql.SQL("vector_cosine_ops" if dimensions <= _LARGEST_IN_FULL_PRECISION else "halfvec_cosine_ops"),
+                    sql.SQL("vector_cosine_ops" if dimensions <= _MAX_FULL_PRECISION else "halfvec_cosine_ops"),
                     sql.Literal(number),
                 )
             )
@@ -123,7 +123,7 @@ def note_model(connection: Connection, name: str, dimensions: int) -> int:
 
 def indexed_kind(dimensions: int) -> sql.Composable:
     """The type that an index of this many dimensions is made of: large vectors fit only in half precision."""
-    name: LiteralString = "vector({})" if dimensions <= _LARGEST_IN_FULL_PRECISION else "halfvec({})"
+    name: LiteralString = "vector({})" if dimensions <= _MAX_FULL_PRECISION else "halfvec({})"
     return sql.SQL(name).format(sql.Literal(dimensions))
 
 

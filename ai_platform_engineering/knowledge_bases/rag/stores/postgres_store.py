@@ -13,7 +13,7 @@ from ai_platform_engineering.knowledge_bases.rag.stores import postgres_queries 
 from ai_platform_engineering.knowledge_bases.rag.stores.postgres_address import Address
 from ai_platform_engineering.knowledge_bases.rag.stores.postgres_connections import Connections
 from ai_platform_engineering.knowledge_bases.rag.stores.postgres_schema import (
-    LARGEST_INDEXED,
+    MAX_INDEXED_SIZE,
     Connection,
     model_number,
     note_model,
@@ -25,7 +25,7 @@ from ai_platform_engineering.text.query_words import query_words
 EXACT_UP_TO: Final = 5_000
 """So many vectors are compared one by one, which finds the nearest for certain; among more, an index is asked."""
 
-_LARGEST_EF_SEARCH: Final = 1000
+_MAX_EF_SEARCH: Final = 1000
 
 _LOCKS: Final = 0x726167
 """The class of advisory locks, one for each datasource."""
@@ -183,7 +183,7 @@ class PostgresStore(Store):
             if number is None:
                 return []
             ((in_scope,),) = connection.execute(queries.chunks_in(scope), values).fetchall()
-            if dimensions > LARGEST_INDEXED or in_scope <= self._exact_up_to:
+            if dimensions > MAX_INDEXED_SIZE or in_scope <= self._exact_up_to:
                 query = queries.nearest_exact(number, scope)
                 rows = connection.execute(query, {**values, "candidates": count}).fetchall()
             else:
@@ -280,7 +280,7 @@ def _walk_index(
         connection.execute(
             "SELECT set_config('hnsw.ef_search', %s, true), set_config('hnsw.iterative_scan', 'relaxed_order', true), "
             "set_config('hnsw.max_scan_tuples', '200000', true), set_config('hnsw.scan_mem_multiplier', '16', true)",
-            [str(min(2 * count + 50, _LARGEST_EF_SEARCH))],
+            [str(min(2 * count + 50, _MAX_EF_SEARCH))],
         )
         query = queries.nearest_indexed(model, dimensions, scope)
         return connection.execute(query, {**values, "candidates": 2 * count}).fetchall()

@@ -21,7 +21,7 @@ from ai_platform_engineering.knowledge_bases.rag.stores.store import StoreError
 
 logger = logging.getLogger(__name__)
 
-_MOST_IDLE: Final = 4
+_MAX_IDLE: Final = 4
 """Each holds some megabytes of the file in memory."""
 
 
@@ -88,7 +88,7 @@ class Connections:
 
     def _give_back(self, connection: Connection) -> None:
         with self._lending:
-            if not self._closed and connection.file == self._file and len(self._idle) < _MOST_IDLE:
+            if not self._closed and connection.file == self._file and len(self._idle) < _MAX_IDLE:
                 self._idle.append(connection)
                 return
         connection.close()

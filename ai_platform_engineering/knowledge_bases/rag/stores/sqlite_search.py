@@ -19,7 +19,7 @@ from ai_platform_engineering.text.query_words import query_names, query_words
 _WEIGHTS: Final = "4.0, 2.0, 1.0"
 """What a word counts in the title, in the headings and in the text."""
 
-_MOST_RANKED: Final = 10_000
+_MAX_RANKED: Final = 10_000
 """Chunks; a few milliseconds for each thousand."""
 
 # The edge keeps the join to those that can be among the first, with all that score the same as the last of them.
@@ -88,7 +88,7 @@ def _rarer(connection: sqlite3.Connection, words: Sequence[str]) -> list[str]:
     chosen: list[str] = []
     total = 0
     for word in sorted(words, key=lambda word: (spread[word], word)):
-        if total and total + spread[word] > _MOST_RANKED:
+        if total and total + spread[word] > _MAX_RANKED:
             break
         chosen.append(word)
         total += spread[word]

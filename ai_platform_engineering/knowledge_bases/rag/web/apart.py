@@ -17,7 +17,7 @@ from ai_platform_engineering.knowledge_bases.rag.web.reader import Reader, Reade
 
 logger = logging.getLogger(__name__)
 
-MOST_PAGES: Final = 1000
+MAX_PAGES: Final = 1000
 """That one process reads: what parsers leave behind ends with it."""
 IDLE_SECONDS: Final = 30.0
 
@@ -82,7 +82,7 @@ class Apart:
                 answer = await reader.ask(content, task)
             answered = True
         finally:
-            if answered and reader.pages < MOST_PAGES and not self._closed:
+            if answered and reader.pages < MAX_PAGES and not self._closed:
                 self._idle[reader] = asyncio.get_running_loop().call_later(IDLE_SECONDS, self._retire, reader)
             else:
                 await reader.end()

@@ -22,7 +22,7 @@ try:
 except ImportError:  # not everywhere
     resource = None  # type: ignore[assignment] # it is asked for before it is used
 
-MOST_MEMORY: Final = 2 * 1024**3
+MAX_MEMORY: Final = 2 * 1024**3
 
 
 def main() -> None:
@@ -70,7 +70,7 @@ def _end_with_the_caller(pages: int) -> None:
 
 def _limit_memory() -> None:
     if resource is not None:
-        resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+        resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
 
 
 def _limit_time(seconds: float) -> None:

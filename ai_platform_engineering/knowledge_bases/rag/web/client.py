@@ -25,7 +25,7 @@ from ai_platform_engineering.utils.connections import reason_of
 from ai_platform_engineering.version import product_version
 
 PRODUCT: Final = "platform-engineer"
-MOST_REDIRECTS: Final = 5
+MAX_REDIRECTS: Final = 5
 _HEADERS: Final = {
     "User-Agent": f"{PRODUCT}/{product_version()}",
     "Accept": "text/html,application/xhtml+xml,text/markdown,text/plain;q=0.9,application/pdf;q=0.8,*/*;q=0.1",
@@ -95,12 +95,12 @@ class WebClient:
 
     async def _follow(self, asked: httpx.URL, revision: str | None, most: int) -> Page | NotModified | Gone:
         url = asked
-        for _ in range(MOST_REDIRECTS + 1):
+        for _ in range(MAX_REDIRECTS + 1):
             async with self._client.stream("GET", url, headers=_condition(revision)) as response:
                 if not response.has_redirect_location:
                     return await _answer(url, response, revision, most)
                 url = _checked(response.headers["location"], redirected_from=url)
-        raise FetchError(f"{shown(asked)} was not read: it redirects more than {MOST_REDIRECTS} times.")
+        raise FetchError(f"{shown(asked)} was not read: it redirects more than {MAX_REDIRECTS} times.")
 
 
 async def _answer(

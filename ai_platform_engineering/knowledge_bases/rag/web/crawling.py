@@ -18,7 +18,7 @@ from ai_platform_engineering.knowledge_bases.rag.web.client import Gone, NotModi
 from ai_platform_engineering.knowledge_bases.rag.web.links import Links, links_of
 from ai_platform_engineering.knowledge_bases.rag.web.site import Site
 from ai_platform_engineering.knowledge_bases.rag.web.sitemaps import (
-    MOST_BYTES,
+    MAX_BYTES,
     Entry,
     Sitemap,
     SitemapError,
@@ -28,7 +28,7 @@ from ai_platform_engineering.knowledge_bases.rag.web.transport import FetchError
 from ai_platform_engineering.knowledge_bases.rag.web.urls import AddressError, page_url, shown
 from ai_platform_engineering.knowledge_bases.rag.web.visiting import DisallowedError, Visitor
 
-MOST_SITEMAPS: Final = 500
+MAX_SITEMAPS: Final = 500
 
 
 class SiteSource:
@@ -175,7 +175,7 @@ class SitemapSource:
     async def _entries(self) -> AsyncIterator[Entry]:
         waiting, asked = [self._start], {self._start}
         for count, url in enumerate(waiting):
-            if count == MOST_SITEMAPS:
+            if count == MAX_SITEMAPS:
                 self.complete = False
                 return
             sitemap = await self._sitemap(url)
@@ -190,7 +190,7 @@ class SitemapSource:
 
     async def _sitemap(self, url: httpx.URL) -> Sitemap:
         try:
-            found = await self._visitor.fetch(url, max_bytes=MOST_BYTES)
+            found = await self._visitor.fetch(url, max_bytes=MAX_BYTES)
             if not isinstance(found, Page):
                 raise _no_page(url)
             if url == self._start:

@@ -26,7 +26,7 @@ _ATTRIBUTE: Final = re.compile(
     r"""(?<![\w:-])(?P<name>href|rel)\s*+=\s*+(?:"(?P<double>[^"]*+)"|'(?P<single>[^']*+)'|(?P<bare>[^\s"'<>]++))""",
     re.IGNORECASE,
 )
-_LONGEST_TAG: Final = 8192
+_MAX_TAG_LENGTH: Final = 8192
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ def _tags(html: str) -> Iterator[tuple[str, dict[str, str]]]:
             if end is None:
                 return
             position = end.end()
-        elif len(found["attributes"]) <= _LONGEST_TAG:
+        elif len(found["attributes"]) <= _MAX_TAG_LENGTH:
             yield found["name"].lower(), _attributes(found["attributes"])
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final, Self
 
 _COMMAND: Final = (sys.executable, "-P", "-X", "utf8", "-m", f"{__package__}.apart_main")
 _START_SECONDS: Final = 30.0
-_LONGEST_ANSWER: Final = 64 * 1024**2
+_MAX_ANSWER_LENGTH: Final = 64 * 1024**2
 """Bytes, where the page itself is not larger still."""
 
 
@@ -61,7 +61,7 @@ class Reader:
             self._pages.write(content)
             await self._pages.drain()
             length = int.from_bytes(await self._answers.readexactly(8), "big")
-            if length > max(_LONGEST_ANSWER, 2 * len(content)):
+            if length > max(_MAX_ANSWER_LENGTH, 2 * len(content)):
                 raise ReaderError("the answer is too long")
             answer: dict[str, Any] = json.loads(await self._answers.readexactly(length))
         except (EOFError, OSError) as error:

@@ -12,9 +12,9 @@ from protego import Protego
 from ai_platform_engineering.knowledge_bases.rag.web.client import PRODUCT, Gone, NotModified, Page, WebClient
 from ai_platform_engineering.knowledge_bases.rag.web.transport import FetchError
 
-LONGEST_DELAY: Final = 30.0
+MAX_DELAY: Final = 30.0
 """Seconds between two requests; a host that asks for more gets this."""
-_MOST_BYTES: Final = 512 * 1024
+_MAX_BYTES: Final = 512 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Rules:
             return 0.0
         rate = self.file.request_rate(PRODUCT)
         between = rate.seconds / rate.requests if rate is not None and rate.requests else 0.0
-        return min(max(self.file.crawl_delay(PRODUCT) or 0.0, between), LONGEST_DELAY)
+        return min(max(self.file.crawl_delay(PRODUCT) or 0.0, between), MAX_DELAY)
 
 
 class Robots:
@@ -58,7 +58,7 @@ class Robots:
 
     async def _ask(self, place: httpx.URL) -> Rules:
         try:
-            found = await self._client.fetch(str(place), max_bytes=_MOST_BYTES)
+            found = await self._client.fetch(str(place), max_bytes=_MAX_BYTES)
         except FetchError as error:
             # Who answers "not for you" has no rules to show; who cannot answer now may have some.
             refused = error.status is not None and 400 <= error.status < 500 and error.status != 429

@@ -14,9 +14,9 @@ from defusedxml.ElementTree import iterparse  # type: ignore[import-untyped] # i
 from ai_platform_engineering.knowledge_bases.rag.web.bodies import PackedError, TooLargeError, unpack
 from ai_platform_engineering.utils.errors import ReadableError
 
-MOST_BYTES: Final = 50 * 1024 * 1024
+MAX_BYTES: Final = 50 * 1024 * 1024
 """Of one file, also when it is unpacked; no sitemap is allowed to be larger."""
-MOST_ENTRIES: Final = 50_000
+MAX_ENTRIES: Final = 50_000
 _GZIP: Final = b"\x1f\x8b"
 
 
@@ -42,9 +42,9 @@ class Sitemap:
 def parse_sitemap(content: bytes, name: str) -> Sitemap:
     """Takes seconds for the largest ones; `name` is what it is called in an error."""
     try:
-        return _parse(unpack(content, MOST_BYTES) if content.startswith(_GZIP) else content)
+        return _parse(unpack(content, MAX_BYTES) if content.startswith(_GZIP) else content)
     except (TooLargeError, PackedError):
-        raise SitemapError(f"{name} cannot be unpacked, or is larger than {MOST_BYTES} bytes when it is.") from None
+        raise SitemapError(f"{name} cannot be unpacked, or is larger than {MAX_BYTES} bytes when it is.") from None
     except DefusedXmlException:
         raise SitemapError(f"{name} was not read: it declares a document type, as no sitemap does.") from None
     except (ParseError, ValueError, LookupError):
@@ -62,7 +62,7 @@ def _parse(content: bytes) -> Sitemap:
         found = {"url": pages, "sitemap": sitemaps}.get(_local(element))
         if found is None or root is None:
             continue
-        if len(found) == MOST_ENTRIES:
+        if len(found) == MAX_ENTRIES:
             return Sitemap(tuple(pages), tuple(sitemaps), cut=True)
         if (entry := _entry(element)) is not None:
             found.append(entry)

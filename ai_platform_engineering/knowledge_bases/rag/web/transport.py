@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import httpx
 
 from ai_platform_engineering.knowledge_bases.rag.web.policy import WebPolicy
-from ai_platform_engineering.utils.addresses import MOST_ADDRESSES, Address, Resolve, literal, resolve
+from ai_platform_engineering.utils.addresses import MAX_ADDRESSES, Address, Resolve, literal, resolve
 from ai_platform_engineering.utils.errors import ReadableError
 
 CONNECT_SECONDS = 5.0
@@ -64,7 +64,7 @@ class JudgedTransport(httpx.AsyncBaseTransport):
         if found and not reachable:
             place = host if given is not None else f"{host} ({found[0]})"
             raise FetchError(f"{place} was not contacted: it is {reasons[0]}.")
-        return reachable[:MOST_ADDRESSES]
+        return reachable[:MAX_ADDRESSES]
 
     def _transport(self, host: str) -> httpx.AsyncHTTPTransport:
         if self._context is None:

@@ -10,7 +10,7 @@ from ai_platform_engineering.utils.addresses import host_name, literal
 from ai_platform_engineering.utils.errors import ReadableError
 from ai_platform_engineering.utils.redact import redact
 
-_LONGEST = 4096
+_MAX_LENGTH = 4096
 _SHOWN = 200
 _ESCAPED = re.compile(r"%[0-9A-Fa-f]{2}")
 _UNRESERVED = re.compile(r"[A-Za-z0-9._~-]")
@@ -22,8 +22,8 @@ class AddressError(ReadableError):
 
 def page_url(text: str, base: str | None = None) -> httpx.URL:
     """The address as it is asked for: absolute, host in ASCII, no default port, no fragment."""
-    if len(text) > _LONGEST:
-        raise AddressError(f"{shown(text)} is too long for a web address: more than {_LONGEST} characters.")
+    if len(text) > _MAX_LENGTH:
+        raise AddressError(f"{shown(text)} is too long for a web address: more than {_MAX_LENGTH} characters.")
     try:
         url = httpx.URL(text.strip()) if base is None else httpx.URL(base).join(text.strip())
         port = url.port

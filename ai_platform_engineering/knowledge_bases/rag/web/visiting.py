@@ -12,8 +12,8 @@ from ai_platform_engineering.knowledge_bases.rag.web.robots import Robots
 from ai_platform_engineering.knowledge_bases.rag.web.transport import FetchError
 from ai_platform_engineering.knowledge_bases.rag.web.urls import page_url, shown
 
-MOST_TRIES: Final = 3
-LONGEST_PAUSE: Final = 60.0
+MAX_TRIES: Final = 3
+MAX_PAUSE: Final = 60.0
 _FIRST_PAUSE: Final = 1.0
 _BUSY: Final = (429, 503)
 
@@ -69,7 +69,7 @@ class Visitor:
                 return await self._client.fetch(str(url), revision, max_bytes=max_bytes)
             except FetchError as error:
                 pause = error.retry_after if error.retry_after is not None else _FIRST_PAUSE * 2 ** (tries - 1)
-                if error.status not in _BUSY or tries == MOST_TRIES or pause > LONGEST_PAUSE:
+                if error.status not in _BUSY or tries == MAX_TRIES or pause > MAX_PAUSE:
                     raise
                 self._pace.pause(url.host, pause)
             tries += 1

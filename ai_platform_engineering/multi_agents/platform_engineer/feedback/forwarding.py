@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 _BATCH: Final = 50
 _SECONDS: Final = 10.0
 _FIRST_PAUSE: Final = 1.0
-_LONGEST_PAUSE: Final = 300.0
+_MAX_PAUSE: Final = 300.0
 
 
 class Forwarding:
@@ -58,7 +58,7 @@ class Forwarding:
                     self._complain(
                         f"Langfuse at {self._langfuse.host} takes no feedback ({error}). It is kept and sent on later."
                     )
-                    await asyncio.sleep(max(self._pause, min(error.seconds or 0.0, _LONGEST_PAUSE)))
+                    await asyncio.sleep(max(self._pause, min(error.seconds or 0.0, _MAX_PAUSE)))
                 except FeedbackFileError as error:
                     self._complain(str(error))
                     await asyncio.sleep(self._pause)
@@ -83,4 +83,4 @@ class Forwarding:
         """Once, however long it lasts."""
         if not self._pause:
             logger.warning("%s", sentence)
-        self._pause = min(_LONGEST_PAUSE, 2 * self._pause) if self._pause else self._first_pause
+        self._pause = min(_MAX_PAUSE, 2 * self._pause) if self._pause else self._first_pause

@@ -17,7 +17,7 @@ from ai_platform_engineering.multi_agents.platform_engineer.feedback.file import
 from ai_platform_engineering.multi_agents.platform_engineer.feedback.forwarding import Forwarding
 from ai_platform_engineering.multi_agents.platform_engineer.feedback.langfuse import Langfuse
 from ai_platform_engineering.multi_agents.platform_engineer.feedback.submission import (
-    LARGEST_BODY,
+    MAX_BODY_SIZE,
     SubmissionError,
     read_submission,
 )
@@ -27,7 +27,7 @@ from ai_platform_engineering.utils.a2a_common.server.request_body import Payload
 logger = logging.getLogger(__name__)
 
 PATH: Final = "/feedback"
-_MOST_LISTED: Final = 1000
+_MAX_LISTED: Final = 1000
 _LISTED: Final = 50
 
 
@@ -59,13 +59,13 @@ class FeedbackDesk:
 
     async def _take(self, request: Request) -> Response:
         try:
-            body = await read_json(request, min(LARGEST_BODY, self._settings.max_request_bytes))
+            body = await read_json(request, min(MAX_BODY_SIZE, self._settings.max_request_bytes))
             feedback = read_submission(body, self._settings)
             is_new = await asyncio.to_thread(self._file.keep, feedback)
         except ClientDisconnect:
             return Response(status_code=400)
         except PayloadTooLargeError:
-            return _problem(413, f"Feedback may have at most {LARGEST_BODY} bytes.")
+            return _problem(413, f"Feedback may have at most {MAX_BODY_SIZE} bytes.")
         except A2AError as error:
             return _problem(400, error.message)
         except SubmissionError as error:
@@ -78,8 +78,8 @@ class FeedbackDesk:
 
     async def _list(self, request: Request) -> Response:
         wanted = request.query_params.get("limit", str(_LISTED))
-        if not (wanted.isascii() and wanted.isdigit() and len(wanted) < 6 and 0 < int(wanted) <= _MOST_LISTED):
-            return _problem(400, f"limit: must be a whole number from 1 to {_MOST_LISTED}.")
+        if not (wanted.isascii() and wanted.isdigit() and len(wanted) < 6 and 0 < int(wanted) <= _MAX_LISTED):
+            return _problem(400, f"limit: must be a whole number from 1 to {_MAX_LISTED}.")
         try:
             found = await asyncio.to_thread(self._file.newest, int(wanted))
         except FeedbackFileError as error:

@@ -12,7 +12,7 @@ from ai_platform_engineering.multi_agents.platform_engineer.feedback.record impo
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.errors import ReadableError
 
-LARGEST_BODY: Final = 32_768
+MAX_BODY_SIZE: Final = 32_768
 _LOOKS_SIGNED: Final = re.compile(r"ey[\w-]+\.[\w-]+\.[\w-]+")
 
 _Id = Annotated[str, StringConstraints(strip_whitespace=True, max_length=200)]

@@ -42,8 +42,8 @@ from ai_platform_engineering.multi_agents.platform_engineer.workflows.templates 
 from ai_platform_engineering.utils.yaml_files import read_keys
 
 # The plan tool takes no more.
-_MOST_STEPS: Final = 20
-_LONGEST_TITLE: Final = 100
+_MAX_STEPS: Final = 20
+_MAX_TITLE_LENGTH: Final = 100
 
 _OPERATORS: Final = ("equals", "not_equals", "one_of", "is_set")
 _CHOICES: Final = frozenset({"select", "multiselect"})
@@ -58,7 +58,7 @@ _RULES: Final = {
     "pattern": _TEXTS,
 }
 
-Title = Annotated[Line, StringConstraints(max_length=_LONGEST_TITLE)]
+Title = Annotated[Line, StringConstraints(max_length=_MAX_TITLE_LENGTH)]
 
 
 class BadReferencesError(ValueError):
@@ -192,7 +192,7 @@ class Workflow(_Entry):
     description: Line
     keywords: tuple[Keyword, ...] = ()
     inputs: tuple[Input, ...] = ()
-    steps: tuple[Step, ...] = Field(min_length=1, max_length=_MOST_STEPS)
+    steps: tuple[Step, ...] = Field(min_length=1, max_length=_MAX_STEPS)
 
     @field_validator("inputs", "steps")
     @classmethod

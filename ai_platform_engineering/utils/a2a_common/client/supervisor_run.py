@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 PATIENCE_SECONDS: Final = 60.0
 _FIRST_PAUSE: Final = 0.2
-_LONGEST_PAUSE: Final = 5.0
+_MAX_PAUSE: Final = 5.0
 _TASK_SECONDS: Final = 2.0
 _CANCEL_SECONDS: Final = 5.0
 _END_SECONDS: Final = 1.0
@@ -187,7 +187,7 @@ class Run:
         pause = _FIRST_PAUSE
         while (left := deadline - time.monotonic()) > 0:
             await asyncio.sleep(min(pause, left))
-            pause = min(_LONGEST_PAUSE, 2 * pause)
+            pause = min(_MAX_PAUSE, 2 * pause)
             try:
                 if self._sent and not self.task_id:
                     self.task_id = await self._find_task()

@@ -19,7 +19,7 @@ from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.a2a_common.codec.values import get_value
 from ai_platform_engineering.utils.a2a_common.delegation import Delegations, drop
-from ai_platform_engineering.utils.a2a_common.request_context import LONGEST_INSTRUCTIONS
+from ai_platform_engineering.utils.a2a_common.request_context import MAX_INSTRUCTIONS_LENGTH
 from ai_platform_engineering.utils.keys import opening_key
 
 logger = logging.getLogger(__name__)
@@ -107,7 +107,7 @@ def _take(fields: MutableMapping[str, Value], name: str) -> str | None:
 
 
 def _check_instructions(instructions: object) -> None:
-    if not isinstance(instructions, str) or len(instructions) > LONGEST_INSTRUCTIONS:
+    if not isinstance(instructions, str) or len(instructions) > MAX_INSTRUCTIONS_LENGTH:
         raise InvalidParamsError(
-            message=f"message.metadata.{INSTRUCTIONS}: must be a text of at most {LONGEST_INSTRUCTIONS} characters."
+            message=f"message.metadata.{INSTRUCTIONS}: must be a text of at most {MAX_INSTRUCTIONS_LENGTH} characters."
         )

@@ -16,12 +16,12 @@ from ai_platform_engineering.utils.a2a_common.codec.parts import data_of
 from ai_platform_engineering.utils.a2a_common.codec.values import get_fields
 from ai_platform_engineering.utils.a2a_common.delegation import SKILLS
 from ai_platform_engineering.utils.a2a_common.request_context import (
-    LONGEST_INSTRUCTIONS,
+    MAX_INSTRUCTIONS_LENGTH,
     RequestContext,
     is_to_conversation,
 )
 
-_LONGEST_MARK = 200
+_MAX_MARK_LENGTH = 200
 
 
 def question_of(message: Message | None) -> str:
@@ -56,7 +56,7 @@ def request_context(request: A2ARequest, task: Task | None = None) -> RequestCon
         approvals=_objects(marks.get("approvals")) if delegated else (),
         step=next(iter(_objects([marks.get("step")])), None) if delegated else None,
         skills=_objects(marks[SKILLS]) if delegated and SKILLS in marks else None,
-        instructions=(_mark(marks, "instructions", LONGEST_INSTRUCTIONS) or "").strip(),
+        instructions=(_mark(marks, "instructions", MAX_INSTRUCTIONS_LENGTH) or "").strip(),
         silent_when_unsure=marks.get("silent_when_unsure") is True,
         caller=caller_in(request.call_context.state if request.call_context else None),
     )
@@ -89,7 +89,7 @@ def _objects(values: Any) -> tuple[Mapping[str, Any], ...]:
     return tuple(value for value in values if isinstance(value, Mapping)) if isinstance(values, list) else ()
 
 
-def _mark(marks: Mapping[str, Any], name: str, longest: int = _LONGEST_MARK) -> str | None:
+def _mark(marks: Mapping[str, Any], name: str, longest: int = _MAX_MARK_LENGTH) -> str | None:
     value = marks.get(name)
     return value[:longest] if isinstance(value, str) and value else None
 

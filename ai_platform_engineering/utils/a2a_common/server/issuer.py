@@ -20,7 +20,7 @@ from ai_platform_engineering.utils.errors import ReadableError
 
 logger = logging.getLogger(__name__)
 
-LONGEST_TOKEN: Final = 16_384
+MAX_TOKEN_LENGTH: Final = 16_384
 _PAUSE_SECONDS: Final = 10.0
 """Between two fetches, so that tokens with made-up keys do not become requests to the issuer."""
 _PAUSE_WITHOUT_KEYS: Final = 1.0
@@ -132,7 +132,7 @@ class Issuer:
 def _header(token: str) -> tuple[str, str | None]:
     """The algorithm of a token and the id of its key, as it says itself."""
     try:
-        header = jwt.get_unverified_header(token) if len(token) <= LONGEST_TOKEN else {}
+        header = jwt.get_unverified_header(token) if len(token) <= MAX_TOKEN_LENGTH else {}
     except jwt.PyJWTError:
         header = {}
     match header:

@@ -20,8 +20,8 @@ ALGORITHMS: Final = _RSA | {"ES256", "ES384", "ES512", "EdDSA"}
 """Those whose keys can be shown to everybody."""
 
 _SECONDS: Final = 5.0
-_LARGEST_ANSWER: Final = 1_000_000
-_MOST_KEYS: Final = 100
+_MAX_ANSWER_SIZE: Final = 1_000_000
+_MAX_KEYS: Final = 100
 _SMALLEST_RSA: Final = 2048
 
 
@@ -49,7 +49,7 @@ async def fetch_keys(issuer: str, jwks_url: str | None, tls: ssl.SSLContext) -> 
         raise NoKeysError(reason_of(error)) from error
     match published:
         case {"keys": list(described)}:
-            keys = tuple(_usable(described[:_MOST_KEYS]))
+            keys = tuple(_usable(described[:_MAX_KEYS]))
         case _:
             keys = ()
     if not keys:
@@ -82,7 +82,7 @@ async def _get(http: httpx.AsyncClient, address: str) -> object:
         body = bytearray()
         async for chunk in response.aiter_bytes():
             body += chunk
-            if len(body) > _LARGEST_ANSWER:
+            if len(body) > _MAX_ANSWER_SIZE:
                 raise NoKeysError("the answer is too long")
     try:
         found: object = json.loads(body)

@@ -18,7 +18,7 @@ PING_SECONDS: Final = 15.0
 """Proxies close a connection on which nothing is said; a comment is enough to keep it."""
 
 _PING: Final = b": ping\r\n\r\n"
-_MOST_AT_ONCE: Final = 64
+_MAX_CONCURRENT: Final = 64
 
 
 def frame(data: bytes, seq: int | None = None, event: str | None = None) -> bytes:
@@ -119,8 +119,8 @@ async def _chunks(
         yield _chunk(first, data)
         del first  # a stream may wait for long, and the task it began with is its largest part
         async for items in rest:
-            for start in range(0, len(items), _MOST_AT_ONCE):
-                yield _chunk(items[start : start + _MOST_AT_ONCE], data)
+            for start in range(0, len(items), _MAX_CONCURRENT):
+                yield _chunk(items[start : start + _MAX_CONCURRENT], data)
     except Exception as error:
         yield Chunk(failure(error))
 

@@ -30,7 +30,7 @@ from ai_platform_engineering.utils.a2a_common.wire import StreamState, WireEvent
 logger = logging.getLogger(__name__)
 
 _ROUND_SECONDS: Final = 3600.0
-_SHORTEST_ROUND_SECONDS: Final = 1.0
+_MIN_ROUND_SECONDS: Final = 1.0
 
 Forget = Callable[[Iterable[str]], Awaitable[None]]
 """Drops the conversations with these ids."""
@@ -139,7 +139,7 @@ async def _release(log: EventLog, story: _Story, release: Release) -> None:
 
 async def _rounds(log: EventLog, settings: Settings, agent: str, forget: Forget, release: Release) -> None:
     hours = settings.form_expiry_hours
-    pause = max(_SHORTEST_ROUND_SECONDS, min(_ROUND_SECONDS, hours * 3600)) if hours else _ROUND_SECONDS
+    pause = max(_MIN_ROUND_SECONDS, min(_ROUND_SECONDS, hours * 3600)) if hours else _ROUND_SECONDS
     while True:
         try:
             if hours:

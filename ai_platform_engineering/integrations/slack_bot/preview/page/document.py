@@ -14,8 +14,8 @@ from ai_platform_engineering.integrations.slack_bot.preview.page.html import Htm
 from ai_platform_engineering.integrations.slack_bot.preview.page.messages import Names, message_html, status_html
 from ai_platform_engineering.integrations.slack_bot.preview.workspace import Transcript
 
-MOST_MOMENTS: Final = 400
-MOST_CHARACTERS: Final = 4_000_000
+MAX_MOMENTS: Final = 400
+MAX_CHARACTERS: Final = 4_000_000
 NOTE: Final = "A sketch of what people see in Slack, drawn without Slack. Buttons do nothing here."
 
 
@@ -79,13 +79,13 @@ def _items(transcript: Transcript, names: Names, bot: str) -> list[Html]:
 
 def _moments_json(moments: Sequence[Moment], names: Names, bot: str) -> str:
     """Every item once, and for each moment when it was and which items there were."""
-    for most in (MOST_MOMENTS, MOST_MOMENTS // 4, MOST_MOMENTS // 20):
+    for most in (MAX_MOMENTS, MAX_MOMENTS // 4, MAX_MOMENTS // 20):
         numbers: dict[str, int] = {}
         told: list[tuple[float, list[int]]] = []
         for moment in thinned(moments, most):
             items = _items(moment.transcript, names, bot)
             told.append((round(moment.at, 2), [numbers.setdefault(str(item), len(numbers)) for item in items]))
-        if sum(map(len, numbers)) <= MOST_CHARACTERS:
+        if sum(map(len, numbers)) <= MAX_CHARACTERS:
             break
     # `<` cannot end the element that holds it.
     return json.dumps({"items": list(numbers), "moments": told}).replace("<", "\\u003c")
