@@ -21,7 +21,7 @@ from ai_platform_engineering.integrations.slack_bot.channels import load_channel
 from ai_platform_engineering.integrations.slack_bot.places import Incoming, Person, Place
 from ai_platform_engineering.integrations.slack_bot.store import open_store
 from ai_platform_engineering.integrations.slack_bot.supervisor_link import SupervisorLink
-from ai_platform_engineering.integrations.slack_bot.web_client import web_client
+from ai_platform_engineering.integrations.slack_bot.web_api.web_client import web_client
 from ai_platform_engineering.settings import Settings, load_settings
 from ai_platform_engineering.utils.a2a_common.wire import StreamState, begin, encode, stamp
 

@@ -49,7 +49,7 @@ PACKAGES: Final[Mapping[str, Package]] = {
     ),
     "forms": Package(("forms/*",), _FORM_TESTS),
     "slack": Package(
-        tuple(f"integrations/slack_bot/{module}.py" for module in ("reducer", "deciding", "telling")),
+        ("integrations/slack_bot/thread_view/*",),
         (
             "tests/slack/test_reducer_deciding.py",
             "tests/slack/test_reducer_forms.py",

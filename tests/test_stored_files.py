@@ -20,9 +20,9 @@ from a2a.types.a2a_pb2 import GetTaskRequest
 
 from ai_platform_engineering.events import FinalResult
 from ai_platform_engineering.integrations.slack_bot.places import Place
-from ai_platform_engineering.integrations.slack_bot.state import from_json
 from ai_platform_engineering.integrations.slack_bot.store.opening import open_store
-from ai_platform_engineering.integrations.slack_bot.telling import text_of
+from ai_platform_engineering.integrations.slack_bot.thread_view.content import text_of
+from ai_platform_engineering.integrations.slack_bot.thread_view.state import from_json
 from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
 from ai_platform_engineering.settings import load_settings
 from ai_platform_engineering.utils.a2a_common.wire import decode_task

@@ -407,7 +407,7 @@ class Settings(BaseSettings):
     ] = setting("Network tools", "DNS server to ask.", shown_default="the system's")
 
     supervisor_url: Address = setting("Slack", "Where the Slack bot finds the supervisor.", "http://127.0.0.1:8000")
-    supervisor_patience: float = setting(
+    supervisor_timeout: float = setting(
         "Slack",
         "Seconds that the Slack bot waits for a supervisor it cannot reach, which may be restarting, before it tells "
         "who asked.",

@@ -13,12 +13,18 @@ from a2a.types.a2a_pb2 import ListTasksResponse, Message, StreamResponse, Task, 
 
 from ai_platform_engineering.events import Canceled, Event
 from ai_platform_engineering.integrations.slack_bot.bot import Bot, MayAnswer
-from ai_platform_engineering.integrations.slack_bot.operations import CREATING, Arrived, Later, Operation, Report
 from ai_platform_engineering.integrations.slack_bot.places import Incoming, Person, Place
 from ai_platform_engineering.integrations.slack_bot.store import StoreError
 from ai_platform_engineering.integrations.slack_bot.store.memory import MemoryStore
-from ai_platform_engineering.integrations.slack_bot.stream_buffer import Pace
-from ai_platform_engineering.integrations.slack_bot.thread import Surroundings
+from ai_platform_engineering.integrations.slack_bot.thread import Environment
+from ai_platform_engineering.integrations.slack_bot.thread_view.operations import (
+    CREATING,
+    Arrived,
+    Later,
+    Operation,
+    Report,
+)
+from ai_platform_engineering.integrations.slack_bot.thread_view.stream_buffer import Pace
 from ai_platform_engineering.utils.a2a_common.wire import StreamState, encode, stamp
 from tests.slack.thread_model import ThreadModel
 
@@ -216,8 +222,8 @@ class World:
 
     def _new_bot(self) -> Bot:
         store, delivery = _Store(self, self._life), _Delivery(self, self._life)
-        around = Surroundings(store, delivery, self.clock, self.link, Pace)  # type: ignore[arg-type]
-        return Bot(around, self._may_answer)
+        environment = Environment(store, delivery, self.clock, self.link, Pace)  # type: ignore[arg-type]
+        return Bot(environment, self._may_answer)
 
 
 async def _breathe() -> None:

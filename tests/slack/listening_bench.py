@@ -29,11 +29,11 @@ from ai_platform_engineering.integrations.slack_bot.app import build_app
 from ai_platform_engineering.integrations.slack_bot.channels import Channels
 from ai_platform_engineering.integrations.slack_bot.listeners.identity import Identity
 from ai_platform_engineering.integrations.slack_bot.listeners.listening import Listening
-from ai_platform_engineering.integrations.slack_bot.operations import Rating
 from ai_platform_engineering.integrations.slack_bot.places import Incoming, Person
 from ai_platform_engineering.integrations.slack_bot.stop_outcome import StopOutcome
 from ai_platform_engineering.integrations.slack_bot.store import BotStore, KeptRun, Session
 from ai_platform_engineering.integrations.slack_bot.store.memory import MemoryStore
+from ai_platform_engineering.integrations.slack_bot.thread_view.operations import Rating
 from ai_platform_engineering.integrations.slack_bot.web import EVENTS_PATH, events_route
 from ai_platform_engineering.integrations.slack_bot.words import NOT_OPEN
 from tests.servers import serving

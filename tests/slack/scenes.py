@@ -22,9 +22,9 @@ from ai_platform_engineering.events import (
     ToolFinished,
     ToolStarted,
 )
-from ai_platform_engineering.integrations.slack_bot.operations import Operation
-from ai_platform_engineering.integrations.slack_bot.reducer import Answered, GoingOn
-from ai_platform_engineering.integrations.slack_bot.state import Saying, State
+from ai_platform_engineering.integrations.slack_bot.thread_view.operations import Operation
+from ai_platform_engineering.integrations.slack_bot.thread_view.reducer import Answered, GoingOn
+from ai_platform_engineering.integrations.slack_bot.thread_view.state import Saying, State
 from ai_platform_engineering.utils.a2a_common.wire import Decoder, StreamState, WireEvent, begin, encode, stamp
 from tests.slack.thread_model import Driver, Fate, ThreadModel
 

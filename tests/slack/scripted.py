@@ -20,7 +20,7 @@ from ai_platform_engineering.integrations.slack_bot.places import Person as Aske
 from ai_platform_engineering.integrations.slack_bot.preview.messages import Message
 from ai_platform_engineering.integrations.slack_bot.store.memory import MemoryStore
 from ai_platform_engineering.integrations.slack_bot.supervisor_link import SupervisorLink
-from ai_platform_engineering.integrations.slack_bot.web_client import web_client
+from ai_platform_engineering.integrations.slack_bot.web_api.web_client import web_client
 from ai_platform_engineering.settings import load_settings
 from ai_platform_engineering.utils.a2a_common.wire import StreamState, begin, encode, stamp
 from tests.slack.standin import Conversation, Person, Slack

@@ -9,7 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_platform_engineering.integrations.slack_bot.actions import RATE, RETRY, STOP, Pressed, read_value, value_of
-from ai_platform_engineering.integrations.slack_bot.blocks import (
+from ai_platform_engineering.integrations.slack_bot.thread_view.operations import (
+    Body,
+    Card,
+    Footer,
+    Piece,
+    Rating,
+    Retry,
+    Stop,
+)
+from ai_platform_engineering.integrations.slack_bot.web_api.blocks import (
     CARD_LIMIT,
     FIELD_LIMIT,
     TEXT_LIMIT,
@@ -19,7 +28,6 @@ from ai_platform_engineering.integrations.slack_bot.blocks import (
     message_of,
     plain_text_of,
 )
-from ai_platform_engineering.integrations.slack_bot.operations import Body, Card, Footer, Piece, Rating, Retry, Stop
 from tests.slack.block_kit import message_problems
 
 PLAN = (

@@ -25,7 +25,9 @@ from ai_platform_engineering.events import (
 from ai_platform_engineering.forms.answers import Submitted
 from ai_platform_engineering.integrations.slack_bot import thread as thread_module
 from ai_platform_engineering.integrations.slack_bot import words
-from ai_platform_engineering.integrations.slack_bot.operations import (
+from ai_platform_engineering.integrations.slack_bot.places import Person
+from ai_platform_engineering.integrations.slack_bot.store import KeptRun, StoreError
+from ai_platform_engineering.integrations.slack_bot.thread_view.operations import (
     CREATING,
     AppendStream,
     DeleteMessage,
@@ -37,9 +39,7 @@ from ai_platform_engineering.integrations.slack_bot.operations import (
     Retry,
     Unclear,
 )
-from ai_platform_engineering.integrations.slack_bot.places import Person
-from ai_platform_engineering.integrations.slack_bot.reducer import reduce
-from ai_platform_engineering.integrations.slack_bot.store import KeptRun, StoreError
+from ai_platform_engineering.integrations.slack_bot.thread_view.reducer import reduce
 from ai_platform_engineering.utils.a2a_common.client.supervisor_run import SupervisorError
 from tests.slack.bot_world import ANNA, BERT, World, incoming
 from tests.slack.test_kill_anywhere import FIRST, FORM, RUN, THEN, check, script

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_platform_engineering.integrations.slack_bot.budget import BURST, GRACE, LIMITS, MINUTE, Budget
+from ai_platform_engineering.integrations.slack_bot.web_api.budget import BURST, GRACE, LIMITS, MINUTE, Budget
 from tests.slack.virtual_clock import VirtualClock
 
 START = "chat.startStream"

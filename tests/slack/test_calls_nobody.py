@@ -17,7 +17,7 @@ from ai_platform_engineering.events import (
     PlanUpdated,
     ToolStarted,
 )
-from ai_platform_engineering.integrations.slack_bot.operations import Operation, PostForm, UploadFile
+from ai_platform_engineering.integrations.slack_bot.thread_view.operations import Operation, PostForm, UploadFile
 from tests.slack.thread_model import Driver, ThreadModel
 
 CALL = "<!channel> <@U0123ABCD>"

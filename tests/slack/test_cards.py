@@ -17,9 +17,9 @@ from ai_platform_engineering.events import (
     ToolFinished,
     ToolStarted,
 )
-from ai_platform_engineering.integrations.slack_bot import cards
-from ai_platform_engineering.integrations.slack_bot.cards import Cards, step_title
-from ai_platform_engineering.integrations.slack_bot.operations import Card
+from ai_platform_engineering.integrations.slack_bot.thread_view import cards
+from ai_platform_engineering.integrations.slack_bot.thread_view.cards import Cards, step_title
+from ai_platform_engineering.integrations.slack_bot.thread_view.operations import Card
 from tests.slack.scenes import begins, plan, reports, uses, works
 
 

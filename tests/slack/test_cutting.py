@@ -5,8 +5,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from ai_platform_engineering.integrations.slack_bot.cutting import MESSAGE_LIMIT, SMALLEST_LIMIT, cut, shown
 from ai_platform_engineering.integrations.slack_bot.markdown.fences import open_at_end
+from ai_platform_engineering.integrations.slack_bot.thread_view.splitting import (
+    MESSAGE_LIMIT,
+    SMALLEST_LIMIT,
+    cut,
+    shown,
+)
 from tests.slack.markdown import short_fragments
 
 LIMIT = 200

@@ -14,9 +14,8 @@ from aiohttp import web
 from slack_sdk.web.async_client import AsyncWebClient
 
 from ai_platform_engineering.events import Form
-from ai_platform_engineering.integrations.slack_bot.budget import LIMITS, MINUTE, Budget
-from ai_platform_engineering.integrations.slack_bot.delivery import Delivery
-from ai_platform_engineering.integrations.slack_bot.operations import (
+from ai_platform_engineering.integrations.slack_bot.places import Person, Place
+from ai_platform_engineering.integrations.slack_bot.thread_view.operations import (
     AppendStream,
     Arrived,
     Body,
@@ -41,9 +40,10 @@ from ai_platform_engineering.integrations.slack_bot.operations import (
     UpdateMessage,
     UploadFile,
 )
-from ai_platform_engineering.integrations.slack_bot.places import Person, Place
-from ai_platform_engineering.integrations.slack_bot.refusals import PASSING, TOKEN, UNSURE
-from ai_platform_engineering.integrations.slack_bot.web_client import web_client
+from ai_platform_engineering.integrations.slack_bot.web_api.budget import LIMITS, MINUTE, Budget
+from ai_platform_engineering.integrations.slack_bot.web_api.delivery import Delivery
+from ai_platform_engineering.integrations.slack_bot.web_api.refusals import PASSING, TOKEN, UNSURE
+from ai_platform_engineering.integrations.slack_bot.web_api.web_client import web_client
 from ai_platform_engineering.utils.serving import listen
 from tests.slack.block_kit import message_problems
 from tests.slack.virtual_clock import VirtualClock

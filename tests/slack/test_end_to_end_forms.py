@@ -82,7 +82,7 @@ async def test_pressed_twice_it_is_answered_once(acme: Company, supervisor: Serv
     await asyncio.gather(ada.presses(form, "Submit"), ada.presses(form, "Submit"))
     answer = await thread.answered()
     assert "acme/pressed-twice" in answer.text
-    await thread.until(lambda: any("not open any more" in whisper for whisper in thread.whispers))
+    await thread.until(lambda: any("not open any more" in post_ephemeral for post_ephemeral in thread.whispers))
     assert repositories(supervisor).count("pressed-twice") == 1
     thread.check()
 

@@ -36,7 +36,7 @@ async def away(supervisor: Service) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def patient(folder: Path, supervisor: Service, seconds: float) -> AsyncIterator[Company]:
-    async with company(folder, supervisor.url, socket_mode=False, SUPERVISOR_PATIENCE=str(seconds)) as acme:
+    async with company(folder, supervisor.url, socket_mode=False, SUPERVISOR_TIMEOUT=str(seconds)) as acme:
         yield acme
         acme.check(also={"the supervisor": supervisor.output}, addresses=(supervisor.url.removeprefix("http://"),))
 

@@ -22,7 +22,7 @@ from ai_platform_engineering.events import (
     TextDelta,
 )
 from ai_platform_engineering.forms.answers import Submitted
-from ai_platform_engineering.integrations.slack_bot.operations import Stop as StopButton
+from ai_platform_engineering.integrations.slack_bot.thread_view.operations import Stop as StopButton
 from tests.slack.bot_world import ANNA, World, incoming
 
 RUN = "slack-T1-C1-1.0"

@@ -12,7 +12,7 @@ import pytest
 from ai_platform_engineering.integrations.slack_bot.actions import RATE, RETRY, STOP, value_of
 from ai_platform_engineering.integrations.slack_bot.listeners.buttons import THANKS, UNREADABLE
 from ai_platform_engineering.integrations.slack_bot.listeners.reason import REASONS
-from ai_platform_engineering.integrations.slack_bot.operations import Rating, Retry, Stop
+from ai_platform_engineering.integrations.slack_bot.thread_view.operations import Rating, Retry, Stop
 from tests.slack.listening_bench import ANNA, Bench, bench
 
 RATING = Rating("task-1", "trace-1", "message-1")

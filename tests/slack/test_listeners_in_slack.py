@@ -11,16 +11,16 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from ai_platform_engineering.events import Form, FormField
 from ai_platform_engineering.forms.answers import Approved, Submitted
-from ai_platform_engineering.integrations.slack_bot.blocks import footer_blocks
-from ai_platform_engineering.integrations.slack_bot.budget import LIMITS, Budget
 from ai_platform_engineering.integrations.slack_bot.channels import Channels
 from ai_platform_engineering.integrations.slack_bot.forms.message import form_message
 from ai_platform_engineering.integrations.slack_bot.introduction import introduce
 from ai_platform_engineering.integrations.slack_bot.library_log import library_log
-from ai_platform_engineering.integrations.slack_bot.operations import Rating, Stop
 from ai_platform_engineering.integrations.slack_bot.preview.messages import Message
 from ai_platform_engineering.integrations.slack_bot.serve import create_slack_app
 from ai_platform_engineering.integrations.slack_bot.store.memory import MemoryStore
+from ai_platform_engineering.integrations.slack_bot.thread_view.operations import Rating, Stop
+from ai_platform_engineering.integrations.slack_bot.web_api.blocks import footer_blocks
+from ai_platform_engineering.integrations.slack_bot.web_api.budget import LIMITS, Budget
 from ai_platform_engineering.settings import Settings, load_settings
 from tests.servers import serving
 from tests.slack.listening_bench import NotingBot

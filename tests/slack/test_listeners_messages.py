@@ -12,7 +12,7 @@ import pytest
 
 from ai_platform_engineering.integrations.slack_bot.channels import load_channels
 from ai_platform_engineering.integrations.slack_bot.listeners.guidance import NOT_HERE
-from ai_platform_engineering.integrations.slack_bot.listeners.hearing import CUT, MAX_CHARACTERS
+from ai_platform_engineering.integrations.slack_bot.listeners.incoming import CUT, MAX_CHARACTERS
 from ai_platform_engineering.integrations.slack_bot.listeners.messages import FILES
 from ai_platform_engineering.integrations.slack_bot.places import Incoming, Person, Place
 from tests.slack.listening_bench import ANNA, Bench, bench, direct, mention, message

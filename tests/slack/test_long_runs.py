@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import pytest
 
 from ai_platform_engineering.events import SUPERVISOR, Event, FinalResult, MessageEnded, TextDelta
-from ai_platform_engineering.integrations.slack_bot.deciding import is_done
-from ai_platform_engineering.integrations.slack_bot.operations import Rating
+from ai_platform_engineering.integrations.slack_bot.thread_view.operations import Rating
+from ai_platform_engineering.integrations.slack_bot.thread_view.planner import is_done
 from ai_platform_engineering.integrations.slack_bot.words import STOPPABLE
 from tests.slack.scenes import Scene, begins, plan, reports, uses
 from tests.slack.scripted import staged

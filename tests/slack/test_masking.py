@@ -21,11 +21,17 @@ from ai_platform_engineering.integrations.slack_bot.forms.message import form_me
 from ai_platform_engineering.integrations.slack_bot.forms.modal import modal
 from ai_platform_engineering.integrations.slack_bot.forms.reading import read_submission
 from ai_platform_engineering.integrations.slack_bot.forms.words import answered_note
-from ai_platform_engineering.integrations.slack_bot.operations import PostForm, UpdateForm
 from ai_platform_engineering.integrations.slack_bot.places import Place
 from ai_platform_engineering.integrations.slack_bot.preview.player import moments_of
-from ai_platform_engineering.integrations.slack_bot.reducer import CLOSED_NOTE
-from ai_platform_engineering.integrations.slack_bot.state import Flight, OpenForm, State, from_json, to_json
+from ai_platform_engineering.integrations.slack_bot.thread_view.operations import PostForm, UpdateForm
+from ai_platform_engineering.integrations.slack_bot.thread_view.reducer import CLOSED_NOTE
+from ai_platform_engineering.integrations.slack_bot.thread_view.state import (
+    OpenForm,
+    PendingOperation,
+    State,
+    from_json,
+    to_json,
+)
 from tests.slack.bot_world import ANNA, World, incoming
 from tests.slack.scenes import Scene, answers
 from tests.slack.shown_forms import any_forms
@@ -60,7 +66,7 @@ def heard(*events: Event) -> State:
 def kept() -> State:
     """What a bot has kept that did not take them out, when it was killed while it showed the form."""
     form = OpenForm(FORM, "1.0", shown=FORM, wrong=replace(FORM, response="That does not fit."))
-    return from_json(to_json(State(forms=(form,), flight=Flight(1, "form_update", form=FORM))))
+    return from_json(to_json(State(forms=(form,), flight=PendingOperation(1, "form_update", form=FORM))))
 
 
 @pytest.fixture(params=[heard, kept])

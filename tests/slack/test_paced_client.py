@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import pytest
 from slack_sdk.errors import SlackApiError
 
-from ai_platform_engineering.integrations.slack_bot.budget import BURST, LIMITS, Budget
-from ai_platform_engineering.integrations.slack_bot.delivery import Delivery
-from ai_platform_engineering.integrations.slack_bot.operations import Body, Later, PostMessage
-from ai_platform_engineering.integrations.slack_bot.paced_client import PacedClient
 from ai_platform_engineering.integrations.slack_bot.places import Person, Place
-from ai_platform_engineering.integrations.slack_bot.web_client import web_client
+from ai_platform_engineering.integrations.slack_bot.thread_view.operations import Body, Later, PostMessage
+from ai_platform_engineering.integrations.slack_bot.web_api.budget import BURST, LIMITS, Budget
+from ai_platform_engineering.integrations.slack_bot.web_api.delivery import Delivery
+from ai_platform_engineering.integrations.slack_bot.web_api.paced_client import PacedClient
+from ai_platform_engineering.integrations.slack_bot.web_api.web_client import web_client
 from tests.slack.standin import Conversation, Slack, TooMany, VirtualClock, standing_in
 from tests.slack.standin import Person as Somebody
 
@@ -28,7 +28,7 @@ class Office:
     ada: Somebody
     channel: Conversation
 
-    async def whisper(self, text: str) -> None:
+    async def post_ephemeral(self, text: str) -> None:
         await self.client.chat_postEphemeral(channel=self.channel.id, user=self.ada.id, text=text)
 
 
@@ -46,7 +46,7 @@ async def test_what_is_too_much_for_a_minute_waits_for_the_next(office: Office) 
     many = LIMITS["chat.postEphemeral"] + 10
     began = office.clock.now()
     async with office.clock.passing():
-        await asyncio.gather(*(office.whisper(str(number)) for number in range(many)))
+        await asyncio.gather(*(office.post_ephemeral(str(number)) for number in range(many)))
     assert len(office.slack.calls("chat.postEphemeral")) == many
     assert 60 <= office.clock.now() - began < 70
     assert office.slack.violations == []
@@ -64,7 +64,7 @@ async def test_slack_is_left_alone_for_as_long_as_it_says_by_everybody(office: O
     office.slack.faults.next("chat.postEphemeral", TooMany(20))
     began = office.clock.now()
     async with office.clock.passing():
-        await office.whisper("first")
+        await office.post_ephemeral("first")
         assert office.clock.now() - began >= 20
     assert len(office.slack.workspace.messages) == 1
     assert office.slack.violations == []

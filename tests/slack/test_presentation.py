@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from ai_platform_engineering.integrations.slack_bot.presentation import Presented, present
+from ai_platform_engineering.integrations.slack_bot.thread_view.presentation import Presented, present
 from tests.slack.markdown import short_texts, texts
 
 LONG_CODE = "x = 1\n" * 81

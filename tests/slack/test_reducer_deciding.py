@@ -10,7 +10,7 @@ from ai_platform_engineering.integrations.slack_bot.cards import Cards
 from ai_platform_engineering.integrations.slack_bot.cutting import SMALLEST_LIMIT, cut
 from ai_platform_engineering.integrations.slack_bot.deciding import Decision, Situation, decide
 from ai_platform_engineering.integrations.slack_bot.operations import Card, File
-from ai_platform_engineering.integrations.slack_bot.state import Flight, FlightKind, Message, OpenForm, State
+from ai_platform_engineering.integrations.slack_bot.state import PendingOperation, PendingKind, Message, OpenForm, State
 from ai_platform_engineering.integrations.slack_bot.stream_buffer import Pace, StreamBuffer
 from ai_platform_engineering.integrations.slack_bot.telling import Outcome, Speech, Telling
 from tests.slack.scenes import form
@@ -41,8 +41,8 @@ def message(start: int, sent: int, **more: Any) -> Message:
     return Message(**{"start": start, "sent": sent, "ts": "1.0", "born": NOW - 10.0, **more})
 
 
-def flight(kind: FlightKind, **details: Any) -> Flight:
-    return Flight(7, kind, **details)
+def flight(kind: PendingKind, **details: Any) -> PendingOperation:
+    return PendingOperation(7, kind, **details)
 
 
 def assert_decided(state: State, expected: Decision) -> None:

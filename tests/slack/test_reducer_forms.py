@@ -7,9 +7,8 @@ from dataclasses import replace
 import pytest
 
 from ai_platform_engineering.events import Canceled, Failed, Form, FormField, InputRequired
-from ai_platform_engineering.integrations.slack_bot.deciding import is_done
-from ai_platform_engineering.integrations.slack_bot.making import operation_of
-from ai_platform_engineering.integrations.slack_bot.operations import (
+from ai_platform_engineering.integrations.slack_bot.thread_view.operation_builder import operation_of
+from ai_platform_engineering.integrations.slack_bot.thread_view.operations import (
     AppendStream,
     Arrived,
     PostForm,
@@ -18,7 +17,8 @@ from ai_platform_engineering.integrations.slack_bot.operations import (
     UpdateForm,
     UpdateMessage,
 )
-from ai_platform_engineering.integrations.slack_bot.reducer import (
+from ai_platform_engineering.integrations.slack_bot.thread_view.planner import is_done
+from ai_platform_engineering.integrations.slack_bot.thread_view.reducer import (
     CLOSED_NOTE,
     Answered,
     FilledInWrongly,
@@ -26,7 +26,7 @@ from ai_platform_engineering.integrations.slack_bot.reducer import (
     Stopping,
     reduce,
 )
-from ai_platform_engineering.integrations.slack_bot.state import Saying, State
+from ai_platform_engineering.integrations.slack_bot.thread_view.state import Saying, State
 from tests.slack.scenes import Scene, answer_to, answers, begins, form, plan, reports, says, writes
 from tests.slack.thread_model import Shown
 

@@ -18,8 +18,7 @@ from ai_platform_engineering.events import (
     TextDelta,
     ToolStarted,
 )
-from ai_platform_engineering.integrations.slack_bot.deciding import STREAM_SECONDS, is_done
-from ai_platform_engineering.integrations.slack_bot.operations import (
+from ai_platform_engineering.integrations.slack_bot.thread_view.operations import (
     AppendStream,
     DeleteMessage,
     Operation,
@@ -32,9 +31,10 @@ from ai_platform_engineering.integrations.slack_bot.operations import (
     UpdateMessage,
     UploadFile,
 )
-from ai_platform_engineering.integrations.slack_bot.reducer import Answered, Begun, GoingOn
-from ai_platform_engineering.integrations.slack_bot.state import Saying, State
-from ai_platform_engineering.integrations.slack_bot.stream_buffer import Pace
+from ai_platform_engineering.integrations.slack_bot.thread_view.planner import STREAM_SECONDS, is_done
+from ai_platform_engineering.integrations.slack_bot.thread_view.reducer import Answered, Begun, GoingOn
+from ai_platform_engineering.integrations.slack_bot.thread_view.state import Saying, State
+from ai_platform_engineering.integrations.slack_bot.thread_view.stream_buffer import Pace
 from ai_platform_engineering.utils.silence import NOTHING_TO_SAY
 from tests.slack.scenes import Scene, answers, begins, form, plan, reports, says, writes
 from tests.slack.thread_model import Driver, Shown, ThreadModel

@@ -21,9 +21,9 @@ from ai_platform_engineering.events import (
     TextDelta,
     ToolStarted,
 )
-from ai_platform_engineering.integrations.slack_bot.deciding import is_done
-from ai_platform_engineering.integrations.slack_bot.operations import Operation
-from ai_platform_engineering.integrations.slack_bot.operations import Stop as StopButton
+from ai_platform_engineering.integrations.slack_bot.thread_view.operations import Operation
+from ai_platform_engineering.integrations.slack_bot.thread_view.operations import Stop as StopButton
+from ai_platform_engineering.integrations.slack_bot.thread_view.planner import is_done
 from ai_platform_engineering.utils.a2a_common.codec.labels import display
 from tests.slack.thread_model import Driver, ThreadModel
 from tests.strategies import runs

@@ -33,7 +33,7 @@ from ai_platform_engineering.integrations.slack_bot.reducer import (
     next_look,
     reduce,
 )
-from ai_platform_engineering.integrations.slack_bot.state import Flight, Message, OpenForm, Saying, State
+from ai_platform_engineering.integrations.slack_bot.state import PendingOperation, Message, OpenForm, Saying, State
 from ai_platform_engineering.integrations.slack_bot.stream_buffer import Pace, StreamBuffer
 from ai_platform_engineering.integrations.slack_bot.telling import (
     Speech,
@@ -225,7 +225,7 @@ def test_after_an_answer_what_was_told_stays_and_the_rest_begins_anew() -> None:
 
 def known(item: Input, state: State, now: float = NOW) -> State:
     """What is known after `item`, while something else is under way."""
-    return reduce(replace(state, flight=Flight(3, "status")), item, now)[0]
+    return reduce(replace(state, flight=PendingOperation(3, "status")), item, now)[0]
 
 
 BASE = State(task_id="task", trace_id="trace", status="is working", unstoppable=True)

@@ -21,9 +21,9 @@ from ai_platform_engineering.events import (
     ToolFinished,
     ToolStarted,
 )
-from ai_platform_engineering.integrations.slack_bot.deciding import is_done
-from ai_platform_engineering.integrations.slack_bot.operations import Rating, Retry, StartStream
-from ai_platform_engineering.integrations.slack_bot.reducer import Stopping
+from ai_platform_engineering.integrations.slack_bot.thread_view.operations import Rating, Retry, StartStream
+from ai_platform_engineering.integrations.slack_bot.thread_view.planner import is_done
+from ai_platform_engineering.integrations.slack_bot.thread_view.reducer import Stopping
 from ai_platform_engineering.utils.a2a_common.codec.labels import display
 from tests.recordings.record import HERE, runs
 from tests.slack.scenes import Scene, answers, begins, plan, reports, says, uses, works, writes

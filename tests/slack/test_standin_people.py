@@ -135,11 +135,11 @@ async def test_what_is_gone_or_for_others_cannot_be_pressed(scene: Scene) -> Non
     scene.channel.members.add(bob.id)
     blocks = [actions(button("Go on", "go"))]
     await scene.client.chat_postEphemeral(channel=scene.channel.id, user=scene.ada.id, text="x", blocks=blocks)
-    whisper = scene.slack.transcript(scene.channel).messages[-1]
-    assert not (await scene.ada.presses(whisper, "Go on")).problem
+    post_ephemeral = scene.slack.transcript(scene.channel).messages[-1]
+    assert not (await scene.ada.presses(post_ephemeral, "Go on")).problem
     assert "message" not in scene.bodies[-1]
     with pytest.raises(NotThereError):
-        await bob.presses(whisper, "Go on")
+        await bob.presses(post_ephemeral, "Go on")
 
 
 async def test_thumbs(scene: Scene) -> None:

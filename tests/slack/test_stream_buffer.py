@@ -6,8 +6,13 @@ import itertools
 
 import pytest
 
-from ai_platform_engineering.integrations.slack_bot.operations import AppendStream, StartStream
-from ai_platform_engineering.integrations.slack_bot.stream_buffer import GATHER_SECONDS, LARGE, Pace, StreamBuffer
+from ai_platform_engineering.integrations.slack_bot.thread_view.operations import AppendStream, StartStream
+from ai_platform_engineering.integrations.slack_bot.thread_view.stream_buffer import (
+    GATHER_SECONDS,
+    LARGE,
+    Pace,
+    StreamBuffer,
+)
 from tests.slack.scenes import Scene, writes
 
 PACE = 0.7

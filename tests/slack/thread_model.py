@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from ai_platform_engineering.integrations.slack_bot.operations import (
+from ai_platform_engineering.integrations.slack_bot.thread_view.operations import (
     AppendStream,
     Arrived,
     Card,
@@ -26,10 +26,10 @@ from ai_platform_engineering.integrations.slack_bot.operations import (
     UpdateMessage,
     UploadFile,
 )
-from ai_platform_engineering.integrations.slack_bot.operations import Stop as StopButton
-from ai_platform_engineering.integrations.slack_bot.reducer import Input, Tick, next_look, reduce
-from ai_platform_engineering.integrations.slack_bot.state import State, from_json, to_json
-from ai_platform_engineering.integrations.slack_bot.stream_buffer import Pace
+from ai_platform_engineering.integrations.slack_bot.thread_view.operations import Stop as StopButton
+from ai_platform_engineering.integrations.slack_bot.thread_view.reducer import Input, Tick, next_look, reduce
+from ai_platform_engineering.integrations.slack_bot.thread_view.state import State, from_json, to_json
+from ai_platform_engineering.integrations.slack_bot.thread_view.stream_buffer import Pace
 
 STREAM_SECONDS = 300.0
 MESSAGE_LIMIT = 12_000

@@ -14,7 +14,7 @@ import pytest
 
 from ai_platform_engineering.storage.sqlite import wal_checkpointer as file_keeper
 from ai_platform_engineering.storage.sqlite.shared_file import is_busy
-from ai_platform_engineering.storage.sqlite.wal_checkpointer import FileKeeper
+from ai_platform_engineering.storage.sqlite.wal_checkpointer import WalCheckpointer
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def in_the_file_alone(path: Path) -> list[str]:
 
 
 def test_now_and_then_the_log_is_moved_into_the_file(path: Path, writer: sqlite3.Connection) -> None:
-    with closing(FileKeeper(path)) as keeper:
+    with closing(WalCheckpointer(path)) as keeper:
         writer.execute("INSERT INTO thing VALUES ('first')")
         for _ in range(file_keeper._USES_BETWEEN):
             keeper.note_use()
@@ -56,7 +56,7 @@ def test_the_log_does_not_grow_for_ever_while_somebody_goes_on_writing(
 ) -> None:
     monkeypatch.setattr(file_keeper, "_USES_BETWEEN", 20)
     writer.execute("PRAGMA busy_timeout = 10000")
-    with closing(FileKeeper(path)) as keeper:
+    with closing(WalCheckpointer(path)) as keeper:
         for number in range(1500):
             writer.execute("INSERT INTO thing VALUES (?)", (f"{number} " * 500,))
             keeper.note_use()
@@ -69,7 +69,7 @@ def test_who_reads_in_the_log_is_not_waited_for(
     path: Path, writer: sqlite3.Connection, caplog: pytest.LogCaptureFixture
 ) -> None:
     writer.execute("INSERT INTO thing VALUES ('first')")
-    with closing(sqlite3.connect(path, isolation_level=None)) as reader, closing(FileKeeper(path)) as keeper:
+    with closing(sqlite3.connect(path, isolation_level=None)) as reader, closing(WalCheckpointer(path)) as keeper:
         reader.execute("BEGIN")
         assert reader.execute("SELECT name FROM thing").fetchall() == [("first",)]
         began = time.monotonic()
@@ -96,7 +96,7 @@ async def test_what_takes_its_time_is_done_in_one_transaction_and_elsewhere(
         connection.execute("INSERT INTO thing VALUES ('half')")
         raise ZeroDivisionError
 
-    with closing(FileKeeper(path)) as keeper:
+    with closing(WalCheckpointer(path)) as keeper:
         assert await keeper.run(insert) != threading.current_thread().name
         with pytest.raises(ZeroDivisionError):
             await keeper.run(fail)
@@ -107,7 +107,7 @@ def test_a_log_that_cannot_be_moved_is_said_and_nothing_else_happens(
     path: Path, writer: sqlite3.Connection, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(file_keeper, "_USES_BETWEEN", 1)
-    with closing(FileKeeper(path)) as keeper:
+    with closing(WalCheckpointer(path)) as keeper:
         writer.execute("INSERT INTO thing VALUES ('kept')")
         keeper._connection.execute("PRAGMA query_only = ON")
         keeper.note_use()

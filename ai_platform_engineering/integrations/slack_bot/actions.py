@@ -9,7 +9,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ai_platform_engineering.integrations.slack_bot.operations import Footer, Rating, Retry, Stop
+from ai_platform_engineering.integrations.slack_bot.thread_view.operations import Footer, Rating, Retry, Stop
 
 RATE: Final = "platform_engineer:rate"
 RETRY: Final = "platform_engineer:retry"

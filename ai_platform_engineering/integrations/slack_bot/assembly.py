@@ -8,16 +8,16 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from ai_platform_engineering.events import Form
 from ai_platform_engineering.integrations.slack_bot.bot import Bot
-from ai_platform_engineering.integrations.slack_bot.budget import LIMITS, MINUTE, ORDINARY_SHARE, Budget
 from ai_platform_engineering.integrations.slack_bot.channels import Channels
 from ai_platform_engineering.integrations.slack_bot.clock import Clock, SystemClock
-from ai_platform_engineering.integrations.slack_bot.delivery import Delivery
 from ai_platform_engineering.integrations.slack_bot.permissions import may_answer
 from ai_platform_engineering.integrations.slack_bot.places import Person
 from ai_platform_engineering.integrations.slack_bot.store import BotStore, KeptRun
-from ai_platform_engineering.integrations.slack_bot.stream_buffer import Pace
 from ai_platform_engineering.integrations.slack_bot.supervisor_link import SupervisorLink
-from ai_platform_engineering.integrations.slack_bot.thread import Surroundings
+from ai_platform_engineering.integrations.slack_bot.thread import Environment
+from ai_platform_engineering.integrations.slack_bot.thread_view.stream_buffer import Pace
+from ai_platform_engineering.integrations.slack_bot.web_api.budget import LIMITS, MINUTE, ORDINARY_SHARE, Budget
+from ai_platform_engineering.integrations.slack_bot.web_api.delivery import Delivery
 from ai_platform_engineering.settings import Settings
 
 CROWDED: Final = 0.3
@@ -43,14 +43,14 @@ def assemble(
         channel = kept.incoming.place.channel
         return may_answer(form, kept.incoming.person, person, channels.of(channel, direct=channel.startswith("D")))
 
-    around = Surroundings(
+    environment = Environment(
         store=store,
         delivery=Delivery(client, budget, clock),
         clock=clock,
         link=link or SupervisorLink(settings),
         pace=lambda: pace(budget, bot.streaming, bot.open_threads - bot.streaming),
     )
-    bot = Bot(around, allowed)
+    bot = Bot(environment, allowed)
     return bot
 
 

@@ -19,14 +19,20 @@ from pydantic import ValidationError
 from ai_platform_engineering.events import Form
 from ai_platform_engineering.forms.answers import Answer, answer_data
 from ai_platform_engineering.integrations.slack_bot import words
-from ai_platform_engineering.integrations.slack_bot.deciding import is_done
 from ai_platform_engineering.integrations.slack_bot.forms.words import answered_note
-from ai_platform_engineering.integrations.slack_bot.operations import Body, Later, PostMessage, Rating, Retry
 from ai_platform_engineering.integrations.slack_bot.places import Incoming, Person, Place
-from ai_platform_engineering.integrations.slack_bot.state import Saying, to_json
 from ai_platform_engineering.integrations.slack_bot.stop_outcome import StopOutcome
 from ai_platform_engineering.integrations.slack_bot.store import KeptRun, Session, StoreError
-from ai_platform_engineering.integrations.slack_bot.thread import Surroundings, Thread
+from ai_platform_engineering.integrations.slack_bot.thread import Environment, Thread
+from ai_platform_engineering.integrations.slack_bot.thread_view.operations import (
+    Body,
+    Later,
+    PostMessage,
+    Rating,
+    Retry,
+)
+from ai_platform_engineering.integrations.slack_bot.thread_view.planner import is_done
+from ai_platform_engineering.integrations.slack_bot.thread_view.state import Saying, to_json
 from ai_platform_engineering.utils.a2a_common.client.supervisor_run import SupervisorError
 from ai_platform_engineering.utils.a2a_common.codec.values import scrub
 from ai_platform_engineering.utils.a2a_common.skill_entries import agents_on
@@ -49,8 +55,8 @@ MayAnswer = Callable[[Form, KeptRun, Person], str | None]
 
 
 class Bot:
-    def __init__(self, around: Surroundings, may_answer: MayAnswer) -> None:
-        self._around = around
+    def __init__(self, environment: Environment, may_answer: MayAnswer) -> None:
+        self._environment = environment
         self._may_answer = may_answer
         self._threads: dict[str, Thread] = {}
         self._lives: dict[str, asyncio.Task[None]] = {}
@@ -60,16 +66,16 @@ class Bot:
 
     async def start(self) -> None:
         """Go on with what was left when the bot stopped."""
-        for kept in self._around.store.open_runs():
+        for kept in self._environment.store.open_runs():
             try:
-                thread = Thread(kept, self._around, again=True)
+                thread = Thread(kept, self._environment, again=True)
             except ValidationError:
                 logger.error("%s: it was kept by another version of the bot, and cannot go on", kept.id)
                 over = replace(kept, state="", done=True)
-                self._around.store.put_run(over)
+                self._environment.store.put_run(over)
                 self._in_the_background(self._give_up(over, _BEFORE_ALL))
                 continue
-            self._around.delivery.know(kept.incoming.place.channel, *thread.state.known_messages())
+            self._environment.delivery.know(kept.incoming.place.channel, *thread.state.known_messages())
             if not (thread.waits and is_done(thread.state)):
                 self._begin(thread)
         self._upkeep = asyncio.create_task(self._keep_up())
@@ -80,7 +86,7 @@ class Bot:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await self._around.link.aclose()
+        await self._environment.link.aclose()
 
     async def take(self, incoming: Incoming) -> str | None:
         """Answer this message. It is kept when this returns; the same message again changes nothing.
@@ -88,7 +94,7 @@ class Bot:
         The sentence to tell the person, where somebody else has to answer first.
         """
         incoming = scrub(incoming)
-        store, run_id = self._around.store, run_id_of(incoming)
+        store, run_id = self._environment.store, run_id_of(incoming)
         if store.run(run_id) is not None:
             return None
         if any(thread.was_told(run_id) for thread in self._threads_in(incoming.place)):
@@ -98,12 +104,12 @@ class Bot:
         if waiting is not None:
             return self._say(waiting, incoming, run_id)
         session = store.session(incoming.place)
-        now = self._around.clock.now()
+        now = self._environment.clock.now()
         context_id = session.context_id if session else f"slack-{uuid.uuid4().hex}"
         store.put_session(Session(incoming.place, context_id, now))
         kept = KeptRun(run_id, incoming, context_id, begun=now)
         store.put_run(kept)
-        self._begin(Thread(kept, self._around))
+        self._begin(Thread(kept, self._environment))
         return None
 
     async def form(self, task_id: str, form_id: str, person: Person) -> Form | str:
@@ -157,20 +163,22 @@ class Bot:
 
     async def retry(self, task_id: str, person: Person, *, addition: str = "") -> str | None:
         """Ask again what that task, or that run, was asked; if that cannot be done, the sentence that says why."""
-        kept = self._around.store.run_of_task(task_id) or self._around.store.run(task_id)
+        kept = self._environment.store.run_of_task(task_id) or self._environment.store.run(task_id)
         if kept is None:
             return words.FORGOTTEN
         if self._waiting_in(kept.incoming.place) is not None:
             # The supervisor would take it for the answer, from somebody who may not be allowed to give one.
             return words.ASKED
-        if any(run.id.startswith(f"{kept.id}-") for run in self._around.store.open_runs(kept.incoming.place)):
+        if any(run.id.startswith(f"{kept.id}-") for run in self._environment.store.open_runs(kept.incoming.place)):
             return words.ON_IT
-        now = self._around.clock.now()
+        now = self._environment.clock.now()
         text = f"{kept.incoming.text}\n\n{addition}" if addition else kept.incoming.text
-        incoming = replace(kept.incoming, text=text, person=person, quiet=False, ts=Thread(kept, self._around).latest)
+        incoming = replace(
+            kept.incoming, text=text, person=person, quiet=False, ts=Thread(kept, self._environment).latest
+        )
         again = KeptRun(f"{kept.id}-{uuid.uuid4().hex[:8]}", incoming, kept.context_id, begun=now)
-        self._around.store.put_run(again)
-        self._begin(Thread(again, self._around))
+        self._environment.store.put_run(again)
+        self._begin(Thread(again, self._environment))
         return None
 
     async def rate(self, rating: Rating, person: Person, *, good: bool, reason: str = "") -> None:
@@ -181,11 +189,11 @@ class Bot:
             "message_id": rating.message_id,
             "rating": "up" if good else "down",
             "reason": reason,
-            "user": self._around.link.vouched(person, rating.trace_id),
+            "user": self._environment.link.vouched(person, rating.trace_id),
             "surface": "slack",
         }
         try:
-            response = await self._around.link.post("/feedback", body)
+            response = await self._environment.link.post("/feedback", body)
             response.raise_for_status()
         except httpx.HTTPError as error:
             logger.warning("feedback was not kept: %s", type(error).__name__)
@@ -194,7 +202,7 @@ class Bot:
     def running_in(self, channel: str, thread_ts: str | None = None) -> list[KeptRun]:
         """The runs that go on in a channel, oldest first."""
         runs = [thread.kept for thread in self._threads.values() if not thread.state.ended or thread.waits]
-        runs += [kept for kept in self._around.store.open_runs() if kept.id not in self._threads]
+        runs += [kept for kept in self._environment.store.open_runs() if kept.id not in self._threads]
         here = [run for run in runs if run.incoming.place.channel == channel]
         return sorted(
             (run for run in here if thread_ts in (None, run.incoming.place.thread_ts)), key=lambda run: run.begun
@@ -208,7 +216,7 @@ class Bot:
 
     async def workflows(self) -> list[tuple[str, str]]:
         try:
-            rows = (await self._around.link.get("/workflows"))["workflows"]
+            rows = (await self._environment.link.get("/workflows"))["workflows"]
             return [(row["name"], row["description"]) for row in rows if row["ready"]]
         except (httpx.HTTPError, ValueError, KeyError, TypeError) as error:
             logger.warning("the workflows could not be listed: %s", type(error).__name__)
@@ -216,7 +224,7 @@ class Bot:
 
     async def skills(self) -> list[tuple[str, str]]:
         try:
-            rows = (await self._around.link.get(f"/skills?limit={_MAX_SKILLS}"))["skills"]
+            rows = (await self._environment.link.get(f"/skills?limit={_MAX_SKILLS}"))["skills"]
             return [(row["name"], row["description"]) for row in rows]
         except (httpx.HTTPError, ValueError, KeyError, TypeError) as error:
             logger.warning("The skills could not be listed: %s", type(error).__name__)
@@ -224,7 +232,7 @@ class Bot:
 
     async def _card_agents(self) -> list[tuple[str, str, list[str]]]:
         try:
-            supervisor = await self._around.link.supervisor(patient=False)
+            supervisor = await self._environment.link.supervisor(patient=False)
         except SupervisorError as error:
             raise ReadableError(words.NO_SUPERVISOR) from error
         return [(agent.name, agent.description, list(agent.examples)) for agent in agents_on(supervisor.card)]
@@ -236,14 +244,14 @@ class Bot:
             refusal = self._may_answer(form, thread.kept, incoming.person)
             if refusal is not None:
                 # A mention comes twice, and is refused once.
-                first = self._around.store.first_time(f"refused/{message_id}", self._around.clock.now())
+                first = self._environment.store.first_time(f"refused/{message_id}", self._environment.clock.now())
                 return refusal if first else None
         person = incoming.person
         note = f"Answered by <@{person.id}> in the thread."
         self._answer(thread, Saying(message_id, person.team, person.id, words=incoming.text, note=note))
         # The same message may come again.
-        now = self._around.clock.now()
-        self._around.store.put_run(KeptRun(message_id, incoming, thread.kept.context_id, done=True, begun=now))
+        now = self._environment.clock.now()
+        self._environment.store.put_run(KeptRun(message_id, incoming, thread.kept.context_id, done=True, begun=now))
         return None
 
     def _answer(self, thread: Thread, saying: Saying) -> None:
@@ -255,13 +263,13 @@ class Bot:
             self._begin(thread)
 
     def _kept_thread(self, run_id: str) -> Thread | None:
-        kept = self._around.store.run(run_id)
-        return None if kept is None else Thread(kept, self._around)
+        kept = self._environment.store.run(run_id)
+        return None if kept is None else Thread(kept, self._environment)
 
     def _threads_in(self, place: Place) -> Iterator[Thread]:
         """Those that are not done, oldest first."""
-        for kept in self._around.store.open_runs(place):
-            yield self._threads.get(kept.id) or Thread(kept, self._around)
+        for kept in self._environment.store.open_runs(place):
+            yield self._threads.get(kept.id) or Thread(kept, self._environment)
 
     def _waiting_in(self, place: Place) -> Thread | None:
         return next((thread for thread in self._threads_in(place) if thread.waits), None)
@@ -270,8 +278,8 @@ class Bot:
         for thread in self._threads.values():
             if task_id and thread.state.task_id == task_id:
                 return thread
-        kept = self._around.store.run_of_task(task_id) if task_id else None
-        return None if kept is None or not kept.state else Thread(kept, self._around)
+        kept = self._environment.store.run_of_task(task_id) if task_id else None
+        return None if kept is None or not kept.state else Thread(kept, self._environment)
 
     def _begin(self, thread: Thread) -> None:
         run_id = thread.kept.id
@@ -304,11 +312,11 @@ class Bot:
         """Go on with a thread that broke off; or, if it breaks off again and again, say that it is over."""
         run_id = thread.kept.id
         breaks = self._breaks[run_id] = self._breaks.get(run_id, 0) + 1
-        await self._around.clock.sleep(2.0**breaks)
+        await self._environment.clock.sleep(2.0**breaks)
         if run_id in self._threads:
             return
         if breaks <= _MAX_BREAKS:
-            self._begin(Thread(replace(thread.kept, state=to_json(thread.state)), self._around, again=True))
+            self._begin(Thread(replace(thread.kept, state=to_json(thread.state)), self._environment, again=True))
             return
         del self._breaks[run_id]
         await self._give_up(thread.kept, thread.state.numbers + 1)
@@ -316,13 +324,13 @@ class Bot:
     async def _give_up(self, kept: KeptRun, number: int) -> None:
         """Say that it is over, with an operation of that number, as soon as Slack takes it."""
         sorry = PostMessage(number, Body(f"⚠️ {words.BROKEN}", footer=Retry(kept.id)))
-        incoming, delivery = kept.incoming, self._around.delivery
+        incoming, delivery = kept.incoming, self._environment.delivery
         while isinstance(
             report := await delivery.do(incoming.place, incoming.person, sorry, urgent=True, holder=kept.id), Later
         ):
-            await self._around.clock.sleep(report.seconds)
+            await self._environment.clock.sleep(report.seconds)
         try:
-            self._around.store.put_run(replace(kept, done=True))
+            self._environment.store.put_run(replace(kept, done=True))
         except StoreError as error:
             logger.error("%s: that it is over cannot be kept: %s", kept.id, error)
 
@@ -338,7 +346,7 @@ class Bot:
     async def _keep_up(self) -> None:
         while True:
             try:
-                more = self._around.store.prune(self._around.clock.now(), _MAX_AGE_SECONDS)
+                more = self._environment.store.prune(self._environment.clock.now(), _MAX_AGE_SECONDS)
             except StoreError as error:
                 logger.error("What is old cannot be forgotten: %s", error)
                 more = False

@@ -11,7 +11,7 @@ _FOUND_TWICE: Final = "`token` will be unused"
 _TICKET: Final = re.compile(r"ticket=[^&\s'\"]+")
 
 
-class Discreet(logging.Filter):
+class RedactingFilter(logging.Filter):
     """Takes out what lets others connect, and the stack, which says nothing that the message does not."""
 
     def filter(self, record: logging.LogRecord) -> bool:
@@ -25,5 +25,5 @@ def library_log() -> logging.Logger:
     log = logging.getLogger(f"{__package__}.slack")
     log.setLevel(max(logging.WARNING, logging.getLogger().level))
     if not log.filters:
-        log.addFilter(Discreet())
+        log.addFilter(RedactingFilter())
     return log

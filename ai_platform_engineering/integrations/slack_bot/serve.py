@@ -13,7 +13,6 @@ from starlette.applications import Starlette
 
 from ai_platform_engineering.integrations.slack_bot.app import build_app
 from ai_platform_engineering.integrations.slack_bot.assembly import assemble
-from ai_platform_engineering.integrations.slack_bot.budget import Budget
 from ai_platform_engineering.integrations.slack_bot.channels import Channels, load_channels
 from ai_platform_engineering.integrations.slack_bot.clock import SystemClock
 from ai_platform_engineering.integrations.slack_bot.connection import Connection
@@ -22,11 +21,12 @@ from ai_platform_engineering.integrations.slack_bot.library_log import library_l
 from ai_platform_engineering.integrations.slack_bot.listeners.calls import BotCalls
 from ai_platform_engineering.integrations.slack_bot.listeners.identity import Identity
 from ai_platform_engineering.integrations.slack_bot.listeners.listening import Listening
-from ai_platform_engineering.integrations.slack_bot.paced_client import PacedClient
 from ai_platform_engineering.integrations.slack_bot.store import BotStore, open_store
 from ai_platform_engineering.integrations.slack_bot.tokens import check_tokens
 from ai_platform_engineering.integrations.slack_bot.web import events_route, health_routes
-from ai_platform_engineering.integrations.slack_bot.web_client import web_client
+from ai_platform_engineering.integrations.slack_bot.web_api.budget import Budget
+from ai_platform_engineering.integrations.slack_bot.web_api.paced_client import PacedClient
+from ai_platform_engineering.integrations.slack_bot.web_api.web_client import web_client
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.serving import begin_start, listen, run
 

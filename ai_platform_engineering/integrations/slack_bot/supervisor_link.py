@@ -24,7 +24,7 @@ _FEEDBACK_SECONDS: Final = 10.0
 class SupervisorLink:
     def __init__(self, settings: Settings) -> None:
         self.address = settings.supervisor_url
-        self.patience = settings.supervisor_patience
+        self.patience = settings.supervisor_timeout
         self._key = signing_key(settings)
         self._auth = SupervisorAuth(settings)
         self._stack = AsyncExitStack()

@@ -19,10 +19,12 @@ from a2a.utils.errors import A2AError
 from ai_platform_engineering.events import Canceled, Event, Failed, Form
 from ai_platform_engineering.integrations.slack_bot import words
 from ai_platform_engineering.integrations.slack_bot.clock import Clock
-from ai_platform_engineering.integrations.slack_bot.deciding import is_done
-from ai_platform_engineering.integrations.slack_bot.delivery import Delivery
-from ai_platform_engineering.integrations.slack_bot.making import operation_of
-from ai_platform_engineering.integrations.slack_bot.operations import (
+from ai_platform_engineering.integrations.slack_bot.places import Person
+from ai_platform_engineering.integrations.slack_bot.store import BotStore, KeptRun, StoreError
+from ai_platform_engineering.integrations.slack_bot.supervisor_link import SupervisorLink
+from ai_platform_engineering.integrations.slack_bot.thread_view.delivery_reports import reported
+from ai_platform_engineering.integrations.slack_bot.thread_view.operation_builder import operation_of
+from ai_platform_engineering.integrations.slack_bot.thread_view.operations import (
     CREATING,
     Arrived,
     Later,
@@ -31,8 +33,8 @@ from ai_platform_engineering.integrations.slack_bot.operations import (
     Report,
     Unclear,
 )
-from ai_platform_engineering.integrations.slack_bot.places import Person
-from ai_platform_engineering.integrations.slack_bot.reducer import (
+from ai_platform_engineering.integrations.slack_bot.thread_view.planner import is_done
+from ai_platform_engineering.integrations.slack_bot.thread_view.reducer import (
     Answered,
     Begun,
     FilledInWrongly,
@@ -43,11 +45,9 @@ from ai_platform_engineering.integrations.slack_bot.reducer import (
     next_look,
     reduce,
 )
-from ai_platform_engineering.integrations.slack_bot.reporting import reported
-from ai_platform_engineering.integrations.slack_bot.state import Saying, State, from_json, to_json
-from ai_platform_engineering.integrations.slack_bot.store import BotStore, KeptRun, StoreError
-from ai_platform_engineering.integrations.slack_bot.stream_buffer import Pace
-from ai_platform_engineering.integrations.slack_bot.supervisor_link import SupervisorLink
+from ai_platform_engineering.integrations.slack_bot.thread_view.state import Saying, State, from_json, to_json
+from ai_platform_engineering.integrations.slack_bot.thread_view.stream_buffer import Pace
+from ai_platform_engineering.integrations.slack_bot.web_api.delivery import Delivery
 from ai_platform_engineering.utils.a2a_common.client.supervisor_client import message_to, question_message
 from ai_platform_engineering.utils.a2a_common.client.supervisor_run import Lost, Parked, Run, SupervisorError
 from ai_platform_engineering.utils.a2a_common.request_context import TO_CONVERSATION
@@ -63,7 +63,7 @@ _URGENT: Final = frozenset({"start", "post", "stop", "form", "form_update"})
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class Environment:
     """What all threads share."""
 
     store: BotStore
@@ -84,9 +84,9 @@ class _Heard:
 class Thread:
     """`again` is for a run from a former life of the bot: what was being said or done then may have arrived."""
 
-    def __init__(self, kept: KeptRun, around: Surroundings, *, again: bool = False) -> None:
+    def __init__(self, kept: KeptRun, environment: Environment, *, again: bool = False) -> None:
         self.kept = kept
-        self._around = around
+        self._environment = environment
         self._again = again
         self._items: deque[Input | _Heard] = deque()
         self._stirred = asyncio.Event()
@@ -98,7 +98,7 @@ class Thread:
 
     def _fresh(self) -> State:
         incoming = self.kept.incoming
-        begun, streams = self._around.clock.now(), not incoming.person.is_bot
+        begun, streams = self._environment.clock.now(), not incoming.person.is_bot
         return State(run_id=self.kept.id, after=incoming.ts, quiet=incoming.quiet, begun=begun, streams=streams)
 
     @property
@@ -135,7 +135,7 @@ class Thread:
             if self.state.flight is not None and self._doing is None:
                 self._doing = asyncio.create_task(self._find_out(operation_of(self.state, self.state.flight)))
             self._hear_on()
-            self._step(Tick(self._around.pace()))
+            self._step(Tick(self._environment.pace()))
             while self.is_spoken_to or not self.state.ended or not is_done(self.state) or not self._is_kept(over=True):
                 await self._next()
         finally:
@@ -148,7 +148,7 @@ class Thread:
     async def _withdraw(self) -> None:
         """Nobody sees what was asked: whatever is said in the thread next must not become the answer."""
         try:
-            supervisor = await self._around.link.supervisor(patient=False)
+            supervisor = await self._environment.link.supervisor(patient=False)
             await supervisor.client.cancel_task(CancelTaskRequest(id=self.state.task_id))
         except (A2AError, SupervisorError, httpx.HTTPError, TimeoutError) as error:
             logger.warning("%s: what nobody can answer still waits: %s", self.kept.id, type(error).__name__)
@@ -156,7 +156,7 @@ class Thread:
     def answer(self, saying: Saying) -> None:
         """Something is said to the run, which waits or will wait again. It is kept when this returns."""
         before = self.state
-        self.state, operations = reduce(self.state, Answered(saying), self._around.clock.now())
+        self.state, operations = reduce(self.state, Answered(saying), self._environment.clock.now())
         try:
             self._keep()
         except StoreError:
@@ -176,7 +176,7 @@ class Thread:
         it hears nothing by itself."""
         try:
             if self.waits:
-                supervisor = await self._around.link.supervisor(patient=False)
+                supervisor = await self._environment.link.supervisor(patient=False)
                 await supervisor.client.cancel_task(CancelTaskRequest(id=self.state.task_id))
                 return True
             if self._run is not None:
@@ -204,7 +204,7 @@ class Thread:
             self._doing.cancel()
         for item in self._items:
             if isinstance(item, Arrived | Refused | Later | Unclear):
-                self.state = reported(self.state, item, self._around.clock.now())
+                self.state = reported(self.state, item, self._environment.clock.now())
         if not self.kept.done:
             self._is_kept()
 
@@ -216,7 +216,7 @@ class Thread:
             self._hear_on()
         if not self._items:
             await self._wait()
-        self._step(Tick(self._around.pace()))
+        self._step(Tick(self._environment.pace()))
         while self._items:
             match self._items.popleft():
                 case _Heard(event, told):
@@ -225,14 +225,14 @@ class Thread:
                     self._step(item)
 
     async def _wait(self) -> None:
-        now = self._around.clock.now()
+        now = self._environment.clock.now()
         look = next_look(self.state, now)
         if look is None and self._unkept:
             look = now + _UNKEPT_SECONDS
         self._stirred.clear()
         waits: list[asyncio.Task[Any]] = [asyncio.create_task(self._stirred.wait())]
         if look is not None:
-            waits.append(asyncio.create_task(self._around.clock.sleep(max(0.0, look - now))))
+            waits.append(asyncio.create_task(self._environment.clock.sleep(max(0.0, look - now))))
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -244,7 +244,7 @@ class Thread:
         self._stirred.set()
 
     def _step(self, item: Input, told: int | None = None) -> None:
-        self.state, operations = reduce(self.state, item, self._around.clock.now())
+        self.state, operations = reduce(self.state, item, self._environment.clock.now())
         if told is not None:
             self.kept = replace(self.kept, seen=told)
         if operations:
@@ -271,13 +271,13 @@ class Thread:
         kept = replace(
             self.kept, task_id=self.state.task_id, trace_id=self.state.trace_id, state=to_json(self.state), done=done
         )
-        self._around.store.put_run(kept)
+        self._environment.store.put_run(kept)
         self.kept = kept
 
     async def _do(self, operation: Operation) -> None:
         urgent = self.state.ended or (self.state.flight is not None and self.state.flight.kind in _URGENT)
         incoming = self.kept.incoming
-        report = await self._around.delivery.do(
+        report = await self._environment.delivery.do(
             incoming.place, incoming.person, operation, urgent=urgent, holder=self.kept.id, after=self.latest
         )
         self._put(report)
@@ -291,7 +291,7 @@ class Thread:
         if isinstance(operation, CREATING):
             place = self.kept.incoming.place
             try:
-                report = await self._around.delivery.find(place, operation, holder=self.kept.id, after=self.latest)
+                report = await self._environment.delivery.find(place, operation, holder=self.kept.id, after=self.latest)
             except Exception:  # then it is done once more: better twice than never
                 logger.exception("%s: nobody knows what became of an operation", self.kept.id)
         self._put(report)
@@ -303,14 +303,14 @@ class Thread:
     async def _hear(self) -> None:
         ending: Failed | None = None
         try:
-            supervisor = await self._around.link.supervisor()
+            supervisor = await self._environment.link.supervisor()
             self._run = Run(
                 supervisor,
                 self._message(),
                 self.kept.seen,
                 task_id=self.kept.task_id if self.state.saying is None else "",
                 sent=self._again,
-                patience=self._around.link.patience,
+                patience=self._environment.link.patience,
             )
             self._again = False
             begun = asyncio.create_task(self._begin(self._run))
@@ -340,10 +340,10 @@ class Thread:
         incoming, saying = self.kept.incoming, self.state.saying
         if saying is None:
             # Who may answer a form is looked up before; this has not been.
-            metadata = {**self._around.link.metadata(self.kept.id, incoming.person, incoming), QUESTION_ONLY: True}
+            metadata = {**self._environment.link.metadata(self.kept.id, incoming.person, incoming), QUESTION_ONLY: True}
             return question_message(incoming.text, self.kept.context_id, message_id=self.kept.id, metadata=metadata)
         person = Person(saying.team, saying.person)
-        metadata = self._around.link.metadata(saying.message_id, person, incoming)
+        metadata = self._environment.link.metadata(saying.message_id, person, incoming)
         parked = Parked(self.kept.task_id, self.kept.context_id, self.kept.seen)
         if saying.answer is None:
             # People talk in threads: only words that plainly answer the form are an answer.

@@ -25,7 +25,7 @@ from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.storage.checkpoints.waits import INTERRUPT
 from ai_platform_engineering.storage.data_files import ConversationsFileError, conversations_file
 from ai_platform_engineering.storage.sqlite.shared_file import is_busy
-from ai_platform_engineering.storage.sqlite.wal_checkpointer import FileKeeper
+from ai_platform_engineering.storage.sqlite.wal_checkpointer import WalCheckpointer
 from ai_platform_engineering.utils.private_files import create_private_file
 
 T = TypeVar("T")
@@ -47,7 +47,7 @@ class FileSaver(SqliteSaver):
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("PRAGMA wal_autocheckpoint = 0")
         connection.execute("PRAGMA busy_timeout = 0")
-        self._keeper = FileKeeper(path)
+        self._keeper = WalCheckpointer(path)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="conversations")
         self._last_in_thread: Future[Any] | None = None
 

@@ -46,7 +46,7 @@ from ai_platform_engineering.storage.event_log.reader import (
 from ai_platform_engineering.storage.event_log.task_fold import ends_task
 from ai_platform_engineering.storage.event_log.task_record import TaskRecord, goes_on_after_its_end
 from ai_platform_engineering.storage.event_log.writer import LogWriter, Write
-from ai_platform_engineering.storage.sqlite.wal_checkpointer import FileKeeper
+from ai_platform_engineering.storage.sqlite.wal_checkpointer import WalCheckpointer
 from ai_platform_engineering.utils.a2a_common.wire import WireEvent, seq_of, stamp
 from ai_platform_engineering.utils.errors import ReadableError
 
@@ -144,7 +144,7 @@ class SqliteEventLog:
         try:
             self._numbers = file.connection.execute("SELECT coalesce(max(number), 0) FROM task").fetchone()[0]
             index = open_for_reading(self._path)
-            keeper = FileKeeper(self._path)
+            keeper = WalCheckpointer(self._path)
             writer = LogWriter(file.connection, keeper.note_use)
             self._in_use = _InUse(writer, keeper, _Readers(self._path), index)
             try:
@@ -476,7 +476,7 @@ class _Readers:
 @dataclass(frozen=True, slots=True)
 class _InUse:
     writer: LogWriter
-    keeper: FileKeeper
+    keeper: WalCheckpointer
     readers: _Readers
     index: sqlite3.Connection
 

@@ -23,7 +23,7 @@ _MOMENT_SECONDS: Final = 0.05
 _USES_BETWEEN: Final = 500
 
 
-class FileKeeper:
+class WalCheckpointer:
     """For a file that is in WAL mode and whose other connections do not move its log themselves."""
 
     def __init__(self, path: Path) -> None:

@@ -10,9 +10,9 @@ from typing import Any, Final
 from slack_bolt.async_app import AsyncApp
 from slack_sdk.errors import SlackApiError
 
+from ai_platform_engineering.integrations.slack_bot.listeners.ephemeral import describe
 from ai_platform_engineering.integrations.slack_bot.listeners.listening import Listening
-from ai_platform_engineering.integrations.slack_bot.listeners.requests import Body, Corner
-from ai_platform_engineering.integrations.slack_bot.listeners.whisper import describe
+from ai_platform_engineering.integrations.slack_bot.listeners.requests import Body, SlackLocation
 from ai_platform_engineering.integrations.slack_bot.places import Person
 from ai_platform_engineering.utils.errors import ReadableError
 
@@ -37,13 +37,13 @@ class Assistant:
         thread = event["assistant_thread"]
         if self._listening.first_time("event", body.get("event_id")):
             channel, thread_ts = thread["channel_id"], thread["thread_ts"]
-            corner = Corner(Person(self._listening.identity.team, thread["user_id"]), channel, thread_ts)
-            self._listening.later(corner, self._greet(channel, thread_ts))
+            location = SlackLocation(Person(self._listening.identity.team, thread["user_id"]), channel, thread_ts)
+            self._listening.later(location, self._greet(channel, thread_ts))
 
     async def opened(self, event: Mapping[str, Any], body: Body) -> None:
         if event.get("tab") == "messages" and self._listening.first_time("event", body.get("event_id")):
-            corner = Corner(Person(self._listening.identity.team, event["user"]), event["channel"])
-            self._listening.later(corner, self._suggest(event["channel"]))
+            location = SlackLocation(Person(self._listening.identity.team, event["user"]), event["channel"])
+            self._listening.later(location, self._suggest(event["channel"]))
 
     async def _greet(self, channel: str, thread_ts: str) -> None:
         await self._listening.client.chat_postMessage(channel=channel, thread_ts=thread_ts, text=GREETING)

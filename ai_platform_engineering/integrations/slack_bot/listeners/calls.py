@@ -6,10 +6,10 @@ from typing import Protocol
 
 from ai_platform_engineering.events import Form
 from ai_platform_engineering.forms.answers import Answer
-from ai_platform_engineering.integrations.slack_bot.operations import Rating
 from ai_platform_engineering.integrations.slack_bot.places import Incoming, Person
 from ai_platform_engineering.integrations.slack_bot.stop_outcome import StopOutcome
 from ai_platform_engineering.integrations.slack_bot.store import KeptRun
+from ai_platform_engineering.integrations.slack_bot.thread_view.operations import Rating
 
 
 class BotCalls(Protocol):

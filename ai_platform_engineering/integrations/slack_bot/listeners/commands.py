@@ -7,7 +7,7 @@ from slack_bolt.async_app import AsyncAck, AsyncApp
 from ai_platform_engineering.integrations.slack_bot.listeners.guidance import NOT_HERE, escaped, help_text, listed
 from ai_platform_engineering.integrations.slack_bot.listeners.listening import Listening
 from ai_platform_engineering.integrations.slack_bot.listeners.readable import readable
-from ai_platform_engineering.integrations.slack_bot.listeners.requests import Body, Corner, corner_of
+from ai_platform_engineering.integrations.slack_bot.listeners.requests import Body, SlackLocation, location_of
 from ai_platform_engineering.integrations.slack_bot.listeners.stop_words import STOP_WORDS
 from ai_platform_engineering.integrations.slack_bot.places import Incoming, Place
 from ai_platform_engineering.integrations.slack_bot.store import KeptRun
@@ -22,7 +22,7 @@ class Commands:
 
     async def typed(self, ack: AsyncAck, body: Body) -> None:
         text = readable(body.get("text") or "")
-        corner = corner_of(body, self._listening.identity.team)
+        location = location_of(body, self._listening.identity.team)
         # A word counts only alone: "cancel the deployment" is a question.
         word = text.lower()
         if word in {"", "help"}:
@@ -33,15 +33,15 @@ class Commands:
             return
         match word:
             case "agents":
-                self._listening.later(corner, self._agents())
+                self._listening.later(location, self._agents())
             case "skills":
-                self._listening.later(corner, self._skills())
+                self._listening.later(location, self._skills())
             case "workflows":
-                self._listening.later(corner, self._workflows())
+                self._listening.later(location, self._workflows())
             case "cancel":
-                self._listening.later(corner, self._cancel(corner))
+                self._listening.later(location, self._cancel(location))
             case _:
-                self._listening.later(corner, self._ask(corner, text))
+                self._listening.later(location, self._ask(location, text))
 
     async def _agents(self) -> str:
         agents = await self._listening.bot.agents()
@@ -60,9 +60,9 @@ class Commands:
             return "There are no workflows."
         return listed(f"What can be started by name, as in `{self._listening.command} {workflows[0][0]}`:", workflows)
 
-    async def _cancel(self, corner: Corner) -> str:
-        bot, person = self._listening.bot, corner.person
-        mine = [run for run in bot.running_in(corner.channel) if run.incoming.person.id == person.id]
+    async def _cancel(self, location: SlackLocation) -> str:
+        bot, person = self._listening.bot, location.person
+        mine = [run for run in bot.running_in(location.channel) if run.incoming.person.id == person.id]
         if not mine:
             return "Nothing is going on in this channel that you have asked for."
         told = [(run, STOP_WORDS[await bot.cancel_run(run.id, person)]) for run in mine]
@@ -70,20 +70,20 @@ class Commands:
             return told[0][1]
         return "\n".join(f"• _{_short(run)}_: {sentence}" for run, sentence in told)
 
-    async def _ask(self, corner: Corner, text: str) -> str | None:
-        channel = self._listening.channels.of(corner.channel, direct=corner.channel.startswith("D"))
+    async def _ask(self, location: SlackLocation, text: str) -> str | None:
+        channel = self._listening.channels.of(location.channel, direct=location.channel.startswith("D"))
         if not channel.enabled:
             return NOT_HERE
         quoted = "\n".join(f"> {line}" for line in escaped(text).splitlines())
         posted = await self._listening.client.chat_postMessage(
-            channel=corner.channel,
-            text=f"<@{corner.person.id}> asks:\n{quoted}",
+            channel=location.channel,
+            text=f"<@{location.person.id}> asks:\n{quoted}",
             unfurl_links=False,
             unfurl_media=False,
         )
         ts: str = posted["ts"]
         place = Place(self._listening.identity.team, posted["channel"], ts)
-        return await self._listening.bot.take(Incoming(place, ts, text, corner.person, False, channel.prompt))
+        return await self._listening.bot.take(Incoming(place, ts, text, location.person, False, channel.prompt))
 
 
 def _short(run: KeptRun) -> str:

@@ -20,7 +20,12 @@ from ai_platform_engineering.integrations.slack_bot.forms.reading import (
 )
 from ai_platform_engineering.integrations.slack_bot.listeners.listening import Listening
 from ai_platform_engineering.integrations.slack_bot.listeners.notice_view import notice_view
-from ai_platform_engineering.integrations.slack_bot.listeners.requests import Body, Corner, corner_of, person_of
+from ai_platform_engineering.integrations.slack_bot.listeners.requests import (
+    Body,
+    SlackLocation,
+    location_of,
+    person_of,
+)
 from ai_platform_engineering.integrations.slack_bot.places import Person, Place
 from ai_platform_engineering.integrations.slack_bot.words import NOT_OPEN
 
@@ -38,8 +43,8 @@ class Forms:
     async def pressed(self, ack: AsyncAck, body: Body) -> None:
         await ack()
         if self._listening.first_time("pressed", body.get("trigger_id")):
-            corner = corner_of(body, self._listening.identity.team)
-            self._listening.later(corner, self._press(body, corner))
+            location = location_of(body, self._listening.identity.team)
+            self._listening.later(location, self._press(body, location))
 
     async def submitted(self, ack: AsyncAck, body: Body, view: Mapping[str, Any]) -> None:
         """What Slack is answered decides what the modal shows, so everything is looked at first."""
@@ -58,21 +63,21 @@ class Forms:
         await asyncio.wait({answering}, timeout=_ANSWER_SECONDS)
         if not answering.done():
             await ack()
-            self._listening.later(Corner(person, place.channel, place.thread_ts), _told(answering))
+            self._listening.later(SlackLocation(person, place.channel, place.thread_ts), _told(answering))
         elif sentence := answering.result():
             await ack(response_action="update", view=notice_view(sentence))
         else:
             await ack()
 
-    async def _press(self, body: Body, corner: Corner) -> str | None:
+    async def _press(self, body: Body, location: SlackLocation) -> str | None:
         pressed = read_button(body)
-        found = await self._open(pressed.reference if pressed else None, corner.person)
+        found = await self._open(pressed.reference if pressed else None, location.person)
         if isinstance(found, str) or pressed is None:
             return str(found)
         task_id = pressed.reference.task_id
         match read_press(found, pressed.press, body):
             case OpenModal(kind):
-                place = Place(self._listening.identity.team, corner.channel, corner.thread_ts)
+                place = Place(self._listening.identity.team, location.channel, location.thread_ts)
                 view = modal(found, task_id, place, kind)
                 await self._listening.client.views_open(trigger_id=body["trigger_id"], view=view)
                 return None
@@ -80,7 +85,7 @@ class Forms:
                 await self._listening.bot.show_again(task_id, again)
                 return None
             case answer:
-                return await self._answer(pressed.reference, found, answer, corner.person)
+                return await self._answer(pressed.reference, found, answer, location.person)
 
     async def _open(self, reference: Reference | None, person: Person) -> Form | str:
         """The form, if it is open and this person may answer it; else the sentence to show."""

@@ -10,8 +10,8 @@ from typing import Any, Final
 from slack_bolt.async_app import AsyncAck, AsyncApp
 
 from ai_platform_engineering.integrations.slack_bot.listeners.listening import Listening
-from ai_platform_engineering.integrations.slack_bot.listeners.requests import Body, Corner, person_of
-from ai_platform_engineering.integrations.slack_bot.operations import Rating
+from ai_platform_engineering.integrations.slack_bot.listeners.requests import Body, SlackLocation, person_of
+from ai_platform_engineering.integrations.slack_bot.thread_view.operations import Rating
 
 REASON: Final = "platform_engineer:reason"
 REASONS: Final = (
@@ -26,9 +26,9 @@ _KIND, _WORDS, _AGAIN = "kind", "words", "again"
 THANKS: Final = "Thank you, noted."
 
 
-def reason_view(rating: Rating, corner: Corner) -> dict[str, Any]:
+def reason_view(rating: Rating, location: SlackLocation) -> dict[str, Any]:
     """The form. It carries which answer it is about, and where the person is."""
-    where = {"channel": corner.channel, "thread_ts": corner.thread_ts}
+    where = {"channel": location.channel, "thread_ts": location.thread_ts}
     options = [{"text": _plain(reason), "value": reason} for reason in REASONS]
     return {
         "type": "modal",
@@ -63,19 +63,19 @@ class Reasons:
     async def submitted(self, ack: AsyncAck, body: Body, view: Mapping[str, Any]) -> None:
         await ack()
         kept = json.loads(view["private_metadata"])
-        corner = Corner(person_of(body, self._listening.identity.team), kept["channel"], kept["thread_ts"])
+        location = SlackLocation(person_of(body, self._listening.identity.team), kept["channel"], kept["thread_ts"])
         if self._listening.first_time("submitted", body.get("trigger_id")):
-            self._listening.later(corner, self._keep(Rating(**kept["rating"]), corner, view["state"]["values"]))
+            self._listening.later(location, self._keep(Rating(**kept["rating"]), location, view["state"]["values"]))
 
-    async def _keep(self, rating: Rating, corner: Corner, values: Mapping[str, Any]) -> str | None:
+    async def _keep(self, rating: Rating, location: SlackLocation, values: Mapping[str, Any]) -> str | None:
         kind = (values[_KIND][_KIND].get("selected_option") or {}).get("value") or ""
         words = (values[_WORDS][_WORDS].get("value") or "").strip()
         reason = ": ".join(part for part in (kind, words) if part)
         again = bool(values[_AGAIN][_AGAIN].get("selected_options"))
         if reason:
-            await self._listening.bot.rate(rating, corner.person, good=False, reason=reason)
+            await self._listening.bot.rate(rating, location.person, good=False, reason=reason)
         if again:
-            return await self._listening.bot.retry(rating.task_id, corner.person, addition=reason)
+            return await self._listening.bot.retry(rating.task_id, location.person, addition=reason)
         return THANKS
 
 

@@ -12,7 +12,7 @@ Body = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Corner:
+class SlackLocation:
     """Where a person can be told something that nobody else sees. `response_url` works in channels, too, in which the
     bot is not, but knows no threads."""
 
@@ -30,12 +30,12 @@ def person_of(body: Body, team: str) -> Person:
     return Person(body.get("user_team") or body.get("team_id") or team, body.get("user_id") or "")
 
 
-def corner_of(body: Body, team: str) -> Corner:
+def location_of(body: Body, team: str) -> SlackLocation:
     """Where to answer a command or a pressed button."""
     if "command" in body:
-        return Corner(person_of(body, team), body.get("channel_id", ""), "", body.get("response_url", ""))
+        return SlackLocation(person_of(body, team), body.get("channel_id", ""), "", body.get("response_url", ""))
     container, message = body.get("container") or {}, body.get("message") or {}
-    return Corner(
+    return SlackLocation(
         person_of(body, team),
         (body.get("channel") or {}).get("id") or container.get("channel_id") or "",
         message.get("thread_ts") or container.get("thread_ts") or "",

@@ -7,7 +7,7 @@ import traceback
 from secrets import token_hex
 from typing import Final
 
-from ai_platform_engineering.integrations.slack_bot.listeners.whisper import describe
+from ai_platform_engineering.integrations.slack_bot.listeners.ephemeral import describe
 from ai_platform_engineering.integrations.slack_bot.store import StoreError
 from ai_platform_engineering.integrations.slack_bot.words import NOT_KEPT, plain
 from ai_platform_engineering.utils.errors import ReadableError

@@ -13,7 +13,6 @@ from rich.panel import Panel
 from rich.rule import Rule as Line
 from rich.text import Text as Drawn
 
-from ai_platform_engineering.integrations.slack_bot.operations import CardStatus
 from ai_platform_engineering.integrations.slack_bot.preview.messages import Block, Message, Part, Plan, TaskCard, Text
 from ai_platform_engineering.integrations.slack_bot.preview.mrkdwn import Span, Spans, spans_of
 from ai_platform_engineering.integrations.slack_bot.preview.shapes import (
@@ -26,6 +25,7 @@ from ai_platform_engineering.integrations.slack_bot.preview.shapes import (
     shapes_of,
 )
 from ai_platform_engineering.integrations.slack_bot.preview.workspace import Transcript
+from ai_platform_engineering.integrations.slack_bot.thread_view.operations import CardStatus
 from ai_platform_engineering.text.plain_text import clean
 from ai_platform_engineering.text.terminal_markdown import TerminalMarkdown
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ai_platform_engineering.integrations.slack_bot.operations import CardStatus
+from ai_platform_engineering.integrations.slack_bot.thread_view.operations import CardStatus
 
 BlockJson = Mapping[str, Any]
 

@@ -12,11 +12,11 @@ from ai_platform_engineering.events_json import Asked, Line
 from ai_platform_engineering.forms.answers import answer_data
 from ai_platform_engineering.forms.replies import Reply, Resume, understand
 from ai_platform_engineering.integrations.slack_bot.forms.words import answered_note
-from ai_platform_engineering.integrations.slack_bot.operations import Arrived, File, Operation, UploadFile
 from ai_platform_engineering.integrations.slack_bot.places import Person, Place
 from ai_platform_engineering.integrations.slack_bot.preview.moments import Moment
 from ai_platform_engineering.integrations.slack_bot.preview.workspace import Workspace
-from ai_platform_engineering.integrations.slack_bot.reducer import (
+from ai_platform_engineering.integrations.slack_bot.thread_view.operations import Arrived, File, Operation, UploadFile
+from ai_platform_engineering.integrations.slack_bot.thread_view.reducer import (
     Answered,
     Begun,
     GoingOn,
@@ -25,8 +25,8 @@ from ai_platform_engineering.integrations.slack_bot.reducer import (
     next_look,
     reduce,
 )
-from ai_platform_engineering.integrations.slack_bot.requests import Job, Request, request_of
-from ai_platform_engineering.integrations.slack_bot.state import Saying, State
+from ai_platform_engineering.integrations.slack_bot.thread_view.state import Saying, State
+from ai_platform_engineering.integrations.slack_bot.web_api.requests import Job, Request, request_of
 from ai_platform_engineering.recordings import runs_of
 
 BOT: Final = "UBOT"

@@ -31,7 +31,7 @@ from ai_platform_engineering.utils.connections import causes
 if TYPE_CHECKING:
     from ai_platform_engineering.utils.a2a_common.client.supervisor_client import Supervisor
 
-PATIENCE_SECONDS: Final = 60.0
+RECONNECT_SECONDS: Final = 60.0
 _FIRST_PAUSE: Final = 0.2
 _MAX_PAUSE: Final = 5.0
 _TASK_SECONDS: Final = 2.0
@@ -78,7 +78,7 @@ class Run:
         *,
         task_id: str = "",
         sent: bool = False,
-        patience: float = PATIENCE_SECONDS,
+        patience: float = RECONNECT_SECONDS,
     ) -> None:
         self._supervisor = supervisor
         self._message = message

@@ -17,11 +17,11 @@ PROMPTS = 4
 def set_status(state: State, call: ApiCall) -> Json:
     if len(call.arguments.get("loading_messages") or ()) > LOADING_MESSAGES:
         raise RefusedError("invalid_arguments", "too many loading_messages")
-    return _around(state, call)
+    return _environment(state, call)
 
 
 def set_title(state: State, call: ApiCall) -> Json:
-    return _around(state, call)
+    return _environment(state, call)
 
 
 def set_suggested_prompts(state: State, call: ApiCall) -> Json:
@@ -30,10 +30,10 @@ def set_suggested_prompts(state: State, call: ApiCall) -> Json:
         raise RefusedError("invalid_arguments", f"from one to {PROMPTS} prompts")
     if not all(isinstance(prompt, dict) and set(prompt) == {"title", "message"} for prompt in prompts):
         raise RefusedError("invalid_arguments", "a prompt has a title and a message")
-    return _around(state, call)
+    return _environment(state, call)
 
 
-def _around(state: State, call: ApiCall) -> Json:
+def _environment(state: State, call: ApiCall) -> Json:
     conversation = writable(state, call.get("channel_id"))
     if call.get("thread_ts") or call.method != "assistant.threads.setSuggestedPrompts":
         check_thread(state, conversation.id, call.get("thread_ts"), "invalid_thread_ts")

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Final
 
-from ai_platform_engineering.integrations.slack_bot.operations import CardStatus
 from ai_platform_engineering.integrations.slack_bot.preview.messages import (
     Block,
     Message,
@@ -28,6 +27,7 @@ from ai_platform_engineering.integrations.slack_bot.preview.shapes import (
     Shape,
     shapes_of,
 )
+from ai_platform_engineering.integrations.slack_bot.thread_view.operations import CardStatus
 
 _IN_WORDS: Final[Mapping[CardStatus, str]] = {
     "pending": "not begun",

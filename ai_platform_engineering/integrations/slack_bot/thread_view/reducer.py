@@ -7,14 +7,26 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from ai_platform_engineering.events import Event, Form, InputRequired, TextDelta
-from ai_platform_engineering.integrations.slack_bot.deciding import decide
 from ai_platform_engineering.integrations.slack_bot.forms.masking import masked_form
-from ai_platform_engineering.integrations.slack_bot.making import operation_of
-from ai_platform_engineering.integrations.slack_bot.operations import Arrived, Later, Operation, Refused, Unclear
-from ai_platform_engineering.integrations.slack_bot.reporting import reported
-from ai_platform_engineering.integrations.slack_bot.state import TELLING, Flight, OpenForm, Saying, State
-from ai_platform_engineering.integrations.slack_bot.stream_buffer import Pace, StreamBuffer
-from ai_platform_engineering.integrations.slack_bot.telling import go_on, raw_text, tell
+from ai_platform_engineering.integrations.slack_bot.thread_view.content import go_on, raw_text, tell
+from ai_platform_engineering.integrations.slack_bot.thread_view.delivery_reports import reported
+from ai_platform_engineering.integrations.slack_bot.thread_view.operation_builder import operation_of
+from ai_platform_engineering.integrations.slack_bot.thread_view.operations import (
+    Arrived,
+    Later,
+    Operation,
+    Refused,
+    Unclear,
+)
+from ai_platform_engineering.integrations.slack_bot.thread_view.planner import decide
+from ai_platform_engineering.integrations.slack_bot.thread_view.state import (
+    TELLING,
+    OpenForm,
+    PendingOperation,
+    Saying,
+    State,
+)
+from ai_platform_engineering.integrations.slack_bot.thread_view.stream_buffer import Pace, StreamBuffer
 
 CLOSED_NOTE = "This is no longer open."
 
@@ -66,7 +78,7 @@ Input = Event | Arrived | Refused | Later | Unclear | Begun | Tick | Stopping | 
 def reduce(state: State, item: Input, now: float) -> tuple[State, list[Operation]]:
     state = _known(state, item, now)
     match decide(state, now):
-        case Flight() as flight:
+        case PendingOperation() as flight:
             buffer = state.buffer.taken(now) if flight.kind in TELLING else state.buffer
             state = replace(state, flight=flight, numbers=flight.number, buffer=buffer)
             return state, [operation_of(state, flight)]
@@ -78,7 +90,7 @@ def next_look(state: State, now: float) -> float | None:
     """When a tick is needed, if nothing else happens before."""
     decision = decide(state, now)
     # What was not due yet when something last happened may be so by now.
-    return now if isinstance(decision, Flight) else decision
+    return now if isinstance(decision, PendingOperation) else decision
 
 
 def _known(state: State, item: Input, now: float) -> State:

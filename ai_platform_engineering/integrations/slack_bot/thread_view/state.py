@@ -12,16 +12,16 @@ from pydantic import AfterValidator, TypeAdapter
 
 from ai_platform_engineering.events import Form
 from ai_platform_engineering.integrations.slack_bot.forms.masking import masked_form
-from ai_platform_engineering.integrations.slack_bot.operations import Card
-from ai_platform_engineering.integrations.slack_bot.stream_buffer import Pace, StreamBuffer
-from ai_platform_engineering.integrations.slack_bot.telling import Telling
+from ai_platform_engineering.integrations.slack_bot.thread_view.content import Telling
+from ai_platform_engineering.integrations.slack_bot.thread_view.operations import Card
+from ai_platform_engineering.integrations.slack_bot.thread_view.stream_buffer import Pace, StreamBuffer
 
 FooterKind = Literal["none", "rating", "retry"]
-FlightKind = Literal[
+PendingKind = Literal[
     "status", "start", "append", "stop", "post", "update", "form", "form_update", "file", "button", "no_button"
 ]
 """What an operation is for; `button` is the message with the button that stops the run."""
-TELLING: Final[frozenset[FlightKind]] = frozenset({"start", "append", "stop", "post", "update"})
+TELLING: Final[frozenset[PendingKind]] = frozenset({"start", "append", "stop", "post", "update"})
 """Those that tell people what there is to tell."""
 
 KeptForm = Annotated[Form, AfterValidator(masked_form)]
@@ -73,14 +73,14 @@ class OpenForm:
 
 
 @dataclass(frozen=True, slots=True)
-class Flight:
+class PendingOperation:
     """The operation that is being done: enough to know what it has brought about, or to ask for it again.
 
     `place` is the index of the message, form or file; with it, text goes from `start` to `upto`.
     """
 
     number: int
-    kind: FlightKind
+    kind: PendingKind
     place: int = 0
     start: int = 0
     upto: int = 0
@@ -129,12 +129,12 @@ class State:
     unstoppable: bool = False
     """Slack did not take that message."""
     stopped_by: str = ""
-    flight: Flight | None = None
+    flight: PendingOperation | None = None
     numbers: int = 0
     streams: bool = True
     limit: int = 0
     """Characters of a message, where Slack takes fewer than it says."""
-    busy: dict[FlightKind, float] = field(default_factory=dict)
+    busy: dict[PendingKind, float] = field(default_factory=dict)
     """Until when operations of a kind have to wait."""
     failures: int = 0
     """How many operations in a row have come to nothing, as far as is known."""

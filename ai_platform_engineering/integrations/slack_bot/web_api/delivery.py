@@ -10,11 +10,9 @@ from typing import Final
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from ai_platform_engineering.integrations.slack_bot.blocks import chunks_of, fits
-from ai_platform_engineering.integrations.slack_bot.budget import Budget
 from ai_platform_engineering.integrations.slack_bot.clock import Clock
-from ai_platform_engineering.integrations.slack_bot.lookup import Lookup, Wanted, shares, wanted_of
-from ai_platform_engineering.integrations.slack_bot.operations import (
+from ai_platform_engineering.integrations.slack_bot.places import Person, Place
+from ai_platform_engineering.integrations.slack_bot.thread_view.operations import (
     CREATING,
     AppendStream,
     Arrived,
@@ -32,7 +30,10 @@ from ai_platform_engineering.integrations.slack_bot.operations import (
     UpdateMessage,
     UploadFile,
 )
-from ai_platform_engineering.integrations.slack_bot.outcomes import (
+from ai_platform_engineering.integrations.slack_bot.web_api.blocks import chunks_of, fits
+from ai_platform_engineering.integrations.slack_bot.web_api.budget import Budget
+from ai_platform_engineering.integrations.slack_bot.web_api.lookup import Lookup, Wanted, shares, wanted_of
+from ai_platform_engineering.integrations.slack_bot.web_api.outcomes import (
     Declined,
     Done,
     Lost,
@@ -41,11 +42,10 @@ from ai_platform_engineering.integrations.slack_bot.outcomes import (
     Unsent,
     outcome_of,
 )
-from ai_platform_engineering.integrations.slack_bot.places import Person, Place
-from ai_platform_engineering.integrations.slack_bot.refusals import TOKEN, refusal_of
-from ai_platform_engineering.integrations.slack_bot.requests import Job, Request, blamed, request_of
-from ai_platform_engineering.integrations.slack_bot.uploads import upload
-from ai_platform_engineering.integrations.slack_bot.web_client import without_retries
+from ai_platform_engineering.integrations.slack_bot.web_api.refusals import TOKEN, refusal_of
+from ai_platform_engineering.integrations.slack_bot.web_api.requests import Job, Request, blamed, request_of
+from ai_platform_engineering.integrations.slack_bot.web_api.uploads import upload
+from ai_platform_engineering.integrations.slack_bot.web_api.web_client import without_retries
 
 _log = logging.getLogger(__name__)
 

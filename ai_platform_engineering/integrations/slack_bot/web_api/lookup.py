@@ -12,9 +12,9 @@ from typing import Any, Final
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from ai_platform_engineering.integrations.slack_bot.budget import Budget
 from ai_platform_engineering.integrations.slack_bot.clock import Clock
-from ai_platform_engineering.integrations.slack_bot.operations import (
+from ai_platform_engineering.integrations.slack_bot.places import Place
+from ai_platform_engineering.integrations.slack_bot.thread_view.operations import (
     File,
     Piece,
     PostForm,
@@ -22,9 +22,9 @@ from ai_platform_engineering.integrations.slack_bot.operations import (
     StartStream,
     UploadFile,
 )
-from ai_platform_engineering.integrations.slack_bot.outcomes import Declined, Done, Outcome, TooMany, outcome_of
-from ai_platform_engineering.integrations.slack_bot.places import Place
-from ai_platform_engineering.integrations.slack_bot.requests import EVENT_TYPE, Job
+from ai_platform_engineering.integrations.slack_bot.web_api.budget import Budget
+from ai_platform_engineering.integrations.slack_bot.web_api.outcomes import Declined, Done, Outcome, TooMany, outcome_of
+from ai_platform_engineering.integrations.slack_bot.web_api.requests import EVENT_TYPE, Job
 
 Message = Mapping[str, Any]
 Wanted = Callable[[Message], bool]

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ai_platform_engineering.integrations.slack_bot.attachments import MAX_COLUMNS, attached, file_name, is_long, size
 from ai_platform_engineering.integrations.slack_bot.markdown import mentions
 from ai_platform_engineering.integrations.slack_bot.markdown.passages import (
     Block,
@@ -21,7 +20,14 @@ from ai_platform_engineering.integrations.slack_bot.markdown.passages import (
     Table,
     passages,
 )
-from ai_platform_engineering.integrations.slack_bot.operations import File
+from ai_platform_engineering.integrations.slack_bot.thread_view.attachments import (
+    MAX_COLUMNS,
+    attached,
+    file_name,
+    is_long,
+    size,
+)
+from ai_platform_engineering.integrations.slack_bot.thread_view.operations import File
 
 _ROWS_OF_A_LONG_TABLE: Final = 3
 _MAX_ROWS_LENGTH: Final = 600

@@ -10,7 +10,7 @@ from aiohttp import ClientConnectorError, ClientHttpProxyError, ConnectionTimeou
 from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from ai_platform_engineering.integrations.slack_bot.refusals import PASSING, TOO_MANY, UNSURE
+from ai_platform_engineering.integrations.slack_bot.web_api.refusals import PASSING, TOO_MANY, UNSURE
 
 _RETRY_AFTER: Final = 10.0
 """Seconds, where Slack does not say how many."""

@@ -8,15 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ai_platform_engineering.events import Form
-from ai_platform_engineering.integrations.slack_bot.blocks import (
-    Block,
-    chunks_of,
-    footer_blocks,
-    message_of,
-    plain_text_of,
-)
 from ai_platform_engineering.integrations.slack_bot.forms.message import form_message
-from ai_platform_engineering.integrations.slack_bot.operations import (
+from ai_platform_engineering.integrations.slack_bot.places import Person, Place
+from ai_platform_engineering.integrations.slack_bot.thread_view.operations import (
     AppendStream,
     Body,
     DeleteMessage,
@@ -30,7 +24,13 @@ from ai_platform_engineering.integrations.slack_bot.operations import (
     UpdateMessage,
     UploadFile,
 )
-from ai_platform_engineering.integrations.slack_bot.places import Person, Place
+from ai_platform_engineering.integrations.slack_bot.web_api.blocks import (
+    Block,
+    chunks_of,
+    footer_blocks,
+    message_of,
+    plain_text_of,
+)
 
 EVENT_TYPE: Final = "platform_engineer"
 _DISPENSABLE: Final = ("plan", "context_actions", "actions", "markdown")

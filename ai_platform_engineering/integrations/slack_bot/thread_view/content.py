@@ -24,11 +24,12 @@ from ai_platform_engineering.events import (
     ToolFinished,
     ToolStarted,
 )
-from ai_platform_engineering.integrations.slack_bot import cards, words
-from ai_platform_engineering.integrations.slack_bot.cards import Cards
+from ai_platform_engineering.integrations.slack_bot import words
 from ai_platform_engineering.integrations.slack_bot.markdown.mentions import silent_code
-from ai_platform_engineering.integrations.slack_bot.operations import File
-from ai_platform_engineering.integrations.slack_bot.presentation import Presented, present
+from ai_platform_engineering.integrations.slack_bot.thread_view import cards
+from ai_platform_engineering.integrations.slack_bot.thread_view.cards import Cards
+from ai_platform_engineering.integrations.slack_bot.thread_view.operations import File
+from ai_platform_engineering.integrations.slack_bot.thread_view.presentation import Presented, present
 from ai_platform_engineering.utils.silence import is_silence
 
 PARAGRAPH: Final = "\n\n"

@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 from aiohttp import ClientError, ClientSession
 from slack_sdk.web.async_client import AsyncWebClient
 
-from ai_platform_engineering.integrations.slack_bot.outcomes import Done, Outcome, Unsent, of_status
+from ai_platform_engineering.integrations.slack_bot.web_api.outcomes import Done, Outcome, Unsent, of_status
 
 
 async def upload(client: AsyncWebClient, url: str, content: bytes) -> Outcome:

@@ -20,7 +20,7 @@ from ai_platform_engineering.events import (
     ToolStarted,
 )
 from ai_platform_engineering.integrations.slack_bot.markdown.mentions import silent
-from ai_platform_engineering.integrations.slack_bot.operations import Card, CardStatus
+from ai_platform_engineering.integrations.slack_bot.thread_view.operations import Card, CardStatus
 from ai_platform_engineering.integrations.slack_bot.words import plain
 from ai_platform_engineering.utils.a2a_common.codec.labels import display, one_line
 

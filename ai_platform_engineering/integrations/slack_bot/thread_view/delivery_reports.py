@@ -5,10 +5,23 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from ai_platform_engineering.integrations.slack_bot.cutting import MESSAGE_LIMIT
-from ai_platform_engineering.integrations.slack_bot.operations import Arrived, Later, Refusal, Refused, Report, Unclear
-from ai_platform_engineering.integrations.slack_bot.state import TELLING, Flight, FlightKind, Message, State
-from ai_platform_engineering.integrations.slack_bot.telling import files_of
+from ai_platform_engineering.integrations.slack_bot.thread_view.content import files_of
+from ai_platform_engineering.integrations.slack_bot.thread_view.operations import (
+    Arrived,
+    Later,
+    Refusal,
+    Refused,
+    Report,
+    Unclear,
+)
+from ai_platform_engineering.integrations.slack_bot.thread_view.splitting import MESSAGE_LIMIT
+from ai_platform_engineering.integrations.slack_bot.thread_view.state import (
+    TELLING,
+    Message,
+    PendingKind,
+    PendingOperation,
+    State,
+)
 
 PATIENCE: Final = 12
 """So many failures in a row, and the thread is given up."""
@@ -41,7 +54,7 @@ def reported(state: State, report: Report, now: float) -> State:
             return _failed(after, flight.kind, now)
 
 
-def _arrived(state: State, flight: Flight, ts: str, now: float) -> State:
+def _arrived(state: State, flight: PendingOperation, ts: str, now: float) -> State:
     match flight.kind:
         case "status":
             after = replace(state, status="shown")
@@ -74,13 +87,13 @@ def _arrived(state: State, flight: Flight, ts: str, now: float) -> State:
     return after
 
 
-def _form_updated(state: State, flight: Flight) -> State:
+def _form_updated(state: State, flight: PendingOperation) -> State:
     asked = state.forms[flight.place]
     shown = flight.form or asked.form
     return state.with_form(flight.place, replace(asked, shown=shown, noted=flight.note is not None))
 
 
-def _message_arrived(state: State, flight: Flight, now: float) -> State:
+def _message_arrived(state: State, flight: PendingOperation, now: float) -> State:
     message = state.messages[flight.place]
     if flight.kind == "stop" and message.unsure:
         return state.with_message(flight.place, replace(message, streaming=False))
@@ -99,7 +112,7 @@ def _message_arrived(state: State, flight: Flight, now: float) -> State:
     return state.with_message(flight.place, after)
 
 
-def _refused(state: State, flight: Flight, why: Refusal, error: str) -> State:
+def _refused(state: State, flight: PendingOperation, why: Refusal, error: str) -> State:
     if why == "too_long" and flight.kind in TELLING:
         state = replace(state, limit=max(_SMALLEST_MESSAGE, (state.limit or MESSAGE_LIMIT) // 2))
     match flight.kind:
@@ -128,7 +141,7 @@ def _refused(state: State, flight: Flight, why: Refusal, error: str) -> State:
     return after
 
 
-def _after_refusal(message: Message, kind: FlightKind, why: Refusal, error: str, refusals: int) -> Message:
+def _after_refusal(message: Message, kind: PendingKind, why: Refusal, error: str, refusals: int) -> Message:
     if why == "message_gone":
         return replace(message, gone=True, streaming=False, unsure=False, end=message.sent)
     if why == "not_streaming":
@@ -144,21 +157,21 @@ def _after_refusal(message: Message, kind: FlightKind, why: Refusal, error: str,
     return replace(message, unsure=True, streaming=kind == "append")
 
 
-def _unclear(state: State, flight: Flight) -> State:
+def _unclear(state: State, flight: PendingOperation) -> State:
     if flight.kind not in _ON_MESSAGE:
         return state
     message = state.messages[flight.place]
     return state.with_message(flight.place, replace(message, unsure=True))
 
 
-def _failed(state: State, kind: FlightKind, now: float, patience: int | None = PATIENCE) -> State:
+def _failed(state: State, kind: PendingKind, now: float, patience: int | None = PATIENCE) -> State:
     failures = state.failures + 1
     pause = 0.0 if failures == 1 else min(_MAX_PAUSE, 0.25 * 2 ** min(failures, 10))
     closed = state.closed or (patience is not None and failures > patience)
     return replace(_waiting(state, kind, now + pause), failures=failures, closed=closed)
 
 
-def _waiting(state: State, kind: FlightKind, until: float) -> State:
+def _waiting(state: State, kind: PendingKind, until: float) -> State:
     state = replace(state, busy={**state.busy, kind: until})
     # What was to be told has not been: it is due as soon as it may be.
     return replace(state, buffer=state.buffer.given_back()) if kind in TELLING else state

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from ai_platform_engineering.integrations.slack_bot.actions import RATE, RETRY, STOP, value_of
-from ai_platform_engineering.integrations.slack_bot.operations import (
+from ai_platform_engineering.integrations.slack_bot.thread_view.operations import (
     Body,
     Card,
     CardStatus,

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from ai_platform_engineering.integrations.slack_bot.operations import CREATING, Operation, Refusal, StartStream
+from ai_platform_engineering.integrations.slack_bot.thread_view.operations import (
+    CREATING,
+    Operation,
+    Refusal,
+    StartStream,
+)
 
 TOO_MANY: Final = frozenset({"ratelimited", "rate_limited", "message_limit_exceeded"})
 """Nothing was done: it was too often."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from ai_platform_engineering.integrations.slack_bot import words
-from ai_platform_engineering.integrations.slack_bot.cutting import MESSAGE_LIMIT, shown
 from ai_platform_engineering.integrations.slack_bot.markdown.mentions import silent
-from ai_platform_engineering.integrations.slack_bot.operations import (
+from ai_platform_engineering.integrations.slack_bot.thread_view.content import files_of, text_of
+from ai_platform_engineering.integrations.slack_bot.thread_view.operations import (
     AppendStream,
     Body,
     Card,
@@ -27,14 +27,19 @@ from ai_platform_engineering.integrations.slack_bot.operations import (
     UpdateMessage,
     UploadFile,
 )
-from ai_platform_engineering.integrations.slack_bot.state import Flight, FooterKind, Message, State
-from ai_platform_engineering.integrations.slack_bot.telling import files_of, text_of
+from ai_platform_engineering.integrations.slack_bot.thread_view.splitting import MESSAGE_LIMIT, shown
+from ai_platform_engineering.integrations.slack_bot.thread_view.state import (
+    FooterKind,
+    Message,
+    PendingOperation,
+    State,
+)
 from ai_platform_engineering.text.form_words import BY_MESSAGE, form_lines
 
 _CUT: Final = "\n..."
 
 
-def operation_of(state: State, flight: Flight) -> Operation:
+def operation_of(state: State, flight: PendingOperation) -> Operation:
     number = flight.number
     operation: Operation
     match flight.kind:
@@ -67,7 +72,7 @@ def operation_of(state: State, flight: Flight) -> Operation:
     return operation
 
 
-def _question(state: State, flight: Flight) -> PostForm | PostMessage:
+def _question(state: State, flight: PendingOperation) -> PostForm | PostMessage:
     asked = state.forms[flight.place]
     if asked.in_words:
         question = silent("\n".join(form_lines(asked.form)))
@@ -77,13 +82,13 @@ def _question(state: State, flight: Flight) -> PostForm | PostMessage:
     return PostForm(flight.number, flight.form or asked.form, state.task_id)
 
 
-def _first_piece(state: State, flight: Flight) -> Piece:
+def _first_piece(state: State, flight: PendingOperation) -> Piece:
     text = _shown(state, flight.start, flight.upto, closed=False)
     above, below = _around_plan(state, text, flight.start) if flight.cards else (text, "")
     return Piece(above, flight.plan or None, flight.cards, below)
 
 
-def _piece(state: State, message: Message, flight: Flight) -> Piece:
+def _piece(state: State, message: Message, flight: PendingOperation) -> Piece:
     """What the message does not show yet."""
     before = _shown(state, message.start, message.sent, closed=False)
     after = _shown(state, message.start, flight.upto, closed=flight.end is not None)
@@ -107,7 +112,7 @@ def _added(card: Card, before: Card | None) -> Card:
     return Card(card.id, card.title, card.status, card.details[len(before.details) :])
 
 
-def _body(state: State, flight: Flight) -> Body:
+def _body(state: State, flight: PendingOperation) -> Body:
     text = _shown(state, flight.start, flight.upto, closed=True)
     return Body(text, flight.plan, flight.cards, _footer(state, flight.footer))
 

@@ -32,14 +32,14 @@ class Notice:
 
 
 @dataclass(frozen=True, slots=True)
-class Ears:
+class MessageFilter:
     """What has to be known to tell which messages are for the bot."""
 
     identity: Identity
     channels: Channels
     store: BotStore
 
-    def hear(self, event: Mapping[str, Any], names: Mapping[str, str] | None = None) -> Incoming | Notice | None:
+    def incoming(self, event: Mapping[str, Any], names: Mapping[str, str] | None = None) -> Incoming | Notice | None:
         """What this `message` or `app_mention` asks for; the same for both. `names` are those of people, by id."""
         person = self._person(event)
         if person is None or event.get("subtype") not in _WRITTEN:

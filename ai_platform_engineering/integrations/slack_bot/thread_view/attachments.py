@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ai_platform_engineering.integrations.slack_bot.markdown.passages import Block, Code
-from ai_platform_engineering.integrations.slack_bot.operations import File
+from ai_platform_engineering.integrations.slack_bot.thread_view.operations import File
 
 MAX_LENGTH: Final = 3_000
 MAX_LINES: Final = 80

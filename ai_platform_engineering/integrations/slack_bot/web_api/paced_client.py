@@ -13,9 +13,9 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from ai_platform_engineering.integrations.slack_bot.budget import LIMITS, Budget
 from ai_platform_engineering.integrations.slack_bot.clock import Clock
-from ai_platform_engineering.integrations.slack_bot.outcomes import TooMany, outcome_of_error
+from ai_platform_engineering.integrations.slack_bot.web_api.budget import LIMITS, Budget
+from ai_platform_engineering.integrations.slack_bot.web_api.outcomes import TooMany, outcome_of_error
 
 _TRIES: Final = 3
 

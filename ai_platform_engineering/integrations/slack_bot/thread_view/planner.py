@@ -9,10 +9,16 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Final
 
-from ai_platform_engineering.integrations.slack_bot.cutting import MESSAGE_LIMIT, SMALLEST_LIMIT, cut
-from ai_platform_engineering.integrations.slack_bot.operations import Card, File
-from ai_platform_engineering.integrations.slack_bot.state import Flight, FlightKind, FooterKind, Message, State
-from ai_platform_engineering.integrations.slack_bot.telling import PARAGRAPH, files_of, text_of
+from ai_platform_engineering.integrations.slack_bot.thread_view.content import PARAGRAPH, files_of, text_of
+from ai_platform_engineering.integrations.slack_bot.thread_view.operations import Card, File
+from ai_platform_engineering.integrations.slack_bot.thread_view.splitting import MESSAGE_LIMIT, SMALLEST_LIMIT, cut
+from ai_platform_engineering.integrations.slack_bot.thread_view.state import (
+    FooterKind,
+    Message,
+    PendingKind,
+    PendingOperation,
+    State,
+)
 from ai_platform_engineering.utils.silence import is_silence
 
 STREAM_SECONDS: Final = 240.0
@@ -24,7 +30,7 @@ MESSAGE_BYTES: Final = 9_500
 MIN_BYTES: Final = 4_000
 """Slack refuses a stream at somewhat more than 10,000 bytes in all."""
 
-Decision = Flight | float | None
+Decision = PendingOperation | float | None
 """An operation, the time to look again, or nothing."""
 
 
@@ -102,14 +108,14 @@ class Situation:
             case _:
                 return "none"
 
-    def free(self, kind: FlightKind) -> bool:
+    def free(self, kind: PendingKind) -> bool:
         return self.now >= self.state.busy.get(kind, 0.0)
 
-    def flight(self, kind: FlightKind, **details: object) -> Decision:
+    def flight(self, kind: PendingKind, **details: object) -> Decision:
         """An operation of `kind`, or the time at which one may be asked for."""
         if not self.free(kind):
             return self.state.busy[kind]
-        return Flight(self.state.numbers + 1, kind, **details)  # type: ignore[arg-type]  # the fields of a flight
+        return PendingOperation(self.state.numbers + 1, kind, **details)  # type: ignore[arg-type]  # the fields of a flight
 
 
 def decide(state: State, now: float) -> Decision:
@@ -119,7 +125,7 @@ def decide(state: State, now: float) -> Decision:
     times = []
     for rule in _RULES:
         match rule(situation):
-            case Flight() as flight:
+            case PendingOperation() as flight:
                 return flight
             case float() as time:
                 times.append(time)
