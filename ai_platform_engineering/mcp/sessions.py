@@ -153,12 +153,12 @@ class SessionOwner:
 
     async def _ready(self) -> tuple[Connection, Lifeline]:
         """The session, or the next one if that is about to be there."""
-        patience = time.monotonic() + RESTART_WAIT
+        deadline = time.monotonic() + RESTART_WAIT
         while self._connection is None or self._lifeline.ended is not None:
-            if self._closing.is_set() or self._next_attempt > patience:
+            if self._closing.is_set() or self._next_attempt > deadline:
                 raise NotSent(self.trouble or _SHUT_DOWN)
             try:
-                async with asyncio.timeout(patience - time.monotonic()):
+                async with asyncio.timeout(deadline - time.monotonic()):
                     await self._moved.wait()
             except TimeoutError:
                 raise NotSent(self.trouble or _STARTING) from None

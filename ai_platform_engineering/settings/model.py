@@ -409,8 +409,8 @@ class Settings(BaseSettings):
     supervisor_url: Address = setting("Slack", "Where the Slack bot finds the supervisor.", "http://127.0.0.1:8000")
     supervisor_timeout: float = setting(
         "Slack",
-        "Seconds that the Slack bot waits for a supervisor it cannot reach, which may be restarting, before it tells "
-        "who asked.",
+        "Seconds that the Slack bot tries to reach a supervisor, which may be restarting, before it reports the "
+        "failure to the requester.",
         60.0,
         ge=0,
         le=3600,

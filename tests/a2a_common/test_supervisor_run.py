@@ -65,10 +65,10 @@ def in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(supervisor_run, "_FIRST_PAUSE", 0.001)
 
 
-def run_over(line: Line, patience: float = 5.0, *, sent: bool = False) -> Run:
+def run_over(line: Line, seconds: float = 5.0, *, sent: bool = False) -> Run:
     supervisor = Supervisor(cast("Any", line), AgentCard(), "http://supervisor:8000", httpx.AsyncClient())
     supervisor.resumes = True
-    return Run(supervisor, ASKED, patience=patience, sent=sent)
+    return Run(supervisor, ASKED, reconnect_seconds=seconds, sent=sent)
 
 
 @pytest.mark.parametrize(
@@ -89,11 +89,11 @@ async def test_a_question_arrives_once(sending: list[Exception | None], looking:
 
 async def test_nobody_is_told_to_look_for_what_was_never_sent() -> None:
     with pytest.raises(SupervisorError, match="nothing was sent"):
-        _ = [item async for item in run_over(Line([], []), patience=0.05).items()]
+        _ = [item async for item in run_over(Line([], []), seconds=0.05).items()]
 
 
 async def test_who_asked_something_that_may_have_arrived_is_told_so() -> None:
-    *_, last = [item async for item in run_over(Line([BROKEN], [REFUSED] * 1000), patience=0.05).items()]
+    *_, last = [item async for item in run_over(Line([BROKEN], [REFUSED] * 1000), seconds=0.05).items()]
     assert isinstance(last, Failed)
     assert "may still be worked on" in last.message
 
@@ -105,7 +105,7 @@ async def test_who_is_refused_when_the_supervisor_is_back_is_told_why() -> None:
         _ = [item async for item in run_over(Line([REFUSED, refused], [])).items()]
 
 
-async def test_what_was_sent_by_one_who_died_is_looked_for_with_patience_once(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_was_sent_by_one_who_died_is_looked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 0.0
 
     async def sleep(seconds: float) -> None:
@@ -114,6 +114,6 @@ async def test_what_was_sent_by_one_who_died_is_looked_for_with_patience_once(mo
 
     monkeypatch.setattr(supervisor_run, "time", SimpleNamespace(monotonic=lambda: now))
     monkeypatch.setattr(supervisor_run.asyncio, "sleep", sleep)
-    items = [item async for item in run_over(Line([], [REFUSED] * 1000), patience=100, sent=True).items()]
+    items = [item async for item in run_over(Line([], [REFUSED] * 1000), seconds=100, sent=True).items()]
     assert [type(item) for item in items] == [Lost, Failed]
     assert now == pytest.approx(100)

@@ -232,7 +232,7 @@ async def _breathe() -> None:
 
 
 class _Link:
-    patience = 5.0
+    timeout = 5.0
 
     def __init__(self, world: World) -> None:
         self._world = world

@@ -24,7 +24,7 @@ _FEEDBACK_SECONDS: Final = 10.0
 class SupervisorLink:
     def __init__(self, settings: Settings) -> None:
         self.address = settings.supervisor_url
-        self.patience = settings.supervisor_timeout
+        self.timeout = settings.supervisor_timeout
         self._key = signing_key(settings)
         self._auth = SupervisorAuth(settings)
         self._stack = AsyncExitStack()
@@ -35,7 +35,7 @@ class SupervisorLink:
 
     async def supervisor(self, *, patient: bool = True) -> Supervisor:
         """The supervisor. Raises `SupervisorError` where there is none, after a while if `patient`."""
-        deadline = time.monotonic() + (self.patience if patient else 0.0)
+        deadline = time.monotonic() + (self.timeout if patient else 0.0)
         pause = 0.2
         while True:
             try:

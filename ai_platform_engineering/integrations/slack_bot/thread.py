@@ -310,7 +310,7 @@ class Thread:
                 self.kept.seen,
                 task_id=self.kept.task_id if self.state.saying is None else "",
                 sent=self._again,
-                patience=self._environment.link.patience,
+                reconnect_seconds=self._environment.link.timeout,
             )
             self._again = False
             begun = asyncio.create_task(self._begin(self._run))

@@ -37,7 +37,7 @@ class RemoteKnowledgeBase:
         key = agents_key(settings)
         headers = {} if key is None else {"Authorization": f"Bearer {key.value}"}
         self._endpoint = Endpoint("rag", Redactor(), url=url, headers=headers)
-        self._patience = settings.tool_timeout
+        self._timeout = settings.tool_timeout
 
     async def search(
         self, query: str, limit: int = 5, filters: Filters | None = None, datasource: str | None = None
@@ -57,7 +57,7 @@ class RemoteKnowledgeBase:
         try:
             answer = await self._answer(Call(tool, arguments, {}))
         except TimeoutError as error:
-            raise self._trouble(f"did not answer within {self._patience:g} seconds") from error
+            raise self._trouble(f"did not answer within {self._timeout:g} seconds") from error
         except (ExceptionGroup, McpError, ServerTrouble) as error:
             raise self._trouble(*_reason(error)) from error
         if answer.failed:
@@ -70,11 +70,11 @@ class RemoteKnowledgeBase:
     async def _answer(self, call: Call) -> Answer:
         lifeline = Lifeline()
         async with (
-            asyncio.timeout(self._patience),
+            asyncio.timeout(self._timeout),
             http_streams(self._endpoint, lifeline) as streams,
             open_session(streams, lifeline) as session,
         ):
-            return await session.call_tool(call, self._patience)
+            return await session.call_tool(call, self._timeout)
 
     def _trouble(self, reason: str, way_out: str = _CHECK) -> RemoteError:
         return RemoteError(f"The knowledge base at {redact(self._endpoint.url)} (RAG_SERVER_URL) {reason}. {way_out}")

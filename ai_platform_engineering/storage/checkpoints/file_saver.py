@@ -47,7 +47,7 @@ class FileSaver(SqliteSaver):
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("PRAGMA wal_autocheckpoint = 0")
         connection.execute("PRAGMA busy_timeout = 0")
-        self._keeper = WalCheckpointer(path)
+        self._wal_checkpointer = WalCheckpointer(path)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="conversations")
         self._last_in_thread: Future[Any] | None = None
 
@@ -72,7 +72,7 @@ class FileSaver(SqliteSaver):
 
     def close(self) -> None:
         self._thread.shutdown()
-        self._keeper.close()
+        self._wal_checkpointer.close()
 
     async def keep_latest(self, thread_id: str) -> bool:
         return await self._run(self._keep_latest, thread_id)
@@ -168,7 +168,7 @@ class FileSaver(SqliteSaver):
 
     async def _run(self, work: Callable[..., T], *arguments: Any) -> T:
         """Each operation is one transaction: one that finds the file busy has done nothing yet."""
-        self._keeper.note_use()
+        self._wal_checkpointer.note_use()
         if self._last_in_thread is None or self._last_in_thread.done():
             try:
                 return work(*arguments)

@@ -128,7 +128,7 @@ def _prepared(path: Path) -> sqlite3.Connection:
     try:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
-        # Moving the log into the file is the keeper's.
+        # The WAL checkpointer does the checkpoints.
         connection.execute("PRAGMA wal_autocheckpoint = 0")
         if connection.execute("PRAGMA user_version").fetchone()[0] == 0:
             connection.executescript(f"BEGIN IMMEDIATE; {_TABLES} PRAGMA user_version = {FORMAT}; COMMIT")

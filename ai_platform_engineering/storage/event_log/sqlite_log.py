@@ -144,16 +144,16 @@ class SqliteEventLog:
         try:
             self._numbers = file.connection.execute("SELECT coalesce(max(number), 0) FROM task").fetchone()[0]
             index = open_for_reading(self._path)
-            keeper = WalCheckpointer(self._path)
-            writer = LogWriter(file.connection, keeper.note_use)
-            self._in_use = _InUse(writer, keeper, _Readers(self._path), index)
+            wal_checkpointer = WalCheckpointer(self._path)
+            writer = LogWriter(file.connection, wal_checkpointer.note_use)
+            self._in_use = _InUse(writer, wal_checkpointer, _Readers(self._path), index)
             try:
                 yield self
             finally:
                 self._pay()
                 in_use, self._in_use = self._in_use, None
                 await in_use.writer.aclose()
-                in_use.keeper.close()
+                in_use.wal_checkpointer.close()
                 in_use.readers.close()
                 in_use.index.close()
         finally:
@@ -298,7 +298,7 @@ class SqliteEventLog:
         conversations: set[str] = set()
         self._pay()
         while True:
-            pruned: Pruned = await self._parts.keeper.run(
+            pruned: Pruned = await self._parts.wal_checkpointer.run(
                 lambda connection: prune_some(connection, max_tasks, oldest_ns)
             )
             for task_id in pruned.task_ids:
@@ -476,7 +476,7 @@ class _Readers:
 @dataclass(frozen=True, slots=True)
 class _InUse:
     writer: LogWriter
-    keeper: WalCheckpointer
+    wal_checkpointer: WalCheckpointer
     readers: _Readers
     index: sqlite3.Connection
 

@@ -1,11 +1,10 @@
-"""The one writer of a log file: commits together what all tasks have to write.
+"""The only writer of a log file: it commits the writes of all tasks together.
 
-It does so on the event loop. A commit of a few events takes some sixty microseconds and waits for no disk; in a thread,
-each of its statements would have to wait for the interpreter's lock, which costs ten times as much, and with a busy
-loop a hundred times as long. What does wait for the disk is left to the file's keeper.
+It runs on the event loop. A commit of a few events takes about 60 microseconds and does not wait for the disk. In a
+thread each statement would wait for the interpreter lock, at ten times the cost, or a hundred times on a busy loop. The
+WAL checkpointer does the work that waits for the disk.
 
-For a moment after a commit, what comes is gathered into the next. Somebody who writes into a quiet log does not wait
-for company.
+An idle log commits immediately; under load, writes are batched for a moment.
 """
 
 from __future__ import annotations
@@ -46,10 +45,10 @@ class _Outcome:
 
 
 class LogWriter:
-    """Made and used on the event loop. `committed` is told of every commit.
+    """Created and used on the event loop. `committed` is called after every commit.
 
-    The connection must not wait when somebody else is writing, the file's keeper say: that is waited for here, while
-    the loop goes on.
+    The connection must not block while another one writes, for example the WAL checkpointer: the writer retries without
+    blocking the loop.
     """
 
     def __init__(self, connection: sqlite3.Connection, committed: Callable[[], None]) -> None:

@@ -1,7 +1,7 @@
-"""The thread that waits for the disk, so that nobody else has to.
+"""Background thread for SQLite maintenance: WAL checkpoints and bulk deletes.
 
-A commit into SQLite's write-ahead log waits for nothing: it is in the operating system's memory. Moving that log into
-the file does wait for the disk, and deleting much takes its time. Both are done here, over a connection of its own.
+A commit to the write-ahead log does not wait for the disk. A checkpoint does, and a bulk delete takes long. This thread
+does both on a connection of its own.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ _USES_BETWEEN: Final = 500
 
 
 class WalCheckpointer:
-    """For a file that is in WAL mode and whose other connections do not move its log themselves."""
+    """For a file in WAL mode whose other connections have automatic checkpoints switched off."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         self._connection.execute("PRAGMA synchronous = NORMAL")
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"keeper-of-{path.stem}")
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"wal-checkpointer-{path.stem}")
         self._uses = 0
 
     def note_use(self) -> None:
-        """To be told whenever something was or will be committed: now and then the log is moved."""
+        """Count a commit; every so many commits start a checkpoint."""
         self._uses += 1
         if self._uses >= _USES_BETWEEN:
             self._uses = 0
-            self._thread.submit(self._move_log)
+            self._thread.submit(self._checkpoint_log)
 
     async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Do something in a transaction of its own."""
+        """Run `work` in a transaction on this thread."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._transaction, work)
 
     def close(self) -> None:
@@ -60,10 +60,11 @@ class WalCheckpointer:
             raise
         return result
 
-    def _move_log(self) -> None:
+    def _checkpoint_log(self) -> None:
         try:
-            # Most of it while others go on writing; what they wrote meanwhile while they wait for a moment, as the log
-            # can only begin anew when nothing is left in it. Somebody may be reading in it: then it is the next time.
+            # PASSIVE moves most of the log while others go on writing. RESTART blocks writers for a moment and moves
+            # the rest, because only an empty log is overwritten from its beginning. A reader may prevent that until
+            # the next checkpoint.
             self._checkpoint("PASSIVE")
             self._wait_for_others(_MOMENT_SECONDS)
             try:
@@ -71,13 +72,13 @@ class WalCheckpointer:
             finally:
                 self._wait_for_others(_BUSY_SECONDS)
             if is_whole:
-                # The first commit into a log that begins anew waits for the disk: that shall be this one.
+                # The first commit after a RESTART waits for the disk. An empty one here spares the writers that wait.
                 self._transaction(_write_nothing)
-        except sqlite3.Error as error:  # a full disk, say; the next time may go better
-            logger.warning("%s: its write-ahead log could not be moved: %s", self._path, error)
+        except sqlite3.Error as error:  # for example a full disk; the next checkpoint may succeed
+            logger.warning("%s: WAL checkpoint failed: %s", self._path, error)
 
     def _checkpoint(self, mode: str) -> bool:
-        """Whether nobody was in the way."""
+        """Whether the checkpoint was complete."""
         busy, _, _ = self._connection.execute(f"PRAGMA wal_checkpoint({mode})").fetchone()
         return not busy
 

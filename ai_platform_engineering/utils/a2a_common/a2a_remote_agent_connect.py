@@ -221,17 +221,17 @@ class A2ARemoteAgentConnectTool:
 
     async def _while_alive(self, answers: _Answers) -> AsyncIterator[StreamResponse]:
         """The agent's answers, as long as it lives: when it is silent, ask for its card."""
-        patience = self._connect_timeout
+        timeout = self._connect_timeout
         while True:
             try:
-                answer = await answers.next(patience)
+                answer = await answers.next(timeout)
             except TimeoutError:
                 await self._check_alive(answers)
             else:
                 if answer is None:
                     return
                 yield answer
-            patience = _SILENCE_SECONDS
+            timeout = _SILENCE_SECONDS
 
     async def _check_alive(self, answers: _Answers) -> None:
         try:

@@ -23,7 +23,7 @@ from ai_platform_engineering.integrations.slack_bot.thread_view.state import (
     State,
 )
 
-PATIENCE: Final = 12
+MAX_FAILURES: Final = 12
 """So many failures in a row, and the thread is given up."""
 _TRIES: Final = 3
 _MAX_PAUSE: Final = 30.0
@@ -45,8 +45,8 @@ def reported(state: State, report: Report, now: float) -> State:
             return _waiting(state, flight.kind, now + seconds)
         case Unclear():
             # What may have been made twice is not tried for ever; everything else is, until Slack is back.
-            patience = PATIENCE if flight.kind in _MAKING else None
-            return _failed(_unclear(state, flight), flight.kind, now, patience)
+            max_failures = MAX_FAILURES if flight.kind in _MAKING else None
+            return _failed(_unclear(state, flight), flight.kind, now, max_failures)
         case Refused(why="thread_gone"):
             return replace(state, closed=True)
         case Refused(why=why, error=error):
@@ -164,10 +164,10 @@ def _unclear(state: State, flight: PendingOperation) -> State:
     return state.with_message(flight.place, replace(message, unsure=True))
 
 
-def _failed(state: State, kind: PendingKind, now: float, patience: int | None = PATIENCE) -> State:
+def _failed(state: State, kind: PendingKind, now: float, max_failures: int | None = MAX_FAILURES) -> State:
     failures = state.failures + 1
     pause = 0.0 if failures == 1 else min(_MAX_PAUSE, 0.25 * 2 ** min(failures, 10))
-    closed = state.closed or (patience is not None and failures > patience)
+    closed = state.closed or (max_failures is not None and failures > max_failures)
     return replace(_waiting(state, kind, now + pause), failures=failures, closed=closed)
 
 

@@ -78,12 +78,12 @@ class Run:
         *,
         task_id: str = "",
         sent: bool = False,
-        patience: float = RECONNECT_SECONDS,
+        reconnect_seconds: float = RECONNECT_SECONDS,
     ) -> None:
         self._supervisor = supervisor
         self._message = message
         self._sent = sent
-        self._patience = patience
+        self._reconnect_seconds = reconnect_seconds
         self._decoder = Decoder(SUPERVISOR)
         self._seen = seen
         self._known = asyncio.Event()
@@ -183,7 +183,7 @@ class Run:
         self._sent = self._sent or not _was_never_sent(problem)
         if not self._supervisor.resumes:
             return None
-        deadline = time.monotonic() + self._patience
+        deadline = time.monotonic() + self._reconnect_seconds
         pause = _FIRST_PAUSE
         while (left := deadline - time.monotonic()) > 0:
             await asyncio.sleep(min(pause, left))

@@ -1,4 +1,4 @@
-"""The keeper of a file: it moves what was committed to where it belongs, and does what takes its time."""
+"""WAL checkpoints and bulk work in the background thread of a SQLite file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_platform_engineering.storage.sqlite import wal_checkpointer as file_keeper
+from ai_platform_engineering.storage.sqlite import wal_checkpointer
 from ai_platform_engineering.storage.sqlite.shared_file import is_busy
 from ai_platform_engineering.storage.sqlite.wal_checkpointer import WalCheckpointer
 
@@ -24,7 +24,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def writer(path: Path) -> Iterator[sqlite3.Connection]:
-    # Some tests use it in the keeper's thread.
+    # Some tests use it in the checkpointer's thread.
     with closing(sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
@@ -43,10 +43,10 @@ def in_the_file_alone(path: Path) -> list[str]:
 
 
 def test_now_and_then_the_log_is_moved_into_the_file(path: Path, writer: sqlite3.Connection) -> None:
-    with closing(WalCheckpointer(path)) as keeper:
+    with closing(WalCheckpointer(path)) as checkpointer:
         writer.execute("INSERT INTO thing VALUES ('first')")
-        for _ in range(file_keeper._USES_BETWEEN):
-            keeper.note_use()
+        for _ in range(wal_checkpointer._USES_BETWEEN):
+            checkpointer.note_use()
     assert in_the_file_alone(path) == ["first"]
     assert writer.execute("PRAGMA user_version").fetchone() == (7,)
 
@@ -54,12 +54,12 @@ def test_now_and_then_the_log_is_moved_into_the_file(path: Path, writer: sqlite3
 def test_the_log_does_not_grow_for_ever_while_somebody_goes_on_writing(
     path: Path, writer: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(file_keeper, "_USES_BETWEEN", 20)
+    monkeypatch.setattr(wal_checkpointer, "_USES_BETWEEN", 20)
     writer.execute("PRAGMA busy_timeout = 10000")
-    with closing(WalCheckpointer(path)) as keeper:
+    with closing(WalCheckpointer(path)) as checkpointer:
         for number in range(1500):
             writer.execute("INSERT INTO thing VALUES (?)", (f"{number} " * 500,))
-            keeper.note_use()
+            checkpointer.note_use()
             time.sleep(0.001)
     # Each commit has written two pages. The log was begun anew, so that it is far from the size of all of them.
     assert path.with_name("things.db-wal").stat().st_size < 1500 * 2 * 4096 / 4
@@ -69,12 +69,12 @@ def test_who_reads_in_the_log_is_not_waited_for(
     path: Path, writer: sqlite3.Connection, caplog: pytest.LogCaptureFixture
 ) -> None:
     writer.execute("INSERT INTO thing VALUES ('first')")
-    with closing(sqlite3.connect(path, isolation_level=None)) as reader, closing(WalCheckpointer(path)) as keeper:
+    with closing(sqlite3.connect(path, isolation_level=None)) as reader, closing(WalCheckpointer(path)) as checkpointer:
         reader.execute("BEGIN")
         assert reader.execute("SELECT name FROM thing").fetchall() == [("first",)]
         began = time.monotonic()
-        keeper._thread.submit(keeper._move_log).result()
-        assert time.monotonic() - began < file_keeper._BUSY_SECONDS
+        checkpointer._thread.submit(checkpointer._checkpoint_log).result()
+        assert time.monotonic() - began < wal_checkpointer._BUSY_SECONDS
         writer.execute("INSERT INTO thing VALUES ('second')")
         assert reader.execute("SELECT count(*) FROM thing").fetchone() == (1,)
     assert not caplog.records
@@ -96,20 +96,20 @@ async def test_what_takes_its_time_is_done_in_one_transaction_and_elsewhere(
         connection.execute("INSERT INTO thing VALUES ('half')")
         raise ZeroDivisionError
 
-    with closing(WalCheckpointer(path)) as keeper:
-        assert await keeper.run(insert) != threading.current_thread().name
+    with closing(WalCheckpointer(path)) as checkpointer:
+        assert await checkpointer.run(insert) != threading.current_thread().name
         with pytest.raises(ZeroDivisionError):
-            await keeper.run(fail)
+            await checkpointer.run(fail)
         assert writer.execute("SELECT name FROM thing").fetchall() == [("one",), ("two",)]
 
 
 def test_a_log_that_cannot_be_moved_is_said_and_nothing_else_happens(
     path: Path, writer: sqlite3.Connection, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(file_keeper, "_USES_BETWEEN", 1)
-    with closing(WalCheckpointer(path)) as keeper:
+    monkeypatch.setattr(wal_checkpointer, "_USES_BETWEEN", 1)
+    with closing(WalCheckpointer(path)) as checkpointer:
         writer.execute("INSERT INTO thing VALUES ('kept')")
-        keeper._connection.execute("PRAGMA query_only = ON")
-        keeper.note_use()
-    assert "write-ahead log could not be moved" in caplog.text
+        checkpointer._connection.execute("PRAGMA query_only = ON")
+        checkpointer.note_use()
+    assert "WAL checkpoint failed" in caplog.text
     assert writer.execute("SELECT name FROM thing").fetchall() == [("kept",)]
