@@ -18,11 +18,11 @@ from a2a.client import A2ACardResolver, Client, ClientConfig, ClientFactory
 from a2a.types.a2a_pb2 import Message, Part, Role, SendMessageRequest
 from mcp.client.streamable_http import streamable_http_client
 
-from ai_platform_engineering.utils.a2a_common.own_transport import OwnTransport, new_session
+from ai_platform_engineering.mcp.connection import Call, Lifeline, Streams, open_session
+from ai_platform_engineering.mcp.expansion import Endpoint
+from ai_platform_engineering.mcp.streamable_http import http_streams
+from ai_platform_engineering.utils.a2a_common.client.own_transport import OwnTransport, new_session
 from ai_platform_engineering.utils.a2a_common.wire import Decoder
-from ai_platform_engineering.utils.mcp.connection import Call, Lifeline, Streams, open_session
-from ai_platform_engineering.utils.mcp.expansion import Endpoint
-from ai_platform_engineering.utils.mcp.streamable_http import http_streams
 from benchmarks.alone import Request, obey
 from benchmarks.samples import Answered
 from benchmarks.scenario import TOOL

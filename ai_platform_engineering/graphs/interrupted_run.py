@@ -14,10 +14,10 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import END
 
 from ai_platform_engineering.events import InputRequired
-from ai_platform_engineering.utils.graphs.agent_graph import Graph
-from ai_platform_engineering.utils.graphs.history import OUTCOME_UNKNOWN, unanswered
-from ai_platform_engineering.utils.graphs.tool_call_blocks import Call
-from ai_platform_engineering.utils.runs.outcomes import InterruptedRun, Outcomes, outcomes_of, tool_names
+from ai_platform_engineering.graphs.agent_graph import Graph
+from ai_platform_engineering.graphs.history import OUTCOME_UNKNOWN, unanswered
+from ai_platform_engineering.graphs.tool_call_blocks import Call
+from ai_platform_engineering.runs.outcomes import InterruptedRun, Outcomes, outcomes_of, tool_names
 
 _MODEL_NODE: Final = "model"
 _TOOLS_NODE: Final = "tools"

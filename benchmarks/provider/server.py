@@ -22,7 +22,7 @@ from typing import Any, Final
 
 import uvloop
 
-from ai_platform_engineering.utils.llm.scripted import Turn
+from ai_platform_engineering.llm.scripted import Turn
 from benchmarks.scenario import ANSWER_WORDS, agent_part, supervisor_part
 
 _ARGUMENT_CHARACTERS: Final = 4

@@ -10,12 +10,12 @@ from langchain_core.tools import BaseTool, tool
 from langgraph.checkpoint.memory import InMemorySaver
 
 from ai_platform_engineering.events import InputRequired, ToolFinished
+from ai_platform_engineering.graphs.agent_graph import Graph, agent_graph
+from ai_platform_engineering.graphs.history import OUTCOME_UNKNOWN
+from ai_platform_engineering.graphs.interrupted_run import complete_conversation
+from ai_platform_engineering.llm.scripted import Cue, ScriptedChatModel, Turn
+from ai_platform_engineering.runs.outcomes import InterruptedRun
 from ai_platform_engineering.utils.a2a_common.base_langgraph_agent import Run
-from ai_platform_engineering.utils.graphs.agent_graph import Graph, agent_graph
-from ai_platform_engineering.utils.graphs.history import OUTCOME_UNKNOWN
-from ai_platform_engineering.utils.graphs.interrupted_run import complete_conversation
-from ai_platform_engineering.utils.llm.scripted import Cue, ScriptedChatModel, Turn
-from ai_platform_engineering.utils.runs.outcomes import InterruptedRun
 from tests.runs.graphs import agent, context, settings_of, supervisor
 
 WAITED = "This call was ended while it waited for a person's answer. What it waited for was not done."

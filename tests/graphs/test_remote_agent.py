@@ -30,16 +30,16 @@ from ai_platform_engineering.events import (
     ToolFinished,
     ToolStarted,
 )
+from ai_platform_engineering.forms.answers import Answer, Dismissed, Submitted
+from ai_platform_engineering.graphs.agent_graph import Graph
+from ai_platform_engineering.graphs.remote_agent import RemoteAgent, waiting_remotely
+from ai_platform_engineering.graphs.skills_offer import SkillOffers
+from ai_platform_engineering.llm.scripted import Cue, ScriptedChatModel, Turn
 from ai_platform_engineering.skills_middleware.catalog import SkillCatalog
 from ai_platform_engineering.utils.a2a_common.a2a_remote_agent_connect import A2ARemoteAgentConnectTool
 from ai_platform_engineering.utils.a2a_common.base_langgraph_agent import Resumption, Run
 from ai_platform_engineering.utils.a2a_common.codec.foreign import PLAIN_REPLY
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
-from ai_platform_engineering.utils.forms.answers import Answer, Dismissed, Submitted
-from ai_platform_engineering.utils.graphs.agent_graph import Graph
-from ai_platform_engineering.utils.graphs.remote_agent import RemoteAgent, waiting_remotely
-from ai_platform_engineering.utils.graphs.skills_offer import SkillOffers
-from ai_platform_engineering.utils.llm.scripted import Cue, ScriptedChatModel, Turn
 from tests.a2a_common.scripted_executor import Gate
 from tests.a2a_common.serving import serving
 from tests.invariants import check, check_task

@@ -6,13 +6,19 @@ from typing import Any
 
 import pytest
 
-from ai_platform_engineering.integrations.slack_bot.cards import Cards
-from ai_platform_engineering.integrations.slack_bot.cutting import SMALLEST_LIMIT, cut
-from ai_platform_engineering.integrations.slack_bot.deciding import Decision, Situation, decide
-from ai_platform_engineering.integrations.slack_bot.operations import Card, File
-from ai_platform_engineering.integrations.slack_bot.state import PendingOperation, PendingKind, Message, OpenForm, State
-from ai_platform_engineering.integrations.slack_bot.stream_buffer import Pace, StreamBuffer
-from ai_platform_engineering.integrations.slack_bot.telling import Outcome, Speech, Telling
+from ai_platform_engineering.integrations.slack_bot.thread_view.cards import Cards
+from ai_platform_engineering.integrations.slack_bot.thread_view.content import Outcome, Speech, Telling
+from ai_platform_engineering.integrations.slack_bot.thread_view.operations import Card, File
+from ai_platform_engineering.integrations.slack_bot.thread_view.planner import Decision, Situation, decide
+from ai_platform_engineering.integrations.slack_bot.thread_view.splitting import SMALLEST_LIMIT, cut
+from ai_platform_engineering.integrations.slack_bot.thread_view.state import (
+    Message,
+    OpenForm,
+    PendingKind,
+    PendingOperation,
+    State,
+)
+from ai_platform_engineering.integrations.slack_bot.thread_view.stream_buffer import Pace, StreamBuffer
 from tests.slack.scenes import form
 
 NOW = 1_000.0

@@ -19,9 +19,18 @@ from ai_platform_engineering.events import (
     ToolStarted,
 )
 from ai_platform_engineering.integrations.slack_bot import words
-from ai_platform_engineering.integrations.slack_bot.cards import Cards
-from ai_platform_engineering.integrations.slack_bot.operations import Card, File
-from ai_platform_engineering.integrations.slack_bot.reducer import (
+from ai_platform_engineering.integrations.slack_bot.thread_view.cards import Cards
+from ai_platform_engineering.integrations.slack_bot.thread_view.content import (
+    Speech,
+    Telling,
+    files_of,
+    go_on,
+    raw_text,
+    tell,
+    text_of,
+)
+from ai_platform_engineering.integrations.slack_bot.thread_view.operations import Card, File
+from ai_platform_engineering.integrations.slack_bot.thread_view.reducer import (
     CLOSED_NOTE,
     Answered,
     Begun,
@@ -33,17 +42,14 @@ from ai_platform_engineering.integrations.slack_bot.reducer import (
     next_look,
     reduce,
 )
-from ai_platform_engineering.integrations.slack_bot.state import PendingOperation, Message, OpenForm, Saying, State
-from ai_platform_engineering.integrations.slack_bot.stream_buffer import Pace, StreamBuffer
-from ai_platform_engineering.integrations.slack_bot.telling import (
-    Speech,
-    Telling,
-    files_of,
-    go_on,
-    raw_text,
-    tell,
-    text_of,
+from ai_platform_engineering.integrations.slack_bot.thread_view.state import (
+    Message,
+    OpenForm,
+    PendingOperation,
+    Saying,
+    State,
 )
+from ai_platform_engineering.integrations.slack_bot.thread_view.stream_buffer import Pace, StreamBuffer
 from ai_platform_engineering.utils.silence import NOTHING_TO_SAY
 from tests.slack.scenes import answer_to, begins, form, plan, reports, says, works, writes
 
