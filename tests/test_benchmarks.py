@@ -50,7 +50,17 @@ NAMES = {
     *(f"{first}.{what}" for first in ("first-event", "first-answer") for what in ("bare", "durable", "remote-durable")),
     *(f"throughput.{streams}{bare}" for streams in (1, 8, 32) for bare in ("", ".bare")),
     *("memory.load", "memory.load.bare", "memory.rest", "memory.rest.bare", "memory.used", "start", "start.bare"),
-    *("prompt", "prompt.bare", "tool.memory", "tool.stdio", "tool.http", "unreachable", "refused"),
+    *(
+        "prompt",
+        "prompt.bare",
+        "prompt.skills",
+        "prompt.skills.bare",
+        "tool.memory",
+        "tool.stdio",
+        "tool.http",
+        "unreachable",
+        "refused",
+    ),
     *(
         "event.memory",
         "event.durable",

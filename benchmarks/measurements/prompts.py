@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from deepagents import create_deep_agent
+from deepagents.backends.filesystem import FilesystemBackend
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, convert_to_openai_messages
@@ -19,6 +20,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from ai_platform_engineering.llm.scripted import ScriptedChatModel, Turn
 from ai_platform_engineering.multi_agents.platform_engineer.deep_agent import PlatformEngineerDeepAgent
 from ai_platform_engineering.settings import load_settings
+from ai_platform_engineering.skills_middleware.sources.directory import library_directory
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
 from benchmarks.effort import Effort
 from benchmarks.rows import Row
@@ -26,18 +28,17 @@ from benchmarks.scenario import QUESTION, agent_part, supervisor_part
 
 
 def prompts(_effort: Effort) -> list[Row]:
-    with TemporaryDirectory() as folder:
-        ours, bare, agents = asyncio.run(_measured(folder))
-    return [
-        Row(
-            "prompt.bare",
-            f"Prompt of a question: plain graph, the same {agents} agents and tools",
-            bare / 1000,
-            "KB",
-            1.0,
-        ),
-        Row("prompt", f"Prompt of a question: product, {agents} sandbox agents", ours / 1000, "KB", ours / bare),
-    ]
+    """Without skills, and with the built-in ones, which the plain graph then has through deepagents' own middleware."""
+    rows: list[Row] = []
+    for key, skills in (("prompt", False), ("prompt.skills", True)):
+        with TemporaryDirectory() as folder:
+            ours, bare, agents = asyncio.run(_measured(folder, skills=skills))
+        title = "Prompt of a question with the built-in skills" if skills else "Prompt of a question"
+        rows += [
+            Row(f"{key}.bare", f"{title}: plain graph, the same {agents} agents and tools", bare / 1000, "KB", 1.0),
+            Row(key, f"{title}: product, {agents} sandbox agents", ours / 1000, "KB", ours / bare),
+        ]
+    return rows
 
 
 def prompt_bytes(messages: Sequence[BaseMessage], tools: Sequence[dict[str, Any]]) -> int:
@@ -70,14 +71,16 @@ class MeteredChatModel(ScriptedChatModel):
             yield chunk
 
 
-async def _measured(folder: str) -> tuple[int, int, int]:
+async def _measured(folder: str, *, skills: bool) -> tuple[int, int, int]:
     """Bytes of the product, bytes of the bare graph, and how many agents both have."""
     sizes: list[int] = []
 
     def metered(part: Sequence[Turn]) -> MeteredChatModel:
         return MeteredChatModel(part=part, report=sizes.append)
 
-    settings = load_settings({"DATA_DIR": folder, "SANDBOX": "true"}, env_file=None)
+    settings = load_settings(
+        {"DATA_DIR": folder, "SANDBOX": "true", "ENABLE_SKILLS": str(skills).lower()}, env_file=None
+    )
     product = PlatformEngineerDeepAgent(
         settings, models=lambda _, manifest: metered(agent_part() if manifest else supervisor_part())
     )
@@ -103,6 +106,8 @@ async def _measured(folder: str) -> tuple[int, int, int]:
                 for entry in entries
                 if entry.manifest is not None
             ],
+            skills=["/"] if skills else None,
+            backend=FilesystemBackend(root_dir=library_directory(), virtual_mode=True) if skills else None,
         )
         await _run(bare, question)
         return ours, sum(sizes), len(entries)
