@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from mcp.types import ToolAnnotations
 
+from ai_platform_engineering.mcp.tool_server import ToolServer
 from ai_platform_engineering.settings import Settings
-from ai_platform_engineering.utils.mcp.tool_server import ToolServer
 
 
 def server(_settings: Settings) -> ToolServer:

@@ -9,9 +9,9 @@ from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
-from ai_platform_engineering.utils.graphs.agent_graph import agent_graph
-from ai_platform_engineering.utils.graphs.ask_tool import ask_tool
-from ai_platform_engineering.utils.llm.scripted import ScriptedChatModel, Turn
+from ai_platform_engineering.graphs.agent_graph import agent_graph
+from ai_platform_engineering.graphs.ask_tool import ask_tool
+from ai_platform_engineering.llm.scripted import ScriptedChatModel, Turn
 from tests.runs.graphs import context, settings_of
 
 CONFIG: Any = {"configurable": {"thread_id": "t"}}

@@ -14,18 +14,18 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.runtime import Runtime
 
-from ai_platform_engineering.agents.manifest import AgentManifest
+from ai_platform_engineering.graphs.agent_graph import Graph
+from ai_platform_engineering.graphs.handed_back import LocalAgent, handed_back
+from ai_platform_engineering.graphs.local_agent import Models, agent_prompt, local_agent_graph, model_for
+from ai_platform_engineering.graphs.undone_work import NotDoneError
+from ai_platform_engineering.graphs.unfinished_work import UnfinishedWorkError
+from ai_platform_engineering.graphs.whole_turns import WholeTurns
+from ai_platform_engineering.llm import chat_model
+from ai_platform_engineering.llm.scripted import Cue, ScriptedChatModel, Turn
+from ai_platform_engineering.manifest import AgentManifest
+from ai_platform_engineering.mcp import McpServers
 from ai_platform_engineering.skills_middleware.catalog import SkillCatalog
 from ai_platform_engineering.utils.errors import ReadableError
-from ai_platform_engineering.utils.graphs.agent_graph import Graph
-from ai_platform_engineering.utils.graphs.handed_back import LocalAgent, handed_back
-from ai_platform_engineering.utils.graphs.local_agent import Models, agent_prompt, local_agent_graph, model_for
-from ai_platform_engineering.utils.graphs.undone_work import NotDoneError
-from ai_platform_engineering.utils.graphs.unfinished_work import UnfinishedWorkError
-from ai_platform_engineering.utils.graphs.whole_turns import WholeTurns
-from ai_platform_engineering.utils.llm import chat_model
-from ai_platform_engineering.utils.llm.scripted import Cue, ScriptedChatModel, Turn
-from ai_platform_engineering.utils.mcp import McpServers
 from tests.runs.graphs import agent, context, settings_of
 
 DEPOT = {

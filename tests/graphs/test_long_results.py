@@ -8,8 +8,8 @@ from langchain_core.messages import HumanMessage, ToolMessage
 from langchain_core.tools import BaseTool, tool
 
 from ai_platform_engineering.events import FinalResult, ToolFinished
-from ai_platform_engineering.utils.graphs.long_results import LongResults, part
-from ai_platform_engineering.utils.llm.scripted import Cue, ScriptedChatModel, Turn
+from ai_platform_engineering.graphs.long_results import LongResults, part
+from ai_platform_engineering.llm.scripted import Cue, ScriptedChatModel, Turn
 from tests.invariants import check
 from tests.runs.graphs import agent, context, events_of, supervisor
 

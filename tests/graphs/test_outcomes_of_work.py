@@ -15,18 +15,11 @@ from ai_platform_engineering.graphs.agent_graph import Graph, agent_graph
 from ai_platform_engineering.graphs.joined_hooks import Member
 from ai_platform_engineering.graphs.undone_work import NotDoneError, UndoneWork
 from ai_platform_engineering.graphs.unfinished_work import UnfinishedWork, UnfinishedWorkError
-from ai_platform_engineering.graphs.workflow_step import StepFailedError, WorkflowStep
+from ai_platform_engineering.graphs.workflow_step import StepFailedError, WorkflowStep, since_question
 from ai_platform_engineering.limits import CUT_SENTENCES
 from ai_platform_engineering.llm.scripted import Cue, ScriptedChatModel, Turn
 from ai_platform_engineering.mcp.errors import ToolFailed
 from ai_platform_engineering.utils.errors import ReadableError
-from ai_platform_engineering.utils.graphs.agent_graph import Graph, agent_graph
-from ai_platform_engineering.utils.graphs.joined_hooks import Member
-from ai_platform_engineering.utils.graphs.undone_work import NotDoneError, UndoneWork
-from ai_platform_engineering.utils.graphs.unfinished_work import UnfinishedWork, UnfinishedWorkError
-from ai_platform_engineering.utils.graphs.workflow_step import StepFailedError, WorkflowStep, since_question
-from ai_platform_engineering.utils.llm.scripted import Cue, ScriptedChatModel, Turn
-from ai_platform_engineering.utils.mcp.errors import ToolFailed
 from tests.runs.graphs import context, settings_of
 
 

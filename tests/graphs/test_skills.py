@@ -12,6 +12,10 @@ import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langchain_core.tools import BaseTool, tool
 
+from ai_platform_engineering.graphs.agent_graph import agent_graph
+from ai_platform_engineering.graphs.skills import Skills, skills
+from ai_platform_engineering.graphs.skills_offer import SkillOffers, received
+from ai_platform_engineering.llm.scripted import Cue, ScriptedChatModel, Turn
 from ai_platform_engineering.skills_middleware.catalog import SkillCatalog
 from ai_platform_engineering.skills_middleware.skill import Access, Provenance, Skill, SkillContent
 from ai_platform_engineering.skills_middleware.sources.source import (
@@ -22,10 +26,6 @@ from ai_platform_engineering.skills_middleware.sources.source import (
 )
 from ai_platform_engineering.utils.a2a_common.caller import KEY_HOLDER
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
-from ai_platform_engineering.utils.graphs.agent_graph import agent_graph
-from ai_platform_engineering.utils.graphs.skills import Skills, skills
-from ai_platform_engineering.utils.graphs.skills_offer import SkillOffers, received
-from ai_platform_engineering.utils.llm.scripted import Cue, ScriptedChatModel, Turn
 from tests.runs.graphs import context, settings_of
 
 TOOLS = {"read_skill", "search_skills"}

@@ -10,10 +10,10 @@ from langchain.agents.middleware.types import ModelRequest, ModelResponse
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.tools import StructuredTool
 
-from ai_platform_engineering.utils.graphs import tool_schemas
-from ai_platform_engineering.utils.graphs.ask_tool import ask_tool
-from ai_platform_engineering.utils.llm.scripted import Cue, ScriptedChatModel, Turn
-from ai_platform_engineering.utils.mcp.tools import MODEL_NAME
+from ai_platform_engineering.graphs import tool_schemas
+from ai_platform_engineering.graphs.ask_tool import ask_tool
+from ai_platform_engineering.llm.scripted import Cue, ScriptedChatModel, Turn
+from ai_platform_engineering.mcp.tools import MODEL_NAME
 from tests.runs.graphs import agent, context
 
 

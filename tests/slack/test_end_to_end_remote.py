@@ -45,7 +45,7 @@ async def acme(
     github: Service, distributed: Service, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Company]:
     """The bot alone: each test starts the others, or stops them."""
-    async with company(tmp_path_factory.mktemp("bot"), distributed.url, SUPERVISOR_PATIENCE="180") as acme:
+    async with company(tmp_path_factory.mktemp("bot"), distributed.url, SUPERVISOR_TIMEOUT="180") as acme:
         yield acme
         acme.check(
             also={"the supervisor": distributed.output, "the agent": github.output},
