@@ -507,8 +507,6 @@ async def test_who_waits_is_asked_of_the_file_and_not_of_the_events(log: SqliteE
     assert not any("event" in statement or "submitted" in statement for statement in statements)
 
 
-# What earlier tests have left open is collected here too, and is no failure of this one.
-@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 async def test_a_thousand_tasks_that_wait_take_no_memory(log: SqliteEventLog) -> None:
     async def park(first: int, last: int) -> None:
         for start in range(first, last, 50):

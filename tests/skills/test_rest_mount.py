@@ -67,8 +67,6 @@ def test_fastapi_is_imported_by_the_first_skills_request_only(tmp_path: Path) ->
     }
 
 
-# What earlier tests have left open is collected here too, and is no failure of this one.
-@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 def test_the_supervisor_is_registered_with_its_binding(tmp_path: Path) -> None:
     set_mas_instance(None)
     assert get_mas_instance() is None

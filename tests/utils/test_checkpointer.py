@@ -312,8 +312,6 @@ async def test_agents_and_the_supervisor_share_a_directory(tmp_path: Path) -> No
     assert {file: mode for file, mode in modes(tmp_path).items() if file.endswith(".db")} == dict.fromkeys(files, 0o600)
 
 
-# What earlier tests have left open is collected here too, and is no failure of this one.
-@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 async def test_conversations_that_wait_take_no_memory(tmp_path: Path) -> None:
     async with checkpointer_for(load_settings({"DATA_DIR": str(tmp_path)}, None), "argocd") as saver:
         graph = graph_with(saver)
