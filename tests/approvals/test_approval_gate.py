@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from langchain_core.tools import BaseTool
 from langgraph.types import Interrupt
 
 from ai_platform_engineering.approvals.edited_call import edited_arguments_of, with_notes
 from ai_platform_engineering.forms.answers import Answer, Approved, Dismissed, Rejected, Submitted
+from ai_platform_engineering.graphs.approval_policy import Asked, Refused, Verdict
 from tests.approvals.conversations import SCHEMA, Backend, Conversation, agent, supervisor
 from tests.approvals.tools import grant_for
 
@@ -136,6 +139,30 @@ class TestDecisions:
         [waiting] = await conversation.ask()
         await conversation.answer(waiting, Submitted({"decision": "approve"}))
         assert backend.done == []
+
+
+class TestRefusals:
+    @staticmethod
+    def judge(_tool: BaseTool, args: Mapping[str, Any]) -> Verdict:
+        return Refused("web is in production") if args.get("name") == "web" else Asked("destructive")
+
+    async def test_a_call_that_is_not_allowed_runs_nothing_and_asks_nobody(self) -> None:
+        backend = Backend()
+        conversation = alone(backend, [DROP], judge=self.judge)
+        assert await conversation.ask() == []
+        assert backend.done == []
+        [result] = await conversation.results()
+        assert (result.name, result.status, result.artifact) == ("drop", "error", {"reason": "web is in production"})
+        assert result.content == "drop was not called: web is in production."
+
+    async def test_an_edit_to_a_call_that_is_not_allowed_runs_nothing(self) -> None:
+        backend = Backend()
+        conversation = alone(backend, [("drop", {"name": "shop"})], judge=self.judge)
+        [waiting] = await conversation.ask()
+        assert await conversation.answer(waiting, Approved({"name": "web"})) == []
+        assert backend.done == []
+        [result] = await conversation.results()
+        assert result.content == "drop was not called: web is in production."
 
 
 class TestWhatPasses:
