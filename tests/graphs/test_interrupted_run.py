@@ -104,6 +104,11 @@ async def test_finished_calls_keep_their_results_and_the_others_are_unknown() ->
     assert {m.name: m.tool_call_id for m in ended if isinstance(m, ToolMessage)} == ids
     assert len(ended) == 3
 
+    await complete_conversation(graph, InterruptedRun("context-1", "task-2", (), "And then?", "It was stopped."))
+    state = await graph.aget_state({"configurable": {"thread_id": "context-1"}})
+    assert [str(message.text) for message in state.values["messages"][5:]] == ["And then?", "It was stopped."]
+    assert state.next == ()
+
 
 async def test_a_delegation_says_what_its_agent_had_done() -> None:
     holding = Holding()
@@ -119,7 +124,7 @@ async def test_an_agent_that_asked_a_person_has_nothing_under_way() -> None:
     ask = Turn("", [("request_user_input", {"title": "Which?", "fields": [{"name": "name"}]})])
     works = scripted(Turn("", [("version", {})]), ask)
     graph = supervisor(
-        scripted(delegates("jira", "argocd")),
+        scripted(delegates("argocd", "jira")),
         {"jira": agent("jira", works, [version]), "argocd": agent("argocd", scripted(Turn("Synced.")))},
     )
     run = Run(graph, "supervisor", "q", context())

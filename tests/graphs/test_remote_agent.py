@@ -12,7 +12,6 @@ import pytest
 from a2a.types.a2a_pb2 import Message
 from google.protobuf.json_format import MessageToDict
 from langchain_core.messages import AnyMessage, HumanMessage
-from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.types import Command
 
@@ -36,7 +35,10 @@ from ai_platform_engineering.graphs.remote_agent import RemoteAgent, waiting_rem
 from ai_platform_engineering.graphs.skills_offer import SkillOffers
 from ai_platform_engineering.llm.scripted import Cue, ScriptedChatModel, Turn
 from ai_platform_engineering.skills_middleware.catalog import SkillCatalog
-from ai_platform_engineering.utils.a2a_common.a2a_remote_agent_connect import A2ARemoteAgentConnectTool
+from ai_platform_engineering.utils.a2a_common.a2a_remote_agent_connect import (
+    A2ARemoteAgentConnectTool,
+    RemoteAgentError,
+)
 from ai_platform_engineering.utils.a2a_common.base_langgraph_agent import Resumption, Run
 from ai_platform_engineering.utils.a2a_common.codec.foreign import PLAIN_REPLY
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
@@ -262,23 +264,35 @@ async def test_the_agents_of_this_process_wait_for_no_remote_task() -> None:
 GRANT = {"agent": "argocd", "tool": "sync", "effect": "write"}
 
 
+async def ask_directly(it: Remote, given: dict[str, Any], **marks: Any) -> None:
+    """Without a supervisor, so that errors come out and the state is the one that is given."""
+    one = RemoteAgent(it.connection)
+
+    async def delegate(state: dict[str, Any]) -> Any:
+        return await one.ainvoke(state["given"])  # type: ignore[arg-type]
+
+    builder = StateGraph(dict, context_schema=RequestContext)
+    builder.add_node("tools", delegate)  # type: ignore[arg-type]
+    builder.add_edge(START, "tools")
+    await builder.compile().ainvoke({"given": given}, context=context(**marks))
+
+
 async def test_a_step_and_what_was_approved_before_go_with_the_question() -> None:
-    async with remote([ANSWER], [ANSWER]) as it:
-        one = RemoteAgent(it.connection)
-
-        async def delegate(state: dict[str, Any]) -> Any:
-            return await one.ainvoke(state["given"])  # type: ignore[arg-type]
-
-        builder = StateGraph(dict, context_schema=RequestContext)
-        builder.add_node("tools", delegate)  # type: ignore[arg-type]
-        builder.add_edge(START, "tools")
-        graph = builder.compile(checkpointer=InMemorySaver())
-        given = {"messages": [HumanMessage("go")], "step": {"tool": "sync"}, "approvals": [GRANT]}
-        granted = ({**GRANT, "tool": "prune"},)
-        await graph.ainvoke({"given": given}, {"configurable": {"thread_id": "t"}}, context=context(approvals=granted))
+    granted = ({**GRANT, "tool": "prune"},)
+    async with remote([ANSWER]) as it:
+        given = {"messages": [HumanMessage("before"), HumanMessage("go")], "step": {"tool": "sync"}}
+        await ask_directly(it, {**given, "approvals": [GRANT]}, approvals=granted)
     assert it.parts(0) == ["go"]
     assert it.metadata()["step"] == {"tool": "sync"}
     assert it.metadata()["approvals"] == [GRANT, *granted]
+
+
+@pytest.mark.parametrize("ending", [Failed("model", "It failed."), Canceled()])
+async def test_an_agent_without_an_answer_is_the_agents_failure(ending: Event) -> None:
+    async with remote([ending]) as it:
+        with pytest.raises(RemoteAgentError) as failed:
+            await ask_directly(it, {"messages": [HumanMessage("go")]})
+    assert failed.value.code == "agent"
 
 
 @pytest.mark.parametrize(("names", "sent"), [(["rollback"], ["rollback"]), ([], [])])
