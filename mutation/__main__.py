@@ -124,7 +124,11 @@ def mutmut(directory: Path, *arguments: str) -> None:
 def results(directory: Path) -> dict[str, int | None]:
     """The exit code of the tests by mutant; None where they have not run."""
     codes: dict[str, int | None] = {}
-    for file in sorted((directory / "mutants").rglob("*.py.meta")):
+    mutants = directory / "mutants"
+    for file in sorted(mutants.rglob("*.py.meta")):
+        # mutmut keeps the results of files that were moved or deleted.
+        if not (ROOT / file.relative_to(mutants)).with_suffix("").exists():
+            continue
         codes |= json.loads(file.read_text(encoding="utf-8"))["exit_code_by_key"]
     return codes
 

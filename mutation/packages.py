@@ -31,6 +31,7 @@ PACKAGES: Final[Mapping[str, Package]] = {
             "tests/graphs",
             "tests/approvals/test_approval_gate.py",
             "tests/approvals/test_forms_of_others.py",
+            "tests/approvals/test_policy.py",
             "tests/skills/test_agent_skills.py",
             "tests/workflows/test_driver.py",
         ),
