@@ -227,6 +227,12 @@ class TestSeveralAtOnce:
 
 
 class TestGrants:
+    async def test_which_argument_leads_is_what_the_schema_says_and_not_the_call(self) -> None:
+        backend = Backend()
+        conversation = alone(backend, [("drop", {"revision": 1, "name": "web"})])
+        [waiting] = await conversation.ask()
+        assert asked(waiting)["remember"] == {"name": "web"}
+
     async def test_one_covers_the_same_leading_argument_and_nothing_else(self) -> None:
         backend = Backend()
         rounds = [

@@ -153,3 +153,16 @@ def test_wrong_words_in_a_manifest_are_named(tmp_path: Path, lines: str, problem
     with pytest.raises(ManifestError) as caught:
         read_manifest(file)
     assert problem in str(caught.value)
+
+
+def test_a_tool_may_ask_if_there_is_a_call_of_it_that_waits() -> None:
+    server = {"name": "argocd", "transport": "memory", "module": "some.module:server"}
+    conditions = {"prune": {"mode": "hard"}}
+    values = {"name": "argocd", "description": "d", "prompt": "p", "approval": "destructive"}
+    manifest = AgentManifest.model_validate({**values, "servers": [{**server, "destructive_when": conditions}]})
+    policy = policy_of(manifest)
+    assert [kind for kind in KINDS if policy.may_ask(mcp_tool("sync", kind))] == ["destroys"]
+    assert policy.may_ask(mcp_tool("prune", "writes"))
+    assert not policy_of(manifest, overrides="argocd=never").may_ask(mcp_tool("prune", "writes"))
+    [own] = LongResults(1000).tools
+    assert not policy.may_ask(own)

@@ -8,7 +8,7 @@ from langchain_core.messages import HumanMessage, ToolMessage
 from langchain_core.tools import BaseTool, tool
 
 from ai_platform_engineering.events import FinalResult, ToolFinished
-from ai_platform_engineering.graphs.long_results import LongResults, part
+from ai_platform_engineering.graphs.long_results import LongResults, part, tool_name
 from ai_platform_engineering.llm.scripted import Cue, ScriptedChatModel, Turn
 from tests.invariants import check
 from tests.runs.graphs import agent, context, events_of, supervisor
@@ -164,3 +164,7 @@ def test_the_model_reads_how_to_read_on() -> None:
         "result_id": "The id in the note at the end of the truncated result.",
         "offset": "The character to read on from.",
     }
+
+
+def test_a_tool_that_the_provider_runs_has_a_name_too() -> None:
+    assert [tool_name(logs), tool_name({"type": "web_search", "name": "search"})] == ["logs", "search"]

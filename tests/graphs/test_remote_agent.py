@@ -51,16 +51,16 @@ from tests.skills.store_contract import new_skill
 
 @dataclass
 class Remote:
-    """An agent on a server, a supervisor that asks it `do it` once for each question, and what each was sent."""
+    """An agent on a server, a supervisor that asks it to `do it` for each question, and what each was sent."""
 
     connection: A2ARemoteAgentConnectTool
     received: list[Message] = field(default_factory=list)
     results: list[AnyMessage] = field(default_factory=list)
     stop: Callable[[], Any] = lambda: None
 
-    def graph(self, skills: SkillOffers | None = None) -> Graph:
+    def graph(self, skills: SkillOffers | None = None, *, times: int = 1) -> Graph:
         def part(cue: Cue) -> Turn:
-            if cue.turn == 0:
+            if cue.turn < times:
                 return Turn("", [("task", {"description": "do it", "subagent_type": "argocd"})])
             self.results[:] = [message for message in cue.messages if message.type == "tool"]  # type: ignore[misc]
             return Turn("Asked.")
@@ -229,6 +229,17 @@ async def test_a_question_is_asked_and_its_answer_goes_to_the_same_task() -> Non
     values = {"name": "shop", "zone": "eu"}
     assert it.parts(1) == [{"resume": {"form_id": "f1", "values": values}}, "name: shop\nzone: eu"]
     assert it.parts(2) == [{"resume": {"form_id": "f2", "cancel": True, "message": "not now"}}, "cancel"]
+
+
+async def test_a_run_that_goes_on_can_ask_the_agent_anew() -> None:
+    async with remote([InputRequired((NEXT,))], [ANSWER]) as it:
+        graph = it.graph(times=2)
+        told = await answered(graph, await run(graph), Submitted({"why": "because"}))
+        told = await answered(graph, told, Submitted({"why": "again"}))
+    assert isinstance(told[-1], FinalResult)
+    assert [str(result.text) for result in it.results] == ["Synced.", "Synced."]
+    assert [it.parts(number)[-1] for number in range(4)] == ["do it", "because", "do it", "again"]
+    assert len({message.task_id for message in it.received}) == 2
 
 
 async def test_a_question_in_words_is_answered_in_words() -> None:
