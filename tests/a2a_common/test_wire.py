@@ -573,8 +573,8 @@ def test_a_question_that_was_answered_does_not_end_the_stream(state: StreamState
 
 
 def test_each_question_is_a_message_of_its_own(state: StreamState) -> None:
-    asked = [encode(state, InputRequired((Form("f1", "Name?"),)))[-1] for _ in range(2)]
-    assert len({status.status.message.message_id for status in asked if isinstance(status, TaskStatusUpdateEvent)}) == 2
+    asked = [encode(state, InputRequired((Form("f1", "Name?"),)))[-1] for _ in range(3)]
+    assert len({status.status.message.message_id for status in asked if isinstance(status, TaskStatusUpdateEvent)}) == 3
 
 
 def test_a_failed_task_keeps_its_code_where_updates_leave_no_metadata(state: StreamState) -> None:
