@@ -212,7 +212,7 @@ QUESTIONS = [
         "what does the call ledger do?",
         [f"{ARCHITECTURE} > The packages", f"{ARCHITECTURE} > The path of a request"],
         ARCHITECTURE,
-        "The call ledger in it makes sure that every start has exactly one end",
+        "The call ledger guarantees that every start has exactly one end",
     ),
     (
         "what does EVENT_LOG_MAX_TASKS mean?",
