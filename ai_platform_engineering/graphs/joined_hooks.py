@@ -1,5 +1,7 @@
-"""Several middlewares as one: LangChain prepares a trace around every hook of every middleware, also where nobody
-traces, which costs more than the hooks themselves do."""
+"""Joins several middlewares into one.
+
+LangChain prepares a trace around every hook of every middleware, even with tracing off. That costs more than the hooks.
+"""
 
 from __future__ import annotations
 
@@ -28,10 +30,10 @@ Handler = Callable[[Any], Awaitable[Any]]
 
 
 class JoinedHooks(AgentMiddleware[Any, Any, Any]):
-    """Wraps turns of the model and calls of tools by the members that do so, the first of them outermost.
+    """Calls the members' `awrap_model_call` and `awrap_tool_call` hooks; the first member is the outermost.
 
-    They may bring state and tools along, but no other hooks. One that gives back more than a turn may only have such
-    around it as pass that on.
+    Members may add state and tools, but have no other hooks. Middleware outside one that returns
+    `ExtendedModelResponse` must pass it through unchanged.
     """
 
     def __init__(self, members: Sequence[Member]) -> None:
