@@ -42,25 +42,24 @@ async def serving(
 ) -> AsyncIterator[str]:
     """The app that `app_of(settings)` gives, served in this event loop, on a free port unless one is named; yields its
     address."""
-    listener = listen(host, port)
-    port = listener.getsockname()[1]
-    settings: Settings = load_settings({**environ, "A2A_PORT": str(port)}, env_file=None)
-    app: ASGIApp = app_of(settings)
-    config = uvicorn.Config(app, log_config=None, access_log=False, lifespan="on", timeout_graceful_shutdown=1)
-    server = uvicorn.Server(config)
-    server.capture_signals = nullcontext  # type: ignore[method-assign]
-    task = asyncio.create_task(server.serve(sockets=[listener]))
-    try:
-        while not server.started:
-            if task.done():
-                await task
-                raise RuntimeError("the app did not start")
-            await asyncio.sleep(0.005)
-        yield f"http://{host}:{port}"
-    finally:
-        server.should_exit = True
-        await task
-        listener.close()
+    with listen(host, port) as listener:
+        port = listener.getsockname()[1]
+        settings: Settings = load_settings({**environ, "A2A_PORT": str(port)}, env_file=None)
+        app: ASGIApp = app_of(settings)
+        config = uvicorn.Config(app, log_config=None, access_log=False, lifespan="on", timeout_graceful_shutdown=1)
+        server = uvicorn.Server(config)
+        server.capture_signals = nullcontext  # type: ignore[method-assign]
+        task = asyncio.create_task(server.serve(sockets=[listener]))
+        try:
+            while not server.started:
+                if task.done():
+                    await task
+                    raise RuntimeError("the app did not start")
+                await asyncio.sleep(0.005)
+            yield f"http://{host}:{port}"
+        finally:
+            server.should_exit = True
+            await task
 
 
 @dataclass
