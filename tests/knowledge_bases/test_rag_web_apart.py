@@ -65,7 +65,7 @@ async def test_pages_are_read_and_cut_as_they_are_here_by_one_process() -> None:
     assert children() == []
 
 
-async def test_a_page_that_would_take_hours() -> None:
+async def test_a_page_that_would_take_hours(monkeypatch: pytest.MonkeyPatch) -> None:
     beats, began = 0, time.monotonic()
 
     async def beat() -> None:
@@ -82,7 +82,8 @@ async def test_a_page_that_would_take_hours() -> None:
         assert time.monotonic() - began < 60
         # Everybody else went on in the meantime.
         assert beats > 20
-        # The next page has another process.
+        # The next page has another process, whose start may take longer than that on a busy machine.
+        monkeypatch.setattr(apart, "_seconds", 60)
         assert "pipeline" in await read(apart)
 
 

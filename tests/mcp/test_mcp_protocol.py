@@ -119,7 +119,7 @@ async def test_without_state_a_request_is_answered_on_its_own(clock: ToolServer)
     request = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "now"}}
     async with (
         serving(lambda _settings: http_app(clock, "/mcp", stateless=True, json_response=True), {}) as url,
-        httpx.AsyncClient(base_url=url, headers=JSON_HEADERS) as http,
+        httpx.AsyncClient(base_url=url, headers=JSON_HEADERS, timeout=60) as http,
     ):
         answer = await http.post("/mcp", json=request)
         assert answer.headers["content-type"] == "application/json"
@@ -174,7 +174,7 @@ async def test_a_call_that_a_client_gives_up_is_cancelled(mcp_servers: Start) ->
 @asynccontextmanager
 async def mcp_client(url: str) -> AsyncIterator[ClientSession]:
     async with (
-        httpx.AsyncClient() as http,
+        httpx.AsyncClient(timeout=60) as http,
         streamable_http_client(url, http_client=http) as (reading, writing, _),
         ClientSession(reading, writing) as session,
     ):
