@@ -1,11 +1,11 @@
-# Needs Python 3.11 or newer and make; everything else is installed into .venv.
+# Requires Python 3.11 or newer and make. Everything else is installed into .venv.
 PYTHON ?= python3
 PYTEST_ARGS ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.set-up
-# The stamp holds the extras that are installed, so that a later `make` without EXTRAS keeps them.
+# The stamp file contains the installed extras, so that a later `make` without EXTRAS keeps them.
 INSTALLED := $(shell cat $(STAMP) 2> /dev/null)
 EXTRAS ?= $(INSTALLED)
 SERVICES := $(or $(SERVICES_VENV),.services)
@@ -16,7 +16,7 @@ COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gene
 ALWAYS := --extra openai --extra embeddings --extra fastmcp --extra postgres --extra slack
 ALL_EXTRAS = $(patsubst locks/%.lock,%,$(wildcard locks/*.lock))
 
-# An awk program: the entries of the second lock that the first does not have.
+# An awk program that prints the entries of the second lock that are not in the first.
 NOT_IN_FIRST = NR == FNR {present[$$0]; next} /^[^ \#]/ {skipped = $$0 in present} !skipped
 
 .DEFAULT_GOAL := help
@@ -28,59 +28,59 @@ help: ## List the targets.
 
 setup: $(STAMP) ## Install the product and the tools into .venv; EXTRAS="aws groq", or all, adds model providers.
 
-services: setup ## Install the servers that tests talk to into .services.
+services: setup ## Install the servers that tests use into .services.
 	@$(BIN)/uv venv --quiet --allow-existing --python $(BIN)/python $(SERVICES)
 	@$(BIN)/uv pip sync --quiet --python $(SERVICES)/bin/python --require-hashes .ci/services.txt
 
 run: setup ## Start the supervisor (see README.md for a first question).
 	@$(BIN)/platform-engineer serve
 
-test: setup check ## Run the checks and the tests, on all cores; SUITE=all adds those that need minutes.
+test: setup check ## Run the checks and the tests, on all cores; SUITE=all adds the slow tests.
 	$(BIN)/python -m tests.suite $(or $(SUITE),default) $(PYTEST_ARGS)
 
-test-fast: setup ## Run the tests that start no process.
+test-fast: setup ## Run the tests that start no process and take no second, in under a minute.
 	$(BIN)/python -m tests.suite fast $(PYTEST_ARGS)
 
-test-slow: setup ## Run the tests that need minutes.
+test-slow: setup ## Run the slow tests, which take minutes.
 	$(BIN)/python -m tests.suite slow $(PYTEST_ARGS)
 
-check: setup ## Lint, check the formatting, the types and the imports between packages.
+check: setup ## Check lint rules, formatting, types and imports between packages.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-format: setup ## Format the code and fix what can be fixed.
+format: setup ## Format the code and apply automatic lint fixes.
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-quick-sanity: setup ## Start the supervisor with two remote agents, and check what they stream.
+quick-sanity: setup ## Start the supervisor with two remote agents and check their event streams.
 	$(BIN)/python -m integration.quick_sanity $(PYTEST_ARGS)
 
-bench: setup ## Measure what a request costs.
+bench: setup ## Run the benchmarks.
 	$(BIN)/python -m benchmarks
 
-# The tools have an environment of their own, with everything that tests need, so that `make setup` stays small.
+# Coverage and mutation tools have a separate environment, so that `make setup` stays small.
 measure: setup
 	@$(BIN)/uv venv --quiet --allow-existing --python $(BIN)/python $(MEASURE)
 	@locks=$$(locks/select $(EXTRAS)) && $(BIN)/uv pip sync --quiet --python $(MEASURE)/bin/python --require-hashes \
 		requirements.lock $$locks .ci/measure.txt
 	@$(BIN)/uv pip install --quiet --python $(MEASURE)/bin/python --no-deps --no-build-isolation --editable .
 
-coverage: measure ## Run the tests with branch coverage, processes included; PYTEST_ARGS=tests/runs takes some of them.
+coverage: measure ## Run the tests with branch coverage, processes included; PYTEST_ARGS=tests/runs selects tests.
 	$(MEASURE)/bin/coverage erase
 	$(MEASURE)/bin/python -m $(if $(PYTEST_ARGS),pytest $(PYTEST_ARGS),tests.suite default) --cov --cov-append --cov-report=
 	$(MEASURE)/bin/coverage report --skip-covered --skip-empty
 	$(MEASURE)/bin/coverage html --quiet
 
-mutants: measure ## Report changes of the code that no test notices (hours); PACKAGES="runs forms" takes some packages, SAMPLE=200 some mutants.
+mutants: measure ## Run mutation tests (hours); PACKAGES="runs forms" selects packages, SAMPLE=200 limits the number of mutants.
 	$(MEASURE)/bin/python -m mutation $(PACKAGES) $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SEED),--seed $(SEED))
 
-docs: setup ## Write docs/configuration.md from the settings.
+docs: setup ## Generate docs/configuration.md from the settings.
 	$(BIN)/python -m ai_platform_engineering.settings > docs/configuration.md
 
-# All extras are resolved together first, so that every selection of the locks can be installed.
-lock: setup ## Resolve the dependencies of pyproject.toml again, into requirements.lock, locks/ and .ci/services.txt.
+# All extras are resolved together first, so that any combination of locks can be installed.
+lock: setup ## Update all dependencies in requirements.lock, locks/ and .ci/.
 	$(COMPILE) --upgrade --all-extras --group dev --output-file $(VENV)/all.lock pyproject.toml
 	$(COMPILE) --upgrade --constraints $(VENV)/all.lock $(ALWAYS) --group dev --output-file requirements.lock pyproject.toml
 	@for extra in $(ALL_EXTRAS); do \
@@ -94,7 +94,7 @@ lock: setup ## Resolve the dependencies of pyproject.toml again, into requiremen
 clean: ## Remove .venv, .services and the caches.
 	rm -rf $(VENV) .services $(MEASURE) .mutants .coverage .coverage.* htmlcov .mypy_cache .pytest_cache .ruff_cache .hypothesis dist
 
-# uv comes from PyPI with the version and the hashes of the lock, and installs the rest.
+# Installs uv from PyPI in the version of the lock, checked against its hashes; uv installs the rest.
 $(STAMP): requirements.lock pyproject.toml $(wildcard locks/*)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "$(PYTHON) is not Python 3.11 or newer: run make with PYTHON=/path/to/python3.11"; exit 1; }

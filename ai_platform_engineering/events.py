@@ -1,7 +1,7 @@
-"""The event vocabulary: everything a run can tell its callers, as a small closed union of values.
+"""The events of a run, as a closed union of frozen values.
 
-One run of the supervisor, or of one agent, is a sequence of these. Surfaces (A2A, terminal, Slack, web page)
-are projections of that sequence; nothing else carries information about a run. No I/O lives here.
+A run of the supervisor, or of one agent, is a sequence of these. Surfaces (A2A, terminal, Slack) are computed from that
+sequence and from nothing else. No I/O.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class AgentFinished:
 
 @dataclass(frozen=True, slots=True)
 class ToolStarted:
-    """A tool runs; `agent` is who runs it. `skill` is the name of the skill that the call reads, if it reads one."""
+    """`agent` calls a tool. `skill` is the name of the skill that the call reads, if it reads one."""
 
     agent: str
     tool: str
@@ -96,7 +96,7 @@ class MessageEnded:
 
 @dataclass(frozen=True, slots=True)
 class FieldRules:
-    """What a value has to keep to, beyond its type: numbers lie between the bounds, texts have a length and a form."""
+    """Constraints on a value beyond its type: bounds of numbers, length and pattern of texts."""
 
     minimum: float | None = None
     maximum: float | None = None
@@ -108,7 +108,7 @@ class FieldRules:
 
 @dataclass(frozen=True, slots=True)
 class FormField:
-    """One thing to fill in. `value` is what has been entered or is proposed, `error` why it was not accepted."""
+    """One field of a form. `value` is the entered or proposed value, `error` the reason why it was rejected."""
 
     field_name: str
     field_type: FieldType = "text"
@@ -123,7 +123,7 @@ class FormField:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A question to a person. `action_requests` holds the tool calls that wait for approval, if that is what it is."""
+    """A question to a person. For an approval, `action_requests` has the tool calls that wait for it."""
 
     form_id: str
     title: str
@@ -141,7 +141,7 @@ class InputRequired:
 
 @dataclass(frozen=True, slots=True)
 class FinalResult:
-    """The whole answer, and the id of the message it streamed as. `limit` names the limit that cut the work short."""
+    """The whole answer, and the id of the message that streamed it. `limit` names the limit that cut the work short."""
 
     text: str
     answer_message_id: str
@@ -150,7 +150,7 @@ class FinalResult:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The run cannot go on. `message` is a sentence a person can act on, never an exception's text."""
+    """The run failed. `message` is a sentence that a person can act on, never an exception's text."""
 
     code: str
     message: str
@@ -159,7 +159,7 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Canceled:
-    """The run was stopped. `message` says what it had completed and what has an unknown outcome, if anything."""
+    """The run was canceled. `message` names its completed calls and those with an unknown outcome, if any."""
 
     by: str = "user"
     message: str = ""

@@ -1,7 +1,7 @@
-"""Events as JSON, one object a line: what scripts read from `chat --json`, and the format of recordings.
+"""Events as JSON lines: the output of `chat --json`, and the format of recordings.
 
-`event` says which one it is, with the same words as on the wire; what has its default is left out. A recording may add
-`at`, the seconds since its beginning, and lines that say what was asked. No I/O lives here.
+`event` is the kind of the event, as on the wire; fields with default values are left out. A recording may also have
+`at`, the seconds since its start, and lines with the questions. No I/O.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from ai_platform_engineering.events import (
 
 
 class EventFormatError(ValueError):
-    """A line that is no event; the text says what is wrong with it."""
+    """A line is not a valid event; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a person asked, and in which conversation. It opens a run in a recording; it is not part of the run."""
+    """A question and its conversation. In a recording it comes before the events of its run."""
 
     question: str
     context_id: str = ""
@@ -42,7 +42,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of a recording; `at` is in seconds since the recording began, if it was noted."""
+    """One line of a recording; `at` is in seconds since the start of the recording."""
 
     item: Event | Asked
     at: float | None = None

@@ -1,7 +1,7 @@
-"""Manifests: what an agent is, read from `<directory>/<name>/agent.yaml` or `<directory>/<name>.yaml`.
+"""The manifest of an agent, read from `<directory>/<name>/agent.yaml` or `<directory>/<name>.yaml`.
 
-Values of the form `${NAME}` or `${NAME:-default}` in a server's entry stay as they are written; the MCP layer fills
-them in when it starts the server, so a manifest never holds a secret. Only `${MANIFEST_DIR}` is filled in here.
+Placeholders `${NAME}` and `${NAME:-default}` in a server's entry are not replaced here: `mcp/` does so when it starts
+the server, so a manifest never contains a secret. Only `${MANIFEST_DIR}` is replaced here.
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ from pydantic import (
     model_validator,
 )
 
-from ai_platform_engineering.approvals.conditions import Pattern
-from ai_platform_engineering.approvals.effects import EFFECTS, Effect
+from ai_platform_engineering.approvals.effects import EFFECTS, Effect, Pattern
 from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.settings.approval_overrides import Level
 from ai_platform_engineering.skills_middleware.document import MAX_NAME_LENGTH, NAME_PATTERN
@@ -46,11 +45,11 @@ _TRANSPORT_KEYS: dict[Transport, tuple[str, frozenset[str]]] = {
 
 
 TOOL_KEYS = ("reads", "writes", "destructive", "destructive_when", "deny", "approvals", "local_files", "confirm_empty")
-"""The keys of a server's entry that say something about single tools."""
+"""The keys of a server's entry whose values are, or are keyed by, tool names."""
 
 
 class ManifestError(Exception):
-    """A manifest cannot be used. The text names the file, the key and what is allowed."""
+    """A manifest cannot be used. The text names the file, the key and the allowed values."""
 
 
 def _one_line(text: str) -> str:
@@ -66,7 +65,7 @@ def _not_reserved(name: str) -> str:
 def _below_home(path: str) -> str:
     parts = PurePosixPath(path).parts
     if not parts or path.startswith(("/", "~")) or ".." in parts:
-        raise ValueError(f"{path!r} must be a path below the home directory, such as .aws")
+        raise ValueError(f"{path!r} must be a path below the home directory, for example .aws")
     return path
 
 
@@ -83,11 +82,11 @@ def _file_rule(value: Any) -> tuple[str, ...] | str:
 _NAME = r"^[a-z][a-z0-9_]*$"
 _VARIABLE_NAME = r"^[A-Z][A-Z0-9_]*$"
 _ATTRIBUTE = r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$"
-_FORMS = {
+_ALLOWED_FORMS = {
     _NAME: "a lower-case letter, then lower-case letters, digits and underscores",
-    _VARIABLE_NAME: "the name of a variable, such as ARGOCD_API_URL",
+    _VARIABLE_NAME: "the name of a variable, for example ARGOCD_API_URL",
     _ATTRIBUTE: "package.module:attribute",
-    NAME_PATTERN: "lower-case letters, digits and single hyphens, such as incident-triage",
+    NAME_PATTERN: "lower-case letters, digits and single hyphens, for example incident-triage",
 }
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
@@ -98,47 +97,49 @@ AgentName = Annotated[ServerName, AfterValidator(_not_reserved)]
 VariableName = Annotated[str, StringConstraints(pattern=_VARIABLE_NAME)]
 HomePath = Annotated[Text, AfterValidator(_below_home)]
 FileRule = Annotated[tuple[str, ...] | Literal["elsewhere"], PlainValidator(_file_rule)]
-"""The directories from which an argument may name files, or that its paths are of another machine."""
+"""The directories whose files an argument may name, or `elsewhere` for paths on another machine."""
 ModuleAttribute = Annotated[str, StringConstraints(pattern=_ATTRIBUTE)]
 SkillName = Annotated[str, StringConstraints(pattern=NAME_PATTERN, max_length=MAX_NAME_LENGTH)]
 
 
-class _Entry(BaseModel):
+class _ManifestPart(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True)
 
 
-class ModelChoice(_Entry):
-    """The model an agent asks for; what is left out comes from the settings."""
+class ModelChoice(_ManifestPart):
+    """The model of an agent. The settings provide the keys that are left out."""
 
     provider: Text | None = None
     name: Text | None = None
 
 
-class ToolCheck(_Entry):
-    """A cheap call that succeeds only if the server can read from its backend with the configured credentials."""
+class ToolCheck(_ManifestPart):
+    """A cheap tool call that succeeds only if the server can read from its backend with the configured credentials."""
 
     tool: Text
     arguments: Mapping[str, Any] = Field(default_factory=dict)
 
 
 class EmptyCheck(ToolCheck):
-    """A call that fails where an empty answer of another tool hides an error of the backend.
+    """A tool call that fails if an empty result of another tool hides an error of the backend.
 
-    It gets `arguments`, and from the call that was answered the arguments named in `same`.
+    Its arguments are `arguments`, plus the original call's arguments that are named in `same`.
     """
 
     same: tuple[Text, ...] = ()
 
 
-class McpServer(_Entry):
+class McpServer(_ManifestPart):
     """One MCP server of an agent: how to reach it, and which of its tools the agent may use.
 
-    `module` is `package.module:attribute`; the attribute is a `ToolServer`, a FastMCP server or a function that makes
-    one of them from the settings. `tools` is an allowlist, `None` means every tool. `reads`, `writes` and
-    `destructive` say what tools do, `destructive_when` which arguments make a call destructive, `deny` which
-    arguments are refused. `local_files` says, by tool and argument, which files of this machine may be named.
-    `confirm_empty` names the tools that answer with an empty list when the backend refuses, each with the call that
-    tells.
+    - `module` is `package.module:attribute`. The attribute is a `ToolServer`, a FastMCP server, or a function that
+      creates one of them from the settings.
+    - `tools` is an allowlist; `None` allows every tool.
+    - `reads`, `writes` and `destructive` declare the effects of tools, `destructive_when` the arguments that make a
+      call destructive, `deny` the arguments that are refused.
+    - `local_files` declares, by tool and argument, which local files may be named.
+    - `confirm_empty` has the tools that return an empty list when the backend refuses a request, each with a call that
+      fails in that case.
     """
 
     name: ServerName
@@ -170,7 +171,7 @@ class McpServer(_Entry):
         others = frozenset[str]().union(*(keys for _, keys in _TRANSPORT_KEYS.values())) - allowed
         if misplaced := sorted(others & self.model_fields_set):
             raise ValueError(
-                f"transport {self.transport} takes {_listed(sorted(allowed))}, not {_listed(misplaced)}",
+                f"transport {self.transport} takes {_joined(sorted(allowed))}, not {_joined(misplaced)}",
             )
         return self
 
@@ -179,7 +180,7 @@ class McpServer(_Entry):
         if self.tools is not None:
             for key in TOOL_KEYS:
                 if unknown := sorted(set(getattr(self, key)) - set(self.tools)):
-                    raise ValueError(f"{key!r} names {_listed(unknown)}, which 'tools' does not list")
+                    raise ValueError(f"{key!r} names {_joined(unknown)}, which 'tools' does not list")
             if self.check is not None and self.check.tool not in self.tools:
                 raise ValueError(f"'check' names {self.check.tool}, which 'tools' does not list")
         return self
@@ -188,11 +189,11 @@ class McpServer(_Entry):
     def _one_effect_per_tool(self) -> Self:
         for (key, tools), (other, others) in combinations(self._tools_by_effect_key().items(), 2):
             if repeated := sorted(set(tools) & set(others)):
-                raise ValueError(f"{key!r} and {other!r} both name {_listed(repeated)}; a tool has one effect")
+                raise ValueError(f"{key!r} and {other!r} both name {_joined(repeated)}; a tool has one effect")
         return self
 
     def effect(self, tool: str) -> Effect | None:
-        """What this entry says the tool does; `None` if it says nothing."""
+        """The declared effect of a tool; `None` if this entry does not declare one."""
         keys = zip(EFFECTS, self._tools_by_effect_key().values(), strict=True)
         return next((effect for effect, tools in keys if tool in tools), None)
 
@@ -200,7 +201,7 @@ class McpServer(_Entry):
         return {"reads": self.reads, "writes": self.writes, "destructive": self.destructive}
 
     def variables(self) -> set[str]:
-        """The names that occur as `${NAME}` in this entry."""
+        """The names of the placeholders `${NAME}` in this entry."""
         return {match["name"] for text in self._texts() for match in VARIABLE.finditer(text)}
 
     def _texts(self) -> Iterator[str]:
@@ -210,8 +211,8 @@ class McpServer(_Entry):
         yield from self.headers.values()
 
 
-class AgentManifest(_Entry):
-    """An agent: how it is found, what it is told, which tools it has, and which skills it may read."""
+class AgentManifest(_ManifestPart):
+    """An agent: its description and prompt, the MCP servers of its tools, and the skills it may read."""
 
     name: AgentName
     title: Line
@@ -237,29 +238,29 @@ class AgentManifest(_Entry):
     def _server_names_differ(self) -> Self:
         names = [server.name for server in self.servers]
         if repeated := sorted({name for name in names if names.count(name) > 1}):
-            raise ValueError(f"'servers' has more than one entry named {_listed(repeated)}")
+            raise ValueError(f"'servers' has more than one entry named {_joined(repeated)}")
         return self
 
     def variables(self) -> set[str]:
-        """The names that occur as `${NAME}` anywhere in the servers' entries."""
+        """The names of the placeholders `${NAME}` in the entries of all servers."""
         return {name for server in self.servers for name in server.variables()}
 
     def missing(self, environ: Mapping[str, str]) -> tuple[str, ...]:
-        """The required settings that are absent or blank, in the manifest's order."""
+        """The required settings that are missing or blank, in the manifest's order."""
         return tuple(name for name in self.requires if not environ.get(name, "").strip())
 
     def configured(self, environ: Mapping[str, str]) -> bool:
-        """Whether every required setting is there, so that the real backend can be used."""
+        """Whether every required setting is set, so that the real backend can be used."""
         return not self.missing(environ)
 
 
 def builtin_directory() -> Path:
-    """Where the agents that come with the product are."""
+    """The directory of the built-in agents."""
     return Path(__file__).parent / "agents"
 
 
 def load_manifests(directories: Sequence[Path]) -> dict[str, AgentManifest]:
-    """Every agent of `directories`, by name; a later directory replaces an agent of an earlier one whole."""
+    """The agents of all directories, by name. A later directory's agent replaces one of the same name entirely."""
     manifests: dict[str, AgentManifest] = {}
     for directory in directories:
         manifests |= _load_directory(directory)
@@ -267,17 +268,17 @@ def load_manifests(directories: Sequence[Path]) -> dict[str, AgentManifest]:
 
 
 def read_manifest(file: Path) -> AgentManifest:
-    """The manifest in one file."""
+    """Read one manifest file; raises `ManifestError` with every problem."""
     content = read_keys(file, "agent", AgentManifest.model_fields, ManifestError)
     try:
-        return _located(AgentManifest.model_validate(content), file.parent)
+        return _with_directory(AgentManifest.model_validate(content), file.parent)
     except ValidationError as error:
-        problems = (problem_of(details) for details in error.errors(include_url=False))
+        problems = (describe_error(details) for details in error.errors(include_url=False))
         raise ManifestError("\n".join(f"{file}: {problem}." for problem in problems)) from None
 
 
-def _located(manifest: AgentManifest, directory: Path) -> AgentManifest:
-    """The manifest with its own directory in the arguments of its servers, where files beside it are named."""
+def _with_directory(manifest: AgentManifest, directory: Path) -> AgentManifest:
+    """The manifest with `${MANIFEST_DIR}` replaced in the arguments of its servers."""
     here = str(directory.resolve())
 
     def located(server: McpServer) -> McpServer:
@@ -289,33 +290,33 @@ def _located(manifest: AgentManifest, directory: Path) -> AgentManifest:
 
 def _load_directory(directory: Path) -> dict[str, AgentManifest]:
     if not directory.is_dir():
-        raise ManifestError(f"{directory}: is not a directory; agents are read from <directory>/<name>/agent.yaml.")
+        raise ManifestError(f"{directory}: is not a directory; agents are loaded from <directory>/<name>/agent.yaml.")
     manifests: dict[str, AgentManifest] = {}
     origins: dict[str, Path] = {}
     for file in sorted([*directory.glob("*/agent.yaml"), *directory.glob("*.yaml")]):
         manifest = read_manifest(file)
         if manifest.name in manifests:
             other = origins[manifest.name]
-            raise ManifestError(f"{file}: name: {manifest.name!r} is also the name in {other}; each needs its own.")
+            raise ManifestError(f"{file}: name: {manifest.name!r} is also the name in {other}; choose another name.")
         manifests[manifest.name] = manifest
         origins[manifest.name] = file
     return manifests
 
 
-def problem_of(error: Mapping[str, Any]) -> str:
-    """What is wrong and what is allowed. The value is shown only where it cannot be a credential."""
+def describe_error(error: Mapping[str, Any]) -> str:
+    """The key, the problem and the allowed values of a pydantic error. Values that may be secret are left out."""
     location: tuple[int | str, ...] = error["loc"]
     key = ".".join(str(part) for part in location) or "the manifest"
     context = error.get("ctx", {})
     match error["type"]:
         case "extra_forbidden":
-            problem = f"unknown key; allowed are {_listed(_keys_beside(location))}"
+            problem = f"unknown key; allowed are {_joined(_keys_beside(location))}"
         case "missing":
             problem = "is missing"
         case "literal_error":
             problem = f"{error['input']!r} is not allowed; use {context['expected']}"
         case "string_pattern_mismatch":
-            problem = f"{error['input']!r} is not allowed; use {_FORMS[context['pattern']]}"
+            problem = f"{error['input']!r} is not allowed; use {_ALLOWED_FORMS[context['pattern']]}"
         case "string_too_short":
             problem = "must not be empty"
         case "string_type":
@@ -341,5 +342,5 @@ def _keys_beside(location: tuple[int | str, ...]) -> list[str]:
             return list(AgentManifest.model_fields)
 
 
-def _listed(names: Sequence[str]) -> str:
+def _joined(names: Sequence[str]) -> str:
     return ", ".join(names)

@@ -1,4 +1,4 @@
-"""Recordings: what `chat --json` and `tasks export` write, one event or question a line."""
+"""Reads recordings, the output of `chat --json` and `tasks export`: one event or question per line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CUT_SHORT: Final = "The recording ends here, before the run did."
 
 
 class RecordingError(Exception):
-    """A recording that cannot be played; the text says which and why."""
+    """A recording cannot be read; the text names the file and the reason."""
 
 
 def read_recording(file: str) -> list[Line]:
@@ -35,7 +35,7 @@ def read_recording(file: str) -> list[Line]:
 
 
 def runs_of(lines: Iterable[Line]) -> Iterator[tuple[Asked | None, list[Line]]]:
-    """The runs of a recording, each with its question where the recording has it."""
+    """The runs of a recording, each with its question if the recording has it."""
     asked: Asked | None = None
     for is_question, group in groupby(lines, key=lambda line: isinstance(line.item, Asked)):
         if is_question:

@@ -18,7 +18,7 @@ from a2a.client import A2ACardResolver, Client, ClientConfig, ClientFactory
 from a2a.types.a2a_pb2 import Message, Part, Role, SendMessageRequest
 from mcp.client.streamable_http import streamable_http_client
 
-from ai_platform_engineering.mcp.connection import Call, Lifeline, Streams, open_session
+from ai_platform_engineering.mcp.connection import ConnectionState, McpCall, Streams, open_session
 from ai_platform_engineering.mcp.expansion import Endpoint
 from ai_platform_engineering.mcp.streamable_http import http_streams
 from ai_platform_engineering.utils.a2a_common.client.own_transport import OwnTransport, new_session
@@ -73,14 +73,14 @@ async def delegation(url: str, *, library: bool) -> AsyncIterator[Request]:
 @asynccontextmanager
 async def http_call(url: str, *, library: bool) -> AsyncIterator[Request]:
     """A call of a tool on an MCP server over streamable HTTP."""
-    lifeline = Lifeline()
+    state = ConnectionState()
     endpoint = Endpoint(_AGENT, redact=lambda text: text, url=url)
-    streams = _library_streams(url) if library else http_streams(endpoint, lifeline)
-    async with streams as opened, open_session(opened, lifeline) as session:
+    streams = _library_streams(url) if library else http_streams(endpoint, state)
+    async with streams as opened, open_session(opened, state) as session:
 
         async def call(_context: str) -> Answered:
             began = time.perf_counter()
-            await session.call_tool(Call(TOOL, {}, {}), _TIMEOUT)
+            await session.call_tool(McpCall(TOOL, {}, {}), _TIMEOUT)
             return _answered(began, 1)
 
         yield call

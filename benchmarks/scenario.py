@@ -39,11 +39,11 @@ def manifests(count: int) -> list[AgentManifest]:
 
 def supervisor_model(*, bare: bool = False, words: int = ANSWER_WORDS, delay: float = 0.0) -> BaseChatModel:
     """`words` is the length of the answer, `delay` the seconds before each word."""
-    return ScriptedChatModel(part=supervisor_part(bare=bare, words=words), delay=delay)
+    return ScriptedChatModel(script=supervisor_part(bare=bare, words=words), delay=delay)
 
 
 def agent_model() -> BaseChatModel:
-    return ScriptedChatModel(part=agent_part())
+    return ScriptedChatModel(script=agent_part())
 
 
 def supervisor_part(*, bare: bool = False, words: int = ANSWER_WORDS) -> Sequence[Turn]:

@@ -12,14 +12,13 @@ os.environ.setdefault("OTEL_INSTRUMENTATION_A2A_SDK_ENABLED", "false")
 
 from langchain_core.language_models import BaseChatModel
 
-from ai_platform_engineering.graphs.local_agent import model_for
+from ai_platform_engineering.graphs.agent_models import model_for
 from ai_platform_engineering.manifest import AgentManifest
 from ai_platform_engineering.multi_agents.agent_app import create_agent_app
 from ai_platform_engineering.multi_agents.platform_engineer.deep_agent import PlatformEngineerDeepAgent
 from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
 from ai_platform_engineering.settings import Settings, load_settings
-from ai_platform_engineering.utils.serving import listen, run
-from ai_platform_engineering.utils.tracing import trace_inline
+from ai_platform_engineering.utils.serving import disable_tracing_threads, listen, run
 from benchmarks.scenario import ANSWER_WORDS, agent_model, supervisor_model
 
 
@@ -37,7 +36,7 @@ def main() -> int:
             return model_for(settings, manifest)
         return agent_model() if manifest else supervisor_model(words=options.words, delay=options.delay)
 
-    trace_inline()
+    disable_tracing_threads()
     listener = listen("127.0.0.1", 0)
     port = listener.getsockname()[1]
     settings = load_settings({**os.environ, "A2A_PORT": str(port)}, env_file=None)

@@ -18,7 +18,7 @@ from a2a.types.a2a_pb2 import SendMessageRequest, StreamResponse, Task, TaskArti
 from ai_platform_engineering.events import SUPERVISOR, Event, FinalResult, MessageEnded, TextDelta
 from ai_platform_engineering.integrations.slack_bot.assembly import assemble
 from ai_platform_engineering.integrations.slack_bot.channels import load_channels
-from ai_platform_engineering.integrations.slack_bot.places import Incoming, Person, Place
+from ai_platform_engineering.integrations.slack_bot.places import Incoming, SlackUser, ThreadPlace
 from ai_platform_engineering.integrations.slack_bot.store import open_store
 from ai_platform_engineering.integrations.slack_bot.supervisor_link import SupervisorLink
 from ai_platform_engineering.integrations.slack_bot.web_api.web_client import web_client
@@ -56,7 +56,7 @@ class PreparedLink(SupervisorLink):
         super().__init__(settings)
         self._prepared = supervisor
 
-    async def supervisor(self, *, patient: bool = True) -> Any:
+    async def supervisor(self, *, wait: bool = True) -> Any:
         return self._prepared
 
 
@@ -89,8 +89,8 @@ async def work(order: dict[str, Any], folder: str) -> dict[str, Any]:
         bot = assemble(settings, client, store, load_channels(None), link=PreparedLink(settings, supervisor))
         await bot.start()
         for channel, ts, person in order["questions"]:
-            place = Place(order["team"], channel, ts)
-            await bot.take(Incoming(place, ts, ts, Person(order["team"], person)))
+            place = ThreadPlace(order["team"], channel, ts)
+            await bot.take(Incoming(place, ts, ts, SlackUser(order["team"], person)))
         while bot.open_threads:  # noqa: ASYNC110 - threads end without telling
             await asyncio.sleep(0.01)
         await bot.aclose()

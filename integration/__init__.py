@@ -1,4 +1,4 @@
-"""Whole deployments, met from outside: real processes or containers, asked over HTTP.
+"""Tests of whole deployments: real processes or containers, called over HTTP.
 
-What one process does is tested in `tests`; nothing here imports the product.
+Tests of single processes are in `tests`. Nothing here imports the product.
 """

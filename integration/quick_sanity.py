@@ -1,7 +1,7 @@
-"""Starts the supervisor with two agents outside of it, runs the streaming harness against them, takes all of it down.
+"""Starts the supervisor with two remote agents, runs the streaming harness against them, and stops everything.
 
-In containers where an engine and compose are there, as plain processes where not. It always uses the offline model and
-the simulated company, so that it needs no key and a failure is ours. `make quick-sanity` calls it.
+Uses containers if an engine and compose are available, plain processes otherwise. It always uses the offline model and
+the sandbox, so it needs no key and does not depend on external services. `make quick-sanity` calls it.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ _READY = re.compile(r" is ready at (http://\S+)")
 
 
 class QuickSanityError(Exception):
-    """Something is missing or does not answer. The text says what."""
+    """A part of the deployment is missing or does not answer. The text names it."""
 
 
 @dataclass(frozen=True)
 class Deployment:
-    """A running supervisor, and the command that runs its doctor where it runs."""
+    """A running supervisor, and the command that runs `doctor` in its environment."""
 
     url: str
     doctor: tuple[str, ...]
@@ -55,16 +55,16 @@ class Deployment:
 
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m integration.quick_sanity", description=__doc__)
-    ways = ("containers", "processes")
+    modes = ("containers", "processes")
     parser.add_argument(
-        "--with", dest="way", choices=ways, help="how to start it (containers where there is an engine)"
+        "--with", dest="mode", choices=modes, help="how to start it (default: containers if there is an engine)"
     )
     options, pytest_arguments = parser.parse_known_args(argv)
-    _Stopping.listen()
-    way = options.way or ("containers" if engine_is_there() else "processes")
-    print(f"Starting the supervisor and {' and '.join(AGENTS)} as {way}.", flush=True)
+    _SigtermHandler.install()
+    mode = options.mode or ("containers" if engine_available() else "processes")
+    print(f"Starting the supervisor and {' and '.join(AGENTS)} as {mode}.", flush=True)
     try:
-        with containers() if way == "containers" else processes() as deployment:
+        with containers() if mode == "containers" else processes() as deployment:
             check_placement(doctor_report(deployment))
             run_harness(deployment.url, pytest_arguments)
     except QuickSanityError as error:
@@ -74,43 +74,43 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-class _Stopping:
-    """SIGTERM ends the run through the `finally` of everything that runs, but not while one is being started."""
+class _SigtermHandler:
+    """SIGTERM exits through the `finally` blocks of all running parts, but not while a process is being started."""
 
-    held = False
-    asked = False
-
-    @classmethod
-    def listen(cls) -> None:
-        signal.signal(signal.SIGTERM, cls._asked)
+    deferred = False
+    received = False
 
     @classmethod
-    def _asked(cls, *_: object) -> None:
-        if not cls.held:
+    def install(cls) -> None:
+        signal.signal(signal.SIGTERM, cls._receive)
+
+    @classmethod
+    def _receive(cls, *_: object) -> None:
+        if not cls.deferred:
             sys.exit(143)
-        cls.asked = True
+        cls.received = True
 
     @classmethod
     @contextmanager
-    def later(cls) -> Iterator[None]:
-        """What begins in this block is known to its owner before a stop is carried out."""
-        cls.held = True
+    def defer(cls) -> Iterator[None]:
+        """Defer SIGTERM until the block has registered the process that it starts."""
+        cls.deferred = True
         try:
             yield
         finally:
-            cls.held = False
-        if cls.asked:
-            cls.asked = False
+            cls.deferred = False
+        if cls.received:
+            cls.received = False
             sys.exit(143)
 
 
-def engine_is_there() -> bool:
-    """Whether a container engine answers, and compose is there to talk to it."""
+def engine_available() -> bool:
+    """Whether a container engine answers and compose is installed."""
     if shutil.which("docker") is None:
         return False
     try:
-        for question in (["docker", "info"], ["docker", "compose", "version"]):
-            subprocess.run(question, capture_output=True, check=True, timeout=ENGINE_SECONDS)
+        for command in (["docker", "info"], ["docker", "compose", "version"]):
+            subprocess.run(command, capture_output=True, check=True, timeout=ENGINE_SECONDS)
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
         return False
     return True
@@ -118,11 +118,11 @@ def engine_is_there() -> bool:
 
 @contextmanager
 def processes() -> Iterator[Deployment]:
-    """Three processes on free ports, with a data directory of their own."""
+    """Three processes on free ports, with a temporary data directory."""
     with TemporaryDirectory(prefix="quick-sanity-") as name, ExitStack() as running:
         directory = Path(name)
-        kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "TMPDIR") if name in os.environ}
-        environ = {**kept, "DATA_DIR": str(directory / "data")}
+        inherited = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "TMPDIR") if name in os.environ}
+        environ = {**inherited, "DATA_DIR": str(directory / "data")}
         shutil.copy(ENV_FILE, directory / ".env")
         agents = {name: running.enter_context(program(["agent", name], directory, environ)) for name in AGENTS}
         environ |= {f"{name.upper()}_AGENT_URL": agent.address() for name, agent in agents.items()}
@@ -135,7 +135,7 @@ _PROGRAM: Final = (sys.executable, "-m", "ai_platform_engineering.cli")
 
 @dataclass(frozen=True)
 class Program:
-    """A running `platform-engineer`, and the file it writes to."""
+    """A running `platform-engineer` process and its output file."""
 
     name: str
     process: subprocess.Popen[bytes]
@@ -145,7 +145,7 @@ class Program:
         return self.log.read_text(errors="replace")
 
     def address(self) -> str:
-        """Where it listens, as soon as it says that it is ready."""
+        """Wait until the program is ready, and return its URL."""
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline:
             ended = self.process.poll() is not None
@@ -167,14 +167,14 @@ class Program:
 
 @contextmanager
 def program(arguments: Sequence[str], directory: Path, environ: Mapping[str, str]) -> Iterator[Program]:
-    """`platform-engineer ARGUMENTS` on a free port, until the block ends; when that fails, what it wrote is shown.
+    """Run `platform-engineer ARGUMENTS` on a free port until the block ends. If the block fails, print its output.
 
-    It runs in `directory`, so that no .env of a person changes what is tested.
+    It runs in `directory`, so that a developer's .env file has no effect.
     """
     name = " ".join(arguments)
     log = directory / f"{name}.log"
     with ExitStack() as ending:
-        with log.open("wb") as output, _Stopping.later():
+        with log.open("wb") as output, _SigtermHandler.defer():
             command = [*_PROGRAM, *arguments, "--port", "0"]
             process = subprocess.Popen(command, cwd=directory, env=environ, stdout=output, stderr=subprocess.STDOUT)
             running = Program(name, process, log)
@@ -182,7 +182,7 @@ def program(arguments: Sequence[str], directory: Path, environ: Mapping[str, str
         try:
             yield running
             if process.poll() is not None:
-                raise QuickSanityError(f"{name} ended by itself, with {process.returncode}.")
+                raise QuickSanityError(f"{name} exited unexpectedly with code {process.returncode}.")
         except Exception:
             print(f"--- {name} ---\n{running.output()}", file=sys.stderr)
             raise
@@ -190,7 +190,7 @@ def program(arguments: Sequence[str], directory: Path, environ: Mapping[str, str
 
 @contextmanager
 def containers() -> Iterator[Deployment]:
-    """The services of the development compose file, in a project of their own, on a free port."""
+    """The services of the development compose file, in a separate project, on a free port."""
     port = _free_port()
     url = f"http://127.0.0.1:{port}"
     environ = {
@@ -233,7 +233,7 @@ def _free_port() -> int:
 
 
 def doctor_report(deployment: Deployment) -> Any:
-    """What the doctor says about the deployment, from where the supervisor runs."""
+    """The report of `doctor`, run in the supervisor's environment."""
     try:
         result = subprocess.run(
             deployment.doctor,
@@ -245,11 +245,11 @@ def doctor_report(deployment: Deployment) -> Any:
         )
         return json.loads(result.stdout)
     except (subprocess.TimeoutExpired, ValueError) as error:
-        raise QuickSanityError(f"the doctor gave no report: {error}") from error
+        raise QuickSanityError(f"doctor gave no report: {error}") from error
 
 
 def check_placement(report: Any) -> None:
-    """Raise unless each of the agents is on, outside of the supervisor, reachable, and has tools."""
+    """Raise unless each agent is enabled, remote, reachable, and has tools."""
     rows = {row["name"]: row for row in report["agents"]}
     for agent in AGENTS:
         row = rows.get(agent)
@@ -262,7 +262,7 @@ def check_placement(report: Any) -> None:
 
 
 def run_harness(url: str, pytest_arguments: Sequence[str]) -> None:
-    """Run the harness against a supervisor; raise unless every test of it passed."""
+    """Run the harness against a supervisor. Raise unless all its tests pass."""
     command = [sys.executable, "-m", "pytest", *pytest_arguments, str(HARNESS)]
     code = subprocess.run(command, cwd=ROOT, env={**os.environ, "SUPERVISOR_URL": url}, check=False).returncode
     if code:

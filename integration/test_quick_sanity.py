@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from integration.quick_sanity import AGENTS, ROOT, QuickSanityError, check_placement, engine_is_there, main, program
+from integration.quick_sanity import AGENTS, ROOT, QuickSanityError, check_placement, engine_available, main, program
 
 ROW = {"enabled": True, "where": "remote", "why": "named", "address": "http://a", "reachable": True, "tools": ["t"]}
 GOOD: list[dict[str, Any]] = [{"name": name, "problem": None, **ROW} for name in AGENTS]
@@ -43,17 +43,17 @@ def test_a_program_that_does_not_start_is_a_failure_that_shows_what_it_said(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with (
-        pytest.raises(QuickSanityError, match="agent nobody did not start"),
-        program(["agent", "nobody"], tmp_path, {"DATA_DIR": str(tmp_path)}) as running,
+        pytest.raises(QuickSanityError, match="agent missing did not start"),
+        program(["agent", "missing"], tmp_path, {"DATA_DIR": str(tmp_path)}) as running,
     ):
         running.address()
-    assert "There is no agent named 'nobody'" in capsys.readouterr().err
+    assert "There is no agent named 'missing'" in capsys.readouterr().err
     assert running.process.returncode == 2
 
 
 @pytest.fixture
 def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A `docker` that finds its engine, cannot bring anything up, and writes down what it was asked."""
+    """A `docker` that finds its engine, cannot bring anything up, and records its arguments."""
     asked = tmp_path / "asked"
     docker = tmp_path / "docker"
     docker.write_text(f'#!/bin/sh\necho "$*" >> {asked}\ncase "$*" in *" up "*) exit 1;; esac\n', encoding="utf-8")
@@ -76,9 +76,9 @@ def test_containers_that_do_not_come_up_are_taken_down(engine: Path, capsys: pyt
 
 
 def test_without_an_engine_there_are_no_containers(engine: Path) -> None:
-    assert engine_is_there()
+    assert engine_available()
     (engine.parent / "docker").write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
-    assert not engine_is_there()
+    assert not engine_available()
 
 
 def test_a_stopped_run_leaves_no_process_behind(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_a_stopped_run_leaves_no_process_behind(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_stop_while_a_program_starts_waits_until_somebody_can_end_it(
+def test_a_stop_while_a_program_starts_waits_until_it_can_be_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started: list[subprocess.Popen[bytes]] = []
@@ -118,11 +118,11 @@ def test_a_stop_while_a_program_starts_waits_until_somebody_can_end_it(
 
 
 def processes_of(directory: Path) -> list[str]:
-    mark = f"TMPDIR={directory}\0".encode()
+    variable = f"TMPDIR={directory}\0".encode()
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
-            if mark in (process / "environ").read_bytes():
+            if variable in (process / "environ").read_bytes():
                 found.append(process.name)
         except OSError:  # it ended, or is not ours
             continue

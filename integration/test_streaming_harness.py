@@ -1,7 +1,7 @@
-"""What a client sees of a supervisor whose github and netutils agents run elsewhere, over A2A 0.3 and 1.0.
+"""The event streams of a supervisor with the remote agents github and netutils, over A2A 0.3 and 1.0.
 
-Asks the supervisor at SUPERVISOR_URL; where that is not set, it starts the three as processes itself. It reads the wire
-as a foreign client would: nothing of the product is used to understand what the product sends.
+Calls the supervisor at SUPERVISOR_URL; if it is not set, starts supervisor and agents as processes. The streams are
+parsed without code of the product, as a client of another vendor would.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ HOW_TO: Final = Question(
 
 @dataclass(frozen=True)
 class Update:
-    """One frame of a stream, the same for both protocols. `name` is the artifact's; `state` is in lower case."""
+    """One frame of a stream, in the same form for both protocols. `name` is the artifact's; `state` is lower case."""
 
     kind: Literal["task", "status", "artifact"]
     name: str = ""
@@ -171,7 +171,7 @@ def version(request: pytest.FixtureRequest) -> Version:
 
 @pytest.fixture(scope="session", params=[PULL_REQUESTS, SUBNETS, BOTH], ids=["github", "netutils", "both"])
 def run(request: pytest.FixtureRequest, supervisor: httpx.Client, version: Version) -> Run:
-    """One question asked once; every test looks at the same stream."""
+    """The stream of one question. All tests use the same stream."""
     return ask(supervisor, request.param, version)
 
 
@@ -193,8 +193,8 @@ def test_notifications_name_the_agents_that_work(run: Run) -> None:
         assert update.agent in {"supervisor", *run.question.agents}
         assert update.metadata.get("tool_name") not in {"task", "write_todos"}
         assert "task" not in update.text.lower().split()
-    told = [u.text for u in run.named(STARTS) if u.event == "agent_started"]
-    assert sorted(told) == sorted(f"🔧 Supervisor: Calling Agent {agent.title()}..." for agent in run.question.agents)
+    shown = [u.text for u in run.named(STARTS) if u.event == "agent_started"]
+    assert sorted(shown) == sorted(f"🔧 Supervisor: Calling Agent {agent.title()}..." for agent in run.question.agents)
 
 
 def test_all_that_starts_ends_well_and_inside_of_what_called_it(run: Run) -> None:
@@ -255,12 +255,12 @@ def test_it_begins_submitted_and_ends_completed(run: Run) -> None:
 
 
 def test_both_protocols_tell_the_same(supervisor: httpx.Client) -> None:
-    def told(version: Version) -> tuple[list[tuple[str, str]], str]:
+    def shown(version: Version) -> tuple[list[tuple[str, str]], str]:
         run = ask(supervisor, SUBNETS, version)
         notifications = [(update.name, update.text) for update in run.named(*PLAN, STARTS, ENDS)]
         return notifications, run.named("final_result")[0].text
 
-    assert told("0.3") == told("1.0")
+    assert shown("0.3") == shown("1.0")
 
 
 def test_what_is_looked_up_is_announced_searched_and_told_with_its_sources(

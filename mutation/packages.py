@@ -17,13 +17,14 @@ class Package:
 
 _RUN_TESTS: Final = (
     "tests/runs",
+    "tests/test_call_ledger.py",
     "tests/multi_agents/platform_engineer/test_binding_streaming_events.py",
     "tests/multi_agents/platform_engineer/test_final_result_content.py",
 )
 _FORM_TESTS: Final = ("tests/forms", "tests/approvals/test_form.py", "tests/slack/test_form_reading.py")
 
 PACKAGES: Final[Mapping[str, Package]] = {
-    "runs": Package(("runs/*",), _RUN_TESTS),
+    "runs": Package(("runs/*", "call_ledger.py"), _RUN_TESTS),
     "graphs": Package(
         ("graphs/*",),
         (
@@ -52,11 +53,11 @@ PACKAGES: Final[Mapping[str, Package]] = {
     "slack": Package(
         ("integrations/slack_bot/thread_view/*",),
         (
-            "tests/slack/test_reducer_deciding.py",
+            "tests/slack/test_planner.py",
             "tests/slack/test_reducer_forms.py",
             "tests/slack/test_reducer_messages.py",
             "tests/slack/test_reducer_properties.py",
-            "tests/slack/test_reducer_telling.py",
+            "tests/slack/test_reducer_content.py",
             "tests/slack/test_slack_narrative_streaming.py",
         ),
     ),

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import subprocess
@@ -22,8 +23,20 @@ hypothesis.settings.register_profile("any-machine", deadline=None, suppress_heal
 hypothesis.settings.load_profile("any-machine")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    starts = ProcessStarts()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    # Modules and items live to the end. The collector would go through all of them again and again, and find nothing:
+    # that takes longer than the collection.
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+def pytest_collection_modifyitems(session: pytest.Session, items: list[pytest.Item]) -> None:
+    starts = ProcessStarts(session)
     for item in items:
         if item.get_closest_marker("process") is None and starts.of_item(item):
             item.add_marker(pytest.mark.process)
@@ -46,7 +59,9 @@ def log_as_before() -> Iterator[None]:
     levels = [logger.level for logger in loggers]
     yield
     for logger, level in zip(loggers, levels, strict=True):
-        logger.setLevel(level)
+        # Setting a level clears a cache of every logger of the process.
+        if logger.level != level:
+            logger.setLevel(level)
     for handler in logging.getLogger().handlers[:]:
         if type(handler) is logging.StreamHandler:
             logging.getLogger().removeHandler(handler)

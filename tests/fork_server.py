@@ -31,7 +31,7 @@ PRELOADED = (
     "ai_platform_engineering.multi_agents.agent_app",
     "ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main",
     "ai_platform_engineering.cli.rag",
-    "ai_platform_engineering.sandbox.world",
+    "ai_platform_engineering.sandbox.store",
     "ai_platform_engineering.cli.skills",
     "ai_platform_engineering.cli.tasks",
     "ai_platform_engineering.terminal.chat",

@@ -35,20 +35,13 @@ _PARAMETERS = (
 
 
 class ForkServer:
-    """`tests.fork_server` in a process of its own."""
+    """`tests.fork_server` in a process of its own, from the first request on."""
 
     def __init__(self) -> None:
-        self._connection, theirs = socket.socketpair()
         self._one_at_a_time = threading.Lock()
         self._owner = os.getpid()
-        with theirs:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.fork_server", str(theirs.fileno())],
-                cwd=ROOT,
-                env={"PATH": os.environ["PATH"], "LANG": "C.UTF-8"},
-                stdin=subprocess.DEVNULL,
-                pass_fds=[theirs.fileno()],
-            )
+        self._connection: socket.socket | None = None
+        self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def is_ours(self) -> bool:
@@ -56,15 +49,31 @@ class ForkServer:
 
     def start(self, request: Request, streams: list[int]) -> int:
         with self._one_at_a_time:
+            connection = self._connected()
             _be_subreaper(True)
             try:
-                return send_request(self._connection, request, streams)
+                return send_request(connection, request, streams)
             finally:
                 _be_subreaper(False)
 
     def stop(self) -> None:
-        self._connection.close()
-        self._process.wait()
+        if self._connection is not None:
+            self._connection.close()
+        if self._process is not None:
+            self._process.wait()
+
+    def _connected(self) -> socket.socket:
+        if self._connection is None:
+            self._connection, theirs = socket.socketpair()
+            with theirs:
+                self._process = subprocess.Popen(
+                    [sys.executable, "-m", "tests.fork_server", str(theirs.fileno())],
+                    cwd=ROOT,
+                    env={"PATH": os.environ["PATH"], "LANG": "C.UTF-8"},
+                    stdin=subprocess.DEVNULL,
+                    pass_fds=[theirs.fileno()],
+                )
+        return self._connection
 
 
 def _be_subreaper(value: bool) -> None:

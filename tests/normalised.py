@@ -37,9 +37,9 @@ class NormalCall:
 
 @dataclass(frozen=True)
 class NormalRun:
-    """`told` is what the run's own agent said and did, in order; delegations stand where they began."""
+    """`items` is what the run's own agent said and did, in order; delegations stand where they began."""
 
-    told: tuple[Any, ...]
+    items: tuple[Any, ...]
     steps: tuple[tuple[str, tuple[str, ...]], ...]
     ending: Any
 
@@ -48,7 +48,7 @@ def normalised(events: Sequence[Event]) -> NormalRun:
     ends = {event.call_id: event for event in events if isinstance(event, AgentFinished | ToolFinished)}
 
     def inside(parent: str | None) -> tuple[Any, ...]:
-        told: list[Any] = []
+        items: list[Any] = []
         texts: dict[str, int] = {}
         for event in events:
             match event:
@@ -56,17 +56,17 @@ def normalised(events: Sequence[Event]) -> NormalRun:
                     end = ends[event.call_id]
                     tool, skill = (event.tool, event.skill) if isinstance(event, ToolStarted) else (None, None)
                     children = inside(event.call_id)
-                    told.append(NormalCall(event.agent, tool, event.plan_step_id, end.ok, end.reason, children, skill))
+                    items.append(NormalCall(event.agent, tool, event.plan_step_id, end.ok, end.reason, children, skill))
                 case TextDelta() if event.parent_call_id == parent:
                     if event.message_id not in texts:
-                        texts[event.message_id] = len(told)
-                        told.append("")
-                    told[texts[event.message_id]] += event.text
+                        texts[event.message_id] = len(items)
+                        items.append("")
+                    items[texts[event.message_id]] += event.text
                 case MessageEnded() if event.parent_call_id == parent:
-                    told.append("end of message")
+                    items.append("end of message")
                 case InputRequired(forms) if parent is None:
-                    told.append(("asked", tuple(replace(form, form_id="") for form in forms)))
-        return tuple(told)
+                    items.append(("asked", tuple(replace(form, form_id="") for form in forms)))
+        return tuple(items)
 
     return NormalRun(inside(None), _steps(events), _ending(events))
 

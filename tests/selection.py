@@ -1,7 +1,9 @@
 """Which tests start processes or servers, read from their code.
 
 A test starts one if it, a fixture of it, or a helper in `tests` that these name uses one of `STARTERS`. Processes that
-the product starts by itself are not seen: such a test has the marker `process` in its module.
+the product starts by itself are not seen: such a test has the marker `process` in its module. A server that answers
+without uvicorn's main loop (`tests/a2a_common/serving.py`, `tests/slack/standin`) does not count: it starts and stops
+within milliseconds.
 """
 
 from __future__ import annotations
@@ -16,7 +18,8 @@ from types import CodeType, FunctionType, MethodType
 from typing import Any
 
 import pytest
-import uvicorn
+
+from tests.servers import serving
 
 STARTERS = (
     subprocess,
@@ -25,7 +28,7 @@ STARTERS = (
     multiprocessing,
     asyncio.create_subprocess_exec,
     asyncio.create_subprocess_shell,
-    uvicorn.Server,
+    inspect.unwrap(serving),
     ThreadingHTTPServer,
 )
 ATTRIBUTES = {"create_subprocess_exec", "create_subprocess_shell", "executable", "start_server"}
@@ -37,16 +40,25 @@ OURS = ("tests", "integration")
 class ProcessStarts:
     """Whether functions and classes start processes or servers; each is looked at once."""
 
-    def __init__(self) -> None:
+    def __init__(self, node: pytest.Node) -> None:
+        """`node` is where fixtures are looked up that a function asks for with `getfixturevalue`."""
+        self._node = node
         self._known: dict[int, bool] = {}
         self._kept: list[Any] = []
 
     def of_item(self, item: pytest.Item) -> bool:
         if not isinstance(item, pytest.Function):
             return False
-        definitions = item._fixtureinfo.name2fixturedefs.values()
-        fixtures = [definition.func for found in definitions for definition in found]
-        return any(map(self.of, [item.function, *fixtures]))
+        # All cases of a function share this.
+        fixtures = item._fixtureinfo
+        known = self._known.get(id(fixtures))
+        if known is None:
+            definitions = [definition for found in fixtures.name2fixturedefs.values() for definition in found]
+            functions = [item.function, *(definition.func for definition in definitions)]
+            self._kept.append(fixtures)
+            self._node = item
+            known = self._known[id(fixtures)] = any(map(self.of, functions))
+        return known
 
     def of(self, thing: Any) -> bool:
         if isinstance(thing, MethodType):
@@ -69,9 +81,12 @@ class ProcessStarts:
             return False
         if isinstance(thing, FunctionType):
             names = set(_names(thing.__code__))
-            return bool(names & ATTRIBUTES) or any(
-                self.of(thing.__globals__[name]) for name in names if name in thing.__globals__
-            )
+            used = [thing.__globals__[name] for name in names if name in thing.__globals__]
+            if "getfixturevalue" in names:
+                find = self._node.session._fixturemanager.getfixturedefs
+                found = (find(name, self._node) or () for name in _strings(thing.__code__))
+                used += [definition.func for definitions in found for definition in definitions]
+            return bool(names & ATTRIBUTES) or any(map(self.of, used))
         if isinstance(thing, type):
             return any(map(self.of, vars(thing).values()))
         return False
@@ -82,3 +97,11 @@ def _names(code: CodeType) -> Iterator[str]:
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from _names(constant)
+
+
+def _strings(code: CodeType) -> Iterator[str]:
+    for constant in code.co_consts:
+        if isinstance(constant, str):
+            yield constant
+        elif isinstance(constant, CodeType):
+            yield from _strings(constant)

@@ -86,7 +86,7 @@ class CommandLine:
             "-m",
             "ai_platform_engineering.cli",
             *self.arguments,
-            env={**base, "PYTHONPATH": str(ROOT), **self.environ},
+            env={**base, "PYTHONPATH": str(ROOT), "SHUTDOWN_GRACE": "0", **self.environ},
             # Away from the repository, where a developer may have a .env of their own.
             cwd=self.cwd or self.environ.get("DATA_DIR", "/"),
             stdout=asyncio.subprocess.PIPE,

@@ -1,6 +1,8 @@
 """Runs the suite in two parts: most tests side by side, then those marked `serial` one after the other.
 
-`python -m tests.suite default|slow|all|fast [arguments of pytest]`; the last line counts the tests of both parts.
+`python -m tests.suite default|slow|all|fast [arguments of pytest]`; the last line counts the tests of both parts. The
+fast selection has one part, and one worker per core: none of its tests waits for a process, and every worker imports
+all test modules.
 """
 
 from __future__ import annotations
@@ -14,7 +16,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-SELECTIONS = {"default": "not slow", "slow": "slow", "all": "", "fast": "not slow and not process and not hypothesis"}
+SELECTIONS = {
+    "default": "not slow",
+    "slow": "slow",
+    "all": "",
+    "fast": "not slow and not long and not process and not hypothesis",
+}
 NO_TESTS_COLLECTED = 5
 COUNT = re.compile(r"(\d+) (passed|failed|skipped|error|xfailed|xpassed|warning)")
 SUMMARY = re.compile(r"^(?:=+ )?(?P<counts>(?:\d+ \w+(?:, )?)+) in (?P<seconds>[\d.]+)s\b")
@@ -23,9 +30,10 @@ COLOUR = re.compile(r"\x1b\[[\d;]*m")
 
 def main(selection: str, *arguments: str) -> int:
     folders = [name for name in ("tests", "integration") if (ROOT / name).is_dir()]
-    workers = 2 * max(2, len(os.sched_getaffinity(0)))
+    cores = len(os.sched_getaffinity(0))
+    workers = cores if selection == "fast" else 2 * max(2, cores)
     parts = [("not serial", [*folders, "--numprocesses", str(workers), "--dist", "worksteal"])]
-    if files := _serial_files(folders):
+    if selection != "fast" and (files := _serial_files(folders)):
         parts.append(("serial", files))
     codes, totals, seconds = [], Counter[str](), 0.0
     for part, options in parts:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from ai_platform_engineering.knowledge_bases.rag.documents import Chunk
-from ai_platform_engineering.knowledge_bases.rag.source import Item, Source
+from ai_platform_engineering.knowledge_bases.rag.source import DocumentSource, Item
 from benchmarks.effort import FULL, QUICK
 from benchmarks.knowledge.questions import Place, questions, unrelated
 from benchmarks.knowledge.readmes import PackageReadmes
@@ -164,7 +164,7 @@ def test_packages_are_asked_for_their_readmes_but_not_our_own() -> None:
     assert "ai-platform-engineering" not in names
 
 
-async def _items(source: Source) -> list[Item]:
+async def _items(source: DocumentSource) -> list[Item]:
     return [item async for item in source.items()]
 
 

@@ -111,4 +111,4 @@ def test_the_health_check_tells_what_it_is_told() -> None:
         assert (health("/readyz", port).returncode, health("/readyz", port).stderr) == (1, "/readyz answered 503\n")
     gone = health("/healthz", port)
     assert gone.returncode == 1
-    assert gone.stderr.startswith("/healthz was not answered: ")
+    assert gone.stderr.startswith("/healthz failed: ")

@@ -22,7 +22,7 @@ import pytest
 
 from ai_platform_engineering.cli import build_parser
 from ai_platform_engineering.forms.answers import Submitted, read_answer
-from ai_platform_engineering.forms.replies import Reply, Resume, understand
+from ai_platform_engineering.forms.replies import FormReply, Resume, interpret
 from ai_platform_engineering.integrations.slack_bot.channel_rules import read_rules
 from ai_platform_engineering.manifest import builtin_directory, load_manifests, read_manifest
 from ai_platform_engineering.mcp.expansion import INHERITED_VARIABLES
@@ -94,6 +94,8 @@ MAKE = [command for command in COMMANDS if command.words[0] == "make"]
 CURL = [command for command in COMMANDS if command.words[0] == "curl"]
 PYTEST = [command for command in COMMANDS if Path(command.words[0]).name == "pytest"]
 NPX = [command for command in COMMANDS if command.words[0] == "npx"]
+# Run by tests/multi_agents/platform_engineer/test_studio.py.
+UVX = [command for command in COMMANDS if Path(command.words[0]).name == "uvx"]
 
 
 def blocks_of(language: str, page: str | None = None) -> list[Block]:
@@ -102,7 +104,7 @@ def blocks_of(language: str, page: str | None = None) -> list[Block]:
 
 def test_every_block_and_every_command_is_covered() -> None:
     assert {block.language for block in BLOCKS} <= {"bash", "ini", "json", "markdown", "mermaid", "text", "yaml"}
-    assert set(COMMANDS) == {*PROGRAM, *MAKE, *CURL, *PYTEST, *NPX}
+    assert set(COMMANDS) == {*PROGRAM, *MAKE, *CURL, *PYTEST, *NPX, *UVX}
     assert MAKE
     assert PROGRAM
     assert CURL
@@ -259,7 +261,7 @@ def test_the_form_on_the_page_is_answered_as_the_page_says() -> None:
     form_block, answer_block = [json.loads(block.text) for block in blocks_of("json")]
     form = read_form(form_block)
     assert form_data(form) == form_block
-    answer = understand((form,), Reply(resume=answer_block["resume"]))
+    answer = interpret((form,), FormReply(resume=answer_block["resume"]))
     assert answer == Resume(form, Submitted({"repository": "demo"}))
     page = (ROOT / "docs" / "forms.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| .+ \| `(\{.+\})` \|$", page, re.MULTILINE)

@@ -17,7 +17,7 @@ from ai_platform_engineering.cli.doctor_report import AgentReport, Report, show,
 from ai_platform_engineering.knowledge_bases.rag.chunking import chunks_of
 from ai_platform_engineering.knowledge_bases.rag.documents import Document
 from ai_platform_engineering.knowledge_bases.rag.stores.opening import knowledge_file, open_store
-from ai_platform_engineering.knowledge_bases.rag.stores.store import Known
+from ai_platform_engineering.knowledge_bases.rag.stores.store import DocumentVersion
 from ai_platform_engineering.multi_agents.agent_app import create_agent_app
 from ai_platform_engineering.settings import Settings, load_settings
 from tests.llm.openai_server import openai_server
@@ -129,14 +129,15 @@ class TestOfflineModel:
             (REAL, {"OPENAI_API_KEY": "k", "OPENAI_MODEL_NAME": "m", "SHOP_LLM_PROVIDER": "offline"}, True),
             (REAL, {"OPENAI_API_KEY": "k", "OPENAI_MODEL_NAME": "m"}, False),
             (TestApproval.SHOP, {}, False),
-            ("servers: [{name: n, transport: memory, module: 'tests.mcp.tool_company:plain'}]", {}, False),
+            ("servers: [{name: n, transport: memory, module: 'tests.mcp.tool_depot:plain'}]", {}, False),
         ],
     )
     async def test_it_warns_where_the_offline_model_drives_a_real_backend(
         self, agents_dir: Path, rest: str, environ: dict[str, str], warned: bool
     ) -> None:
         add_agent(agents_dir, "shop", rest)
-        report = await diagnose(settings_of(agents_dir, **environ))
+        # The models of these settings are at providers.
+        report = await diagnose(settings_of(agents_dir, **environ), offline=True)
         warnings = [problem for problem in report.problems if "The offline model is used with real" in problem]
         assert bool(warnings) == warned
         assert all("(shop)" in warning and "LLM_PROVIDER" in warning for warning in warnings)
@@ -218,6 +219,7 @@ class TestChecks:
         missing = "SHOP_URL is set, but SHOP_TOKEN is not set, so it answers from the sandbox."
         assert (shop_row.failure, report.ok, report.unusable) == (missing, False, ("shop",))
 
+    @pytest.mark.long
     async def test_a_server_that_is_still_downloading_is_said_to_be_starting(self, agents_dir: Path) -> None:
         launcher = agents_dir / "uvx"
         launcher.write_text("#!/bin/sh\ncase $1 in --offline) exit 1;; esac\nexec sleep 60\n")
@@ -299,7 +301,7 @@ REPORT = Report(
     sandbox=True,
     data_dir="/var/lib/platform-engineer",
     approval="writes",
-    problems=("DISTRIBUTED_AGENTS names 'argcd', which is no known agent. Did you mean 'argocd'?",),
+    problems=("DISTRIBUTED_AGENTS names 'argcd', which is not a known agent. Did you mean 'argocd'?",),
     agents=(
         AgentReport(
             "argocd",
@@ -384,7 +386,7 @@ class TestKnowledge:
         settings = settings_of(agents_dir)
         store = open_store(settings)
         document = Document("handbook", "a.md", "A", "Text.", "a.md")
-        store.put(document, Known("1"), chunks_of(document), None, "")
+        store.put(document, DocumentVersion("1"), chunks_of(document), None, "")
         store.close()
         report = await diagnose(settings)
         assert str(report.knowledge) == "in-process, 1 document"

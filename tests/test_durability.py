@@ -1,4 +1,4 @@
-"""What was shown is kept: connections that break, a supervisor that is restarted, one that is killed."""
+"""Events that were shown stay stored: with broken connections, after a restart and after a kill."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ async def test_killed_in_mid_run_everything_shown_is_there_and_the_end_is_true(
             task_id = part[0][1]["id"]
             rest = await resubscribed(http, supervisor.url, task_id, part[-1][0], "0.3 header")
             again = await resubscribed(http, supervisor.url, task_id, 0, "0.3 header")
-            assert again[1 : len(part)] == part[1:], "what was shown is a prefix of what is kept"
+            assert again[1 : len(part)] == part[1:], "the shown events are a prefix of the stored ones"
             assert again[len(part) :] == rest[1:]
             assert [number for number, _ in again] == list(range(len(again)))
             await check_ended_by_restart(supervisor.url, task_id)
@@ -243,7 +243,7 @@ async def test_a_stop_in_order_ends_what_runs_and_restarts_clean(tmp_path_factor
 
 
 @pytest.mark.parametrize(("name", "command"), [("supervisor", []), ("argocd", ["agent", "argocd"])])
-async def test_what_nobody_answered_is_ended_at_the_start_and_what_is_not_that_old_waits_on(
+async def test_expired_forms_end_at_the_start_and_younger_ones_wait_on(
     tmp_path_factory: pytest.TempPathFactory, http: httpx.AsyncClient, name: str, command: list[str]
 ) -> None:
     folder = tmp_path_factory.mktemp("data")
@@ -268,7 +268,7 @@ async def test_what_nobody_answered_is_ended_at_the_start_and_what_is_not_that_o
         assert [number for number, _ in rest] == [4, 5, 6]
         task = await caller.client.get_task(GetTaskRequest(id="old"))
         assert decode_task(task)[-1] == Failed(
-            "expired", "Nobody answered within 1 day, so this was ended. Ask again to start over."
+            "expired", "The form was not answered within 1 day, so the task was ended. Ask again to start over."
         )
         assert await state_of("young") == TaskState.TASK_STATE_INPUT_REQUIRED
         assert isinstance(check(await caller.ask(QUESTION, context_id="talk-old"), agent=name), FinalResult)

@@ -69,8 +69,8 @@ async def test_the_first_question_streams_plan_agents_tools_and_answer(superviso
     assert steps[0].startswith("[Argocd] ")
     assert plan["artifact"]["parts"][1]["data"]["steps"][0]["agent"] == "argocd"
 
-    told = [text_of(result) for result in artifacts if result["artifact"]["name"].startswith("tool_notification")]
-    assert told == [
+    shown = [text_of(result) for result in artifacts if result["artifact"]["name"].startswith("tool_notification")]
+    assert shown == [
         "🔧 Supervisor: Calling Agent Argocd...",
         "🔧 Argocd: Calling tool: Version_Service__Version",
         "✅ Argocd: Tool Version_Service__Version completed",

@@ -48,7 +48,8 @@ def test_every_setting_says_what_it_means_and_where_it_belongs(name: str) -> Non
 
 def test_secrets_are_typed_as_secrets() -> None:
     for name, info in Settings.model_fields.items():
-        looks_secret = any(word in name.upper() for word in ("TOKEN", "KEY", "SECRET", "PASSWORD", "DATABASE_URL"))
+        words = ("TOKEN", "KEY", "SECRET", "PASSWORD", "DATABASE_URL", "POSTGRES_DSN", "MONGODB_URI", "REDIS_URL")
+        looks_secret = any(word in name.upper().removesuffix("_TOKENS") for word in words)
         is_flag = info.annotation is bool
         assert (looks_secret and not is_flag) == (SecretStr in get_args(info.annotation)), name
 
@@ -110,7 +111,14 @@ def test_a_secret_is_never_shown(variable: str) -> None:
     (sentence,) = problems(**{variable: "hunter2 with a space"})
     assert sentence.startswith(f"{variable}=********")
     assert "hunter2" not in sentence
-    value = "postgresql://me:hunter2@db.example/rag" if variable.endswith("DATABASE_URL") else "hunter2-hunter2-hunter2"
+    schemes = {
+        "DATABASE_URL": "postgresql",
+        "POSTGRES_DSN": "postgresql",
+        "MONGODB_URI": "mongodb",
+        "REDIS_URL": "redis",
+    }
+    scheme = next((scheme for ending, scheme in schemes.items() if variable.endswith(ending)), None)
+    value = f"{scheme}://me:hunter2@db.example/rag" if scheme else "hunter2-hunter2-hunter2"
     settings = load(**{variable: value})
     assert getattr(settings, variable.lower()).get_secret_value() == value
     assert "hunter2" not in f"{settings!r} {settings} {settings.model_dump()} {settings.model_dump_json()}"
@@ -288,3 +296,40 @@ def test_the_page_in_docs_is_up_to_date() -> None:
         encoding="utf-8",
     ).stdout
     assert printed == (ROOT / "docs/configuration.md").read_text(encoding="utf-8"), "run `make docs`"
+
+
+ADDRESSES = {
+    "postgres": ("LANGGRAPH_CHECKPOINT_POSTGRES_DSN", "postgresql://me:hunter2@db.example/x"),
+    "mongodb": ("LANGGRAPH_CHECKPOINT_MONGODB_URI", "mongodb+srv://me:hunter2@db.example/x"),
+    "redis": ("LANGGRAPH_CHECKPOINT_REDIS_URL", "rediss://:hunter2@db.example/0"),
+}
+
+
+def test_an_unset_checkpoint_type_is_the_first_whose_address_is_set() -> None:
+    addresses = [*ADDRESSES.values()]
+    assert load().checkpoint_type == "sqlite"
+    assert load(CONVERSATIONS="memory", **dict(addresses)).checkpoint_type == "memory"
+    assert [load(**dict(addresses[first:])).checkpoint_type for first in range(3)] == [*ADDRESSES]
+    assert (
+        load(LANGGRAPH_CHECKPOINT_TYPE="SQLite", CONVERSATIONS="memory", **dict(addresses)).checkpoint_type == "sqlite"
+    )
+
+
+@pytest.mark.parametrize("kind", ADDRESSES)
+def test_a_checkpoint_type_needs_its_address(kind: str) -> None:
+    variable, address = ADDRESSES[kind]
+    assert problems(LANGGRAPH_CHECKPOINT_TYPE=kind) == (
+        f"LANGGRAPH_CHECKPOINT_TYPE={kind} needs {variable}: set it, or choose another type.",
+    )
+    assert load(LANGGRAPH_CHECKPOINT_TYPE=kind, **{variable: address}).checkpoint_type == kind
+
+
+def test_an_unknown_checkpoint_type_is_reported_with_the_known_ones() -> None:
+    assert problems(LANGGRAPH_CHECKPOINT_TYPE="mysql") == (
+        "LANGGRAPH_CHECKPOINT_TYPE=mysql cannot be used: it must be one of sqlite, memory, postgres, mongodb, redis.",
+    )
+
+
+def test_persistence_cannot_be_required_of_memory() -> None:
+    (sentence,) = problems(REQUIRE_PERSISTENCE="true", CONVERSATIONS="memory")
+    assert sentence.startswith("REQUIRE_PERSISTENCE=true does not fit conversations in memory")

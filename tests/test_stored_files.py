@@ -19,8 +19,8 @@ import pytest_asyncio
 from a2a.types.a2a_pb2 import GetTaskRequest
 
 from ai_platform_engineering.events import FinalResult
-from ai_platform_engineering.integrations.slack_bot.places import Place
-from ai_platform_engineering.integrations.slack_bot.store.opening import open_store
+from ai_platform_engineering.integrations.slack_bot.places import ThreadPlace
+from ai_platform_engineering.integrations.slack_bot.store import open_store
 from ai_platform_engineering.integrations.slack_bot.thread_view.content import text_of
 from ai_platform_engineering.integrations.slack_bot.thread_view.state import from_json
 from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
@@ -109,7 +109,7 @@ async def test_a_skill_is_there(stored: Stored) -> None:
 
 
 async def test_a_slack_thread_has_its_conversation_and_the_state_of_its_run(stored: Stored) -> None:
-    place = Place(**stored.contents["slack_thread"])
+    place = ThreadPlace(**stored.contents["slack_thread"])
     settings = load_settings({"DATA_DIR": str(stored.folder)}, env_file=None)
     with closing(open_store(settings)) as store:
         session, run = store.session(place), store.latest_run(place)
@@ -119,4 +119,4 @@ async def test_a_slack_thread_has_its_conversation_and_the_state_of_its_run(stor
     assert run.incoming.text == QUESTION
     state = from_json(run.state)
     assert (state.task_id, state.ended) == (run.task_id, True)
-    assert stored.contents["answer"] in text_of(state.telling)
+    assert stored.contents["answer"] in text_of(state.content)

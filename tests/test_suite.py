@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.selection import ProcessStarts
-from tests.servers import CommandLine
+from tests.servers import CommandLine, serving
 from tests.suite import SUMMARY, summary
 
 
@@ -50,8 +50,17 @@ class Holder:
             pass
 
 
+async def serves_an_app() -> None:
+    async with serving(lambda settings: settings, {}):
+        pass
+
+
 def uses_a_class() -> Any:
     return [Holder() for _ in range(2)]
+
+
+def asks_for_a_fixture(request: pytest.FixtureRequest) -> Any:
+    return request.getfixturevalue("platform_engineer")
 
 
 def starts_nothing() -> Any:
@@ -60,10 +69,19 @@ def starts_nothing() -> Any:
 
 @pytest.mark.parametrize(
     ("function", "starts"),
-    [(runs_a_command, True), (calls_a_helper, True), (uses_a_class, True), (starts_nothing, False)],
+    [
+        (runs_a_command, True),
+        (calls_a_helper, True),
+        (uses_a_class, True),
+        (serves_an_app, True),
+        (asks_for_a_fixture, True),
+        (starts_nothing, False),
+    ],
 )
-def test_a_start_of_a_process_is_seen_through_helpers(function: Any, starts: bool) -> None:
-    assert ProcessStarts().of(function) is starts
+def test_a_start_of_a_process_is_seen_through_helpers(
+    request: pytest.FixtureRequest, function: Any, starts: bool
+) -> None:
+    assert ProcessStarts(request.node).of(function) is starts
 
 
 def test_both_parts_are_run_and_counted_once(tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ def test_listing(kept: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert states == {"running": "working", "task-two": "completed", "task-one": "completed"}
     assert all(line.endswith("  hello") for line in output.splitlines())
     assert run(capsys, "list", "--limit", "1")[1] == output.splitlines(keepends=True)[0]
-    assert run(capsys, "list", "--state", "failed")[1] == "No task that is kept here is failed.\n"
+    assert run(capsys, "list", "--state", "failed")[1] == "There are no tasks in the state failed.\n"
 
     _, output, _ = run(capsys, "list", "--json", "--state", "working")
     (row,) = map(json.loads, output.splitlines())

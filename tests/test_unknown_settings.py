@@ -20,7 +20,7 @@ def found(settings: Settings) -> list[str]:
     [
         ("OPENAI_MODL_NAME", "there is no such setting. Did you mean OPENAI_MODEL_NAME?"),
         ("JIRA_AGENT_URLS", "there is no such setting. Did you mean JIRA_AGENT_URL?"),
-        ("LANGGRAPH_CHECKPOINT_TYPE", "there is no such setting; docs/configuration.md lists them all."),
+        ("LANGGRAPH_VERBOSITY", "there is no such setting; docs/configuration.md lists them all."),
         ("ENABLE_FOO", f"there is no agent named 'foo'. Known agents: {AGENTS}."),
         ("ENABLE_GITHUBB", "there is no agent named 'githubb'. Did you mean ENABLE_GITHUB?"),
     ],

@@ -1,5 +1,5 @@
-"""The domain agents: one folder each, holding the manifest `agent.yaml` that says all there is to say about it.
+"""The built-in domain agents: one folder each, with the agent's manifest `agent.yaml`.
 
-`manifest.py` reads them. Where no good public MCP server exists an agent brings its own `server.py`. Which agents
-are enabled, and where each one runs, is decided in `multi_agents`.
+`manifest.py` loads the manifests. An agent has a `server.py` of its own if no good public MCP server exists.
+`multi_agents` decides which agents are enabled and where each one runs.
 """

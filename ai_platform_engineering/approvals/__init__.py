@@ -1,4 +1,4 @@
-"""Approvals: which tool calls wait for a person, what that person is shown, and what has been approved for good.
+"""Approvals of tool calls: effects, the form that a person sees, and grants for the rest of a conversation.
 
-Pure functions over values. The middleware that holds a call back is in `graphs/approval_gate.py`.
+Pure functions over values. The middleware that interrupts a call is in `graphs/approval_gate.py`.
 """

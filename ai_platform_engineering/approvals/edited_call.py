@@ -1,7 +1,7 @@
 """A tool call whose arguments a person edited before approving it.
 
 The edited arguments are metadata of the result message, so every reader of results gets the tool's own output. Models
-are shown them as a note before the output.
+get them as a note before the output.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ def edited_arguments_of(result: ToolMessage) -> Mapping[str, Any] | None:
 
 
 def with_notes(messages: list[AnyMessage]) -> list[AnyMessage]:
-    """The messages as models read them; the same list if no call was edited."""
+    """The messages with a note for each edited call; the same list object if there is none."""
     shown = [_noted(message) for message in messages]
     return messages if all(new is old for new, old in zip(shown, messages, strict=True)) else shown
 
 
 def output_of(result: ToolMessage) -> str:
-    """The tool's own output, with or without the note."""
+    """The tool's own output, without the note if it has one."""
     arguments = edited_arguments_of(result)
     return str(result.text) if arguments is None else str(result.text).removeprefix(_note(arguments))
 

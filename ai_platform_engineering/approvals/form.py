@@ -1,4 +1,4 @@
-"""The form that asks a person whether a tool may be called."""
+"""The form with which a person approves or rejects a tool call."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _LIMITS: Final[Mapping[Effect, str]] = {
 def approval_form(
     agent: str, title: str, tool: str, args: Mapping[str, Any], leading: Mapping[str, Any], effect: Effect
 ) -> Form:
-    """`title` is the agent's name for people; `leading` are the arguments that a later call must share to be covered
-    by a grant; `effect` is that of this very call."""
+    """`title` is the agent's name for people. `leading` are the arguments that a later call must share to be covered by
+    a grant. `effect` is the effect of this call."""
     call = f"call {tool}{f' with {words}' if (words := in_words(args)) else ''}"
     request = {
         "agent": agent,
@@ -43,7 +43,7 @@ def approval_form(
         action_requests=(request,),
         fields=(
             FormField("decision", "select", "Whether the call may be made.", field_values=("approve", "reject")),
-            FormField("reason", "text", "Why it is rejected; the agent is told.", required=False),
+            FormField("reason", "text", "Why it is rejected. The agent gets the reason.", required=False),
             FormField("remember", "boolean", _remembered(tool, leading, effect), required=False),
         ),
     )

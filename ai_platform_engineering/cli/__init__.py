@@ -1,6 +1,6 @@
-"""The command line, `platform-engineer`: one module per command, `parser` for the arguments of all of them.
+"""The command line, `platform-engineer`: the commands, and `parser` with the arguments of all of them.
 
-What commands work with lives in the other packages; nothing outside this package imports it.
+Commands only call the other packages. No other package imports this one.
 """
 
 from ai_platform_engineering.cli.entry import main

@@ -1,4 +1,4 @@
-"""Types of command-line arguments: each reads a text, or says why it cannot be used."""
+"""Types of command-line arguments: each parses a text or raises an error with the allowed values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def port(text: str) -> int:
 
 def count(text: str) -> int:
     if not (text.isascii() and text.isdigit() and 0 < len(text) <= 9 and int(text) > 0):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number that can be used; use a whole number from 1")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a valid number; use a whole number from 1")
     return int(text)
 
 

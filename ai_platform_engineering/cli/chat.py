@@ -1,4 +1,4 @@
-"""`platform-engineer chat`: checks the options and opens the conversation."""
+"""`platform-engineer chat` and `replay`: the supervisor, or a recorded run, in the terminal."""
 
 from __future__ import annotations
 
@@ -17,42 +17,53 @@ def run_chat(options: argparse.Namespace, settings: Settings) -> int:
     if problem := _conflict(options, answers=answers):
         return refuse(problem)
     if options.url is None:
-        # Problems with settings of agents are reported before the large libraries are imported.
+        # Reported before the large libraries are imported.
         for problem in AgentRegistry.load(settings).warnings:
             print(f"platform-engineer: {problem}", file=sys.stderr)
         settings = settings_beside_server(settings)
     from ai_platform_engineering.terminal.chat import ChatOptions, chat
-    from ai_platform_engineering.terminal.scripted import Scripted
+    from ai_platform_engineering.terminal.scripted import ScriptedAnswer
 
-    scripted = Scripted(dict(options.answer), options.approve, options.reject, options.form) if answers else None
+    scripted = ScriptedAnswer(dict(options.answer), options.approve, options.reject, options.form) if answers else None
     return chat(
         ChatOptions(options.question, options.url, options.context, options.json, options.task, scripted), settings
     )
 
 
+def run_replay(options: argparse.Namespace, settings: Settings) -> int:
+    from ai_platform_engineering.recordings import RecordingError
+    from ai_platform_engineering.terminal.replay import replay
+
+    try:
+        return replay(options.file, None if options.instant else options.speed, settings)
+    except RecordingError as error:
+        return refuse(error)
+
+
 def _conflict(options: argparse.Namespace, *, answers: bool) -> str | None:
-    """Why these options cannot be used together."""
+    """A message if the options cannot be combined."""
     if options.question is not None and not options.question.strip():
-        return "The question is empty; leave it out to be asked for one."
+        return "The question is empty; leave it out to type questions."
     if (answers or options.form) and options.question is not None:
-        return "A question and an answer to a form cannot go together; ask first."
+        return "A question and an answer to a form cannot be combined; ask first."
     if answers and options.task is None and options.context is None:
         return "Which form is answered? Name its task with --task, or its conversation with --context."
     if options.form and not answers:
         return "--form needs an answer: --answer, --approve or --reject."
     if options.reject is not None and options.answer:
-        return "--reject and --answer cannot go together."
+        return "--reject and --answer cannot be combined."
     return None
 
 
 def settings_beside_server(settings: Settings) -> Settings:
-    """Settings for a supervisor in this process. While another one writes the files, this one keeps to memory."""
+    """Settings for a supervisor in this process. If another one uses the data directory, this one stores in memory."""
     try:
         check_data_files(settings)
     except LogInUseError:
         print(
-            "A supervisor is running on this data directory, so this chat is not kept. Use --url to talk to that one.",
+            "A supervisor is running on this data directory, so this chat is not stored. Use --url to use that one.",
             file=sys.stderr,
         )
-        return settings.model_copy(update={"event_log": "memory", "conversations": "memory"})
+        in_memory = {"event_log": "memory", "conversations": "memory", "langgraph_checkpoint_type": "memory"}
+        return settings.model_copy(update=in_memory)
     return settings

@@ -1,7 +1,7 @@
-"""`platform-engineer doctor`: checks every agent as the supervisor would use it, models, knowledge base and skills.
+"""`platform-engineer doctor`: checks agents, models, knowledge base and skills.
 
-It starts the MCP servers of in-process agents and makes the test call that each manifest names, asks remote agents for
-card, tools and the same check, and asks each model that is used one short question.
+It starts the MCP servers of in-process agents and makes the test call that each manifest declares, reads card, tools
+and self-check of remote agents, and asks each model one short question.
 """
 
 from __future__ import annotations
@@ -11,17 +11,26 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from langchain_core.language_models import BaseChatModel
 
+from ai_platform_engineering.cli.doctor_report import AgentReport, Report, show, to_json
+from ai_platform_engineering.cli.exit_codes import FAILED
 from ai_platform_engineering.graphs.approval_policy import ApprovalPolicy
+from ai_platform_engineering.installation import product_version
 from ai_platform_engineering.knowledge_bases.rag.checkup import check_up
 from ai_platform_engineering.llm import chat_model, is_offline, is_offline_model
-from ai_platform_engineering.llm.model_label import model_label
+from ai_platform_engineering.llm.providers import model_label
 from ai_platform_engineering.manifest import ModelChoice
 from ai_platform_engineering.mcp import McpServers
-from ai_platform_engineering.multi_agents.agent_checks import CHECK_TIMEOUT, backend_problem, has_check, model_problem
+from ai_platform_engineering.multi_agents.agent_checks import (
+    CHECK_TIMEOUT,
+    backend_problem,
+    has_check,
+    model_problem,
+    offline_warning,
+)
 from ai_platform_engineering.multi_agents.agent_registry import AgentEntry, AgentRegistry
 from ai_platform_engineering.multi_agents.connectivity import (
     Reachability,
@@ -30,51 +39,45 @@ from ai_platform_engineering.multi_agents.connectivity import (
     remote_check,
     remote_tools,
 )
-from ai_platform_engineering.multi_agents.offline_backends import offline_warning
 from ai_platform_engineering.settings import Settings, SettingsError
 from ai_platform_engineering.settings.approval_overrides import parse_overrides, unknown_tools
 from ai_platform_engineering.skills_middleware.checkup import check_up_skills
+from ai_platform_engineering.storage.checkpoints.stores import check_up_conversations
 from ai_platform_engineering.utils.access_tokens import AccessTokenError, OwnBearer
 from ai_platform_engineering.utils.redact import redact
-from ai_platform_engineering.version import product_version
-
-if TYPE_CHECKING:
-    pass
-
-from ai_platform_engineering.cli.doctor_report import AgentReport, Report, show, to_json
-from ai_platform_engineering.cli.exit_codes import FAILED
 
 _NO_TOOLS: Final = "it has no tools"
 
 
 def run_doctor(options: argparse.Namespace, settings: Settings) -> int:
-    async def examine() -> int:
+    async def run_checks() -> int:
         report = await diagnose(settings, offline=options.offline)
-        # Printed before the event loop closes, as that waits for name lookups that are no longer needed.
+        # Printed before the event loop closes, because closing waits for pending name lookups.
         if options.json:
             print(to_json(report), flush=True)
         else:
             show(report)
         return 0 if report.ok else FAILED
 
-    return asyncio.run(examine())
+    return asyncio.run(run_checks())
 
 
 async def diagnose(settings: Settings, *, offline: bool = False) -> Report:
-    """Look at every known agent. `offline` makes no call of a backend, asks no model and reads no Git repository.
+    """Check every known agent. With `offline`, no backend, model or Git repository is called.
 
-    It takes as long as the slowest deadline in the settings, and of a check, whatever the agents do.
+    Every check has a timeout, so the duration is bounded by the longest of them.
     """
     registry = AgentRegistry.load(settings)
     wanted = {entry.name: entry.manifest.skills for entry in registry.enabled() if entry.manifest}
-    local, remote, knowledge, skills, model_failures = await asyncio.gather(
-        _examine_local(settings, registry, offline=offline),
-        _examine_remote(settings, registry.remote(), offline=offline),
+    local, remote, knowledge, skills, conversations, model_failures = await asyncio.gather(
+        _check_local(settings, registry, offline=offline),
+        _check_remote(settings, registry.remote(), offline=offline),
         check_up(settings),
         check_up_skills(settings, offline=offline, wanted=wanted),
+        check_up_conversations(settings),
         _ask_models(settings, registry.local(), offline=offline),
     )
-    examined = {**local, **remote}
+    checked_agents = {**local, **remote}
     model, problems = _model(settings)
     return Report(
         version=product_version(),
@@ -87,20 +90,21 @@ async def diagnose(settings: Settings, *, offline: bool = False) -> Report:
             *problems,
             *_offline(settings, registry),
             *registry.problems,
-            *(f"{name}: {missing}" for name, missing in registry.half_configured.items() if name not in examined),
+            *(f"{name}: {missing}" for name, missing in registry.half_configured.items() if name not in checked_agents),
             *_unknown_tools(settings, local.values()),
         ),
         agents=tuple(
-            examined.get(entry.name) or AgentReport(entry.name, entry.enabled, entry.where, entry.why)
+            checked_agents.get(entry.name) or AgentReport(entry.name, entry.enabled, entry.where, entry.why)
             for entry in registry.entries
         ),
         knowledge=knowledge,
         skills=skills,
+        conversations=conversations,
         model_failures=model_failures,
     )
 
 
-async def _examine_local(settings: Settings, registry: AgentRegistry, *, offline: bool) -> dict[str, AgentReport]:
+async def _check_local(settings: Settings, registry: AgentRegistry, *, offline: bool) -> dict[str, AgentReport]:
     entries = registry.local()
     servers = McpServers(settings)
     try:
@@ -129,14 +133,14 @@ async def _examine_local(settings: Settings, registry: AgentRegistry, *, offline
 
 
 async def _ask_models(settings: Settings, entries: Sequence[AgentEntry], *, offline: bool) -> tuple[str, ...]:
-    """What is wrong with the models of the supervisor and of the in-process agents; each is asked once."""
+    """Problems of the models of the supervisor and of the in-process agents. Each model is asked once."""
     if offline:
         return ()
     users: list[tuple[str | None, ModelChoice | None]] = [(None, None)]
     users += [(entry.name, entry.manifest.model) for entry in entries if entry.manifest is not None]
     models: dict[str, BaseChatModel] = {}
     for agent, choice in users:
-        # A model that cannot be made is a problem of the settings, and named as such.
+        # A model that cannot be created is reported as a problem of the settings.
         with suppress(SettingsError):
             models.setdefault(model_label(settings, agent, choice), chat_model(settings, agent, choice))
     asked = {label: model for label, model in models.items() if not is_offline_model(model)}
@@ -157,15 +161,13 @@ def _offline(settings: Settings, registry: AgentRegistry) -> tuple[str, ...]:
 
 
 def _unknown_tools(settings: Settings, agents: Iterable[AgentReport]) -> list[str]:
-    """A misspelt tool in an override would quietly go without a person. Tools that are not there are not known."""
+    """Misspelt tools in overrides, which would silently need no approval. Only agents with all tools are checked."""
     overrides = parse_overrides(settings.require_approval_overrides)
     complete = [agent for agent in agents if agent.tools and agent.problem is None]
     return [problem for agent in complete for problem in unknown_tools(overrides, agent.name, agent.tools)]
 
 
-async def _examine_remote(
-    settings: Settings, entries: Sequence[AgentEntry], *, offline: bool
-) -> dict[str, AgentReport]:
+async def _check_remote(settings: Settings, entries: Sequence[AgentEntry], *, offline: bool) -> dict[str, AgentReport]:
     token, no_token = None, None
     try:
         token = await OwnBearer(settings).token()

@@ -1,4 +1,4 @@
-"""The report of the doctor: as text, as a table on a terminal, or as JSON."""
+"""The report of `doctor`: a table on a terminal, plain text, or JSON."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from rich.table import Table
 from ai_platform_engineering.knowledge_bases.rag.checkup import Checkup
 from ai_platform_engineering.multi_agents.placement import Where
 from ai_platform_engineering.skills_middleware.checkup import SkillsCheckup
-from ai_platform_engineering.utils.columns import aligned
+from ai_platform_engineering.storage.checkpoints.stores import ConversationsCheckup
+from ai_platform_engineering.text.plain_text import aligned
 
 if TYPE_CHECKING:
     from typing import TextIO
@@ -23,12 +24,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AgentReport:
-    """One agent. `reachable` says whether its server has answered or, for an in-process agent, its backend; `None`
-    where nothing was asked.
+    """The state of one agent.
 
-    `approval` names the tools whose calls wait for a person, all or some of them; `None` where that is for another
-    process to say.
-    `failure` is what keeps the agent from its work although it has tools. `warnings` keep it from nothing.
+    `reachable`: whether its server or, for an in-process agent, its backend answered; None if it was not checked.
+    `approval`: the tools whose calls may need an approval; None for a remote agent, whose own process decides.
+    `failure`: why the agent cannot work although it has tools. `warnings` do not make it unusable.
     """
 
     name: str
@@ -46,15 +46,14 @@ class AgentReport:
 
     @property
     def usable(self) -> bool:
-        """An agent with some of its tools can be used, whatever keeps the others away."""
+        """An agent with some of its tools is usable, even if others are missing."""
         return self.failure is None and (self.problem is None or bool(self.tools))
 
 
 @dataclass(frozen=True)
 class Report:
-    """All agents, and the facts that explain them. `model` is `None` where no model can be made: `problems` say why.
-    `model_failures` are sentences of models that do not answer. `knowledge` and `skills` are `None` where they are
-    switched off."""
+    """The result of all checks. `model` is None if it cannot be created; `problems` has the reason. `model_failures`
+    has one message per model that does not answer. `knowledge` and `skills` are None if they are switched off."""
 
     version: str
     model: str | None
@@ -66,6 +65,7 @@ class Report:
     agents: tuple[AgentReport, ...]
     knowledge: Checkup | None = None
     skills: SkillsCheckup | None = None
+    conversations: ConversationsCheckup | None = None
     model_failures: tuple[str, ...] = ()
 
     @property
@@ -75,13 +75,15 @@ class Report:
 
     @property
     def unusable(self) -> tuple[str, ...]:
-        """What is there and cannot be used."""
+        """Names of the enabled agents, and the knowledge base and the store of conversations, that cannot be used."""
         agents = (agent.name for agent in self.agents if agent.enabled and not agent.usable)
-        return (*agents, *(("the knowledge base",) if self.knowledge and self.knowledge.problem else ()))
+        knowledge = ("the knowledge base",) if self.knowledge and self.knowledge.problem else ()
+        store = ("the store of conversations",) if self.conversations and self.conversations.problem else ()
+        return (*agents, *knowledge, *store)
 
     @property
     def ok(self) -> bool:
-        """Whether the model answers and every enabled agent, and the knowledge base, can be used."""
+        """Whether the model answers and everything that is enabled can be used."""
         return self.model is not None and not self.model_failures and not self.unusable
 
 
@@ -113,6 +115,7 @@ def _facts(report: Report) -> list[str]:
         f"Approval  {report.approval}",
         f"Knowledge {report.knowledge or 'off'}",
         f"Skills    {report.skills or 'off'}",
+        *([f"Conversations {report.conversations}"] if report.conversations else []),
     ]
 
 
@@ -161,7 +164,7 @@ def _plain_rows(report: Report) -> list[str]:
 
 
 def _remarks(report: Report) -> list[str]:
-    """What does not fit into a row: what is wrong with an agent, and what is wrong altogether."""
+    """Problems and warnings, which are printed below the table."""
     of_agents = [
         f"{agent.name}{f' at {agent.address}' if agent.address else ''}: {remark}"
         for agent in report.agents
@@ -171,4 +174,5 @@ def _remarks(report: Report) -> list[str]:
     of_models = [f"Model {failure}" for failure in report.model_failures]
     of_knowledge = [report.knowledge.note, report.knowledge.problem] if report.knowledge else []
     of_skills = report.skills.problems if report.skills else ()
-    return [*of_models, *of_agents, *filter(None, of_knowledge), *of_skills, *report.problems]
+    of_store = [report.conversations.problem] if report.conversations else []
+    return [*of_models, *of_agents, *filter(None, (*of_knowledge, *of_store)), *of_skills, *report.problems]

@@ -12,8 +12,8 @@ from ai_platform_engineering.cli.parser import build_parser
 if TYPE_CHECKING:
     from ai_platform_engineering.cli.parser import Command
 
-# Libraries read these while they are imported: no tracing without a collector and, where a manifest names a FastMCP
-# server, one log instead of two and no runtime type checks in each of its functions.
+# Libraries read these variables at import: no tracing without a collector, and for FastMCP servers no second log and no
+# runtime type checks.
 _LIBRARY_DEFAULTS: Final = {
     "OTEL_INSTRUMENTATION_A2A_SDK_ENABLED": "false",
     "FASTMCP_LOG_ENABLED": "false",
@@ -22,7 +22,7 @@ _LIBRARY_DEFAULTS: Final = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; the exit code of the process."""
+    """Run one command and return its exit code."""
     for variable, value in _LIBRARY_DEFAULTS.items():
         os.environ.setdefault(variable, value)
     options = build_parser().parse_args(argv)
@@ -35,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SettingsError as error:
         return refuse(error)
     from ai_platform_engineering.manifest import ManifestError
-    from ai_platform_engineering.multi_agents.platform_engineer.workflows.errors import WorkflowError
+    from ai_platform_engineering.multi_agents.platform_engineer.workflows import WorkflowError
     from ai_platform_engineering.utils.logs import configure_logging
     from ai_platform_engineering.utils.serving import ListenError
 

@@ -1,4 +1,4 @@
-"""Exit codes of commands, and the message of a command that cannot run."""
+"""Exit codes of commands, and functions that print an error and return its exit code."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ INTERRUPTED: Final = 130
 
 
 def refuse(error: Exception | str) -> int:
-    """Print why the command cannot run; the exit code for wrong arguments and wrong settings."""
+    """Print why the command cannot run, and return the exit code for invalid arguments or settings."""
     print(f"platform-engineer: {error}", file=sys.stderr)
     return MISCONFIGURED
 
 
 def fail(error: Exception | str) -> int:
-    """Print why the command failed; its exit code."""
+    """Print why the command failed, and return the exit code of a failure."""
     refuse(error)
     return FAILED

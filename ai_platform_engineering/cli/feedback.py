@@ -1,4 +1,4 @@
-"""`platform-engineer feedback`: what people thought of answers, read from the file, also while a server writes it."""
+"""`platform-engineer feedback`: lists users' feedback. The file can be read while a server writes to it."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from ai_platform_engineering.cli.exit_codes import fail
 from ai_platform_engineering.multi_agents.platform_engineer.feedback.file import feedback_path, read_newest
 from ai_platform_engineering.multi_agents.platform_engineer.feedback.record import Feedback
 from ai_platform_engineering.settings import Settings
-from ai_platform_engineering.text.plain_text import one_line
-from ai_platform_engineering.utils.columns import aligned
+from ai_platform_engineering.text.plain_text import aligned, one_line
 from ai_platform_engineering.utils.errors import ReadableError
 
 
@@ -24,7 +23,7 @@ def list_feedback(options: argparse.Namespace, settings: Settings) -> int:
     if options.json:
         lines = [json.dumps(feedback.facts()) for feedback in found]
     else:
-        lines = [*aligned([*map(_row, found)])] if found else ["No feedback is kept here."]
+        lines = [*aligned([*map(_row, found)])] if found else ["There is no feedback."]
     sys.stdout.write("".join(f"{line}\n" for line in lines))
     return 0
 

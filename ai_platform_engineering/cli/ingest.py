@@ -1,4 +1,4 @@
-"""`platform-engineer ingest`: documents of a folder, a site or a sitemap into the knowledge base."""
+"""`platform-engineer ingest`: adds the documents of a folder, a site or a sitemap to the knowledge base."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from ai_platform_engineering.cli.exit_codes import INTERRUPTED, fail, refuse
 from ai_platform_engineering.cli.ingest_progress import showing_progress
-from ai_platform_engineering.knowledge_bases.rag.cutting import Cutter, cut_here
+from ai_platform_engineering.knowledge_bases.rag.chunked_text import Chunker, chunk_in_thread
 from ai_platform_engineering.knowledge_bases.rag.embeddings.choice import embedder_of, why_none
 from ai_platform_engineering.knowledge_bases.rag.embeddings.embedder import Embedder, EmbeddingsError
 from ai_platform_engineering.knowledge_bases.rag.ingest.engine import DatasourceTakenError, ingest
@@ -23,26 +23,26 @@ from ai_platform_engineering.knowledge_bases.rag.ingest.folder import FolderSour
 from ai_platform_engineering.knowledge_bases.rag.ingest.report import IngestReport
 from ai_platform_engineering.knowledge_bases.rag.names import DatasourceNameError, check_datasource_name
 from ai_platform_engineering.knowledge_bases.rag.readers.reading import SUFFIXES
-from ai_platform_engineering.knowledge_bases.rag.source import Source
+from ai_platform_engineering.knowledge_bases.rag.source import DocumentSource
 from ai_platform_engineering.knowledge_bases.rag.stores.opening import open_store
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.text.plain_text import one_line
 from ai_platform_engineering.utils.errors import ReadableError
 
-_Sourced = tuple[Source, Cutter]
+_OpenedSource = tuple[DocumentSource, Chunker]
 
 _SHOWN_FAILURES: Final = 20
-_CUT: Final = "Not everything could be listed, so what is no longer there was not removed."
-_MORE_PAGES: Final = "--max-pages or INGEST_MAX_PAGES lets more pages be read."
+_INCOMPLETE: Final = "The list of documents is incomplete, so documents that no longer exist were not removed."
+_MORE_PAGES: Final = "--max-pages or INGEST_MAX_PAGES raises the number of pages."
 
 
 class IngestRefusedError(ReadableError):
-    """What is asked for, or what is set, cannot be meant; nothing was done."""
+    """Arguments or settings are invalid; nothing was ingested."""
 
 
 @dataclass(frozen=True, slots=True)
 class IngestOptions:
-    """`depth`, `max_pages` and `allow_hosts` are for addresses alone, `link_base` for folders and files."""
+    """`depth`, `max_pages` and `allow_hosts` are for web addresses, `link_base` is for folders and files."""
 
     source: str
     datasource: str | None = None
@@ -54,7 +54,7 @@ class IngestOptions:
 
 
 def ingest_source(options: argparse.Namespace, settings: Settings) -> int:
-    asked = IngestOptions(
+    ingest_options = IngestOptions(
         source=options.source,
         datasource=options.datasource,
         depth=options.depth,
@@ -64,26 +64,26 @@ def ingest_source(options: argparse.Namespace, settings: Settings) -> int:
         link_base=options.link_base,
     )
     try:
-        return run_ingest(asked, settings)
+        return run_ingest(ingest_options, settings)
     except IngestRefusedError as error:
         return refuse(error)
     except ReadableError as error:
         return fail(error)
     except KeyboardInterrupt:
-        _say("Interrupted. What was ingested stays; the same command goes on from there.")
+        _say("Interrupted. Ingested documents are stored; the same command continues from there.")
         return INTERRUPTED
 
 
 def run_ingest(options: IngestOptions, settings: Settings) -> int:
-    """The exit code: 1 if a document could not be read. Raises another `ReadableError` where it cannot go on."""
+    """Return the exit code: 1 if a document could not be read. Raises `ReadableError` if the ingest cannot continue."""
     source, embedder = _source(options, settings), _embedder(settings)
 
-    async def work() -> tuple[Source, IngestReport]:
+    async def work() -> tuple[DocumentSource, IngestReport]:
         async with source as (opened, cut):
             with showing_progress(quiet=options.as_json) as progress:
                 return opened, await ingest(opened, store, embedder, progress, cut)
 
-    # Closed when no thread of the loop is left that could write.
+    # Closed after the event loop, when no thread can write any more.
     with closing(open_store(settings)) as store:
         try:
             ingested, report = asyncio.run(work())
@@ -105,10 +105,10 @@ def _embedder(settings: Settings) -> Embedder | None:
         raise IngestRefusedError(str(error)) from error
 
 
-def _source(options: IngestOptions, settings: Settings) -> AbstractAsyncContextManager[_Sourced]:
+def _source(options: IngestOptions, settings: Settings) -> AbstractAsyncContextManager[_OpenedSource]:
     if settings.rag_server_url is not None:
         raise IngestRefusedError(
-            "RAG_SERVER_URL is set, so another server keeps the knowledge base: run ingest where that server runs, "
+            "RAG_SERVER_URL is set, so another server stores the knowledge base: run ingest where that server runs, "
             "or send documents to its REST API."
         )
     if options.datasource is not None:
@@ -126,15 +126,15 @@ def _source(options: IngestOptions, settings: Settings) -> AbstractAsyncContextM
     return _address(options, settings)
 
 
-def _folder(options: IngestOptions, path: Path) -> AbstractAsyncContextManager[_Sourced]:
+def _folder(options: IngestOptions, path: Path) -> AbstractAsyncContextManager[_OpenedSource]:
     if options.depth is not None or options.max_pages is not None or options.allow_hosts:
         raise IngestRefusedError(f"--depth, --max-pages and --allow-host are for addresses; {path} is not one.")
     link_base = None if options.link_base is None else _link_base(options.link_base)
-    return _as_it_is(FolderSource(path, options.datasource, link_base))
+    return _opened_folder(FolderSource(path, options.datasource, link_base))
 
 
 def _link_base(text: str) -> str:
-    # httpx comes with it, which a folder does not need otherwise.
+    # Imports httpx, which a folder does not need otherwise.
     from ai_platform_engineering.knowledge_bases.rag.web.urls import AddressError, page_url, shown
 
     try:
@@ -143,16 +143,16 @@ def _link_base(text: str) -> str:
         url = None
     if url is None or "?" in text or "#" in text:
         raise IngestRefusedError(
-            f"--link-base={shown(text)} cannot be what links begin with. Give an http:// or https:// address, without "
-            "a user name, a query or a fragment: https://git.example.com/team/docs."
+            f"--link-base={shown(text)} cannot be used as the beginning of links. Give an http:// or https:// address "
+            "without user name, query and fragment, for example https://git.example.com/team/docs."
         )
     return str(url)
 
 
-def _address(options: IngestOptions, settings: Settings) -> AbstractAsyncContextManager[_Sourced]:
+def _address(options: IngestOptions, settings: Settings) -> AbstractAsyncContextManager[_OpenedSource]:
     if options.link_base is not None:
         raise IngestRefusedError("--link-base is for folders and files; a web page has its own address.")
-    # Large libraries read the web; a folder does not need them.
+    # Imports large libraries, which a folder does not need.
     from ai_platform_engineering.knowledge_bases.rag.ingest.addresses import address_source
     from ai_platform_engineering.knowledge_bases.rag.web.policy import WebPolicy
 
@@ -163,19 +163,19 @@ def _address(options: IngestOptions, settings: Settings) -> AbstractAsyncContext
 
 
 @asynccontextmanager
-async def _as_it_is(source: Source) -> AsyncIterator[_Sourced]:
-    yield source, cut_here
+async def _opened_folder(source: DocumentSource) -> AsyncIterator[_OpenedSource]:
+    yield source, chunk_in_thread
 
 
-def _print_report(source: Source, report: IngestReport) -> None:
+def _print_report(source: DocumentSource, report: IngestReport) -> None:
     for failure in report.failed[:_SHOWN_FAILURES]:
         _say(f"{one_line(failure.path)}: {one_line(failure.reason)}")
     if len(report.failed) > _SHOWN_FAILURES:
         _say(f"and {len(report.failed) - _SHOWN_FAILURES:,} more; --json lists them all.")
     if not report.complete:
-        _say(_CUT if isinstance(source, FolderSource) else f"{_CUT} {_MORE_PAGES}")
+        _say(_INCOMPLETE if isinstance(source, FolderSource) else f"{_INCOMPLETE} {_MORE_PAGES}")
     if not (report.added or report.updated or report.unchanged or report.failed):
-        _say(f"{one_line(source.origin)} has no documents of a kind that is read: {', '.join(SUFFIXES)}.")
+        _say(f"{one_line(source.origin)} has no documents of a supported type: {', '.join(SUFFIXES)}.")
     counts = {
         "added": report.added,
         "updated": report.updated,
@@ -183,11 +183,11 @@ def _print_report(source: Source, report: IngestReport) -> None:
         "removed": report.removed,
         "failed": len(report.failed),
     }
-    documents = ", ".join(f"{count:,} {what}" for what, count in counts.items() if count) or "nothing"
+    documents = ", ".join(f"{count:,} {state}" for state, count in counts.items() if count) or "nothing"
     sys.stdout.write(f"{source.datasource}: {documents}; {report.chunks:,} chunks in {report.seconds:.1f} s.\n")
 
 
-def _print_json(source: Source, report: IngestReport) -> None:
+def _print_json(source: DocumentSource, report: IngestReport) -> None:
     facts = {
         "datasource": source.datasource,
         "origin": source.origin,

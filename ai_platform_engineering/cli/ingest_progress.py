@@ -1,4 +1,4 @@
-"""How an ingest shows its progress: a bar where somebody looks on, a line now and then elsewhere."""
+"""Progress of an ingest: a bar on a terminal, otherwise a line every few seconds."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PATH_LENGTH: Final = 40
 
 @contextmanager
 def showing_progress(*, quiet: bool) -> Iterator[Show | None]:
-    """On standard error, which leaves standard output to the result."""
+    """Show progress on standard error. Standard output is for the result."""
     if quiet:
         yield None
     elif sys.stderr.isatty():
@@ -72,5 +72,5 @@ def _lines() -> Show:
 
 
 def _short(path: str) -> str:
-    """The end of a path, which says more than its beginning."""
+    """Shorten a path to its end, which is more informative than its beginning."""
     return path if len(path) <= _PATH_LENGTH else f"…{path[1 - _PATH_LENGTH :]}"

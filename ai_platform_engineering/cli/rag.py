@@ -1,4 +1,4 @@
-"""`platform-engineer rag`: the knowledge base on the command line, in this process or at the server that is set."""
+"""`platform-engineer rag`: searches and lists the knowledge base, in this process or at `RAG_SERVER_URL`."""
 
 from __future__ import annotations
 
@@ -15,13 +15,12 @@ from ai_platform_engineering.knowledge_bases.rag.knowledge_base import Knowledge
 from ai_platform_engineering.knowledge_bases.rag.results import Filters, SearchResult, SearchResults
 from ai_platform_engineering.knowledge_bases.rag.views import DatasourcesView
 from ai_platform_engineering.settings import Settings
-from ai_platform_engineering.text.plain_text import one_line
-from ai_platform_engineering.utils.columns import aligned
+from ai_platform_engineering.text.plain_text import aligned, one_line
 from ai_platform_engineering.utils.errors import ReadableError
 from ai_platform_engineering.utils.redact import redact
 
 
-class ElsewhereError(ReadableError):
+class RemoteKnowledgeBaseError(ReadableError):
     def __init__(self, url: str) -> None:
         super().__init__(
             f"The knowledge base is at {redact(url)} (RAG_SERVER_URL): remove a datasource where that server runs, or "
@@ -29,8 +28,8 @@ class ElsewhereError(ReadableError):
         )
 
 
-class _Readable(Protocol):
-    """What can be looked things up in, wherever it is."""
+class _SearchableKnowledgeBase(Protocol):
+    """A knowledge base in this process or on a server."""
 
     async def search(
         self, query: str, limit: int = ..., filters: Filters | None = ..., datasource: str | None = ...
@@ -89,7 +88,7 @@ async def _list_datasources(options: argparse.Namespace, settings: Settings) -> 
 async def _remove_datasource(options: argparse.Namespace, settings: Settings) -> int:
     name: str = options.datasource
     if settings.rag_server_url is not None:
-        raise ElsewhereError(settings.rag_server_url)
+        raise RemoteKnowledgeBaseError(settings.rag_server_url)
     knowledge_base = KnowledgeBase(settings)
     try:
         await knowledge_base.remove_datasource(name)
@@ -100,8 +99,8 @@ async def _remove_datasource(options: argparse.Namespace, settings: Settings) ->
 
 
 @asynccontextmanager
-async def _opened(settings: Settings) -> AsyncIterator[_Readable]:
-    knowledge_base: _Readable
+async def _opened(settings: Settings) -> AsyncIterator[_SearchableKnowledgeBase]:
+    knowledge_base: _SearchableKnowledgeBase
     if settings.rag_server_url is None:
         knowledge_base = KnowledgeBase(settings)
     else:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.keys import Place, check_exposure
-from ai_platform_engineering.utils.serving import begin_start, listen, run
+from ai_platform_engineering.utils.serving import begin_start, disable_tracing_threads, listen, run
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -27,14 +27,18 @@ def serve(options: argparse.Namespace, settings: Settings) -> int:
 
     registry = AgentRegistry.load(settings)
     check_data_files(settings)
-    settings, listener = _take_port(options, settings, "front")
-    from ai_platform_engineering.llm.model_label import model_label
+    if settings.checkpoint_type not in {"sqlite", "memory"}:
+        from ai_platform_engineering.storage.checkpoints.stores import check_store
+
+        check_store(settings)
+    settings, listener = _bind(options, settings, "front")
+    from ai_platform_engineering.llm.providers import model_label
     from ai_platform_engineering.multi_agents.platform_engineer.deep_agent import PlatformEngineerDeepAgent
     from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
 
     approval = settings.describe_approval(sandbox_on=registry.sandbox_on)
     line = _ready_line("Platform Engineer", settings, model_label(settings), registry.sandbox_on, approval)
-    return _run_app(create_app(settings, PlatformEngineerDeepAgent(settings, registry)), listener, line)
+    return _run_app(create_app(settings, PlatformEngineerDeepAgent(settings, registry)), listener, line, settings)
 
 
 def serve_agent(options: argparse.Namespace, settings: Settings) -> int:
@@ -47,14 +51,14 @@ def serve_agent(options: argparse.Namespace, settings: Settings) -> int:
     entry = standalone(options.name, manifests, settings, sandbox_is_on(settings, manifests))
     warn_about_unknown_settings(settings)
     check_data_files(settings, entry.name)
-    settings, listener = _take_port(options, settings, "behind")
-    from ai_platform_engineering.llm.model_label import model_label
+    settings, listener = _bind(options, settings, "behind")
+    from ai_platform_engineering.llm.providers import model_label
     from ai_platform_engineering.multi_agents.agent_app import create_agent_app
 
     model = model_label(settings, entry.name, manifests[entry.name].model)
     approval = settings.approval_level(sandboxed=entry.sandboxed)
     line = _ready_line(f"Agent {entry.name}", settings, model, entry.sandboxed, approval)
-    return _run_app(create_agent_app(settings, entry.name), listener, line)
+    return _run_app(create_agent_app(settings, entry.name), listener, line, settings)
 
 
 def serve_knowledge_base(options: argparse.Namespace, settings: Settings) -> int:
@@ -65,16 +69,16 @@ def serve_knowledge_base(options: argparse.Namespace, settings: Settings) -> int
     WebPolicy.of(settings)
     warn_about_unknown_settings(settings)
     secure_data_dir(settings.data_dir)
-    settings, listener = _take_port(options, settings, "behind")
+    settings, listener = _bind(options, settings, "behind")
     from ai_platform_engineering.knowledge_bases.rag.app import MCP_PATH, create_rag_app
 
-    # A2A_PUBLIC_URL is the address of the supervisor or of an agent.
+    # A2A_PUBLIC_URL is the URL of the supervisor or of an agent, not of this server.
     address = settings.model_copy(update={"a2a_public_url": None}).public_url
-    return _run_app(create_rag_app(settings), listener, f"Knowledge base is ready at {address}{MCP_PATH}")
+    return _run_app(create_rag_app(settings), listener, f"Knowledge base is ready at {address}{MCP_PATH}", settings)
 
 
-def _take_port(options: argparse.Namespace, settings: Settings, place: Place) -> tuple[Settings, socket]:
-    """A listening socket, and the settings with its address."""
+def _bind(options: argparse.Namespace, settings: Settings, place: Place) -> tuple[Settings, socket]:
+    """Open the listening socket, and return it with settings that have its address."""
     host: str = getattr(options, "host", settings.a2a_host)
     listener = listen(host, getattr(options, "port", settings.a2a_port))
     try:
@@ -90,23 +94,21 @@ def _take_port(options: argparse.Namespace, settings: Settings, place: Place) ->
     return settings.model_copy(update=listening), listener
 
 
-def _run_app(app: Starlette, listener: socket, line: str) -> int:
-    """Serve `app` until a signal ends it; the exit code."""
-    from ai_platform_engineering.utils.tracing import trace_inline
-
-    trace_inline()
+def _run_app(app: Starlette, listener: socket, line: str, settings: Settings) -> int:
+    """Serve `app` until a signal stops it, and return the exit code."""
+    disable_tracing_threads()
     on_stop = {"on_stop": app.state.stop_work} if hasattr(app.state, "stop_work") else {}
-    return run(app, listener, lambda: print(line, flush=True), **on_stop)
+    return run(app, listener, lambda: print(line, flush=True), grace=settings.shutdown_grace, **on_stop)
 
 
-def _ready_line(who: str, settings: Settings, model: str, sandbox_on: bool, approval: str) -> str:
+def _ready_line(name: str, settings: Settings, model: str, sandbox_on: bool, approval: str) -> str:
     sandbox = "on" if sandbox_on else "off"
-    return f"{who} is ready at {settings.public_url} (model: {model}, sandbox: {sandbox}, approval: {approval})"
+    return f"{name} is ready at {settings.public_url} (model: {model}, sandbox: {sandbox}, approval: {approval})"
 
 
 def warn_about_unknown_settings(settings: Settings) -> None:
     from ai_platform_engineering.multi_agents.agent_registry import known_manifests
     from ai_platform_engineering.unknown_settings import unknown_settings
 
-    for sentence in unknown_settings(settings, known_manifests(settings)):
-        logger.warning("%s", sentence)
+    for warning in unknown_settings(settings, known_manifests(settings)):
+        logger.warning("%s", warning)

@@ -1,4 +1,4 @@
-"""`platform-engineer skills`: the skills of this machine, or of a running supervisor, through the same REST API."""
+"""`platform-engineer skills`: the skills of this machine or of a running supervisor, both through the REST API."""
 
 from __future__ import annotations
 
@@ -15,36 +15,36 @@ from pathlib import Path
 from typing import Any, Final
 
 import httpx
+from starlette.types import Receive, Scope, Send
 
 from ai_platform_engineering.cli.exit_codes import fail, refuse
-from ai_platform_engineering.cli.skills_path import PathError, checked_path
-from ai_platform_engineering.cli.skills_validation import indented, remarks
+from ai_platform_engineering.cli.skills_validation import PathError, check_path, indented, remarks
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.skills_middleware.checks import CheckedSkill
 from ai_platform_engineering.skills_middleware.client import SkillsApiError, SkillsClient, SkillsStatus
-from ai_platform_engineering.skills_middleware.problems import InvalidSkillError
-from ai_platform_engineering.skills_middleware.skill import Visibility
-from ai_platform_engineering.text.plain_text import clean, one_line
+from ai_platform_engineering.skills_middleware.skill import InvalidSkillError, Visibility
+from ai_platform_engineering.text.plain_text import aligned, clean, one_line
 from ai_platform_engineering.utils.a2a_common.client.supervisor_run import SupervisorError
 from ai_platform_engineering.utils.access_tokens import SupervisorAuth
-from ai_platform_engineering.utils.columns import aligned
 from ai_platform_engineering.utils.errors import ReadableError
 from ai_platform_engineering.utils.redact import redact
 
 _DESCRIPTION_LENGTH: Final = 90
 _LOCAL: Final = "http://this-machine"
 _MAX_PROBLEMS: Final = 10
-_SECONDS: Final = 120.0
-"""A refresh reads Git repositories."""
+_LOCAL_ORIGIN: Final = "command line"
+"""Origin of skills that are added on this machine, in place of a client's address."""
+_TIMEOUT: Final = 120.0
+"""Seconds; a refresh reads Git repositories."""
 
 
 class SkillRefusedError(ReadableError):
-    """The command cannot be carried out with this skill; the text says why."""
+    """The command cannot be executed for this skill. The text has the reason."""
 
 
 @dataclass(frozen=True, slots=True)
-class AskedAccess:
-    """The visibility and team that the command line names, if it names any."""
+class RequestedAccess:
+    """The visibility and team from the command line, if given."""
 
     visibility: Visibility | None = None
     team: str | None = None
@@ -56,10 +56,10 @@ class AskedAccess:
 
 
 @dataclass(frozen=True, slots=True)
-class _Connection:
+class _SkillsConnection:
     client: SkillsClient
     place: str
-    """Which skills these are, for people."""
+    """Location of the skills, for messages."""
 
 
 def list_skills(options: argparse.Namespace, settings: Settings) -> int:
@@ -84,13 +84,13 @@ def refresh_skills(options: argparse.Namespace, settings: Settings) -> int:
     return _run(_refresh_skills(options, settings))
 
 
-def _access(options: argparse.Namespace) -> AskedAccess | str:
-    """The visibility that the options name, or the sentence that says what is wrong with them."""
+def _access(options: argparse.Namespace) -> RequestedAccess | str:
+    """The requested access, or an error message."""
     if options.team and options.visibility not in (None, "team"):
         return f"--team is for --visibility team, not {options.visibility}."
     if options.visibility == "team" and not options.team:
         return "--visibility team needs the name of the team: --team NAME."
-    return AskedAccess("team" if options.team else options.visibility, options.team)
+    return RequestedAccess("team" if options.team else options.visibility, options.team)
 
 
 def _run(command: Coroutine[Any, Any, int]) -> int:
@@ -137,7 +137,7 @@ async def _show_skill(options: argparse.Namespace, settings: Settings) -> int:
     return 0
 
 
-async def _add_skill(options: argparse.Namespace, settings: Settings, access: AskedAccess) -> int:
+async def _add_skill(options: argparse.Namespace, settings: Settings, access: RequestedAccess) -> int:
     checked = _checked(options.path)
     name = checked.document.name
     body = {"content": checked.text, "files": dict(checked.files), **access.parameters}
@@ -162,7 +162,7 @@ async def _add_skill(options: argparse.Namespace, settings: Settings, access: As
     return 0
 
 
-async def _remove_skill(options: argparse.Namespace, settings: Settings, access: AskedAccess) -> int:
+async def _remove_skill(options: argparse.Namespace, settings: Settings, access: RequestedAccess) -> int:
     name: str = options.name
     async with _connected(settings, options.url) as connection:
         try:
@@ -184,7 +184,7 @@ async def _remove_skill(options: argparse.Namespace, settings: Settings, access:
 
 
 async def _refresh_skills(options: argparse.Namespace, settings: Settings) -> int:
-    """1 if a source could not be read; its skills stay as they were loaded last."""
+    """The exit code is 1 if a source could not be read; its previously loaded skills stay."""
     async with _connected(settings, options.url) as connection:
         refreshed = await connection.client.refresh()
     if options.json:
@@ -197,20 +197,39 @@ async def _refresh_skills(options: argparse.Namespace, settings: Settings) -> in
 
 
 @asynccontextmanager
-async def _connected(settings: Settings, url: str | None) -> AsyncIterator[_Connection]:
-    timeout = httpx.Timeout(_SECONDS, connect=5.0)
+async def _connected(settings: Settings, url: str | None) -> AsyncIterator[_SkillsConnection]:
+    timeout = httpx.Timeout(_TIMEOUT, connect=5.0)
     if url is not None:
         async with httpx.AsyncClient(auth=SupervisorAuth(settings), timeout=timeout) as http:
-            yield _Connection(SkillsClient(http, url), f"at {redact(url)}")
+            yield _SkillsConnection(SkillsClient(http, url), f"at {redact(url)}")
         return
-    # The API needs FastAPI, which neither a remote supervisor's skills nor a check need.
-    from ai_platform_engineering.cli.skills_local import local_transport
-
     async with (
-        local_transport(settings) as transport,
+        _local_transport(settings) as transport,
         httpx.AsyncClient(transport=transport, timeout=timeout) as http,
     ):
-        yield _Connection(SkillsClient(http, _LOCAL), f"on this machine (DATA_DIR {settings.data_dir})")
+        yield _SkillsConnection(SkillsClient(http, _LOCAL), f"on this machine (DATA_DIR {settings.data_dir})")
+
+
+@asynccontextmanager
+async def _local_transport(settings: Settings) -> AsyncIterator[httpx.AsyncBaseTransport]:
+    """The REST API in this process, as an HTTP transport. A user who can read the key acts as its holder."""
+    # FastAPI is slow to import and not needed for a remote supervisor.
+    from ai_platform_engineering.skills_middleware.catalog import SkillCatalog
+    from ai_platform_engineering.skills_middleware.rest.app import create_rest
+    from ai_platform_engineering.utils.a2a_common.caller import ANONYMOUS, CALLER, KEY_HOLDER
+
+    caller = KEY_HOLDER if settings.a2a_auth_shared_key is not None else ANONYMOUS
+    catalog = SkillCatalog(settings)
+    app = create_rest(catalog, settings)
+
+    async def as_caller(scope: Scope, receive: Receive, send: Send) -> None:
+        await app({**scope, "state": {CALLER: caller}}, receive, send)
+
+    await catalog.start()
+    try:
+        yield httpx.ASGITransport(as_caller, client=(_LOCAL_ORIGIN, 0))
+    finally:
+        await catalog.aclose()
 
 
 def _rows(skill: Mapping[str, Any], *, with_overridden: bool) -> Iterator[tuple[str, ...]]:
@@ -265,9 +284,7 @@ async def _found(client: SkillsClient, name: str) -> Mapping[str, Any]:
     skill = await client.find(name)
     if skill is None:
         near = get_close_matches(name, [str(each["name"]) for each in await client.all()], 3)
-        meant = (
-            f"Did you mean {' or '.join(near)}?" if near else "`platform-engineer skills list` shows which there are."
-        )
+        meant = f"Did you mean {' or '.join(near)}?" if near else "`platform-engineer skills list` shows all skills."
         raise SkillRefusedError(f"There is no skill {name!r}. {meant}")
     return skill
 
@@ -282,7 +299,7 @@ def _not_stored(skill: Mapping[str, Any]) -> SkillRefusedError:
 
 def _checked(path: Path) -> CheckedSkill:
     try:
-        return checked_path(path)
+        return check_path(path)
     except InvalidSkillError as error:
         raise SkillRefusedError(f"{path} cannot be used as a skill:\n{indented(str(error))}") from None
 

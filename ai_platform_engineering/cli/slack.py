@@ -13,7 +13,7 @@ from ai_platform_engineering.utils.errors import ReadableError
 
 def run_slack(options: argparse.Namespace, settings: Settings) -> int:
     if options.manifest:
-        from ai_platform_engineering.integrations.slack_bot.manifest import manifest
+        from ai_platform_engineering.integrations.slack_bot.app_setup import manifest
 
         print(manifest(settings), end="")
         return 0
@@ -22,16 +22,16 @@ def run_slack(options: argparse.Namespace, settings: Settings) -> int:
 
         return run_preview(options, settings)
     if options.html or options.speed or options.instant:
-        return refuse("--html, --speed and --instant go with --preview.")
+        return refuse("--html, --speed and --instant are for --preview.")
     return _serve(options, settings)
 
 
 def _serve(options: argparse.Namespace, settings: Settings) -> int:
     if find_spec("slack_bolt") is None:
-        from ai_platform_engineering.utils.extras import install_command
+        from ai_platform_engineering.installation import install_command
 
-        return refuse(f"The Slack bot needs libraries of its own: {install_command('slack')}.")
-    from ai_platform_engineering.integrations.slack_bot.tokens import check_tokens
+        return refuse(f"The Slack bot needs additional libraries: {install_command('slack')}.")
+    from ai_platform_engineering.integrations.slack_bot.app_setup import check_tokens
     from ai_platform_engineering.utils.private_files import secure_data_dir
 
     # Missing tokens are reported before the large libraries are imported.

@@ -1,4 +1,4 @@
-"""`platform-engineer slack --preview`: what people would see of a recorded run, in the terminal or as a page."""
+"""`platform-engineer slack --preview`: shows a recorded run as Slack would, in the terminal or as an HTML page."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from rich.console import Console
 
 from ai_platform_engineering.cli.exit_codes import refuse
 from ai_platform_engineering.events import Ending
+from ai_platform_engineering.integrations.slack_bot.preview.drawing import play, show
 from ai_platform_engineering.integrations.slack_bot.preview.page.document import page
 from ai_platform_engineering.integrations.slack_bot.preview.player import BOT, NAMES, moments_of
-from ai_platform_engineering.integrations.slack_bot.preview.playing import play, show
 from ai_platform_engineering.recordings import CUT_SHORT, RecordingError, read_recording
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.terminal.chat import terminal_console
@@ -25,8 +25,8 @@ WIDTH: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class PreviewOptions:
-    """The recording, or `-` for standard input; where to write a page; how many times faster than it was recorded, or
-    nothing for at once."""
+    """`file` is a recording, or `-` for standard input. `html` is the page to write. `speed` is a factor of the
+    recorded speed; None shows the end at once."""
 
     file: str
     html: Path | None = None
@@ -45,7 +45,7 @@ def _preview(options: PreviewOptions, settings: Settings) -> int:
     lines = read_recording(options.file)
     moments = moments_of(lines)
     if not moments:
-        raise RecordingError(f"{options.file} has questions and no events; there is nothing to show.")
+        raise RecordingError(f"{options.file} has questions but no events; there is nothing to show.")
     if options.html is not None:
         title = "A thread in Slack" if options.file == "-" else Path(options.file).name
         _write(options.html, page(title, moments, NAMES, BOT))

@@ -1,4 +1,4 @@
-"""`platform-engineer tasks`: what the kept tasks were, read from the log file, also while a server writes it."""
+"""`platform-engineer tasks`: lists and shows stored tasks. The log file can be read while a server writes to it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from ai_platform_engineering.storage.event_log.file import open_for_reading, tas
 from ai_platform_engineering.storage.event_log.reader import Row, find_ids, read_page, read_task, read_times
 from ai_platform_engineering.storage.event_log.task_record import TaskRecord
 from ai_platform_engineering.terminal.plain import plain_lines
-from ai_platform_engineering.terminal.reducer import go_on, reduce
+from ai_platform_engineering.terminal.reducer import reduce, resume_view
 from ai_platform_engineering.terminal.view import View
 from ai_platform_engineering.text.plain_text import clean, one_line
 from ai_platform_engineering.utils.a2a_common.server.incoming import question_of
@@ -36,17 +36,17 @@ STATES: Final[dict[str, TaskState]] = {
     for name, value in TaskState.items()
     if value != TaskState.TASK_STATE_UNSPECIFIED
 }
-_NAMES: Final = {value: name for name, value in STATES.items()}
+STATE_NAMES: Final = {value: name for name, value in STATES.items()}
 _QUESTION_LENGTH: Final = 60
 
 
 class TaskLookupError(Exception):
-    """There is not exactly one such task; the text says so."""
+    """No task, or more than one, matches the given id."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskFile:
-    """The tasks of one server: the supervisor's, or those of the agent `agent`."""
+    """The task file of one server: the supervisor, or the agent `agent`."""
 
     path: Path
     agent: str
@@ -59,47 +59,48 @@ class TaskFile:
         with closing(open_for_reading(self.path)) as connection:
             return read_page(connection, TaskQuery(state=state, limit=limit)).rows
 
-    def task(self, beginning: str) -> Task:
+    def task(self, id_prefix: str) -> Task:
         with closing(open_for_reading(self.path)) as connection:
-            return self._record(connection, beginning).snapshot().task
+            return self._record(connection, id_prefix).snapshot().task
 
-    def recording(self, beginning: str) -> list[tuple[float, Event | Asked]]:
-        """What was asked and what happened, each with the seconds since the task began."""
+    def recording(self, id_prefix: str) -> list[tuple[float, Event | Asked]]:
+        """Questions and events, each with the seconds since the task was created."""
         with closing(open_for_reading(self.path)) as connection:
-            record = self._record(connection, beginning)
+            record = self._record(connection, id_prefix)
             began, *times = read_times(connection, record.submitted.id)
-        # A task that is being written may have got an event between the two readings.
-        return [(((times[seq - 1] if seq else began) - began) / 1e9, item) for seq, item in _told(record, self.agent)]
+        # The task is read first: a running task may get another event between the two reads.
+        return [
+            (((times[seq - 1] if seq else began) - began) / 1e9, item) for seq, item in timeline(record, self.agent)
+        ]
 
-    def _record(self, connection: sqlite3.Connection, beginning: str) -> TaskRecord:
-        match find_ids(connection, beginning):
+    def _record(self, connection: sqlite3.Connection, id_prefix: str) -> TaskRecord:
+        match find_ids(connection, id_prefix):
             case []:
                 raise TaskLookupError(
-                    f"{self.path} has no task {beginning!r}. `platform-engineer tasks list` shows which there are."
+                    f"{self.path} has no task {id_prefix!r}. `platform-engineer tasks list` shows all tasks."
                 )
             case [task_id]:
                 stored = read_task(connection, task_id)
                 if stored is None:
-                    raise TaskLookupError(f"Task {task_id} was dropped just now.")
+                    raise TaskLookupError(f"Task {task_id} was deleted just now.")
                 return stored.record
             case _:
-                raise TaskLookupError(f"More than one task begins with {beginning!r}; write more of its id.")
+                raise TaskLookupError(f"More than one task begins with {id_prefix!r}; give more characters of its id.")
 
 
 def list_tasks(options: argparse.Namespace, settings: Settings) -> int:
     state: str | None = options.state
     if state is not None and state not in STATES:
-        return refuse(f"--state {state!r} is none of {', '.join(STATES)}.")
+        return refuse(f"--state {state!r} is not one of {', '.join(STATES)}.")
     rows = TaskFile.of(settings, options.agent).listing(options.limit, STATES[state] if state else None)
     for row in rows:
         if options.json:
             _print(json.dumps(_facts(row)))
         else:
-            question = one_line(_question(row.submitted))
-            shown = question if len(question) <= _QUESTION_LENGTH else f"{question[: _QUESTION_LENGTH - 1]}…"
-            _print(f"{row.id}  {_time(row.changed_ns):%Y-%m-%d %H:%M:%S}  {_NAMES[row.state]:<14}  {shown}")
+            shown = short_question(row.submitted)
+            _print(f"{row.id}  {utc_time(row.changed_ns):%Y-%m-%d %H:%M:%S}  {STATE_NAMES[row.state]:<14}  {shown}")
     if not rows and not options.json:
-        _print("No task is kept here." if state is None else f"No task that is kept here is {state}.")
+        _print("There are no tasks." if state is None else f"There are no tasks in the state {state}.")
     return 0
 
 
@@ -120,7 +121,7 @@ def _print_recording(recording: Iterable[tuple[float, Event | Asked]]) -> None:
     for _, item in recording:
         if isinstance(item, Asked):
             _print_view(view)
-            view = go_on(view)
+            view = resume_view(view)
             _print(f"> {clean(item.question)}\n")
         else:
             view = reduce(view, item)
@@ -144,11 +145,11 @@ def export_task(options: argparse.Namespace, settings: Settings) -> int:
     return 0
 
 
-def _told(record: TaskRecord, agent: str) -> Iterator[tuple[int, Event | Asked]]:
-    """Questions and events, each with the number of the event it came with or before."""
+def timeline(record: TaskRecord, agent: str) -> Iterator[tuple[int, Event | Asked]]:
+    """Questions and events, each with a sequence number. A question has the number of the event that follows it."""
     messages = record.messages
     decoder = Decoder(agent)
-    yield 0, Asked(_question(record.submitted), record.submitted.context_id)
+    yield 0, Asked(first_question(record.submitted), record.submitted.context_id)
     for entry in record.entries():
         while messages and messages[0][0] < entry.seq:
             _, message = messages.pop(0)
@@ -157,28 +158,34 @@ def _told(record: TaskRecord, agent: str) -> Iterator[tuple[int, Event | Asked]]
             yield entry.seq, event
 
 
-def _question(submitted: Task) -> str:
+def first_question(submitted: Task) -> str:
     return question_of(submitted.history[0] if submitted.history else Message())
+
+
+def short_question(submitted: Task) -> str:
+    """The first words of a task's question, on one line."""
+    question = one_line(first_question(submitted))
+    return question if len(question) <= _QUESTION_LENGTH else f"{question[: _QUESTION_LENGTH - 1]}…"
 
 
 def _facts(row: Row) -> dict[str, object]:
     return {
         "id": row.id,
         "context_id": row.context_id,
-        "state": _NAMES[row.state],
-        "created": _time(row.created_ns).isoformat(timespec="milliseconds"),
-        "changed": _time(row.changed_ns).isoformat(timespec="milliseconds"),
+        "state": STATE_NAMES[row.state],
+        "created": utc_time(row.created_ns).isoformat(timespec="milliseconds"),
+        "changed": utc_time(row.changed_ns).isoformat(timespec="milliseconds"),
         "events": row.events,
-        "question": _question(row.submitted),
+        "question": first_question(row.submitted),
     }
 
 
-def _time(ns: int) -> datetime:
+def utc_time(ns: int) -> datetime:
     return datetime.fromtimestamp(ns / 1e9, UTC)
 
 
 def _print_view(view: View) -> None:
-    for line in plain_lines(view.facts):
+    for line in plain_lines(view.transcript):
         _print(line.text)
 
 

@@ -1,4 +1,4 @@
-"""`platform-engineer workflows`: which workflows there are, whether they can be started, and what they do."""
+"""`platform-engineer workflows`: lists and shows workflows."""
 
 from __future__ import annotations
 
@@ -14,20 +14,24 @@ from ai_platform_engineering.multi_agents.platform_engineer.workflows.definition
     Input,
     Step,
     Workflow,
-    nearest,
+    suggestion,
 )
-from ai_platform_engineering.multi_agents.platform_engineer.workflows.loader import Offer, known_workflows, offers
-from ai_platform_engineering.multi_agents.platform_engineer.workflows.names import named_workflow
+from ai_platform_engineering.multi_agents.platform_engineer.workflows.loader import (
+    WorkflowOffer,
+    known_workflows,
+    named_workflow,
+    workflow_offers,
+)
 from ai_platform_engineering.settings import Settings
-from ai_platform_engineering.utils.columns import aligned
+from ai_platform_engineering.text.plain_text import aligned
 
 
 class WorkflowLookupError(Exception):
-    """There is no such workflow, or it cannot be started; the text says so."""
+    """The workflow does not exist or cannot be started. The text has the reason."""
 
 
-def _all_offers(settings: Settings) -> list[Offer]:
-    return offers(known_workflows(settings), AgentRegistry.load(settings).entries)
+def _all_offers(settings: Settings) -> list[WorkflowOffer]:
+    return workflow_offers(known_workflows(settings), AgentRegistry.load(settings).entries)
 
 
 def list_workflows(options: argparse.Namespace, settings: Settings) -> int:
@@ -71,16 +75,16 @@ def ready_workflow(settings: Settings, name: str) -> Workflow:
     return offer.workflow
 
 
-def _find(found: Sequence[Offer], name: str) -> Offer:
+def _find(found: Sequence[WorkflowOffer], name: str) -> WorkflowOffer:
     """The workflow with this name or title."""
     workflow = named_workflow(name, [offer.workflow for offer in found])
     if workflow is None:
         known = [offer.workflow.name for offer in found]
-        raise WorkflowLookupError(f"There is no workflow {name!r}; {nearest(name, known)}.")
+        raise WorkflowLookupError(f"There is no workflow {name!r}; {suggestion(name, known)}.")
     return next(offer for offer in found if offer.workflow is workflow)
 
 
-def _described(offer: Offer) -> Iterator[str]:
+def _described(offer: WorkflowOffer) -> Iterator[str]:
     workflow = offer.workflow
     yield f"{workflow.title} ({workflow.name})"
     yield workflow.description
@@ -99,7 +103,7 @@ def _described(offer: Offer) -> Iterator[str]:
 def _input_row(declared: Input) -> tuple[str, ...]:
     kind = f"{declared.type}: {', '.join(declared.options)}" if declared.options else declared.type
     if declared.default is not None:
-        need = f"default {_written(declared.default)}"
+        need = f"default {_value_text(declared.default)}"
     else:
         need = "required" if declared.required else "optional"
     return declared.name, kind, need, declared.description
@@ -107,21 +111,21 @@ def _input_row(declared: Input) -> tuple[str, ...]:
 
 def _step_row(number: int, step: Step) -> tuple[str, ...]:
     how = f"tool {step.tool}" if step.tool is not None else "instruction"
-    return f"{number}.", step.title, step.agent, how, "" if step.when is None else f"if {_in_words(step.when)}"
+    return f"{number}.", step.title, step.agent, how, "" if step.when is None else f"if {_condition_text(step.when)}"
 
 
-def _in_words(condition: Condition) -> str:
+def _condition_text(condition: Condition) -> str:
     value = condition.value
     if "equals" in condition.model_fields_set:
-        return f"{value} is {_written(condition.equals)}"
+        return f"{value} is {_value_text(condition.equals)}"
     if "not_equals" in condition.model_fields_set:
-        return f"{value} is not {_written(condition.not_equals)}"
+        return f"{value} is not {_value_text(condition.not_equals)}"
     if "one_of" in condition.model_fields_set:
-        return f"{value} is one of {', '.join(map(_written, condition.one_of))}"
+        return f"{value} is one of {', '.join(map(_value_text, condition.one_of))}"
     return f"{value} is set" if condition.is_set else f"{value} is not set"
 
 
-def _written(value: object) -> str:
+def _value_text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 

@@ -1,4 +1,4 @@
-"""`platform-engineer workflows run`: asks a supervisor for a workflow by name and fills in its form, for scripts."""
+"""`platform-engineer workflows run`: starts a workflow and fills in its form, for scripts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ai_platform_engineering.cli.exit_codes import fail
 from ai_platform_engineering.cli.workflows import WorkflowLookupError, ready_workflow
 from ai_platform_engineering.events import FinalResult, InputRequired
 from ai_platform_engineering.settings import Settings
-from ai_platform_engineering.terminal.background import Background
+from ai_platform_engineering.terminal.background import BackgroundLoop
 from ai_platform_engineering.terminal.chat import (
     ANSWERED,
     INPUT_NEEDED,
@@ -21,12 +21,12 @@ from ai_platform_engineering.terminal.chat import (
     NOT_ANSWERED,
     output_for,
 )
-from ai_platform_engineering.terminal.conversation import Conversation
-from ai_platform_engineering.terminal.local import running_here
+from ai_platform_engineering.terminal.conversation import ChatConversation
+from ai_platform_engineering.terminal.local import local_supervisor
 from ai_platform_engineering.terminal.output import Output
-from ai_platform_engineering.terminal.scripted import NoAnswerError, Scripted
+from ai_platform_engineering.terminal.scripted import NoAnswerError, ScriptedAnswer
 from ai_platform_engineering.terminal.view import View
-from ai_platform_engineering.text.form_words import command_lines
+from ai_platform_engineering.text.form_text import command_lines
 from ai_platform_engineering.utils.a2a_common.client.supervisor_client import Supervisor, connected
 from ai_platform_engineering.utils.a2a_common.client.supervisor_run import SupervisorError
 from ai_platform_engineering.utils.access_tokens import SupervisorAuth
@@ -34,7 +34,7 @@ from ai_platform_engineering.utils.access_tokens import SupervisorAuth
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """`name` is asked for as it is; `values` are texts, which the supervisor reads as what the form declares."""
+    """`name` is sent as the request. `values` are texts; the supervisor converts them to the types of the fields."""
 
     name: str
     values: Mapping[str, str] = field(default_factory=dict)
@@ -54,38 +54,38 @@ def start_workflow(options: argparse.Namespace, settings: Settings) -> int:
 
 
 def _run_workflow(options: RunOptions, settings: Settings) -> int:
-    """The exit code: 0 when every step was done, 1 when not; the others are those of `chat`."""
+    """Return the exit code: 0 if every step was completed, 1 if not, otherwise as `chat`."""
     output = output_for(None, as_json=options.as_json)
     try:
-        with Background() as background:
+        with BackgroundLoop() as background:
             supervisor = _supervisor(options, settings, background)
-            conversation = Conversation(supervisor, background)
+            conversation = ChatConversation(supervisor, background)
             return _run(options, conversation, output)
     except SupervisorError as error:
-        _complain(str(error))
+        _print_error(str(error))
         return MISCONFIGURED if error.misconfigured else NOT_ANSWERED
     except NoAnswerError as error:
-        _complain(str(error))
+        _print_error(str(error))
         return MISCONFIGURED
 
 
-def _supervisor(options: RunOptions, settings: Settings, background: Background) -> Supervisor:
+def _supervisor(options: RunOptions, settings: Settings, background: BackgroundLoop) -> Supervisor:
     if options.url is None:
-        return background.hold(running_here(settings))
-    return background.hold(connected(options.url, SupervisorAuth(settings)))
+        return background.enter_context(local_supervisor(settings))
+    return background.enter_context(connected(options.url, SupervisorAuth(settings)))
 
 
-def _run(options: RunOptions, conversation: Conversation, output: Output) -> int:
+def _run(options: RunOptions, conversation: ChatConversation, output: Output) -> int:
     conversation.ask(options.name, output, typed=False)
     if options.values and not conversation.interrupted:
-        if conversation.parked is None:
-            _complain(f"{options.name} showed no form, so the values were not used. Is it a workflow there?")
+        if conversation.waiting_task is None:
+            _print_error(f"{options.name} showed no form, so the values were not used. Check the name of the workflow.")
             return NOT_ANSWERED
-        answer = Scripted(options.values)
-        form = answer.form_of(conversation.forms)
+        answer = ScriptedAnswer(options.values)
+        form = answer.select_form(conversation.forms)
         conversation.answer(form, answer.answer_to(form), output, typed=False)
-    if conversation.parked is not None:
-        for line in command_lines(conversation.forms, conversation.parked.task_id, options.url):
+    if conversation.waiting_task is not None:
+        for line in command_lines(conversation.forms, conversation.waiting_task.task_id, options.url):
             sys.stderr.write(f"{line}\n")
     if conversation.interrupted:
         return INTERRUPTED
@@ -99,10 +99,9 @@ def _run(options: RunOptions, conversation: Conversation, output: Output) -> int
 
 
 def _all_done(view: View) -> bool:
-    """Whether every step was done. A workflow that was stopped ends with an answer too, and one that was not started
-    has no plan."""
+    """Whether every step was completed. A stopped workflow also ends with an answer; one without a plan never ran."""
     return view.plan is not None and all(step.status == "completed" for step in view.plan.steps)
 
 
-def _complain(text: str) -> None:
+def _print_error(text: str) -> None:
     sys.stderr.write(f"platform-engineer: {text}\n")

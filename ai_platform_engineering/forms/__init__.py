@@ -1,4 +1,4 @@
-"""Forms and their answers: what a person is asked, how a reply is understood, what the graph is told.
+"""Forms and their answers: the form of an interrupt, the interpretation of replies, and the answer for the graph.
 
-Pure functions over `events.Form`. How a form travels is the codec's business, when one is asked the graphs'.
+Pure functions over `events.Form`. The codec encodes forms; the graphs decide when one is shown.
 """

@@ -1,4 +1,4 @@
-"""What a person can say to a form, and the one JSON shape of it: on the wire, and as what a waiting graph is told."""
+"""The answers to a form, and their JSON: the same on the wire and as the value that resumes a graph."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Submitted:
-    """The form was filled in; the values fit it."""
+    """The form was filled in; the values are valid."""
 
     values: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Approved:
-    """The action may go on, with other `arguments` if some are given. `remember` is for this kind of action, until
-    the conversation ends."""
+    """The action is approved, with edited `arguments` if there are any. `remember` approves later actions of this kind
+    in the conversation."""
 
     arguments: Mapping[str, Any] | None = None
     remember: bool = False
@@ -26,14 +26,14 @@ class Approved:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """The action may not go on."""
+    """The action is rejected."""
 
     reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Dismissed:
-    """The person does not want to fill in the form."""
+    """The person canceled the form."""
 
     reason: str = ""
 
@@ -42,7 +42,7 @@ Answer = Submitted | Approved | Rejected | Dismissed
 
 
 def answer_data(answer: Answer) -> dict[str, Any]:
-    """`answer` as the object that stands behind `resume`, without the id of the form."""
+    """`answer` as the JSON object of `resume`, without the id of the form."""
     match answer:
         case Submitted(values):
             return {"values": dict(values)}
@@ -60,12 +60,12 @@ def answer_data(answer: Answer) -> dict[str, Any]:
 
 
 def answer_text(answer: Answer) -> str:
-    """`answer` in the words that a person would write."""
+    """`answer` as text, as a person would write it."""
     match answer:
         case Submitted(values) if len(values) == 1:
-            return _words(next(iter(values.values())))
+            return _in_words(next(iter(values.values())))
         case Submitted(values):
-            return "\n".join(f"{name}: {_words(value)}" for name, value in values.items())
+            return "\n".join(f"{name}: {_in_words(value)}" for name, value in values.items())
         case Approved(None, remember):
             return "approve always" if remember else "approve"
         case Approved(arguments):
@@ -77,17 +77,17 @@ def answer_text(answer: Answer) -> str:
 
 
 def read_answer(data: Mapping[str, Any]) -> Answer | None:
-    """The answer in `data`, or None where there is none. Values are as they were sent: nothing is checked here."""
+    """The answer in `data`, or None if there is none. Values are not validated here."""
     if data.get("cancel") is True:
         return Dismissed(_text(data.get("message")))
     if isinstance(values := data.get("values"), Mapping):
         return Submitted(values)
     decisions = data.get("decisions")
     decision = decisions[0] if isinstance(decisions, list) and decisions else None
-    return _decided(decision) if isinstance(decision, Mapping) else None
+    return _decision(decision) if isinstance(decision, Mapping) else None
 
 
-def _decided(decision: Mapping[str, Any]) -> Answer | None:
+def _decision(decision: Mapping[str, Any]) -> Answer | None:
     remember = decision.get("remember") is True
     match decision.get("type"):
         case "approve":
@@ -107,12 +107,12 @@ def _decided(decision: Mapping[str, Any]) -> Answer | None:
             return None
 
 
-def _words(value: Any) -> str:
+def _in_words(value: Any) -> str:
     match value:
         case bool():
             return "yes" if value else "no"
         case list() | tuple():
-            return ", ".join(map(_words, value))
+            return ", ".join(map(_in_words, value))
         case _:
             return str(value)
 

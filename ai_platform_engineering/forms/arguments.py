@@ -1,6 +1,6 @@
-"""Arguments of a call as a person sees them, and the way back from what that person makes of them.
+"""The arguments of a tool call for display, and the interpretation of arguments that a person edited.
 
-Secrets are masked and long values cut. What comes back unchanged means the value behind it, not what was shown.
+Secrets are masked and long values cut. A shown value that comes back unchanged stands for the original value.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ai_platform_engineering.forms.credentials import is_secret
+from ai_platform_engineering.forms.field_names import is_secret
 from ai_platform_engineering.utils.redact import MASK, redact
 
 SHOWN_LENGTH: Final = 2_000
-"""Characters of one argument that are shown."""
+"""Maximum number of characters shown of one argument."""
 
 _PHRASE_LENGTH: Final = 80
 _PHRASES: Final = 6
@@ -22,7 +22,7 @@ _CUT: Final = re.compile(r"… \[\d+ of \d+ characters\]")
 
 
 class ShownInPartError(ValueError):
-    """A value that was masked or cut for display came back changed, so that it stands for no whole value."""
+    """A value that was masked or cut for display was edited, so the complete value is unknown."""
 
 
 def shown_arguments(args: Mapping[str, Any]) -> dict[str, Any]:
@@ -30,14 +30,14 @@ def shown_arguments(args: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def masked_arguments(args: Mapping[str, Any]) -> dict[str, Any]:
-    """Without credentials, however deep they are: those that a name tells, and those that look like one."""
+    """The arguments with credentials masked at any depth: by the name of a key, and by the look of a value."""
     return {name: _masked(value, is_secret(name)) for name, value in args.items()}
 
 
 def edited_arguments(args: Mapping[str, Any], edit: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
-    """`args` with what `edit` has for them; what it leaves out stays.
+    """`args` with the changes of `edit`; arguments that are not in `edit` stay.
 
-    None takes an argument away, unless the schema lets it be None.
+    None removes an argument, unless the schema allows null.
     """
     shown = shown_arguments(args)
     changed = {
@@ -45,13 +45,15 @@ def edited_arguments(args: Mapping[str, Any], edit: Mapping[str, Any], schema: M
         for name, value in edit.items()
     }
     described = schema.get("properties") or {}
-    kept = {name for name, value in args.items() if value is None}
-    removed = {name for name, value in changed.items() if value is None and not _takes_none(described.get(name))} - kept
+    unset = {name for name, value in args.items() if value is None}
+    removed = {
+        name for name, value in changed.items() if value is None and not _takes_none(described.get(name))
+    } - unset
     return {name: value for name, value in {**args, **changed}.items() if name not in removed}
 
 
 def in_words(args: Mapping[str, Any]) -> str:
-    """A few words for a line: `name="web", revision=3`. Not given is an argument of None."""
+    """The arguments on one line: `name="web", revision=3`. None stands for an argument that was not given."""
     given = [f"{name}={_phrase(value)}" for name, value in masked_arguments(args).items() if value is not None]
     missing = [name for name, value in args.items() if value is None]
     more = [f"{len(given) - _PHRASES} more"] if len(given) > _PHRASES else []
@@ -60,7 +62,7 @@ def in_words(args: Mapping[str, Any]) -> str:
 
 
 def same_value(one: Any, other: Any) -> bool:
-    """Equal as JSON: true is no number, 1 and 1.0 are the same one."""
+    """Equality of JSON values: true is not a number, 1 and 1.0 are equal."""
     match one, other:
         case bool(), bool():
             return one is other
@@ -109,17 +111,18 @@ def _phrase(value: Any) -> str:
 
 
 def _whole(edited: Any, shown: Any, value: Any, *, hidden: bool) -> Any:
-    """What `edited` means, where `value` had been shown as `shown`; `hidden` says that some of it was not shown."""
+    """The value that `edited` stands for, if `value` was shown as `shown`. `hidden`: part of the value was not
+    shown."""
     if same_value(edited, shown):
         return value
     match edited, shown, value:
         case Mapping(), Mapping(), Mapping():
             return {key: _whole(item, shown.get(key), value.get(key), hidden=hidden) for key, item in edited.items()}
         case list(), list(), (list() | tuple()) if len(edited) == len(shown):
-            # An item that is not what was shown in its place may be another one that was moved there.
+            # An item that differs from the shown one may be another item that was moved to this position.
             return [
-                part if same_value(item, as_shown) else _given(item, hidden=hidden)
-                for item, as_shown, part in zip(edited, shown, value, strict=True)
+                original if same_value(item, as_shown) else _given(item, hidden=hidden)
+                for item, as_shown, original in zip(edited, shown, value, strict=True)
             ]
         case _:
             return _given(edited, hidden=hidden)

@@ -1,4 +1,4 @@
-"""Approvals: forms that ask whether an action may be done, and the decision that the values of one make."""
+"""Approval forms, and the decision in their values."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from typing import Any, Final
 
 from ai_platform_engineering.events import Form
 from ai_platform_engineering.forms.answers import Approved, Rejected
-from ai_platform_engineering.forms.filling import Refused, fill
+from ai_platform_engineering.forms.filling import InvalidForm, fill
 from ai_platform_engineering.forms.questions import APPROVAL_FIELDS
 
 _DECISION: Final = "decision"
 
 
 def is_approval(form: Form) -> bool:
-    """Whether `form` takes a decision about actions. Some agents ask for values instead, and only show the actions."""
+    """Whether `form` asks for a decision about actions. Some agents ask for values and only show the actions."""
     return bool(form.action_requests) and (not form.fields or _decision_options(form) >= {"approve", "reject"})
 
 
 def answerable(form: Form) -> Form:
-    """`form`, with the usual fields where it is an approval that came without any."""
+    """`form`, with the default fields if it is an approval without fields."""
     return replace(form, fields=APPROVAL_FIELDS) if is_approval(form) and not form.fields else form
 
 
-def decide(form: Form, values: Mapping[str, Any]) -> Approved | Rejected | Refused:
-    """The decision in `values`. It has to be made now: what was entered or proposed before decides nothing."""
+def decide(form: Form, values: Mapping[str, Any]) -> Approved | Rejected | InvalidForm:
+    """The decision in `values`. Values that were entered or proposed earlier do not count."""
     fields = tuple(
         replace(field, value=None, default_value=None, required=True) if field.field_name == _DECISION else field
         for field in answerable(form).fields
     )
     outcome = fill(replace(form, fields=fields), values)
-    if isinstance(outcome, Refused):
+    if isinstance(outcome, InvalidForm):
         return outcome
     if outcome.values[_DECISION] == "approve":
         return Approved(remember=outcome.values.get("remember") is True)

@@ -1,6 +1,6 @@
-"""The question a waiting graph asks: what it hands to `interrupt`, and the form that is shown for it.
+"""The payload of an interrupt, and the form that is shown for it.
 
-Our own graphs hand over a form. Others hand over whatever they like; people get a form they can answer all the same.
+Our own graphs pass a form to `interrupt`. For any other payload, people get a form with one field for a reply.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ APPROVAL_FIELDS: Final = (
     FormField("reason", "text", "Why it may not be done", required=False),
 )
 
-_GIVEN: Final = ("args", "remember")
-_NOTHING_SAID: Final = "It needs more information to go on."
+_ARGUMENT_KEYS: Final = ("args", "remember")
+_NO_TEXT: Final = "It needs more information to go on."
 
 
 def question_data(form: Form) -> dict[str, Any]:
-    """`form` as what a graph hands to `interrupt`; the id of the form is the id of that interrupt."""
+    """`form` as the payload of an interrupt, without its id: that is the id of the interrupt."""
     data = form_data(form)
     del data["form_id"]
     return data
 
 
 def form_of(interrupt_id: str, payload: Any, agent: str | None = None) -> Form:
-    """The form for what a graph handed to `interrupt`; `agent` is who asks, where the payload does not say so."""
+    """The form for the payload of an interrupt. `agent` is used if the payload does not name an agent."""
     if isinstance(payload, Mapping) and is_form_data(payload):
         form = read_form(payload)
     elif isinstance(payload, Mapping) and (requests := _requests(payload.get("action_requests"), agent)):
         form = Form("", _approval_title(requests), action_requests=requests)
     else:
-        form = Form("", "", (RESPONSE_FIELD,), _text(payload).strip() or _NOTHING_SAID)
+        form = Form("", "", (RESPONSE_FIELD,), _text(payload).strip() or _NO_TEXT)
     asker = form.agent or agent
     return replace(
         form,
@@ -48,21 +48,22 @@ def form_of(interrupt_id: str, payload: Any, agent: str | None = None) -> Form:
         title=form.title.strip() or (f"{display(asker)} needs your input" if asker else "Your input is needed"),
         fields=_answerable(form),
         agent=asker,
-        # Whoever made the form: what is asked is an event, and many see it.
+        # Foreign forms may contain credentials, and many people see the event.
         action_requests=without_credentials(form.action_requests),
     )
 
 
 def without_credentials(requests: Iterable[Mapping[str, Any]]) -> tuple[dict[str, Any], ...]:
-    """Actions that wait for approval, as they may be shown."""
+    """The actions of an approval, with credentials masked."""
     return tuple(
-        request | {key: masked_arguments(value) for key in _GIVEN if isinstance(value := request.get(key), Mapping)}
+        request
+        | {key: masked_arguments(value) for key in _ARGUMENT_KEYS if isinstance(value := request.get(key), Mapping)}
         for request in map(dict, requests)
     )
 
 
 def _answerable(form: Form) -> tuple[FormField, ...]:
-    """The fields a value can be given to. Values are given by name, so one without a name of its own is passed over."""
+    """The fields that can be filled in. Values are given by name, so fields without a unique name are left out."""
     named: dict[str, FormField] = {}
     for field in form.fields:
         if field.field_name.strip():
@@ -73,7 +74,7 @@ def _answerable(form: Form) -> tuple[FormField, ...]:
 
 
 def _requests(data: object, agent: str | None) -> tuple[dict[str, Any], ...]:
-    """The actions in LangChain's request for a review, in our words."""
+    """The actions of LangChain's human-in-the-loop request, with our keys."""
     if not isinstance(data, list | tuple):
         return ()
     return tuple(

@@ -1,7 +1,7 @@
-"""The form as an agent's model asks for it.
+"""Parses the form that an agent's model requests.
 
-Models write forms in many dialects, so whatever can be understood is. Only what would leave a person with a form that
-cannot be filled in is refused, with a sentence the model can act on.
+Models write forms in many ways, so parsing is lenient. Only a form that a person could not fill in is refused, with a
+sentence for the model.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final, get_args
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema, field_validator, model_validator
 
 from ai_platform_engineering.events import FieldRules, FieldType, Form, FormField
-from ai_platform_engineering.forms.names import same_name
+from ai_platform_engineering.forms.field_names import normalized_name
 from ai_platform_engineering.forms.questions import RESPONSE_FIELD
 from ai_platform_engineering.utils.a2a_common.codec.labels import display
 
@@ -39,13 +39,13 @@ _TYPES: Final[dict[str, FieldType]] = {
     "link": "url",
     "mail": "email",
 }
-# Text fits a field of any type, so a model is told of nothing else.
+# Text is valid for a field of any type, so the schema for the model has only this type.
 _TEXT: Final = {"type": "string"}
 _LENGTHS: Final[tuple[FieldType, ...]] = ("text", "multiline", "url", "email")
 
 
 class ResponseField(BaseModel):
-    # A docstring would be sent to the model at every turn; so is what follows, hence few words.
+    # No docstring: it would be sent to the model in every turn. The descriptions are, so they are short.
     model_config = ConfigDict(extra="ignore", frozen=True)
 
     name: str = Field(description="Short; the value comes back under it.")
@@ -62,7 +62,7 @@ class ResponseField(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _understood(cls, data: Any) -> Any:
+    def _normalized(cls, data: Any) -> Any:
         if isinstance(data, str):
             data = {"name": data}
         if not isinstance(data, Mapping):
@@ -75,10 +75,10 @@ class ResponseField(BaseModel):
             "description": _text(_given(data, "description", "field_description", "label")),
             "options": options,
             "default": _default(_given(data, "default", "default_value", "value")),
-            "required": _truth(data.get("required"), otherwise=True),
+            "required": _boolean(data.get("required"), otherwise=True),
             "minimum": _number(data.get("minimum")),
             "maximum": _number(data.get("maximum")),
-            "integer": _truth(data.get("integer"), otherwise=kind in ("integer", "int")),
+            "integer": _boolean(data.get("integer"), otherwise=kind in ("integer", "int")),
             "min_length": _length(data.get("min_length")),
             "max_length": _length(data.get("max_length")),
         }
@@ -137,10 +137,10 @@ class CAIPEAgentResponse(BaseModel):
     def _can_be_filled_in(cls, fields: list[ResponseField]) -> list[ResponseField]:
         seen: list[str] = []
         for place, field in enumerate(fields, start=1):
-            if not same_name(field.name):
+            if not normalized_name(field.name):
                 raise ValueError(f"Field {place} has no name: give every field a name of its own.")
             for name in seen:
-                if same_name(name) == same_name(field.name):
+                if normalized_name(name) == normalized_name(field.name):
                     raise ValueError(f"`{name}` and `{field.name}` are one name: give every field a name of its own.")
             seen.append(field.name)
             for low, high in ((field.minimum, field.maximum), (field.min_length, field.max_length or None)):
@@ -149,7 +149,7 @@ class CAIPEAgentResponse(BaseModel):
         return fields
 
     def form(self, agent: str | None = None) -> Form:
-        """The form as it is shown; its id is given by whoever asks. A form without fields takes one free reply."""
+        """The form as it is shown, without an id. A form without fields gets one field for a reply."""
         return Form(
             form_id="",
             title=self.title or (f"{display(agent)} needs your input" if agent else "Your input is needed"),
@@ -168,7 +168,7 @@ def _text(value: Any) -> str:
 
 
 def _word(value: Any) -> str:
-    """The name of a type; JSON schemas may list several, with null among them."""
+    """The name of a type. JSON schemas may list several, including null."""
     names = value if isinstance(value, list) else [value]
     return next((name.strip().lower() for name in names if isinstance(name, str) and name != "null"), "")
 
@@ -200,7 +200,7 @@ def _default(value: Any) -> Any:
             return None
 
 
-def _truth(value: Any, *, otherwise: bool) -> bool:
+def _boolean(value: Any, *, otherwise: bool) -> bool:
     if isinstance(value, str):
         return {"true": True, "yes": True, "false": False, "no": False}.get(value.strip().lower(), otherwise)
     return value if isinstance(value, bool) else otherwise

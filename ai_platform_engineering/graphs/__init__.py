@@ -1,4 +1,5 @@
-"""What every agent's graph is built with: the catch-all around tools, the last turn at a limit, the graph itself.
+"""The graphs of the supervisor and of the agents: how they are built, and the middleware that all of them share.
 
-Used alike by the supervisor, by in-process agents and by agents served on their own.
+The same code serves the supervisor, agents in its process and agents on their own server. Translating a graph's stream
+into events is in `runs/`.
 """

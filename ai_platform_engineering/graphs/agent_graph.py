@@ -1,17 +1,22 @@
-"""The graph of one agent: a model, its tools, and the middlewares every agent has."""
+"""The graph of one agent: a model, its tools, and the middleware that every agent has."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from langchain.agents import create_agent
 from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import SystemMessage
 from langchain_core.tools import BaseTool
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph.state import CompiledStateGraph
 
+from ai_platform_engineering.compat.agent_middleware import check_delegation_tool
+from ai_platform_engineering.compat.langgraph import check_nodes
+from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.graphs.ask_tool import ask_tool
+from ai_platform_engineering.graphs.context_limit import ContextLimit
 from ai_platform_engineering.graphs.history import History
 from ai_platform_engineering.graphs.joined_hooks import JoinedHooks, Member
 from ai_platform_engineering.graphs.last_turn import LastTurn
@@ -19,13 +24,15 @@ from ai_platform_engineering.graphs.long_results import STATE_KEY, LongResults
 from ai_platform_engineering.graphs.refused_calls import CheckedTurns, RefusedCalls
 from ai_platform_engineering.graphs.tool_guard import ToolGuard
 from ai_platform_engineering.graphs.tool_schemas import ToolSchemas
+from ai_platform_engineering.llm import is_offline_model
+from ai_platform_engineering.llm.context_window import context_window
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]
 
 PRIVATE_STATE = frozenset({"remaining_steps", STATE_KEY})
-"""What a graph keeps to itself when it hands work to another."""
+"""State keys that the delegation tool must not copy from the supervisor's graph into an agent's graph."""
 
 
 def agent_graph(
@@ -39,27 +46,44 @@ def agent_graph(
     agents: Sequence[str] = (),
     checkpointer: BaseCheckpointSaver[Any] | None = None,
 ) -> Graph:
-    """Compile the graph with its own step limit: the limit a caller passes does not reach a graph inside a tool."""
+    """Compile the graph with its own step limit: LangGraph does not pass a caller's limit on to a graph inside a
+    tool."""
+    schemas = ToolSchemas()
+    joined = JoinedHooks(
+        [
+            RefusedCalls(),
+            *middleware,
+            *_context_limit(settings, model, name, schemas),
+            History(),
+            LastTurn(),
+            LongResults(settings.tool_result_max_chars),
+            ToolGuard(agents=agents),
+            schemas,
+            CheckedTurns(),
+        ]
+    )
     graph: Graph = create_agent(
         model,
         [*tools, ask_tool(name)],
         system_prompt=prompt,
-        middleware=[
-            JoinedHooks(
-                [
-                    RefusedCalls(),
-                    *middleware,
-                    History(),
-                    LastTurn(),
-                    LongResults(settings.tool_result_max_chars),
-                    ToolGuard(agents=agents),
-                    ToolSchemas(),
-                    CheckedTurns(),
-                ]
-            ),
-        ],
+        middleware=[joined],
         context_schema=RequestContext,
         checkpointer=checkpointer,
         name=name,
     )
+    check_nodes(graph.nodes)
+    if agents:
+        check_delegation_tool(joined.tools)
     return graph.with_config({"recursion_limit": settings.langgraph_recursion_limit})
+
+
+def _context_limit(settings: Settings, model: BaseChatModel, name: str, schemas: ToolSchemas) -> Iterator[ContextLimit]:
+    """The offline model has no context window."""
+    if not is_offline_model(model):
+        agent = None if name == SUPERVISOR else name
+        yield ContextLimit(name, context_window(settings, agent, model), schemas.chars)
+
+
+def with_prompt_section(prompt: SystemMessage | None, section: str) -> SystemMessage:
+    """The system prompt with one more section, for one call of the model."""
+    return SystemMessage(f"{prompt.text}\n\n{section}" if prompt is not None else section)

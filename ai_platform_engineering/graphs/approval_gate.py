@@ -1,4 +1,4 @@
-"""The approval gate: a tool call runs, is refused, or waits for a person and runs as that person has decided."""
+"""The approval gate: middleware that runs a tool call, refuses it, or waits for a person to approve it."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from ai_platform_engineering.approvals.edited_call import with_edited_arguments
 from ai_platform_engineering.approvals.effects import Effect
 from ai_platform_engineering.approvals.form import approval_form
 from ai_platform_engineering.approvals.grants import (
+    GRANTS,
     Grant,
     add_grants,
     covers,
     leading_arguments,
 )
-from ai_platform_engineering.approvals.remembered import GRANTS
 from ai_platform_engineering.forms.answers import Answer, Approved, Dismissed, Rejected, read_answer
 from ai_platform_engineering.forms.arguments import ShownInPartError, edited_arguments, same_value, shown_arguments
 from ai_platform_engineering.forms.questions import question_data
-from ai_platform_engineering.graphs.approval_policy import Asked, Refused, Verdict
+from ai_platform_engineering.graphs.approval_policy import ApprovalRequired, CallRefused, Verdict
 
 Result = ToolMessage | Command[Any]
 Handler = Callable[[ToolCallRequest], Awaitable[Result]]
 Judge = Callable[[BaseTool, Mapping[str, Any]], Verdict]
-"""What becomes of a call of the tool with these arguments."""
+"""Decides about a call of the tool with these arguments."""
 
 _NOT_UNDERSTOOD: Final = "the answer to the form was not understood"
 _CHANGED_IN_PART: Final = "a value that was shown only in part was changed in part; it has to be given whole"
@@ -41,9 +41,9 @@ class ApprovalState(AgentState[Any]):
 
 
 class ApprovalGate(AgentMiddleware[ApprovalState, Any, Any]):
-    """Makes, refuses or holds calls as `judge` says; a held call waits until a person has approved it or its kind.
+    """Runs, refuses or interrupts calls, as `judge` decides. A grant for the same kind of call replaces the approval.
 
-    Grants are in the graph's state, and in the request context where they come from the conversation around it.
+    Grants are stored in the graph's state. Those of the supervisor's conversation come with the request context.
     """
 
     state_schema = ApprovalState
@@ -59,17 +59,17 @@ class ApprovalGate(AgentMiddleware[ApprovalState, Any, Any]):
         if tool is None:
             return await handler(request)
         match self._judge(tool, args):
-            case Refused(reason):
+            case CallRefused(reason):
                 return _refused(request, reason)
-            case Asked(effect) if not self._is_granted(request, tool, args, effect):
-                return await self._decided(request, handler, tool, self._ask(tool, args, effect))
+            case ApprovalRequired(effect) if not self._is_granted(request, tool, args, effect):
+                return await self._apply_answer(request, handler, tool, self._ask(tool, args, effect))
             case _:
                 return await handler(request)
 
     def _is_granted(self, request: ToolCallRequest, tool: BaseTool, args: Mapping[str, Any], effect: Effect) -> bool:
         return any(covers(grant, self._agent, tool.name, args, effect) for grant in _grants(request))
 
-    async def _decided(
+    async def _apply_answer(
         self, request: ToolCallRequest, handler: Handler, tool: BaseTool, answer: Answer | None
     ) -> Result:
         match answer:
@@ -78,29 +78,29 @@ class ApprovalGate(AgentMiddleware[ApprovalState, Any, Any]):
                     approved = edited_arguments(request.tool_call["args"], edit or {}, _schema(tool))
                 except ShownInPartError:
                     return _rejected(request, _CHANGED_IN_PART)
-                # The arguments may be others than those that were judged.
-                if isinstance(verdict := self._judge(tool, approved), Refused):
+                # The person may have edited the arguments since the first decision.
+                if isinstance(verdict := self._judge(tool, approved), CallRefused):
                     return _refused(request, verdict.reason)
-                return await _called(request, handler, approved)
+                return await _call_with(request, handler, approved)
             case Rejected(reason) | Dismissed(reason):
                 return _rejected(request, reason)
             case _:
                 return _rejected(request, _NOT_UNDERSTOOD)
 
     def _ask(self, tool: BaseTool, args: Mapping[str, Any], effect: Effect) -> Answer | None:
-        # Runs again from its start whenever the graph goes on, so nothing but the question may happen before it.
+        # LangGraph runs the node from its start again when the graph resumes, so this must have no side effects.
         leading = leading_arguments(args, _schema(tool))
         form = approval_form(self._agent, self._title, tool.name, args, leading, effect)
         value = interrupt(question_data(form))
         return read_answer(value) if isinstance(value, Mapping) else None
 
 
-async def _called(request: ToolCallRequest, handler: Handler, args: dict[str, Any]) -> Result:
-    """The result of the call with these arguments, which go with it if they are not the model's own."""
+async def _call_with(request: ToolCallRequest, handler: Handler, args: dict[str, Any]) -> Result:
+    """The result of the call with these arguments. Edited arguments are recorded in the result's metadata."""
     if same_value(args, request.tool_call["args"]):
         return await handler(request)
     result = await handler(request.override(tool_call={**request.tool_call, "args": args}))
-    return _noted(result, shown_arguments(args))
+    return _with_edit(result, shown_arguments(args))
 
 
 def _grants(request: ToolCallRequest) -> Iterable[Grant]:
@@ -109,25 +109,25 @@ def _grants(request: ToolCallRequest) -> Iterable[Grant]:
 
 
 def _refused(request: ToolCallRequest, reason: str) -> ToolMessage:
-    return _not_made(request, f"{request.tool_call['name']} was not called: {reason}.", reason)
+    return _not_called(request, f"{request.tool_call['name']} was not called: {reason}.", reason)
 
 
 def _rejected(request: ToolCallRequest, reason: str) -> ToolMessage:
     why = f": {reason.strip()}" if reason.strip() else ""
-    return _not_made(request, f"A person rejected this call{why or '.'}", f"rejected by a person{why}")
+    return _not_called(request, f"A person rejected this call{why or '.'}", f"rejected by a person{why}")
 
 
-def _not_made(request: ToolCallRequest, content: str, reason: str) -> ToolMessage:
+def _not_called(request: ToolCallRequest, content: str, reason: str) -> ToolMessage:
     call = request.tool_call
     return ToolMessage(
         content, name=call["name"], tool_call_id=call["id"] or "", status="error", artifact={"reason": reason}
     )
 
 
-def _noted(result: Result, args: Mapping[str, Any]) -> Result:
+def _with_edit(result: Result, args: Mapping[str, Any]) -> Result:
     match result:
         case Command(update={"messages": [*messages], **others}):
-            return replace(result, update={**others, "messages": [_noted(message, args) for message in messages]})
+            return replace(result, update={**others, "messages": [_with_edit(message, args) for message in messages]})
         case ToolMessage():
             return with_edited_arguments(result, args)
         case _:

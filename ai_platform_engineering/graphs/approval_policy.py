@@ -1,7 +1,7 @@
-"""The approval policy of one agent: which tool calls are made, which wait for a person, and which are refused.
+"""The approval policy of one agent: which tool calls run, which need a person's approval, and which are refused.
 
-The closest word counts for the level: an override for the tool, an override for the agent, the manifest's word on the
-tool, its word on the agent, `REQUIRE_APPROVAL`, and the default for the kind of backend.
+The most specific approval level wins, in this order: override for the tool, override for the agent, the manifest's
+level for the tool, the manifest's level for the agent, `REQUIRE_APPROVAL`, the default for the kind of backend.
 """
 
 from __future__ import annotations
@@ -12,14 +12,13 @@ from typing import Any, Final, Self
 
 from langchain_core.tools import BaseTool
 
-from ai_platform_engineering.approvals.conditions import Conditions, matching_argument
-from ai_platform_engineering.approvals.effects import Effect
+from ai_platform_engineering.approvals.effects import Conditions, Effect, matching_argument
 from ai_platform_engineering.manifest import AgentManifest
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.settings.approval_overrides import Level, Overrides, parse_overrides
 
 ToolKey = tuple[str, str]
-"""A server of the agent and what that server calls one of its tools."""
+"""The name of an MCP server, and the name that this server has for the tool."""
 
 _OFFLINE: Final = (
     "the offline model chooses tools by matching words, so it may only read from a real backend; "
@@ -28,30 +27,30 @@ _OFFLINE: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Allowed:
-    """The call is made."""
+class CallAllowed:
+    """The call runs without approval."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """The call waits for a person, who is shown its effect."""
+class ApprovalRequired:
+    """The call waits for a person's approval. The form shows the effect."""
 
     effect: Effect
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
-    """The call is not made. `reason` completes the sentence "<tool> was not called: ..."."""
+class CallRefused:
+    """The call does not run. `reason` completes the sentence "<tool> was not called: ..."."""
 
     reason: str
 
 
-Verdict = Allowed | Asked | Refused
+Verdict = CallAllowed | ApprovalRequired | CallRefused
 
 
 @dataclass(frozen=True, slots=True)
 class KnownTool:
-    """What is known of a tool of an MCP server. `name` is what that server calls it."""
+    """A tool of an MCP server. `name` is the server's own name for it."""
 
     server: str
     name: str
@@ -59,7 +58,7 @@ class KnownTool:
 
     @classmethod
     def of(cls, tool: BaseTool) -> Self | None:
-        """None for a tool of our own, which only serves the conversation."""
+        """None for a built-in tool, which has no effect outside the conversation."""
         facts = tool.metadata or {}
         if not {"server", "read_only", "destructive"} <= facts.keys():
             return None
@@ -73,8 +72,10 @@ class KnownTool:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalPolicy:
-    """`levels`, `destructive_when` and `deny` have the manifest's words by tool, `default` the level where nothing else
-    is said. With `offline_on_real_backend`, calls that do more than read are refused."""
+    """`levels`, `destructive_when` and `deny` are the manifest's rules by tool; `default` applies to all other tools.
+
+    With `offline_on_real_backend`, only calls that read are allowed.
+    """
 
     agent: str
     default: Level
@@ -86,8 +87,8 @@ class ApprovalPolicy:
 
     @classmethod
     def of(cls, settings: Settings, manifest: AgentManifest, *, sandboxed: bool, offline: bool = False) -> Self:
-        """`sandboxed` says that the agent works on the sandbox, `offline` that the offline model drives it."""
-        # What the manifest says about arguments is about its servers; the sandbox has tools of its own.
+        """`sandboxed`: the agent's tools are those of the sandbox. `offline`: the offline model chooses the calls."""
+        # The manifest's rules about arguments are for its own servers; the sandbox has other tools.
         servers = () if sandboxed else manifest.servers
         return cls(
             agent=manifest.name,
@@ -106,37 +107,37 @@ class ApprovalPolicy:
         )
 
     def judge(self, tool: BaseTool, args: Mapping[str, Any]) -> Verdict:
-        """What becomes of a call with these arguments."""
+        """The decision about a call with these arguments."""
         known = KnownTool.of(tool)
         if known is None:
-            return Allowed()
+            return CallAllowed()
         if denied := matching_argument(self.deny.get(known.key, {}), args):
-            return Refused(f"the manifest of {self.agent} denies this value of {denied!r}")
+            return CallRefused(f"the manifest of {self.agent} denies this value of {denied!r}")
         raised = matching_argument(self.destructive_when.get(known.key, {}), args) is not None
         effect: Effect = "destructive" if raised else known.effect
         if self.offline_on_real_backend and effect != "read":
-            return Refused(_OFFLINE)
-        return Asked(effect) if _waits(self.level(tool.name, known), effect) else Allowed()
+            return CallRefused(_OFFLINE)
+        return ApprovalRequired(effect) if _needs_approval(self.level(tool.name, known), effect) else CallAllowed()
 
     def level(self, tool: str, known: KnownTool) -> Level:
-        """The level that counts for the tool; `tool` is what the agent calls it."""
-        said = (
+        """The approval level of the tool; `tool` is the agent's name for it."""
+        candidates = (
             self.overrides.get(f"{self.agent}.{tool}".lower()),
             self.overrides.get(self.agent.lower()),
             self.levels.get(known.key),
         )
-        return next((level for level in said if level is not None), self.default)
+        return next((level for level in candidates if level is not None), self.default)
 
     def may_ask(self, tool: BaseTool) -> bool:
-        """Whether there are calls of the tool that wait for a person."""
+        """Whether some calls of the tool need approval."""
         known = KnownTool.of(tool)
         if known is None:
             return False
         worst: Effect = "destructive" if known.key in self.destructive_when else known.effect
-        return _waits(self.level(tool.name, known), worst)
+        return _needs_approval(self.level(tool.name, known), worst)
 
 
-def _waits(level: Level, effect: Effect) -> bool:
+def _needs_approval(level: Level, effect: Effect) -> bool:
     match level:
         case "never":
             return False

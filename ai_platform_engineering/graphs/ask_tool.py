@@ -1,4 +1,4 @@
-"""The tool with which a model asks a person for what it cannot know."""
+"""The tool with which a model asks a person for values."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ Ask once for everything that is missing, and not for what the conversation or yo
 
 def ask_tool(agent: str) -> BaseTool:
     async def request_user_input(**form: Any) -> str:
-        said = interrupt(question_data(CAIPEAgentResponse(**form).form(agent)))
-        match read_answer(said):
+        answer = interrupt(question_data(CAIPEAgentResponse(**form).form(agent)))
+        match read_answer(answer):
             case Submitted(values):
                 return json.dumps(values, ensure_ascii=False)
-            case answer:
-                return dismissed(getattr(answer, "reason", ""))
+            case other:
+                return dismissed(getattr(other, "reason", ""))
 
     return StructuredTool.from_function(
         coroutine=request_user_input, name=ASK_TOOL, description=_DESCRIPTION, args_schema=CAIPEAgentResponse
@@ -34,5 +34,5 @@ def ask_tool(agent: str) -> BaseTool:
 
 
 def dismissed(reason: str) -> str:
-    """What a model is told when a form was not filled in."""
+    """The tool result for a form that was not filled in."""
     return f"The person canceled the form: {reason}" if reason else "The person canceled the form."

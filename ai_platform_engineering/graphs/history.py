@@ -1,8 +1,8 @@
-"""The history that a model is sent: always one that providers accept, whatever happened to the conversation.
+"""Repairs the message history before it is sent to a model, so that every provider accepts it.
 
-Each assistant turn with calls is followed at once by exactly one result for each call, ids are unique, the first
-message is the user's and none is empty. Calls and results are matched by turn and place, because models reuse ids. The
-stored conversation stays as it is.
+In a valid history each assistant turn with calls is directly followed by one result per call, call ids are unique, the
+first message is the user's, and no message is empty. Calls and results are matched by turn and position, because
+models reuse ids. The stored conversation is not changed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemM
 from langchain_core.tools import BaseTool
 
 from ai_platform_engineering.approvals.edited_call import with_notes
-from ai_platform_engineering.graphs.tool_call_blocks import Call, calls_of, with_calls
+from ai_platform_engineering.graphs.tool_call_blocks import MessageCall, calls_of, with_calls
 
 Message = TypeVar("Message", SystemMessage, HumanMessage, AIMessage, ToolMessage)
 
@@ -30,11 +30,11 @@ _EMPTY_MESSAGE: Final = "(empty message)"
 _EMPTY_RESULT: Final = "(no output)"
 _START: Final = "(start of the conversation)"
 _ID_LENGTH: Final = 32
-_THOUGHTS: Final = frozenset({"thinking", "redacted_thinking", "reasoning", "reasoning_content"})
+_THINKING_BLOCKS: Final = frozenset({"thinking", "redacted_thinking", "reasoning", "reasoning_content"})
 
 
 class History(AgentMiddleware[Any, Any, Any]):
-    """Sends the model a valid history, with notes on edited calls."""
+    """Sends the model a valid history, with notes about calls that a person edited."""
 
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
@@ -44,17 +44,14 @@ class History(AgentMiddleware[Any, Any, Any]):
 
 
 def valid_history(messages: list[AnyMessage], *, repeatable: Collection[str] = ()) -> list[AnyMessage]:
-    """The messages as providers accept them; the very same list if they would already.
-
-    `repeatable` names tools that only read.
-    """
+    """The repaired messages; the same list object if it is valid already. `repeatable` names tools that only read."""
     ids = _Ids(messages)
     repaired = [*_from_user(_repaired(messages, ids, repeatable))] if messages else []
     is_same = len(repaired) == len(messages) and all(new is old for new, old in zip(repaired, messages, strict=True))
     return messages if is_same else repaired
 
 
-def unanswered(messages: Sequence[AnyMessage]) -> list[Call]:
+def unanswered_calls(messages: Sequence[AnyMessage]) -> list[MessageCall]:
     """The calls of the last assistant turn that have no result."""
     turns = _turns(messages)
     last = max((place for place, message in enumerate(messages) if isinstance(message, AIMessage)), default=-1)
@@ -64,20 +61,28 @@ def unanswered(messages: Sequence[AnyMessage]) -> list[Call]:
     return [call for call, result in zip(turn.calls, turn.results, strict=True) if result is None]
 
 
-@dataclass(slots=True)
-class _Turn:
-    """An assistant turn with calls, and the result of each, where there is one."""
+def call_groups(messages: Sequence[AnyMessage]) -> Iterator[tuple[AIMessage, list[ToolMessage], bool]]:
+    """The assistant turns with calls: the message, the results that it has, and whether every call has one."""
+    for place, turn in _turns(messages).items():
+        message, results = messages[place], [result for result in turn.results if result is not None]
+        if isinstance(message, AIMessage):
+            yield message, results, len(results) == len(turn.calls)
 
-    calls: list[Call]
+
+@dataclass(slots=True)
+class _CallTurn:
+    """An assistant turn with calls. A call that has no result yet has None."""
+
+    calls: list[MessageCall]
     results: list[ToolMessage | None]
     arrived: list[int] = field(default_factory=list)
-    """Places of the calls in the order in which their results come."""
+    """Positions of the calls, in the order of their results."""
 
     def has(self, call_id: str) -> bool:
         return any(call.id == call_id for call in self.calls)
 
     def take(self, result: ToolMessage) -> None:
-        """A second result for a call is dropped: it can only be a repetition."""
+        """Match a result with its call. A second result for the same call is a repetition and is dropped."""
         for place, call in enumerate(self.calls):
             if call.id == result.tool_call_id and self.results[place] is None:
                 self.results[place] = result
@@ -86,14 +91,14 @@ class _Turn:
 
 
 class _Ids:
-    """Gives each call an id of its own: its own, where no earlier call has it."""
+    """Makes call ids unique: a call keeps its id unless an earlier call has the same one."""
 
     def __init__(self, messages: Sequence[AnyMessage]) -> None:
         self._taken: set[str] = set()
         turns = (message for message in messages if isinstance(message, AIMessage))
         self._known = {call_id for turn in turns for call_id in _extract_tool_call_ids(turn)}
 
-    def distinct(self, call: Call) -> Call:
+    def distinct(self, call: MessageCall) -> MessageCall:
         if call.id and call.id not in self._taken:
             self._taken.add(call.id)
             return call
@@ -101,7 +106,7 @@ class _Ids:
         while (fresh := f"{base}-{number}") in self._known or fresh in self._taken:
             number += 1
         self._taken.add(fresh)
-        return Call(fresh, call.name, call.args)
+        return MessageCall(fresh, call.name, call.args)
 
 
 def _extract_tool_call_ids(message: AIMessage) -> list[str]:
@@ -109,13 +114,14 @@ def _extract_tool_call_ids(message: AIMessage) -> list[str]:
     return [call.id for call in calls_of(message)]
 
 
-def _turns(messages: Sequence[AnyMessage]) -> dict[int, _Turn]:
-    """The assistant turns with calls, by place. A result belongs to the last turn before it that calls with its id."""
-    turns: dict[int, _Turn] = {}
+def _turns(messages: Sequence[AnyMessage]) -> dict[int, _CallTurn]:
+    """The assistant turns with calls, by position. A result belongs to the latest turn before it with a call of its
+    id."""
+    turns: dict[int, _CallTurn] = {}
     for place, message in enumerate(messages):
         match message:
             case AIMessage() if calls := calls_of(message):
-                turns[place] = _Turn(calls, [None] * len(calls))
+                turns[place] = _CallTurn(calls, [None] * len(calls))
             case ToolMessage():
                 owner = next((turn for turn in reversed(turns.values()) if turn.has(message.tool_call_id)), None)
                 if owner is not None:
@@ -141,7 +147,7 @@ def _repaired(messages: Sequence[AnyMessage], ids: _Ids, repeatable: Collection[
                 yield from _turn(message, turns[place], ids, repeatable)
             case AIMessage():
                 content = _cleaned(message.content)
-                if _says_something(content):
+                if _is_sendable(content):
                     yield _with_content(message, content)
                 else:
                     continue
@@ -152,7 +158,7 @@ def _repaired(messages: Sequence[AnyMessage], ids: _Ids, repeatable: Collection[
         is_opening = False
 
 
-def _turn(message: AIMessage, turn: _Turn, ids: _Ids, repeatable: Collection[str]) -> Iterator[AnyMessage]:
+def _turn(message: AIMessage, turn: _CallTurn, ids: _Ids, repeatable: Collection[str]) -> Iterator[AnyMessage]:
     calls = [ids.distinct(call) for call in turn.calls]
     yield with_calls(_with_content(message, _cleaned(message.content)), turn.calls, calls)
     missing = [place for place, result in enumerate(turn.results) if result is None]
@@ -160,7 +166,7 @@ def _turn(message: AIMessage, turn: _Turn, ids: _Ids, repeatable: Collection[str
         yield _result(calls[place], turn.results[place], repeatable)
 
 
-def _result(call: Call, result: ToolMessage | None, repeatable: Collection[str]) -> ToolMessage:
+def _result(call: MessageCall, result: ToolMessage | None, repeatable: Collection[str]) -> ToolMessage:
     if result is None:
         text = REPEATABLE if call.name in repeatable else OUTCOME_UNKNOWN
         return ToolMessage(text, name=call.name, tool_call_id=call.id, status="error")
@@ -171,7 +177,7 @@ def _result(call: Call, result: ToolMessage | None, repeatable: Collection[str])
 
 
 def _from_user(messages: Iterator[AnyMessage]) -> Iterator[AnyMessage]:
-    """The messages, the first after the instructions being the user's."""
+    """The messages, with a user message inserted if the first one after the instructions is not the user's."""
     is_opening = True
     for message in messages:
         if is_opening and not isinstance(message, SystemMessage):
@@ -184,8 +190,8 @@ def _from_user(messages: Iterator[AnyMessage]) -> Iterator[AnyMessage]:
 
 
 def _cleaned(content: Any) -> Any:
-    """Content without blank texts, which providers refuse; bare strings in a list, which some clients fail on, become
-    blocks."""
+    """Content without blank text, which providers refuse. Bare strings in a list, on which some clients fail, become
+    text blocks."""
     if isinstance(content, str):
         return content if content.strip() else ""
     blocks = [{"type": "text", "text": block} if isinstance(block, str) else block for block in content]
@@ -196,11 +202,11 @@ def _is_blank(block: dict[str, Any]) -> bool:
     return block.get("type") == "text" and not str(block.get("text") or "").strip()
 
 
-def _says_something(content: Any) -> bool:
-    """Thoughts alone are no message: providers want something after them."""
+def _is_sendable(content: Any) -> bool:
+    """Providers refuse a message that has thinking blocks only."""
     if isinstance(content, str):
         return bool(content)
-    return any(block.get("type") not in _THOUGHTS for block in content)
+    return any(block.get("type") not in _THINKING_BLOCKS for block in content)
 
 
 def _with_content(message: Message, content: Any) -> Message:

@@ -1,29 +1,29 @@
-"""Always an answer: one last turn without tools when the steps run out or the model has written nothing."""
+"""Ensures that every run ends with an answer: a last turn without tools when the steps run out or the answer is
+empty."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Annotated, Any
+from typing import Any
 
 from langchain.agents.middleware import AgentMiddleware, AgentState
-from langchain.agents.middleware.types import ModelRequest, ModelResponse, PrivateStateAttr
+from langchain.agents.middleware.types import ModelRequest, ModelResponse
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.config import get_stream_writer
-from langgraph.managed.is_last_step import RemainingStepsManager
 
+from ai_platform_engineering.compat.agent_middleware import RemainingSteps
+from ai_platform_engineering.final_results import CUT_SENTENCES, DECLINED, CutReason, cut_reason_of
 from ai_platform_engineering.graphs.refused_calls import refused_turns
-from ai_platform_engineering.limits import CUT_SENTENCES, DECLINED, CutReason, cut_reason_of
 from ai_platform_engineering.llm.finish_reasons import CUT_OFF, cut_reason, has_malformed_call
 from ai_platform_engineering.runs.answers import gathered_text
 from ai_platform_engineering.runs.translation import LimitReached
 
 RECURSION_LIMIT = "recursion_limit"
 
-# After a model turn that calls tools come the tools and one more model turn: with fewer steps left than that,
-# this turn has to be the answer.
+# A model turn, its tools and the next model turn take three steps. With fewer left, this turn must be the answer.
 _STEPS_FOR_ANOTHER_ROUND = 3
 
-# A model whose calls are refused again and again will not do better in the rest of its steps.
+# After this many turns in a row whose calls were all refused, the model gets no further attempt.
 _MAX_REFUSED_TURNS = 3
 
 _INSTRUCTION_ID = "last-turn"
@@ -41,8 +41,7 @@ _CALLS_REFUSED = (
 
 
 class LastTurnState(AgentState[Any]):
-    # LangGraph's own `RemainingSteps`, kept out of what goes into a graph and comes out of it.
-    remaining_steps: Annotated[int, PrivateStateAttr, RemainingStepsManager]
+    remaining_steps: RemainingSteps
 
 
 class LastTurn(AgentMiddleware[LastTurnState, Any, Any]):
@@ -65,7 +64,7 @@ class LastTurn(AgentMiddleware[LastTurnState, Any, Any]):
         response = await handler(request)
         if _call_was_dropped(response) and not _is_last(request):
             response = await handler(_instructed(request, _CALL_NOT_READABLE))
-        # Whoever has made this the last turn also knows what stands for an answer that it does not bring.
+        # A middleware outside this one that made this the last turn replaces an empty answer itself.
         if _is_empty(response) and not _is_last(request):
             if _declined(response):
                 return answer_only(response, lambda: gathered_text(request.messages))
@@ -75,7 +74,7 @@ class LastTurn(AgentMiddleware[LastTurnState, Any, Any]):
 
 
 def without_tools(request: ModelRequest[Any], instruction: str) -> ModelRequest[Any]:
-    """The request as one last turn, in which the model can only write."""
+    """The request as a last turn: without tools, with an instruction to answer."""
     return _instructed(request, instruction).override(tools=[], tool_choice=None, response_format=None)
 
 
@@ -88,7 +87,7 @@ def _is_last(request: ModelRequest[Any]) -> bool:
 
 
 def _is_empty(response: ModelResponse[Any]) -> bool:
-    """Nothing was written, or only what leads to a call that the provider could not read."""
+    """Whether the turn has no text, or only text before a tool call that the provider could not parse."""
     message = _ai_message(response)
     return (
         message is not None
@@ -111,9 +110,9 @@ def _declined(response: ModelResponse[Any]) -> bool:
 def answer_only(
     response: ModelResponse[Any], otherwise: Callable[[], str], cut: CutReason | None = None
 ) -> ModelResponse[Any]:
-    """The response as an answer. A model that only calls tools again has not answered: `otherwise` stands for it.
+    """The response as an answer without tool calls. If it has no text of its own, `otherwise` provides the text.
 
-    `cut` is what cut earlier turns off, so that the answer is not complete even if its own turn is.
+    `cut` is the reason why earlier turns were cut off: then the answer is incomplete even if this turn is not.
     """
     message = _ai_message(response)
     if message is None:
@@ -126,7 +125,7 @@ def answer_only(
 
 
 def gathered(request: ModelRequest[Any], note: str) -> str:
-    """The note, and what the tools have given for the request."""
+    """The note, followed by the results of the request's tools."""
     results = gathered_text(request.messages)
     return f"{note} What was gathered:\n\n{results}" if results else f"{note} Nothing had been gathered yet."
 

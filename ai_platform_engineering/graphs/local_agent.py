@@ -1,51 +1,63 @@
-"""The graph of an agent that runs here, with its MCP tools: the same inside the supervisor and on its own server."""
+"""The graph of an agent that runs in this process with its MCP tools: inside the supervisor or on its own server."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NoReturn
 
-from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage
+from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from ai_platform_engineering.graphs.agent_graph import Graph, agent_graph
+from ai_platform_engineering.graphs.agent_models import ModelFactory, UnstreamedTurns, model_for
 from ai_platform_engineering.graphs.approval_gate import ApprovalGate
 from ai_platform_engineering.graphs.approval_policy import ApprovalPolicy
 from ai_platform_engineering.graphs.skills import skills
 from ai_platform_engineering.graphs.skills_offer import SkillOffers
-from ai_platform_engineering.graphs.undone_work import UndoneWork
-from ai_platform_engineering.graphs.unfinished_work import UnfinishedWork
-from ai_platform_engineering.graphs.whole_turns import WholeTurns
+from ai_platform_engineering.graphs.work_failures import CompletedToolsNote, SuccessCheck
 from ai_platform_engineering.graphs.workflow_step import WorkflowStep
-from ai_platform_engineering.llm import chat_model, is_offline_model
+from ai_platform_engineering.llm import is_offline_model
+from ai_platform_engineering.llm.finish_reasons import cut_reason
 from ai_platform_engineering.manifest import AgentManifest
 from ai_platform_engineering.mcp import McpServers
+from ai_platform_engineering.runs.answers import with_cut_note
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.skills_middleware.catalog import SkillCatalog
 
-Models = Callable[[Settings, AgentManifest | None], BaseChatModel]
-"""Which model an agent gets; the supervisor's for None."""
 
+class LocalAgent(Runnable[Any, Any]):
+    """An in-process agent as a sub-agent of the supervisor. Implements only what the delegation tool calls."""
 
-def model_for(settings: Settings, manifest: AgentManifest | None) -> BaseChatModel:
-    if manifest is None:
-        return chat_model(settings)
-    return chat_model(settings, manifest.name, manifest.model)
+    def __init__(self, graph: Graph) -> None:
+        self.name = graph.name
+        self._graph = graph
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: A002
+        result: Mapping[str, Any] = await self._graph.ainvoke(input, config)
+        messages = result["messages"]
+        last = messages[-1] if messages else None
+        if not isinstance(last, AIMessage) or (cut := cut_reason(last)) is None:
+            return result
+        return {**result, "messages": [*messages[:-1], AIMessage(with_cut_note(str(last.text), cut), id=last.id)]}
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> NoReturn:  # noqa: A002
+        raise NotImplementedError(f"The {self.name} agent can only be awaited: call ainvoke.")
 
 
 def local_agent_graph(
     settings: Settings,
     manifest: AgentManifest,
     mcp: McpServers,
-    models: Models = model_for,
+    models: ModelFactory = model_for,
     checkpointer: BaseCheckpointSaver[Any] | None = None,
     *,
     sandboxed: bool,
     catalog: SkillCatalog,
     commands: bool = False,
 ) -> Graph:
-    """`sandboxed` says that the agent's tools are those of the sandbox, not of a real backend. With `commands` people
-    talk to the agent themselves and may call its skills by name."""
+    """`sandboxed`: the tools are those of the sandbox, not of a real backend. `commands`: people send messages to the
+    agent directly, so `/name` calls a skill."""
     model = models(settings, manifest)
     policy = ApprovalPolicy.of(settings, manifest, sandboxed=sandboxed, offline=is_offline_model(model))
     tools = mcp.tools(manifest.name)
@@ -58,10 +70,10 @@ def local_agent_graph(
         name=manifest.name,
         middleware=[
             ApprovalGate(manifest.name, policy.judge, title=manifest.title),
-            UndoneWork(),
-            UnfinishedWork(),
+            SuccessCheck(),
+            CompletedToolsNote(),
             WorkflowStep(),
-            WholeTurns(model, inner=not commands),
+            UnstreamedTurns(model, inner=not commands),
             *skills(SkillOffers(catalog, settings, manifest.name, manifest.skills), settings, commands=commands),
         ],
         checkpointer=checkpointer,
@@ -69,7 +81,7 @@ def local_agent_graph(
 
 
 def agent_prompt(prompt: str, problem: str | None) -> str:
-    """An agent's own prompt, with the truth about its tools when it has none."""
+    """The prompt of an agent; if it has no tools, the prompt says why."""
     if problem is None:
         return prompt
     return (

@@ -1,6 +1,6 @@
-"""Long tool results: the first part goes to the model, the rest waits in the run's state until the model reads on.
+"""Cuts long tool results: the model gets the first part and can read the rest with `read_result`.
 
-So a result of any length stays out of every later prompt, and nothing of it is lost.
+The full result is stored in the run's state, not in the messages, so it does not lengthen every later prompt.
 """
 
 from __future__ import annotations
@@ -28,13 +28,14 @@ class LongResultsState(AgentState[Any]):
     long_results: NotRequired[Annotated[dict[str, str], PrivateStateAttr, operator.or_]]
 
 
-class _ReadArguments(BaseModel):
+class _ReadResultArguments(BaseModel):
     result_id: str = Field(description="The id in the note at the end of the truncated result.")
     offset: int = Field(0, description="The character to read on from.")
 
 
 class LongResults(AgentMiddleware[LongResultsState, Any, Any]):
-    """Cuts a result at `max_chars` and keeps it whole under a short id; `read_result` is offered once there is one."""
+    """Cuts a result at `max_chars` and stores all of it under a short id. `read_result` is offered only if one is
+    stored."""
 
     state_schema = LongResultsState
 
@@ -65,7 +66,7 @@ class LongResults(AgentMiddleware[LongResultsState, Any, Any]):
 
 
 def part(text: str, result_id: str, offset: int, length: int) -> str:
-    """`length` characters of a result from `offset` on, and how to go on from there."""
+    """`length` characters of a result from `offset` on, with a note on how to read the next part."""
     end = offset + length
     if end >= len(text):
         return text[offset:]
@@ -89,7 +90,7 @@ def _read_tool(max_chars: int) -> BaseTool:
         coroutine=read,
         name=READ_TOOL,
         description="The next part of a tool result that was truncated.",
-        args_schema=_ReadArguments,
+        args_schema=_ReadResultArguments,
         infer_schema=False,
     )
 

@@ -1,7 +1,7 @@
-"""Tool calls that must not run: their turn was cut off, or their arguments are not valid JSON.
+"""Refuses tool calls whose turn was cut off or whose arguments are not valid JSON.
 
-`CheckedTurns` records them in the message itself. `RefusedCalls` answers them with an error, so that the conversation
-stays valid and the model can call again.
+`CheckedTurns` finds them and records them in the message's metadata. `RefusedCalls` returns an error as their result,
+so the conversation stays valid and the model can call again.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from langchain_core.messages import AIMessage, AnyMessage, ToolCall, ToolMessage
 from langgraph.types import Command
 from pydantic import ValidationError
 
-from ai_platform_engineering.llm.compat.openai_deltas import RAW_ARGUMENTS
+from ai_platform_engineering.compat.langchain_openai import RAW_ARGUMENTS
 from ai_platform_engineering.llm.finish_reasons import CUT_OFF, MALFORMED_CALL, cut_reason
 from ai_platform_engineering.llm.streamed_calls import rewritten_block, streamed_calls
 from ai_platform_engineering.llm.visible_message import visible_message
@@ -30,7 +30,7 @@ REFUSED: Final = "refused_calls"
 _INVALID_ARGUMENTS: Final = "invalid_arguments"
 _UNNAMED: Final = "unnamed_tool"
 
-# For people, and for the model.
+# Each reason in two wordings: for people, and for the model.
 _REASONS: Final[Mapping[str, tuple[str, str]]] = {
     "output_length": (
         "the model's turn was cut off by its output limit",
@@ -59,7 +59,7 @@ Result = ToolMessage | Command[Any]
 
 
 class RefusedCalls(AgentMiddleware[Any, Any, Any]):
-    """Answers refused calls. Outermost, because a call that will not run needs no approval."""
+    """Returns an error for refused calls. It must be outermost, because a call that does not run needs no approval."""
 
     async def awrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Result]]
@@ -82,7 +82,8 @@ class RefusedCalls(AgentMiddleware[Any, Any, Any]):
 
 
 class CheckedTurns(AgentMiddleware[Any, Any, Any]):
-    """Checks each turn as the provider gave it. Innermost, so that all other middlewares see the checked message."""
+    """Checks each turn as the provider returned it. It must be innermost, so that other middleware sees checked
+    messages."""
 
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
@@ -101,8 +102,8 @@ class CheckedTurns(AgentMiddleware[Any, Any, Any]):
 
 
 def checked(message: AIMessage, earlier: Sequence[AnyMessage] = ()) -> AIMessage:
-    """The message with visible text only. Its calls have ids that are new in the conversation, and the reason why they
-    are refused, if they are."""
+    """The message without thinking blocks. Its calls get ids that are unique in the conversation. Refused calls are
+    recorded in its metadata."""
     cut = cut_reason(message)
     message = visible_message(message)
     if cut is not None:
@@ -113,7 +114,7 @@ def checked(message: AIMessage, earlier: Sequence[AnyMessage] = ()) -> AIMessage
 
 
 def refused_turns(messages: Sequence[AnyMessage]) -> list[str]:
-    """The reasons of the latest turns in a row in which every call was refused."""
+    """The reasons of the latest consecutive turns in which every call was refused, newest first."""
     reasons: list[str] = []
     for message in reversed(messages):
         if message.type == "human":
@@ -141,19 +142,19 @@ def _with_checked_calls(message: AIMessage, cut: str | None, taken: Collection[s
         if call_id != call.id:
             renamed[call.id] = call_id
         calls.append(ToolCall(name=call.name or _UNNAMED, args=dict(call.args), id=call_id, type="tool_call"))
-        if call.place is not None and (reason is not None or call_id != call.id):
-            blocks[call.place] = rewritten_block(blocks[call.place], call_id, call.args if reason else None)
-    beside = {key: _renamed(value, renamed) for key, value in message.additional_kwargs.items() if key != RAW_ARGUMENTS}
+        if call.block_index is not None and (reason is not None or call_id != call.id):
+            blocks[call.block_index] = rewritten_block(blocks[call.block_index], call_id, call.args if reason else None)
+    others = {key: _renamed(value, renamed) for key, value in message.additional_kwargs.items() if key != RAW_ARGUMENTS}
     if not (refused or renamed):
-        return message.model_copy(update={"additional_kwargs": beside})
-    # An older form of the same calls, which would contradict the checked ones.
-    beside.pop("tool_calls", None)
+        return message.model_copy(update={"additional_kwargs": others})
+    # The OpenAI copy of the same calls, which would contradict the checked ones.
+    others.pop("tool_calls", None)
     return message.model_copy(
         update={
             "content": blocks if isinstance(message.content, list) else message.content,
             "tool_calls": calls,
             "invalid_tool_calls": [],
-            "additional_kwargs": beside,
+            "additional_kwargs": others,
             "response_metadata": message.response_metadata | ({REFUSED: refused} if refused else {}),
         }
     )
@@ -164,7 +165,7 @@ def _call_ids(messages: Sequence[AnyMessage]) -> set[str]:
 
 
 def _renamed(value: Any, renamed: Mapping[str, str]) -> Any:
-    """Gemini's chat class keeps the signatures of calls in a mapping by call id."""
+    """Gemini's chat class stores call signatures in a mapping by call id: add entries for the new ids."""
     if isinstance(value, Mapping) and (known := renamed.keys() & value.keys()):
         return {**value, **{renamed[key]: value[key] for key in known}}
     return value

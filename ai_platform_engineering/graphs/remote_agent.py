@@ -1,8 +1,8 @@
-"""A remote agent among the sub-agents: what is asked goes out, its events come through, its questions come up.
+"""A remote agent as a sub-agent of the supervisor: sends the request, forwards the agent's events and forms.
 
-Most agents answer without a question, and a graph would cost them more than the sending does. One that asks something
-is handed to a graph that can wait: `ask` waits for a person, `call` sends the answer to the same task of the agent. A
-node that waits runs again from its start when it goes on, so nothing is sent in the one that waits.
+The request is sent without a graph, because a graph costs more than the request itself. If the agent returns a form, a
+graph with two nodes takes over: `ask` interrupts until a person answers, `call` sends the answer to the agent's task.
+LangGraph runs an interrupted node from its start again, so `ask` must not send anything.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from langgraph.graph.message import add_messages
 from langgraph.runtime import Runtime, get_runtime
 from langgraph.types import interrupt
 
+from ai_platform_engineering.compat.langgraph import current_namespace, outer_task_id, task_namespace
 from ai_platform_engineering.events import (
     AgentFinished,
     AgentStarted,
@@ -34,14 +35,14 @@ from ai_platform_engineering.events import (
     ToolFinished,
     ToolStarted,
 )
+from ai_platform_engineering.final_results import cut_reason_of
 from ai_platform_engineering.forms.answers import answer_text, read_answer
 from ai_platform_engineering.forms.questions import question_data
 from ai_platform_engineering.graphs.agent_graph import Graph
-from ai_platform_engineering.graphs.handed_back import handed_back
 from ai_platform_engineering.graphs.skills_offer import SkillOffers
-from ai_platform_engineering.limits import cut_reason_of
+from ai_platform_engineering.runs.answers import with_cut_note
 from ai_platform_engineering.runs.outcomes import outcomes_of, report
-from ai_platform_engineering.runs.translation import LimitReached, RemoteEvent, delegation_of
+from ai_platform_engineering.runs.translation import LimitReached, RemoteEvent
 from ai_platform_engineering.utils.a2a_common.a2a_remote_agent_connect import (
     A2ARemoteAgentConnectTool,
     RemoteAgentError,
@@ -53,7 +54,7 @@ from ai_platform_engineering.utils.a2a_common.request_context import RequestCont
 
 
 class _Waiting(TypedDict):
-    """What the agent asked: its form without its id, the id, and whether the answer is to be in words."""
+    """The agent's form without its id, the id, and whether the agent only reads answers in words."""
 
     question: Mapping[str, Any]
     form_id: str
@@ -76,20 +77,20 @@ class _Result(TypedDict):
 
 
 class RemoteAgent(Runnable[_State, Any]):
-    """Only what the delegating tool needs of a runnable: one that wraps a function does more for a call than sending it
-    does."""
+    """Implements only what the delegation tool calls: LangChain's wrapper of a function would cost more than the
+    request."""
 
     def __init__(self, connection: A2ARemoteAgentConnectTool, skills: SkillOffers | None = None) -> None:
-        """`skills` are handed over with everything that is sent to the agent."""
+        """`skills` are sent with every message to the agent."""
         self.name = connection.name
         self._connection = connection
         self._skills = skills
-        self._graph = _graph_that_waits(connection, skills)
+        self._graph = _form_graph(connection, skills)
 
     async def ainvoke(self, input: _State, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: A002
         runtime = get_runtime(RequestContext)
         if runtime.context.resumed:
-            # Perhaps it is this agent that waits: its graph knows, and sends what was not sent yet.
+            # This agent may be the one with the open form: its graph has the state, and sends what was not sent yet.
             return await self._graph.ainvoke(input, config)
         outcome = await _call(self._connection, input, runtime, self._skills)
         return await self._graph.ainvoke({**input, **outcome}, config) if outcome["waiting"] else outcome
@@ -98,7 +99,7 @@ class RemoteAgent(Runnable[_State, Any]):
         raise NotImplementedError(f"The {self.name} agent is remote and can only be awaited: call ainvoke.")
 
 
-def _graph_that_waits(connection: A2ARemoteAgentConnectTool, skills: SkillOffers | None) -> Graph:
+def _form_graph(connection: A2ARemoteAgentConnectTool, skills: SkillOffers | None) -> Graph:
     async def call(state: _State, runtime: Runtime[RequestContext]) -> dict[str, Any]:
         return await _call(connection, state, runtime, skills)
 
@@ -121,14 +122,15 @@ async def _call(
     runtime: Runtime[RequestContext],
     skills: SkillOffers | None,
 ) -> dict[str, Any]:
-    """Send what there is to say and tell what happens: the answer, or what the agent waits for."""
-    delegation = delegation_of(get_config()["configurable"]["checkpoint_ns"].split("|")) or runtime.context.task_id
+    """Send the message and forward the events. Returns the state update: the answer, or the form that the agent
+    returned."""
+    delegation = outer_task_id(current_namespace(get_config())) or runtime.context.task_id
     thread = RemoteThread(delegation, task_id=state.get("remote_task", ""), turn=state.get("turn", 0) + 1)
     context = replace(
         runtime.context,
         approvals=(*state.get("approvals", ()), *runtime.context.approvals),
         step=state.get("step"),
-        skills=None if skills is None else await skills.handed_over(runtime.context),
+        skills=None if skills is None else await skills.for_delegation(runtime.context),
     )
     answer = ""
     sent = connection.stream(_message(state), context, thread)
@@ -136,11 +138,11 @@ async def _call(
         async for event in events:
             match event:
                 case FinalResult(text=text, limit=limit):
-                    answer = handed_back(text, cut_reason_of(limit))
+                    answer = with_cut_note(text, cut_reason_of(limit))
                     if limit and cut_reason_of(limit) is None:
                         runtime.stream_writer(LimitReached(limit))
                 case InputRequired(forms=forms):
-                    # It asks for one thing at a time; what else it needs it asks for afterwards.
+                    # Only the first form is shown; the agent returns the others after the answer.
                     return {
                         "agent": connection.name,
                         "remote_task": thread.task_id,
@@ -160,7 +162,7 @@ async def _call(
 async def _with_outcomes(
     events: AsyncGenerator[Event], agent: AgentStarted, thread: RemoteThread
 ) -> AsyncGenerator[Event]:
-    """The events of an agent's run. If the connection is lost, the error says what was seen of the run's outcomes."""
+    """The events of an agent's run. If the connection is lost, the error lists the outcomes received so far."""
     seen: list[Event] = [agent]
     async with aclosing(events):
         try:
@@ -170,47 +172,47 @@ async def _with_outcomes(
                 yield event
         except RemoteAgentError as error:
             if not thread.task_id:
-                raise  # the agent never got the message
+                raise  # the agent did not receive the message
             raise RemoteAgentError(f"{error} {report(outcomes_of(seen))}", error.code) from error
 
 
 async def waiting_remotely(graph: Graph, thread_id: str) -> list[tuple[str, str]]:
-    """The remote tasks that a conversation's run waits with: the names of their agents, and their ids."""
+    """The remote tasks with an open form in a conversation: the name of each agent, and the id of its task."""
     saver = graph.checkpointer
     if not isinstance(saver, BaseCheckpointSaver):
         return []
     state = await graph.aget_state({"configurable": {"thread_id": thread_id}})
     found = []
     for task in state.tasks:
-        # A graph that a tool calls is not among those that LangGraph can list; its state is kept under the call.
-        place = {"thread_id": thread_id, "checkpoint_ns": f"{task.name}:{task.id}"}
-        if task.interrupts and (kept := await saver.aget_tuple({"configurable": place})) is not None:
-            values = kept.checkpoint["channel_values"]
+        # LangGraph does not list graphs that a tool calls. Their state is stored in the namespace of the call.
+        place = {"thread_id": thread_id, "checkpoint_ns": task_namespace(task)}
+        if task.interrupts and (stored := await saver.aget_tuple({"configurable": place})) is not None:
+            values = stored.checkpoint["channel_values"]
             if values.get("waiting") and values.get("remote_task"):
                 found.append((str(values["agent"]), str(values["remote_task"])))
     return found
 
 
 def _waiting(form: Form, agent: str) -> _Waiting:
-    # Another's regular expression may take for ever; the agent checks the value itself and asks again.
+    # A foreign regular expression may not terminate. The agent validates the value itself and asks again.
     fields = tuple(
         replace(field, rules=replace(field.rules, pattern=None)) if field.rules else field for field in form.fields
     )
-    # What is approved for good is approved for the agent that asks, whatever name it writes into its form.
+    # A grant is for the agent that sent the form, whatever agent name the form contains.
     requests = tuple({**request, "agent": agent} for request in form.action_requests)
     form = replace(form, fields=fields, agent=agent, action_requests=requests)
     return {"question": question_data(form), "form_id": form.form_id, "in_words": form.fields == (PLAIN_REPLY,)}
 
 
 def _message(state: _State) -> list[Part]:
-    """The question, or the answer to what the agent asked: as data and, for agents that read only words, in words."""
-    waiting, said = state.get("waiting"), state.get("answer")
-    if not waiting or said is None:
+    """The question, or the answer to the agent's form: as data and, for agents that read text only, in words."""
+    waiting, answered = state.get("waiting"), state.get("answer")
+    if not waiting or answered is None:
         return [Part(text=str(state["messages"][-1].text))]
-    answer = read_answer(said)
+    answer = read_answer(answered)
     words = [Part(text=text)] if answer is not None and (text := answer_text(answer)) else []
     if waiting["in_words"] and words:
         return words
     data = Part()
-    set_value(data.data, {"resume": {"form_id": waiting["form_id"], **said}})
+    set_value(data.data, {"resume": {"form_id": waiting["form_id"], **answered}})
     return [data, *words]

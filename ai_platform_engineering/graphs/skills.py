@@ -1,7 +1,7 @@
-"""Skills in a graph: names and descriptions in the prompt of each turn, and tools that read or search for skills.
+"""Skills in a graph: adds their names and descriptions to each turn's prompt, with tools that read and search skills.
 
-deepagents' own middleware is not used: it keeps the list in the conversation's state, so that an open conversation
-sees no change, puts every skill into the prompt, and has hooks that `JoinedHooks` cannot join.
+deepagents' own middleware is not used. It stores the list in the conversation's state, so open conversations miss
+changes; it puts every skill into the prompt; and it has hooks that `JoinedHooks` cannot join.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from pydantic import BaseModel, Field
 
+from ai_platform_engineering.graphs.agent_graph import with_prompt_section
 from ai_platform_engineering.graphs.long_results import tool_name
-from ai_platform_engineering.graphs.prompt_sections import with_section
-from ai_platform_engineering.graphs.skills_commands import Command, UnknownCommand, command_of
+from ai_platform_engineering.graphs.skills_commands import SkillCommand, UnknownCommand, command_of
 from ai_platform_engineering.graphs.skills_offer import SkillOffers
 from ai_platform_engineering.graphs.skills_text import (
     file_text,
@@ -44,7 +44,7 @@ _MAX_FOUND: Final = 10
 _READS: Final[Mapping[str, Any]] = {"read_only": True}
 
 
-class _ReadArguments(BaseModel):
+class _ReadSkillArguments(BaseModel):
     name: str
     file: str = Field("", description="A file of the skill, in place of its instructions.")
     arguments: str = Field("", description="What the skill is to be used for, such as the name of a service.")
@@ -55,9 +55,9 @@ class _SearchArguments(BaseModel):
 
 
 class Skills(AgentMiddleware[Any, Any, Any]):
-    """Offers skills to the model. With `commands` a message `/name ...` of a person reads that skill first.
+    """Offers skills to the model. With `commands`, a person's message `/name ...` reads that skill first.
 
-    Must be inside the middleware that drives workflows, which has to see every question, and outside those that add
+    It must be inside the workflow driver, which has to see every question, and outside middleware that adds
     instructions for a last turn.
     """
 
@@ -74,23 +74,23 @@ class Skills(AgentMiddleware[Any, Any, Any]):
         context: RequestContext | None = request.runtime.context
         question = _question(request)
         if question is not None:
-            await self._offers.settle()
+            await self._offers.refresh()
         view = self._offers.offer(context).view
         if question is not None and self._takes_commands(context) and view.skills:
             match command_of(str(question.text), view):
-                case Command() as command:
-                    return ModelResponse(result=[_reading(command)])
+                case SkillCommand() as command:
+                    return ModelResponse(result=[_read_turn(command)])
                 case UnknownCommand(name, near):
                     answer = unknown_command(name, near, view)
                     return ModelResponse(result=[AIMessage(answer, id=f"skills-{uuid4().hex}")])
         return await handler(self._offered(request, view))
 
     def _takes_commands(self, context: RequestContext | None) -> bool:
-        """A supervisor's words are no command, nor is what people write to each other in a channel."""
+        """Messages from a supervisor, and messages between people in a channel, are never commands."""
         return self._commands and not (context is not None and (context.delegated or context.silent_when_unsure))
 
     def _offered(self, request: ModelRequest[Any], view: SkillView) -> ModelRequest[Any]:
-        """The request with the skills in its prompt, and with the tools for them."""
+        """The request with the skills in its prompt, and with the tools to read them."""
         if not view.skills or READ_SKILL not in map(tool_name, request.tools):
             return _without(request, SKILL_TOOLS)
         section = listed_section(view.skills.values(), self._prompt_max_chars)
@@ -98,24 +98,24 @@ class Skills(AgentMiddleware[Any, Any, Any]):
             request = _without(request, {SEARCH_SKILLS})
         else:
             section = searched_section(len(view.skills))
-        return request.override(system_message=with_section(request.system_message, section))
+        return request.override(system_message=with_prompt_section(request.system_message, section))
 
 
 def skills(offers: SkillOffers, settings: Settings, *, commands: bool) -> Iterator[Skills]:
-    """The middleware, where skills are enabled."""
+    """The middleware, if skills are enabled."""
     if settings.enable_skills:
         yield Skills(offers, settings.skills_prompt_max_chars, commands=commands)
 
 
 def _question(request: ModelRequest[Any]) -> HumanMessage | None:
-    """The person's message that this turn is the first answer to. Instructions to the model are not in the state."""
+    """The person's message, if this is the first turn after it. Instructions to the model are not in the state."""
     messages = request.state.get("messages") or ()
     last = messages[-1] if messages else None
     return last if isinstance(last, HumanMessage) else None
 
 
-def _reading(command: Command) -> AIMessage:
-    """The turn that reads the skill of a command."""
+def _read_turn(command: SkillCommand) -> AIMessage:
+    """The model turn that a command stands for: a call that reads the skill."""
     arguments = {"name": command.skill} | ({"arguments": command.arguments} if command.arguments else {})
     call = {"name": READ_SKILL, "args": arguments, "id": f"call_{uuid4().hex[:24]}", "type": "tool_call"}
     return AIMessage("", tool_calls=[call])
@@ -150,7 +150,7 @@ def _read_tool(offers: SkillOffers) -> BaseTool:
         coroutine=read,
         name=READ_SKILL,
         description="Read the instructions of a skill, or one of its files.",
-        args_schema=_ReadArguments,
+        args_schema=_ReadSkillArguments,
         infer_schema=False,
         metadata=dict(_READS),
     )

@@ -1,7 +1,7 @@
-"""Which skills a run may read: those of the catalog that its caller sees, or those that the supervisor handed over.
+"""The skills that a run may read: the catalog's skills that its caller may see, or those sent with a delegation.
 
-An agent has the skills that its manifest names. They are chosen in one place for both placements; a remote agent gets
-them, with their contents, in the metadata that the supervisor signs.
+An agent has the skills that its manifest names. The supervisor selects them for both placements; a remote agent gets
+them, with their contents, in the signed metadata of the delegation.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ from ai_platform_engineering.utils.a2a_common.request_context import RequestCont
 
 logger = logging.getLogger(__name__)
 
-MAX_HANDED_OVER: Final = 256 * 1024
-"""Bytes of skills that one agent gets."""
+MAX_DELEGATED_BYTES: Final = 256 * 1024
+"""Maximum size of the skills of one agent."""
 
-# JSON may take two bytes for one, and the request has more in it than skills.
+# Skills take at most a quarter of a request: JSON may double their size, and the request has other content.
 _SHARE_OF_REQUEST: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
-    """The skills of a run. `content` reads one of them, and raises what the catalog's `content` does."""
+class SkillOffer:
+    """The skills of a run. `content` reads one of them and raises the errors of the catalog's `content`."""
 
     view: SkillView
     content: Callable[[Skill], Awaitable[SkillContent]]
 
 
-class HandedOver(BaseModel):
+class DelegatedSkill(BaseModel):
     """A skill in the metadata of a delegation."""
 
     name: str
@@ -57,13 +57,13 @@ class HandedOver(BaseModel):
 
     @property
     def skill(self) -> Skill:
-        # The holder is not sent: the supervisor has decided who may see the skill.
+        # The owner is not sent: the supervisor has already decided that the caller may see the skill.
         access = Access(self.visibility)
         return Skill(self.name, self.description, Provenance(self.source), access, files=tuple(sorted(self.files)))
 
 
 class SkillOffers:
-    """The skills of one agent, or with `names` None every skill, for the supervisor."""
+    """The skills that one agent may use. `names` None means all skills, for the supervisor."""
 
     def __init__(
         self, catalog: SkillCatalog, settings: Settings, agent: str, names: Sequence[str] | None = None
@@ -71,23 +71,23 @@ class SkillOffers:
         self._catalog = catalog
         self._agent = agent
         self._names = None if names is None else tuple(dict.fromkeys(names))
-        self._max_size = min(MAX_HANDED_OVER, settings.max_request_bytes // _SHARE_OF_REQUEST)
+        self._max_size = min(MAX_DELEGATED_BYTES, settings.max_request_bytes // _SHARE_OF_REQUEST)
         self._reported: set[str] = set()
 
-    async def settle(self) -> None:
-        """Take over what other processes have changed in the catalog; awaited where a turn begins."""
-        await self._catalog.settle()
+    async def refresh(self) -> None:
+        """Load changes that other processes made to the catalog. Call it at the start of a turn."""
+        await self._catalog.reload_changed()
 
-    def offer(self, context: RequestContext | None) -> Offer:
-        """The skills as they are now."""
+    def offer(self, context: RequestContext | None) -> SkillOffer:
+        """The skills for a request, as they are now."""
         if context is not None and context.skills is not None:
-            return received(context.skills)
+            return delegated_offer(context.skills)
         view = self._catalog.view(ANONYMOUS if context is None else context.caller)
-        return Offer(view if self._names is None else self._chosen(view, self._names), self._catalog.content)
+        return SkillOffer(view if self._names is None else self._chosen(view, self._names), self._catalog.content)
 
-    async def handed_over(self, context: RequestContext) -> tuple[Mapping[str, Any], ...]:
+    async def for_delegation(self, context: RequestContext) -> tuple[Mapping[str, Any], ...]:
         """The skills for the metadata of a delegation to the agent."""
-        await self.settle()
+        await self.refresh()
         offer = self.offer(context)
         skills = []
         for skill in offer.view.skills.values():
@@ -96,10 +96,10 @@ class SkillOffers:
             except SkillGoneError:
                 continue
             except SourceUnavailableError as error:
-                logger.warning("%s works without the skill %s: %s", self._agent, skill.name, error)
+                logger.warning("%s runs without the skill %s: %s", self._agent, skill.name, error)
                 continue
             skills.append(
-                HandedOver(
+                DelegatedSkill(
                     name=skill.name,
                     description=skill.description,
                     instructions=content.instructions,
@@ -120,7 +120,7 @@ class SkillOffers:
             elif skill.name not in self._reported:
                 self._reported.add(skill.name)
                 logger.warning(
-                    "%s: the skill %s is left out, as the skills of an agent may have %d bytes together",
+                    "%s: the skill %s is left out, because the skills of an agent may have at most %d bytes in total",
                     self._agent,
                     skill.name,
                     self._max_size,
@@ -128,19 +128,19 @@ class SkillOffers:
         return SkillView(dict(sorted(chosen.items())), {})
 
 
-def received(entries: Sequence[Mapping[str, Any]]) -> Offer:
-    """The skills that a supervisor has handed over. An entry that cannot be read is left out."""
-    by_name: dict[str, HandedOver] = {}
+def delegated_offer(entries: Sequence[Mapping[str, Any]]) -> SkillOffer:
+    """The skills in a delegation's metadata. Invalid entries are left out."""
+    by_name: dict[str, DelegatedSkill] = {}
     for entry in entries:
         try:
-            skill = HandedOver.model_validate(entry)
+            skill = DelegatedSkill.model_validate(entry)
         except ValidationError:
-            logger.warning("A skill in a delegation could not be read, so the agent works without it")
+            logger.warning("A skill in the delegation is invalid and is left out")
             continue
         by_name[skill.name] = skill
 
     async def content(skill: Skill) -> SkillContent:
-        handed = by_name[skill.name]
-        return SkillContent(handed.instructions, handed.instructions, handed.files)
+        sent = by_name[skill.name]
+        return SkillContent(sent.instructions, sent.instructions, sent.files)
 
-    return Offer(SkillView({name: by_name[name].skill for name in sorted(by_name)}, {}), content)
+    return SkillOffer(SkillView({name: by_name[name].skill for name in sorted(by_name)}, {}), content)

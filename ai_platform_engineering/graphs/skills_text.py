@@ -1,4 +1,4 @@
-"""What a model and people read about skills: the section of the prompt, a skill that was read, and unknown names."""
+"""Texts about skills for models and people: the prompt section, the contents of a skill, errors for unknown names."""
 
 from __future__ import annotations
 
@@ -37,10 +37,7 @@ _TAG: Final = re.compile(r"<(?=\s*/?\s*skill\b)", re.IGNORECASE)
 
 
 def listed_section(skills: Iterable[Skill], max_size: int) -> str | None:
-    """The section with a line for each skill; None where it would be larger than `max_size`.
-
-    The size is counted in bytes, as that is what a request grows by.
-    """
+    """The prompt section with one line per skill; None if it would have more than `max_size` bytes."""
     lines, size = [_LISTED], len(_LISTED.encode())
     for skill in skills:
         line = skill_line(skill)
@@ -52,7 +49,7 @@ def listed_section(skills: Iterable[Skill], max_size: int) -> str | None:
 
 
 def searched_section(count: int) -> str:
-    """The section for more skills than can be listed."""
+    """The prompt section that refers to the search, for more skills than can be listed."""
     return _SEARCHED.format(count=count)
 
 
@@ -73,7 +70,7 @@ def file_text(skill: Skill, path: str, text: str) -> str:
 
 
 def unknown_skill(name: str, near: Sequence[str], view: SkillView) -> str:
-    """The sentences for a model that reads a skill which does not exist."""
+    """The error for a model that reads a skill which does not exist."""
     if near:
         return f"There is no skill {name!r}. Similar names: {', '.join(near)}."
     known = [*view.skills]
@@ -100,14 +97,14 @@ def _commands(names: Iterable[str], separator: str) -> str:
 
 
 def found_skills(found: Sequence[Skill], count: int) -> str:
-    """The result of a search among `count` skills."""
+    """The result of a search in `count` skills."""
     if not found:
         return f"None of the {count} skills matches. Try other words."
     return "\n".join(map(skill_line, found))
 
 
 def _with_arguments(instructions: str, arguments: str) -> str:
-    """Without arguments the placeholder stays, so that the model sees what is missing."""
+    """The instructions with the arguments inserted. Without arguments the placeholder stays, so the model sees it."""
     if not arguments:
         return instructions
     if ARGUMENTS in instructions:
@@ -116,7 +113,7 @@ def _with_arguments(instructions: str, arguments: str) -> str:
 
 
 def _framed(head: str, tag: str, text: str) -> str:
-    # The text must not be able to end its frame and go on as ours.
+    # The text must not be able to close the tag early and pass as our own text.
     return f"{head}\n{_NO_RIGHTS}\n{tag}\n{_TAG.sub('&lt;', text)}\n</skill>"
 
 

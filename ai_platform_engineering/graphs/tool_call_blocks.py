@@ -1,7 +1,7 @@
-"""The tool calls of an assistant message, wherever its provider has put them, and the message with other calls.
+"""Reads and replaces the tool calls of an assistant message in all places where providers put them.
 
-LangChain keeps calls in `tool_calls` and `invalid_tool_calls`. Providers also have them in content blocks or in
-`additional_kwargs`, and some of their clients send those back.
+LangChain has calls in `tool_calls` and `invalid_tool_calls`. Providers also have copies in content blocks or in
+`additional_kwargs`, and some clients send these copies back to the provider.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _CALLS: Final = "tool_calls"
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
-    """`id` may be empty, or the same as another's."""
+class MessageCall:
+    """A tool call as the message has it: `id` may be empty or a duplicate."""
 
     id: str
     name: str
@@ -32,7 +32,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class _BlockKeys:
-    """The names that a kind of content block has for the parts of a call."""
+    """The keys of a call in one type of content block."""
 
     id: str
     args: str
@@ -46,10 +46,12 @@ _BLOCKS: Final[Mapping[str, _BlockKeys]] = {
 }
 
 
-def calls_of(message: AIMessage) -> list[Call]:
-    """Every call once: a call in several places has the same id in each."""
-    calls = [Call(str(call["id"] or ""), call["name"], call["args"]) for call in message.tool_calls]
-    calls += [Call(str(c["id"] or ""), c["name"] or "", _arguments(c["args"])) for c in message.invalid_tool_calls]
+def calls_of(message: AIMessage) -> list[MessageCall]:
+    """Each call once, although it may have several copies, which share its id."""
+    calls = [MessageCall(str(call["id"] or ""), call["name"], call["args"]) for call in message.tool_calls]
+    calls += [
+        MessageCall(str(c["id"] or ""), c["name"] or "", _arguments(c["args"])) for c in message.invalid_tool_calls
+    ]
     for copies in (_in_blocks(message), _in_additional(message)):
         unmatched = [call.id for call in calls]
         for copy in copies:
@@ -57,12 +59,12 @@ def calls_of(message: AIMessage) -> list[Call]:
                 unmatched.remove(copy.id)
             else:
                 calls.append(copy)
-    return [Call(call.id, _valid_name(call.name), call.args) for call in calls]
+    return [MessageCall(call.id, _valid_name(call.name), call.args) for call in calls]
 
 
-def with_calls(message: AIMessage, before: Sequence[Call], after: Sequence[Call]) -> AIMessage:
-    """The message with the calls `after` in place of its own, `before`, everywhere; the same one if nothing differs."""
-    unchanged = [Call(str(call["id"] or ""), call["name"], call["args"]) for call in message.tool_calls]
+def with_calls(message: AIMessage, before: Sequence[MessageCall], after: Sequence[MessageCall]) -> AIMessage:
+    """The message with its calls `before` replaced by `after` in all places; the same object if nothing changes."""
+    unchanged = [MessageCall(str(call["id"] or ""), call["name"], call["args"]) for call in message.tool_calls]
     if not message.invalid_tool_calls and unchanged == [*after]:
         return message
     tool_calls = [{"type": "tool_call", "id": call.id, "name": call.name, "args": dict(call.args)} for call in after]
@@ -78,12 +80,12 @@ def with_calls(message: AIMessage, before: Sequence[Call], after: Sequence[Call]
 
 
 class _Replacements:
-    """New calls by old id: the first copy with an id stands for the first call with it, and so on."""
+    """New calls by old id. Among copies with the same id, the first belongs to the first call with it, and so on."""
 
-    def __init__(self, before: Sequence[Call], after: Sequence[Call]) -> None:
+    def __init__(self, before: Sequence[MessageCall], after: Sequence[MessageCall]) -> None:
         self._left = [*zip(before, after, strict=True)]
 
-    def take(self, old_id: str) -> Call | None:
+    def take(self, old_id: str) -> MessageCall | None:
         pair = next((pair for pair in self._left if pair[0].id == old_id), None)
         if pair is None:
             return None
@@ -91,19 +93,19 @@ class _Replacements:
         return pair[1]
 
 
-def _in_blocks(message: AIMessage) -> Iterator[Call]:
+def _in_blocks(message: AIMessage) -> Iterator[MessageCall]:
     for block in message.content if isinstance(message.content, list) else ():
         if (keys := _keys_of(block)) is not None and isinstance(block, dict):
             given = block.get(keys.args) or block.get("partial_json")
-            yield Call(str(block.get(keys.id) or ""), str(block.get("name") or ""), _arguments(given))
+            yield MessageCall(str(block.get(keys.id) or ""), str(block.get("name") or ""), _arguments(given))
 
 
-def _in_additional(message: AIMessage) -> Iterator[Call]:
+def _in_additional(message: AIMessage) -> Iterator[MessageCall]:
     for raw in _mappings(message.additional_kwargs.get(_CALLS)):
         function = raw.get("function")
         if isinstance(function, Mapping):
             arguments = _arguments(function.get("arguments"))
-            yield Call(str(raw.get("id") or ""), str(function.get("name") or ""), arguments)
+            yield MessageCall(str(raw.get("id") or ""), str(function.get("name") or ""), arguments)
 
 
 def _replaced(block: Any, replacing: _Replacements) -> Any:
@@ -131,7 +133,7 @@ def _mappings(values: Any) -> Iterable[Mapping[str, Any]]:
 
 
 def _arguments(given: Any) -> Mapping[str, Any]:
-    """Arguments as an object; an empty one where they cannot be read."""
+    """Arguments as an object; empty if they cannot be parsed."""
     if isinstance(given, str):
         try:
             given = json.loads(given)

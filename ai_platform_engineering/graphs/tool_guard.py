@@ -1,4 +1,4 @@
-"""The catch-all around tool calls: whatever a tool does, the model gets a result it can act on and the run goes on."""
+"""The error handler around tool calls: every failure becomes an error result for the model, and the run continues."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from langchain_core.messages import ToolMessage
 from langgraph.errors import GraphBubbleUp
 from langgraph.types import Command
 
+from ai_platform_engineering.compat.agent_middleware import AGENT_ARGUMENT, DELEGATION_TOOL
 from ai_platform_engineering.runs.failures import failure_of, log_failure, reason_of, short_reason
-from ai_platform_engineering.runs.translation import DELEGATION_TOOL
 
 logger = logging.getLogger(__name__)
 
@@ -24,7 +24,7 @@ Result = ToolMessage | Command[Any]
 class ToolGuard(AgentMiddleware[Any, Any, Any]):
     """Turns exceptions, unknown tools and unknown agents into error results.
 
-    The sentence for people goes into the message's `artifact`, which models are not shown.
+    The reason for people goes into the message's `artifact`, which is not sent to models.
     """
 
     def __init__(self, *, agents: Collection[str] = ()) -> None:
@@ -37,16 +37,16 @@ class ToolGuard(AgentMiddleware[Any, Any, Any]):
         call = request.tool_call
         if request.tool is None:
             return _error(request, f"There is no tool named {call['name']!r}.", "there is no such tool")
-        # Where there are no agents to delegate to, a tool of that name is a tool like any other.
+        # Without agents there is no delegation tool: a tool of that name is an ordinary tool.
         delegates = bool(self._agents) and call["name"] == DELEGATION_TOOL
-        if delegates and (agent := call["args"].get("subagent_type")) not in self._agents:
+        if delegates and (agent := call["args"].get(AGENT_ARGUMENT)) not in self._agents:
             known = ", ".join(self._agents)
             return _error(request, f"There is no agent named {agent!r}. Agents: {known}.", "there is no such agent")
         try:
             result = await handler(request)
         except GraphBubbleUp:
             raise
-        except Exception as error:  # the one place where a tool's exception ends
+        except Exception as error:  # the only handler of a tool's exceptions
             failure = failure_of(error)
             reason = reason_of(error)
             log_failure(logger, call["name"], replace(failure, sentence=short_reason(reason)))

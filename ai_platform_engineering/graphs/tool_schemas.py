@@ -1,11 +1,13 @@
-"""Tools as the model sees them, derived once for each graph: a model derives them anew at every turn.
+"""Tool schemas for the model, converted once per graph: LangChain's models convert tools again in every turn.
 
-Every turn carries them, so they leave out what tells a model nothing. The tools check their arguments as before.
+The schemas are part of every request, so parts without information are removed. The tools still validate their
+arguments against the full schema.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+import json
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, TypeVar
 
@@ -19,20 +21,20 @@ from ai_platform_engineering.mcp.names import provider_name
 from ai_platform_engineering.mcp.tools import MODEL_NAME
 
 Schema = dict[str, Any]
-Said = TypeVar("Said", bound=BaseMessage)
+MessageT = TypeVar("MessageT", bound=BaseMessage)
 
 _NULL: Final[Schema] = {"type": "null"}
 
 
 class ToolSchemas(AgentMiddleware[Any, Any, Any]):
-    """Hands the model the schemas in place of the tools. Comes last: the others know tools by what they are.
+    """Replaces the tools of a request by their schemas. It must be inside middleware that expects tool objects.
 
-    A tool whose name providers refuse has another one for the model, in both directions and in the conversation so far.
+    A tool whose name providers refuse gets another name for the model: in the request, its history and the response.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self._schemas: dict[str, tuple[BaseTool, Schema]] = {}
+        self._schemas: dict[str, tuple[BaseTool, Schema, int]] = {}
 
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
@@ -48,16 +50,24 @@ class ToolSchemas(AgentMiddleware[Any, Any, Any]):
         changed = {model: name for model, name in own.items() if model != name}
         return _renamed_response(response, changed) if changed else response
 
+    def chars(self, tools: Iterable[BaseTool | Schema]) -> int:
+        """The characters that the tools take in a prompt."""
+        return sum(len(json.dumps(tool)) if isinstance(tool, dict) else self._known(tool)[2] for tool in tools)
+
     def _schema(self, tool: BaseTool) -> Schema:
+        return self._known(tool)[1]
+
+    def _known(self, tool: BaseTool) -> tuple[BaseTool, Schema, int]:
         known = self._schemas.get(tool.name)
         if known is None or known[0] is not tool:
-            known = self._schemas[tool.name] = (tool, _derived(tool))
-        return known[1]
+            schema = _derived(tool)
+            known = self._schemas[tool.name] = (tool, schema, len(json.dumps(schema)))
+        return known
 
 
 def lean(schema: Schema) -> Schema:
-    """The schema without empty defaults, without the null that says the same as leaving an argument out, and without
-    the ban on arguments that it does not name."""
+    """The schema without empty defaults, without null for optional arguments, and without
+    `additionalProperties: false`."""
     return {
         key: _lean_value(key, value, schema.get("required", ()))
         for key, value in schema.items()
@@ -81,13 +91,13 @@ def _renamed_response(response: ModelResponse[Any], names: Mapping[str, str]) ->
 
 
 def _renamed_history(messages: list[AnyMessage], models: Mapping[str, str]) -> list[AnyMessage]:
-    """The messages with the model's names for tools, also of tools that are gone; the very same list if they have
-    them already."""
+    """The messages with the model's names for tools, also for tools that no longer exist; the same list object if
+    nothing changes."""
     renamed = [_with_names(message, lambda name: models.get(name) or provider_name(name)) for message in messages]
     return messages if all(new is old for new, old in zip(renamed, messages, strict=True)) else renamed
 
 
-def _with_names(message: Said, rename: Callable[[str], str]) -> Said:
+def _with_names(message: MessageT, rename: Callable[[str], str]) -> MessageT:
     if isinstance(message, AIMessage) and message.tool_calls:
         calls = [{**call, "name": rename(call["name"])} for call in message.tool_calls]
         return message if calls == message.tool_calls else message.model_copy(update={"tool_calls": calls})
@@ -117,8 +127,8 @@ def _each(schemas: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 def _optional(schema: Any) -> Any:
     match schema:
         case {"default": None, "anyOf": [*alternatives], **rest}:
-            kept = [alternative for alternative in alternatives if alternative != _NULL] or alternatives
-            return {**kept[0], **rest} if len(kept) == 1 else {**rest, "anyOf": kept}
+            others = [alternative for alternative in alternatives if alternative != _NULL] or alternatives
+            return {**others[0], **rest} if len(others) == 1 else {**rest, "anyOf": others}
         case {"default": None | "", **rest}:
             return rest
         case _:

@@ -1,8 +1,8 @@
-"""The step of a workflow, as the agent sees it: a tool that is called as it was declared, or work that may not fail.
+"""A workflow step inside an agent's graph.
 
-The step comes with the delegation, in the state. A step that names a tool needs no model: the tool's result is the
-agent's answer. In a step that is put in words the model works as ever, but a tool that failed and was not made good
-fails the step, whatever the model makes of it.
+The step is part of the delegation and arrives in the state. A step that names a tool calls it without the model, and
+the tool's result is the answer. In a step in words the model works as usual, but the step fails if a tool failed and
+did not succeed later, whatever the model's answer says.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ STEP: Final = "step"
 
 
 class StepFailedError(ReadableError):
-    """A step of a workflow could not be done; the text says why."""
+    """A workflow step failed; the text says why."""
 
     code = "agent"
 
@@ -42,15 +42,15 @@ class WorkflowStep(AgentMiddleware[StepState, Any, Any]):
             return await handler(request)
         work = since_question(request.messages)
         if "tool" in step:
-            return ModelResponse(result=[_direct(step, work, request.tools)])
+            return ModelResponse(result=[_tool_step_turn(step, work, request.tools)])
         response = await handler(request)
         answered = all(not message.tool_calls for message in response.result if isinstance(message, AIMessage))
-        if answered and (failed := _not_made_good(work)) is not None:
+        if answered and (failed := _unrecovered_failure(work)) is not None:
             raise StepFailedError(_reason(failed))
         return response
 
 
-def _direct(step: Mapping[str, Any], work: Sequence[AnyMessage], tools: Sequence[Any]) -> AIMessage:
+def _tool_step_turn(step: Mapping[str, Any], work: Sequence[AnyMessage], tools: Sequence[Any]) -> AIMessage:
     result = next((message for message in reversed(work) if isinstance(message, ToolMessage)), None)
     if result is not None:
         if result.status == "error":
@@ -63,13 +63,13 @@ def _direct(step: Mapping[str, Any], work: Sequence[AnyMessage], tools: Sequence
 
 
 def since_question(messages: Sequence[AnyMessage]) -> Sequence[AnyMessage]:
-    """What the agent has done for the question that it was asked last."""
+    """The messages after the last question."""
     last = max((place for place, message in enumerate(messages) if message.type == "human"), default=-1)
     return messages[last + 1 :]
 
 
-def _not_made_good(work: Sequence[AnyMessage]) -> ToolMessage | None:
-    """The last failed call of a tool that has not succeeded since. A skill that could not be read fails no step."""
+def _unrecovered_failure(work: Sequence[AnyMessage]) -> ToolMessage | None:
+    """The last failed call of a tool that has not succeeded since. A failed read of a skill does not count."""
     failed: dict[str | None, ToolMessage] = {}
     for message in work:
         if isinstance(message, ToolMessage) and message.name not in SKILL_TOOLS:
@@ -80,7 +80,7 @@ def _not_made_good(work: Sequence[AnyMessage]) -> ToolMessage | None:
 
 
 def _reason(message: ToolMessage) -> str:
-    """The sentence that was written for people, else what the tool said."""
+    """The reason for people if there is one, else the tool's output."""
     artifact = message.artifact
     reason = artifact.get("reason") if isinstance(artifact, Mapping) else None
     return str(reason or message.text) or "The tool failed without saying why."

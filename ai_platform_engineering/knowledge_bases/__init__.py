@@ -1,1 +1,1 @@
-"""Knowledge bases that the supervisor can search. What its model is offered of them is decided by the supervisor."""
+"""Knowledge bases that the supervisor searches. `multi_agents` decides which of their tools the model gets."""

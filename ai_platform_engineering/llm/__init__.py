@@ -1,6 +1,6 @@
-"""Chat models: `chat_model` gives the one an agent uses, from a provider or offline.
+"""Chat models: `chat_model` returns the model of an agent, from a provider or offline.
 
-Prompts, graphs and tools live elsewhere; nothing here knows which agents exist.
+Prompts, graphs and tools live in other packages. This package does not know which agents exist.
 """
 
 from ai_platform_engineering.llm.providers import chat_model, is_offline, is_offline_model

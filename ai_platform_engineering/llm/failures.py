@@ -1,4 +1,4 @@
-"""Failed model calls: their kinds, and the sentence for people about each."""
+"""Failed model calls: their kinds, and the error message of each kind."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ Kind = Literal[
     "quota",
     "rate_limit",
     "context",
+    "message_size",
     "policy",
     "request",
     "server",
@@ -35,7 +36,10 @@ _SENTENCES: Final[Mapping[Kind, str]] = {
     "model": "{provider} has no model {model} for these credentials: set {model_setting} to another one{or_address}.",
     "quota": "The quota at {provider} is used up: check its billing, or set LLM_PROVIDER to another provider.",
     "rate_limit": "{provider} limits the requests to {model}: try again {again}.",
-    "context": "The conversation is too long for {model}: start a new conversation.",
+    "context": "The conversation is too long for {model}: start a new conversation, or set LLM_CONTEXT_TOKENS to the "
+    "context window of the model.",
+    "message_size": "One message alone is larger than the context window of {model} (LLM_CONTEXT_TOKENS): send it in "
+    "parts, or set {model_setting} to a model with a larger window.",
     "policy": "The content policy of {provider} rejected the request: rephrase it.",
     "request": "{provider} rejected the request to {model}{status}: check {model_setting}. The log has its reason.",
     "server": "{provider} reported an error of its own{status}: try again {again}.",
@@ -52,13 +56,13 @@ _CAUSES: Final[Mapping[Kind, str]] = {
     "server": "{provider} reported an error of its own",
     "unreachable": "{provider} cannot be reached",
 }
-RETRIED: Final[frozenset[Kind]] = frozenset(_CAUSES)
-"""The kinds after which the same call may succeed."""
+RETRYABLE: Final[frozenset[Kind]] = frozenset(_CAUSES)
+"""The kinds of failure after which the same call may succeed."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelOrigin:
-    """Where a model comes from: the provider and the model as people know them, and the settings that chose them."""
+    """The names of provider and model in error messages, and the settings that selected them."""
 
     provider: str
     model: str = ""
@@ -73,23 +77,24 @@ class ModelFailure:
     status: int | None = None
     retry_after: float | None = None
     limit: float | None = None
-    """The limit in seconds that ended the call."""
+    """The timeout in seconds that ended the call."""
     detail: str = ""
-    """The provider's own message, for the log: one line without credentials."""
+    """The provider's message for the log, as one line without credentials."""
 
 
 class ModelFailedError(ReadableError):
-    """A model call failed at the provider; the text is the sentence for people."""
+    """A model call failed at the provider. The text is the error message for people."""
 
     code = "model"
 
     def __init__(self, failure: ModelFailure, origin: ModelOrigin) -> None:
         super().__init__(sentence(failure, origin))
         self.failure = failure
+        self.origin = origin
 
 
 def sentence(failure: ModelFailure, origin: ModelOrigin) -> str:
-    """What happened, and what a person can do about it."""
+    """The error message: what failed, and what a person can do about it."""
     text = _SENTENCES[failure.kind].format(
         provider=origin.provider,
         model=_shown(origin.model),
@@ -104,8 +109,8 @@ def sentence(failure: ModelFailure, origin: ModelOrigin) -> str:
     return _capitalised(text)
 
 
-def waiting(failure: ModelFailure, origin: ModelOrigin, seconds: float) -> str:
-    """What people see while a call waits for its next attempt."""
+def retry_message(failure: ModelFailure, origin: ModelOrigin, seconds: float) -> str:
+    """The message that people see while a call waits for its next attempt."""
     cause = _CAUSES[failure.kind].format(provider=origin.provider, model=_shown(origin.model))
     return _capitalised(f"{cause}; trying again in {duration(seconds)}.")
 
@@ -119,7 +124,7 @@ def _shown(model: str) -> str:
 
 
 def duration(seconds: float) -> str:
-    """For people: 45 s, 5 min, 2 h. Rounded up, so that it is never too early."""
+    """A duration such as 45 s, 5 min or 2 h. It is rounded up, so that a retry after it is never too early."""
     if seconds <= 90:
         return f"{max(1, math.ceil(seconds))} s"
     if seconds <= 5400:

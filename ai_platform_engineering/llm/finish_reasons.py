@@ -1,7 +1,7 @@
-"""Why a model's turn ended: whole, or cut off, in one vocabulary for all providers.
+"""The finish reason of a model's turn, normal or cut off, in one vocabulary for all providers.
 
-Pure functions over the `AIMessage` that a provider's chat class returns. Values that are not listed count as a normal
-end: a new word of a provider must not stop tools from running.
+Pure functions over the `AIMessage` that a provider's chat class returns. An unknown finish reason counts as a normal
+end, so that a new reason of a provider does not stop tools from running.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from typing import Any, Final
 
 from langchain_core.messages import AIMessage
 
-from ai_platform_engineering.limits import CutReason, cut_reason_of
+from ai_platform_engineering.final_results import CutReason, cut_reason_of
 
 CUT_OFF: Final = "cut_off"
-"""Key in `response_metadata`: the reason, on a message that was checked before."""
+"""Key in `response_metadata`: the cut reason of a message that was checked before."""
 MALFORMED_CALL: Final[Mapping[str, str]] = {"finish_reason": "malformed_function_call"}
 """`response_metadata` of a message whose call could not be parsed."""
 
@@ -22,7 +22,7 @@ _MALFORMED: Final = "malformed_call"
 _NORMAL: Final = "normal"
 
 # OpenAI Chat and Responses, Anthropic, Bedrock Converse, Gemini, Ollama and Groq, in lower case.
-_WORDS: Final[Mapping[str, str]] = {
+_REASONS: Final[Mapping[str, str]] = {
     **dict.fromkeys(
         (
             *("stop", "tool_calls", "function_call", "end_turn", "stop_sequence", "tool_use", "pause_turn"),
@@ -46,7 +46,7 @@ _WORDS: Final[Mapping[str, str]] = {
         "content_filter",
     ),
     "refusal": "refusal",
-    # "error", "abort" and "insufficient_system_resource" are words of OpenAI-compatible servers.
+    # "error", "abort" and "insufficient_system_resource" come from OpenAI-compatible servers.
     **dict.fromkeys(
         (
             *("incomplete", "cancelled", "other", "in_progress", "queued"),
@@ -62,16 +62,17 @@ _WORDS: Final[Mapping[str, str]] = {
         _MALFORMED,
     ),
 }
-_MAX_FIRST_LENGTH: Final = sorted(_WORDS, key=len, reverse=True)
+# The longest first, as some reasons end with another one.
+_BY_LENGTH: Final = sorted(_REASONS, key=len, reverse=True)
 
 _KEYS: Final = ("finish_reason", "stop_reason", "stopReason", "done_reason")
 
-# Providers that state a reason in every complete stream. A message without one is incomplete.
+# Providers that send a finish reason in every complete stream. A message without one is incomplete.
 _ALWAYS_GIVEN: Final = frozenset({"openai", "anthropic", "bedrock_converse", "google_genai"})
 
 
 def cut_reason(message: AIMessage) -> CutReason | None:
-    """What cut the turn off; None for a turn that ended normally, or where that is unknown."""
+    """The reason why the turn was cut off; None if it ended normally or sent no known reason."""
     recorded = message.response_metadata.get(CUT_OFF)
     ending = recorded or ("refusal" if refusal_text(message) else _ending(message))
     return cut_reason_of(ending)
@@ -83,11 +84,11 @@ def has_malformed_call(message: AIMessage) -> bool:
 
 
 def refusal_text(message: AIMessage) -> str:
-    """The words of a refusal, which OpenAI and Anthropic send beside the text."""
+    """The text of a refusal, which OpenAI and Anthropic send outside of the content."""
     details = message.response_metadata.get("stop_details")
-    explained = details.get("explanation") if isinstance(details, Mapping) else None
-    if beside := message.additional_kwargs.get("refusal") or explained:
-        return str(beside)
+    explanation = details.get("explanation") if isinstance(details, Mapping) else None
+    if refusal := message.additional_kwargs.get("refusal") or explanation:
+        return str(refusal)
     blocks = message.content if isinstance(message.content, list) else ()
     return "".join(
         str(block.get("refusal") or "")
@@ -104,19 +105,19 @@ def _ending(message: AIMessage) -> str:
     if stated is None and (status := metadata.get("status")):
         details = metadata.get("incomplete_details")
         reason = details.get("reason") if isinstance(details, Mapping) else None
-        return _WORDS.get(str(reason).lower()) or _WORDS.get(str(status).lower(), _NORMAL)
+        return _REASONS.get(str(reason).lower()) or _REASONS.get(str(status).lower(), _NORMAL)
     if stated is None:
         return "stream_broken" if _is_incomplete(message) else _NORMAL
-    # Chunks are merged by concatenation: a reason that was sent twice reads "STOPSTOP". The last one counts.
-    word = next((word for word in _MAX_FIRST_LENGTH if stated.lower().endswith(word)), "")
-    return _WORDS.get(word, _NORMAL)
+    # LangChain concatenates the strings of chunks, so a reason that was sent twice is "STOPSTOP". The last one counts.
+    word = next((word for word in _BY_LENGTH if stated.lower().endswith(word)), "")
+    return _REASONS.get(word, _NORMAL)
 
 
 def _is_incomplete(message: AIMessage) -> bool:
     provider = message.response_metadata.get("model_provider")
-    # OpenAI sends the usage chunk after the finish reason: a stream that got there is whole.
-    seen_to_the_end = provider == "openai" and message.usage_metadata is not None
-    return provider in _ALWAYS_GIVEN and not seen_to_the_end
+    # OpenAI sends the usage chunk after the finish reason, so a stream with usage is complete.
+    has_usage = provider == "openai" and message.usage_metadata is not None
+    return provider in _ALWAYS_GIVEN and not has_usage
 
 
 def _block_reason(metadata: Mapping[str, Any]) -> bool:

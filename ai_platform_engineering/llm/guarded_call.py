@@ -1,4 +1,4 @@
-"""One call of a model, within its limits: how long it may take, how much it may say, how often it is repeated."""
+"""One model call with its limits: timeouts, maximum output length and retries."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResu
 from langgraph.config import get_stream_writer
 
 from ai_platform_engineering.llm.failures import (
-    RETRIED,
+    RETRYABLE,
     Kind,
     ModelFailedError,
     ModelFailure,
     ModelOrigin,
-    waiting,
+    retry_message,
 )
 from ai_platform_engineering.llm.provider_errors import model_failure
 
 logger = logging.getLogger(__name__)
 
 _FIRST_WAIT: Final = 0.5
-# A shorter wait is over before it is read.
-_MIN_NOTICE_LENGTH: Final = 1.0
+# A notice about a shorter wait would be gone before a person can read it.
+_MIN_ANNOUNCED_WAIT: Final = 1.0
 _END: Final = object()
 _OUTPUT_FIELDS: Final = ("text", "thinking", "reasoning", "partial_json", "arguments", "input")
 
 
 @dataclass(frozen=True, slots=True)
 class CallLimits:
-    """Times in seconds. With `whole_answers` calls whose text no one reads meanwhile need not be streamed."""
+    """All times are in seconds. `whole_answers` allows calls without streaming where no reader shows partial text."""
 
     timeout: float
     idle_timeout: float
@@ -47,8 +47,8 @@ class CallLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class Notice:
-    """A sentence for people about a run, written into its stream as a message of its own."""
+class RetryNotice:
+    """A message for people that the run waits for a retry. It is written into the run's stream."""
 
     text: str
     message_id: str = field(default_factory=lambda: f"notice-{uuid.uuid4().hex}")
@@ -60,8 +60,8 @@ class _LimitError(Exception):
         self.failure = ModelFailure(kind, limit=limit)
 
 
-class UnreadableError(_LimitError):
-    """The provider's answer has another form than its API promises."""
+class UnreadableAnswerError(_LimitError):
+    """The provider's answer does not have the format of its API."""
 
     def __init__(self) -> None:
         super().__init__("unreadable")
@@ -70,23 +70,23 @@ class UnreadableError(_LimitError):
 async def guarded(
     call: Callable[[], AsyncIterator[Any]], origin: ModelOrigin, limits: CallLimits
 ) -> AsyncGenerator[Any, None]:
-    """What `call` yields. A call that failed before it yielded anything is repeated, as far as that may help."""
+    """Yield the items of `call`. A call that fails before its first item is retried if the failure is retryable."""
     retries = 0
     while True:
-        begun = False
+        started = False
         try:
             async with aclosing(_limited(call(), limits)) as items:
                 async for item in items:
-                    begun = True
+                    started = True
                     yield item
-            if not begun:
-                raise UnreadableError
+            if not started:
+                raise UnreadableAnswerError
             return
         except Exception as error:
-            failure = _failure(error, begun)
+            failure = _failure(error, started)
             if failure is None:
                 raise
-            seconds = None if begun else _wait(failure, retries, limits)
+            seconds = None if started else _wait(failure, retries, limits)
             level = logging.INFO if seconds is not None else _log_level(failure)
             logger.log(
                 level, "%s %s: %s: %s", origin.provider, origin.model, failure.kind, failure.detail or "no details"
@@ -94,12 +94,12 @@ async def guarded(
             if seconds is None:
                 raise ModelFailedError(failure, origin) from error
         retries += 1
-        _announce(waiting(failure, origin, seconds), seconds)
+        _announce(retry_message(failure, origin, seconds), seconds)
         await asyncio.sleep(seconds)
 
 
 async def _limited(stream: AsyncIterator[Any], limits: CallLimits) -> AsyncGenerator[Any, None]:
-    """The stream, ended as a provider ends one that became too long when it reaches a limit with an answer begun."""
+    """The stream within its limits. A started answer that reaches a limit ends with the finish reason `length`."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + limits.timeout
     last: ChatGenerationChunk | None = None
@@ -116,15 +116,15 @@ async def _limited(stream: AsyncIterator[Any], limits: CallLimits) -> AsyncGener
                 return
             yield item
             if not isinstance(item, ChatGenerationChunk):
-                return  # a whole answer, of a model that does not stream
+                return  # a complete answer of a call without streaming
             length += _length(item)
             answered = answered or bool(str(item.message.text).strip())
             last = item
 
 
 async def _next(stream: AsyncIterator[Any], left: float, idle: float) -> Any:
-    """The next item; None when the time for the whole call is over."""
-    # A stream that always has something to read never suspends, and no timeout would end it.
+    """The next item; None after the timeout of the whole call."""
+    # A stream that always has data never suspends, so `asyncio.timeout` alone would not end it.
     if left <= 0:
         return None
     try:
@@ -138,23 +138,23 @@ async def _next(stream: AsyncIterator[Any], left: float, idle: float) -> Any:
     raise _LimitError("stalled", idle)
 
 
-def _failure(error: Exception, begun: bool) -> ModelFailure | None:
+def _failure(error: Exception, started: bool) -> ModelFailure | None:
     if isinstance(error, _LimitError):
         return error.failure
     failure = model_failure(error)
-    if failure is not None and begun and failure.kind in ("unreachable", "timeout"):
+    if failure is not None and started and failure.kind in ("unreachable", "timeout"):
         return replace(failure, kind="interrupted")
     return failure
 
 
 def _log_level(failure: ModelFailure) -> int:
-    # Its sentence refers to the log, of which the commands for people show only errors.
+    # The error message refers to the log, and interactive commands show only errors of the log.
     return logging.ERROR if failure.kind == "request" else logging.WARNING
 
 
 def _wait(failure: ModelFailure, retries: int, limits: CallLimits) -> float | None:
     """Seconds until the next attempt, or None if there is none."""
-    if failure.kind not in RETRIED or retries >= limits.max_retries:
+    if failure.kind not in RETRYABLE or retries >= limits.max_retries:
         return None
     seconds: float = _FIRST_WAIT * 2**retries if failure.retry_after is None else failure.retry_after
     return seconds if seconds <= limits.max_retry_wait else None
@@ -162,10 +162,10 @@ def _wait(failure: ModelFailure, retries: int, limits: CallLimits) -> float | No
 
 def _announce(text: str, seconds: float) -> None:
     logger.info("%s", text)
-    if seconds >= _MIN_NOTICE_LENGTH:
-        # Outside of a graph there is no stream to write to.
+    if seconds >= _MIN_ANNOUNCED_WAIT:
+        # Without a graph there is no stream to write to.
         with suppress(RuntimeError, KeyError):
-            get_stream_writer()(Notice(text))
+            get_stream_writer()(RetryNotice(text))
 
 
 def _cut(last: ChatGenerationChunk) -> ChatGenerationChunk:
@@ -179,7 +179,7 @@ def _cut(last: ChatGenerationChunk) -> ChatGenerationChunk:
 
 
 def shortened(result: ChatResult, max_chars: int) -> ChatResult:
-    """A whole answer, cut as a stream is when it is longer than it may be."""
+    """A complete answer, cut to `max_chars` with the finish reason `length`, as a stream would be."""
     for generation in result.generations:
         message = generation.message
         if not isinstance(message, AIMessage) or _length(generation) <= max_chars:
@@ -191,7 +191,7 @@ def shortened(result: ChatResult, max_chars: int) -> ChatResult:
 
 
 def _length(chunk: ChatGeneration) -> int:
-    """How much of a model's output is in a chunk, or in a whole answer: words, thoughts and arguments of calls."""
+    """The number of characters of output in a chunk or an answer: text, reasoning and arguments of tool calls."""
     message = chunk.message
     content = message.content
     length = len(content) if isinstance(content, str) else sum(map(_block_length, content))

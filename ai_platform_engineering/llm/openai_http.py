@@ -1,6 +1,6 @@
-"""The HTTP client of the OpenAI SDK: aiohttp, which costs less than httpx, shared by all models of an event loop.
+"""The HTTP client of the OpenAI SDK: aiohttp, which needs less CPU than httpx, shared by all models of an event loop.
 
-A client belongs to the event loop in which it was made and is closed with it.
+Each event loop has its own client, which is closed when the loop is closed.
 """
 
 from __future__ import annotations
@@ -17,44 +17,44 @@ if TYPE_CHECKING:
     from httpx2 import AsyncClient
 
 _LANGCHAIN_PROXY: Final = "OPENAI_PROXY"
-"""LangChain's own setting for a proxy, for which it makes a client itself."""
+"""LangChain's setting for a proxy. If it is set, LangChain creates its own client."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Open:
+class _SharedClient:
     client: AsyncClient
-    closing: AsyncGenerator[None, None]
-    begun: asyncio.Task[None]
+    closer: AsyncGenerator[None, None]
+    start: asyncio.Task[None]
 
 
-_open: dict[asyncio.AbstractEventLoop, _Open] = {}
+_clients: dict[asyncio.AbstractEventLoop, _SharedClient] = {}
 
 
 def shared_http_client() -> AsyncClient | None:
-    """None where the SDK's default has to do: outside of an event loop, or with a proxy that aiohttp cannot use."""
+    """None if the SDK must use its default client: without an event loop, or with a proxy that aiohttp cannot use."""
     try:
         loop = asyncio.get_running_loop()
     except RuntimeError:
         return None
     if os.environ.get(_LANGCHAIN_PROXY) or _has_socks_proxy():
         return None
-    if loop not in _open:
+    if loop not in _clients:
         client: AsyncClient = importlib.import_module("openai").DefaultAioHttpClient()
-        closing = _closing(loop, client)
-        # When a loop ends, it closes the generators that were begun in it.
-        _open[loop] = _Open(client, closing, loop.create_task(_begin(closing)))
-    return _open[loop].client
+        closer = _close_at_end(loop, client)
+        # An event loop closes the async generators that were started in it when it shuts down.
+        _clients[loop] = _SharedClient(client, closer, loop.create_task(_start(closer)))
+    return _clients[loop].client
 
 
-async def _closing(loop: asyncio.AbstractEventLoop, client: AsyncClient) -> AsyncGenerator[None, None]:
+async def _close_at_end(loop: asyncio.AbstractEventLoop, client: AsyncClient) -> AsyncGenerator[None, None]:
     try:
         yield
     finally:
-        del _open[loop]
+        del _clients[loop]
         await client.aclose()
 
 
-async def _begin(generator: AsyncGenerator[None, None]) -> None:
+async def _start(generator: AsyncGenerator[None, None]) -> None:
     await anext(generator)
 
 

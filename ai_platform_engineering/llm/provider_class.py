@@ -1,4 +1,4 @@
-"""The chat classes of the providers' packages, as the product uses them: guarded, and without their key in sight."""
+"""The chat classes of the provider packages with limits and retries, and without the API key in their `repr`."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from pydantic import PrivateAttr, ValidationError
 
 from ai_platform_engineering.llm.failures import ModelOrigin
-from ai_platform_engineering.llm.guarded_call import CallLimits, UnreadableError, guarded, shortened
+from ai_platform_engineering.llm.guarded_call import CallLimits, UnreadableAnswerError, guarded, shortened
 
 if TYPE_CHECKING:
     _Base = BaseChatModel
 else:
-    # The fields of BaseChatModel would hide those that a provider's class declares anew.
+    # As a real base, BaseChatModel's fields would override the fields that a provider's class redeclares.
     _Base = object
 
 
 class GuardedModel(_Base):
-    """Mixed into a provider's class, in front of it."""
+    """Mixin that comes before a provider's class in the method resolution order."""
 
     _origin: ModelOrigin
     _limits: CallLimits
@@ -51,7 +51,7 @@ class GuardedModel(_Base):
         **kwargs: Any,
     ) -> ChatResult:
         if not self.disable_streaming:
-            # Only what streams can be stopped when it becomes too much.
+            # Only a stream can be stopped at the maximum length.
             return await agenerate_from_stream(self._astream(messages, stop, run_manager, **kwargs))
         generate = functools.partial(super()._agenerate, messages, stop, run_manager, **kwargs)
 
@@ -59,16 +59,16 @@ class GuardedModel(_Base):
             try:
                 yield await generate()
             except (ValueError, KeyError, TypeError) as error:
-                # A turn that breaks LangChain's own rules is read by the graph, which asks again.
+                # The graph handles a validation error of LangChain itself: it asks the model again.
                 if isinstance(error, ValidationError) or not self._limits.whole_answers:
                     raise
-                raise UnreadableError from error
+                raise UnreadableAnswerError from error
 
         (result,) = [result async for result in guarded(call, self._origin, self._limits)]
         return shortened(cast(ChatResult, result), self._limits.max_output_chars)
 
     def __repr_args__(self) -> Iterator[tuple[str, Any]]:
-        """No field of the model: LangChain sends this to tracers, and some classes keep the key as a plain string."""
+        """Only the model's name: LangChain sends the `repr` to tracers, and some classes store the key as a string."""
         yield "model", self._origin.model
 
 
@@ -81,18 +81,18 @@ def guarded_model(
 
 
 def unstreamed(model: BaseChatModel) -> BaseChatModel | None:
-    """A copy of the model that asks for whole answers; None for one that always streams."""
+    """A copy of the model that does not stream; None for a model that always streams."""
     if not isinstance(model, GuardedModel) or not model._limits.whole_answers:
         return None
     copy = model.model_copy(update={"disable_streaming": True, "streaming": False})
-    # Nothing comes before the end, however long the answer is.
+    # Without streaming, no data arrives before the end of the answer.
     copy._limits = replace(model._limits, idle_timeout=model._limits.timeout)
     return copy
 
 
 @functools.cache
 def _guarded_class(chat_class: type[BaseChatModel]) -> type[GuardedModel]:
-    """The subclass of a provider's class with `GuardedModel` in front, under the same name."""
+    """A subclass of `GuardedModel` and the provider's class, with the name of the latter."""
     names = {
         "__module__": chat_class.__module__,
         "__qualname__": chat_class.__qualname__,

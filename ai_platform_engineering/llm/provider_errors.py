@@ -1,6 +1,6 @@
-"""The exceptions of the providers' packages: which kind of failure each stands for.
+"""Classification of the exceptions of provider packages as kinds of failure.
 
-Packages are recognised by the attributes and the class names of their exceptions, so none has to be imported.
+An exception is recognised by its attributes and class names, so no provider package is imported.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from ai_platform_engineering.utils.redact import MASK, redact
 
 MAX_DETAIL_LENGTH: Final = 500
 
-# Names in the order in which they decide: an error type beats the status that came with it. They are compared without
-# case and punctuation, as every package writes them differently.
+# In order of precedence. A name takes precedence over the HTTP status. Names are compared without case and punctuation,
+# as every package writes them differently.
 _NAMES: Final[tuple[tuple[Kind, frozenset[str]], ...]] = (
     ("context", frozenset({"contextlengthexceeded", "contextwindowexceedederror", "requesttoolarge"})),
     (
@@ -54,7 +54,7 @@ _NAMES: Final[tuple[tuple[Kind, frozenset[str]], ...]] = (
     ),
     ("timeout", frozenset({"modeltimeoutexception", "deadlineexceeded", "requesttimeout"})),
 )
-# Names for any error of the provider's own: a status says more.
+# Generic names of server errors. The HTTP status takes precedence over them.
 _SERVER_NAMES: Final = frozenset(
     {"internalserverexception", "modelerrorexception", "modelstreamerrorexception"}
     | {"internalservererror", "servererror", "apierror", "internal"}
@@ -85,7 +85,7 @@ _CLASSES: Final[tuple[tuple[Kind, frozenset[str]], ...]] = (
     ),
 )
 
-# Some providers have one error type for every rejected request; their message is all there is to tell them apart.
+# Some providers have one error type for all rejected requests, which only differ in the message.
 _PHRASES: Final[tuple[tuple[Kind, str], ...]] = (
     (
         "context",
@@ -116,31 +116,31 @@ _PACKAGES: Final[Mapping[str, str]] = {
 
 
 def model_failure(error: BaseException) -> ModelFailure | None:
-    """What an exception of a provider's package stands for, or None if it is of no kind that a provider causes."""
+    """The failure behind an exception of a provider package; None if the provider did not cause it."""
     chain = [*_chain(error)]
     status = next((code for link in chain if (code := _status(link)) is not None), None)
     names = {name for link in chain for name in _names(link)}
     classes = {parent.__name__ for link in chain for parent in type(link).__mro__}
     headers = next((values for link in chain if (values := _headers(link))), {})
     wait = retry_after(headers, [detail for link in chain for detail in _details(link)], limited=status == 429)
-    # The HTTP client's own error only repeats the status.
+    # The error of the HTTP client only repeats the status.
     text = "; ".join(dict.fromkeys(str(link) for link in chain if type(link).__name__ != "HTTPStatusError"))
     kind = _kind(error, status, names, classes)
     if kind in _GENERIC:
-        # A rate limit that says when it ends is one, whatever its message says about quotas.
+        # A rate limit with a retry time stays a rate limit, even if its message mentions a quota.
         phrase = next((found for found, pattern in _PHRASES if re.search(pattern, text, re.IGNORECASE)), None)
         kind = phrase if phrase and not (kind == "rate_limit" and wait is not None) else kind
     return None if kind is None else ModelFailure(kind, status, wait, detail=one_line(text))
 
 
 def provider_of(error: BaseException) -> str | None:
-    """The provider whose package raised an exception, or None for an exception of any other package."""
+    """The provider whose package raised the exception; None for other packages."""
     modules = (parent.__module__.partition(".")[0] for link in _chain(error) for parent in type(link).__mro__)
     return next((_PACKAGES[module] for module in modules if module in _PACKAGES), None)
 
 
 def one_line(text: str) -> str:
-    """A provider's message as one line of a log. Providers repeat a wrong key half masked; all of it is masked here."""
+    """A provider's message as one log line. Providers quote a wrong key partly masked; here it is masked completely."""
     line = re.sub(r"\S*\*{3,}\S*", MASK, redact(" ".join(text.split())))
     return line if len(line) <= MAX_DETAIL_LENGTH else f"{line[:MAX_DETAIL_LENGTH]}…"
 
@@ -154,14 +154,14 @@ def _kind(error: BaseException, status: int | None, names: set[str], classes: se
         return _STATUSES.get(status) or ("server" if status >= 500 else "request")
     if names & _SERVER_NAMES:
         return "server"
-    # The OpenAI SDK calls every lost connection of aiohttp a timeout.
+    # The OpenAI SDK reports every lost connection of aiohttp as a timeout.
     if "ClientConnectionError" in classes and "TimeoutError" not in classes:
         return "unreachable"
     return next((kind for kind, known in _CLASSES if classes & known), None)
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """The exception and its causes: packages wrap what they were sent in an exception of their own."""
+    """The exception and its causes, as packages wrap the exceptions of their HTTP client."""
     link: BaseException | None = error
     for _ in range(6):
         if link is None:
@@ -172,7 +172,7 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 def _status(error: BaseException) -> int | None:
     if type(error).__module__.startswith("aiohttp.http_exceptions"):
-        return None  # of its own parser, not of the server
+        return None  # an error of aiohttp's parser, not a status of the server
     candidates = [
         getattr(error, "status_code", None),
         getattr(error, "code", None),
@@ -180,12 +180,12 @@ def _status(error: BaseException) -> int | None:
         _path(getattr(error, "response", None), "ResponseMetadata", "HTTPStatusCode"),
         _path(getattr(error, "body", None), "error", "code"),
     ]
-    # Errors inside a stream come with the status of the stream.
+    # An error inside of a stream has the status of the stream, which is below 400.
     return next((int(found) for found in candidates if isinstance(found, int) and found >= 400), None)
 
 
 def _names(error: BaseException) -> Iterator[str]:
-    """The types and codes by which a provider names an error."""
+    """The error types and codes in the exception, normalised."""
     yield _name(type(error).__name__)
     sources = [getattr(error, "body", None), getattr(error, "details", None), getattr(error, "response", None)]
     plain = [getattr(error, field, None) for field in ("code", "type", "status", "reason")]
@@ -224,7 +224,7 @@ def _headers(error: BaseException) -> Mapping[str, str]:
 
 
 def _details(error: BaseException) -> Iterator[Any]:
-    """Google's error details, among which `RetryInfo` is."""
+    """Google's error details, which may contain a `RetryInfo`."""
     for source in (getattr(error, "details", None), getattr(error, "body", None)):
         found = source if isinstance(source, list) else _path(source, "error", "details")
         yield from found if isinstance(found, list) else ()

@@ -1,6 +1,6 @@
-"""How each provider's chat class is made from the settings.
+"""The chat class of each provider and its constructor options, from the settings.
 
-The packages' own retries are switched off: they wait where people cannot see it, and each by rules of its own.
+The packages' own retries are off: they wait without a notice, and each package has other rules.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from ai_platform_engineering.settings import Provider, Settings
 
 _AZURE_API_VERSION: Final = "2024-10-21"
 
-# A server of one's own often asks for no key, but the client library insists on one.
+# A self-hosted server often needs no key, but the client library requires one.
 _NO_KEY: Final = SecretStr("not-needed")
 
-# For packages that count attempts instead, or take 0 for their default.
+# For packages that count attempts instead of retries, or replace 0 by their default.
 _ONE_ATTEMPT: Final = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
-    """The class, its options (None for those that are not set), and what people know of the provider."""
+class ProviderSpec:
+    """A provider's chat class, its options (None if not set), and the names for error messages."""
 
     module: str
     class_name: str
@@ -37,7 +37,7 @@ class Recipe:
     key_setting: str
     address_setting: str | None = None
     prepare: Callable[[], None] | None = None
-    """Called once the package is known to be there."""
+    """Called after the import of the package, before the model is created."""
 
 
 def _common(settings: Settings) -> dict[str, Any]:
@@ -50,7 +50,7 @@ def _common(settings: Settings) -> dict[str, Any]:
     }
 
 
-def _openai(settings: Settings, model: str) -> Recipe:
+def _openai(settings: Settings, model: str) -> ProviderSpec:
     endpoint = settings.openai_endpoint
     options = {
         "model": model,
@@ -60,12 +60,12 @@ def _openai(settings: Settings, model: str) -> Recipe:
     }
     title = "the server at OPENAI_ENDPOINT" if endpoint else "OpenAI"
     address = "OPENAI_ENDPOINT" if endpoint else None
-    return Recipe(
+    return ProviderSpec(
         "langchain_openai", "ChatOpenAI", "openai", _common(settings) | options, title, "OPENAI_API_KEY", address
     )
 
 
-def _azure_openai(settings: Settings, model: str) -> Recipe:
+def _azure_openai(settings: Settings, model: str) -> ProviderSpec:
     options = {
         "azure_deployment": model,
         "azure_endpoint": _address(settings.azure_openai_endpoint),
@@ -73,7 +73,7 @@ def _azure_openai(settings: Settings, model: str) -> Recipe:
         "api_version": settings.azure_openai_api_version or _AZURE_API_VERSION,
         "stream_chunk_timeout": 0,
     }
-    return Recipe(
+    return ProviderSpec(
         "langchain_openai",
         "AzureChatOpenAI",
         "openai",
@@ -84,16 +84,16 @@ def _azure_openai(settings: Settings, model: str) -> Recipe:
     )
 
 
-def _anthropic(settings: Settings, model: str) -> Recipe:
+def _anthropic(settings: Settings, model: str) -> ProviderSpec:
     options = _common(settings) | {"model": model, "api_key": settings.anthropic_api_key}
-    return Recipe("langchain_anthropic", "ChatAnthropic", "anthropic", options, "Anthropic", "ANTHROPIC_API_KEY")
+    return ProviderSpec("langchain_anthropic", "ChatAnthropic", "anthropic", options, "Anthropic", "ANTHROPIC_API_KEY")
 
 
-def _bedrock(settings: Settings, model: str) -> Recipe:
-    # Its client reads in a thread, which cannot be stopped: the thread ends when the read times out.
-    silence = min(settings.llm_timeout, settings.llm_idle_timeout)
-    options = {"model": model, "region_name": settings.aws_region, "timeout": math.ceil(silence)}
-    return Recipe(
+def _bedrock(settings: Settings, model: str) -> ProviderSpec:
+    # The client reads in a thread that cannot be cancelled. The thread ends when the read times out.
+    read_timeout = min(settings.llm_timeout, settings.llm_idle_timeout)
+    options = {"model": model, "region_name": settings.aws_region, "timeout": math.ceil(read_timeout)}
+    return ProviderSpec(
         "langchain_aws",
         "ChatBedrockConverse",
         "aws",
@@ -104,9 +104,9 @@ def _bedrock(settings: Settings, model: str) -> Recipe:
     )
 
 
-def _gemini(settings: Settings, model: str) -> Recipe:
+def _gemini(settings: Settings, model: str) -> ProviderSpec:
     options = {"model": model, "api_key": settings.google_api_key, "vertexai": False, "max_retries": _ONE_ATTEMPT}
-    return Recipe(
+    return ProviderSpec(
         "langchain_google_genai",
         "ChatGoogleGenerativeAI",
         "google",
@@ -116,7 +116,7 @@ def _gemini(settings: Settings, model: str) -> Recipe:
     )
 
 
-def _vertexai(settings: Settings, model: str) -> Recipe:
+def _vertexai(settings: Settings, model: str) -> ProviderSpec:
     options = {
         "model": model,
         "vertexai": True,
@@ -124,7 +124,7 @@ def _vertexai(settings: Settings, model: str) -> Recipe:
         "location": settings.google_cloud_location,
         "max_retries": _ONE_ATTEMPT,
     }
-    return Recipe(
+    return ProviderSpec(
         "langchain_google_genai",
         "ChatGoogleGenerativeAI",
         "google",
@@ -135,12 +135,12 @@ def _vertexai(settings: Settings, model: str) -> Recipe:
     )
 
 
-def _groq(settings: Settings, model: str) -> Recipe:
+def _groq(settings: Settings, model: str) -> ProviderSpec:
     options = _common(settings) | {"model": model, "api_key": settings.groq_api_key}
-    return Recipe("langchain_groq", "ChatGroq", "groq", options, "Groq", "GROQ_API_KEY")
+    return ProviderSpec("langchain_groq", "ChatGroq", "groq", options, "Groq", "GROQ_API_KEY")
 
 
-def _ollama(settings: Settings, model: str) -> Recipe:
+def _ollama(settings: Settings, model: str) -> ProviderSpec:
     options = {
         "model": model,
         "base_url": _address(settings.ollama_base_url),
@@ -148,11 +148,13 @@ def _ollama(settings: Settings, model: str) -> Recipe:
         "num_predict": settings.llm_max_output,
         "client_kwargs": {"timeout": settings.llm_timeout},
     }
-    return Recipe("langchain_ollama", "ChatOllama", "ollama", options, "Ollama", "OLLAMA_BASE_URL", "OLLAMA_BASE_URL")
+    return ProviderSpec(
+        "langchain_ollama", "ChatOllama", "ollama", options, "Ollama", "OLLAMA_BASE_URL", "OLLAMA_BASE_URL"
+    )
 
 
-def _litellm(settings: Settings, model: str) -> Recipe:
-    # LiteLLM reads a list of prices from the network when it is imported, unless this variable is set.
+def _litellm(settings: Settings, model: str) -> ProviderSpec:
+    # Without this variable, LiteLLM downloads a price list when it is imported.
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     key = settings.litellm_api_key
     options = _common(settings) | {
@@ -162,17 +164,17 @@ def _litellm(settings: Settings, model: str) -> Recipe:
         "request_timeout": settings.llm_timeout,
         "timeout": None,
         "max_retries": _ONE_ATTEMPT,
-        # The retries of the clients that LiteLLM uses itself.
+        # The retries of the clients that LiteLLM uses internally.
         "model_kwargs": {"max_retries": 0},
     }
     address = "LITELLM_API_BASE" if settings.litellm_api_base else None
-    return Recipe(
+    return ProviderSpec(
         "langchain_litellm", "ChatLiteLLM", "litellm", options, "LiteLLM", "LITELLM_API_KEY", address, _silence_litellm
     )
 
 
 def _silence_litellm() -> None:
-    """It prints advice on every error to standard output, where `chat --json` writes."""
+    """LiteLLM prints advice about every error to standard output, where `chat --json` writes its events."""
     litellm: Any = importlib.import_module("litellm")
     litellm.suppress_debug_info = True
 
@@ -181,7 +183,7 @@ def _address(value: object) -> str | None:
     return None if value is None else str(value)
 
 
-RECIPES: Final[Mapping[Provider, Callable[[Settings, str], Recipe]]] = {
+PROVIDER_SPECS: Final[Mapping[Provider, Callable[[Settings, str], ProviderSpec]]] = {
     "openai": _openai,
     "azure-openai": _azure_openai,
     "anthropic-claude": _anthropic,

@@ -1,4 +1,4 @@
-"""When a provider says that it may be asked again: its headers and error details, as seconds."""
+"""Seconds until the next attempt, from a provider's HTTP headers and error details."""
 
 from __future__ import annotations
 
@@ -18,38 +18,41 @@ _RESET: Final = re.compile(r"x-ratelimit-reset(?:-\w+)?|anthropic-ratelimit-[\w-
 def retry_after(
     headers: Mapping[str, str], details: Iterable[Any] = (), *, limited: bool = True, now: float | None = None
 ) -> float | None:
-    """Seconds until the next attempt, from the most precise statement there is.
+    """The most precise value wins: `retry-after-ms`, `retry-after`, error details, then rate limit resets.
 
-    Resets of rate limits are part of every answer; they count only where a limit was the problem (`limited`).
+    Every response has rate limit resets. They count only if a rate limit caused the failure (`limited`).
     """
     at = time.time() if now is None else now
     lowered = {name.lower(): value.strip() for name, value in headers.items()}
     if (milliseconds := _number(lowered.get("retry-after-ms", ""))) is not None:
         return milliseconds / 1000
-    if (seconds := _moment(lowered.get("retry-after", ""), at)) is not None:
+    if (seconds := _seconds_until(lowered.get("retry-after", ""), at)) is not None:
         return seconds
     for detail in details:
-        if isinstance(detail, Mapping) and (seconds := _moment(str(detail.get("retryDelay", "")), at)) is not None:
+        if (
+            isinstance(detail, Mapping)
+            and (seconds := _seconds_until(str(detail.get("retryDelay", "")), at)) is not None
+        ):
             return seconds
     return _reset(lowered, at) if limited else None
 
 
 def _reset(headers: Mapping[str, str], now: float) -> float | None:
-    """The latest reset of the limits that are used up; a limit that still has something left is not waited for."""
+    """The latest reset of the exhausted limits. Limits with remaining capacity are ignored."""
     waits = [
         seconds
         for name, value in headers.items()
         if _RESET.fullmatch(name)
         and _number(headers.get(name.replace("reset", "remaining"), "0")) == 0
-        and (seconds := _moment(value, now)) is not None
+        and (seconds := _seconds_until(value, now)) is not None
     ]
     return max(waits, default=None)
 
 
-def _moment(text: str, now: float) -> float | None:
-    """Seconds from now to what `text` says: a number, a duration such as 6m0s, or a date of HTTP or ISO 8601."""
+def _seconds_until(text: str, now: float) -> float | None:
+    """Seconds from now; `text` is a number, a duration such as 6m0s, or a date in HTTP or ISO 8601 format."""
     if (seconds := _number(text)) is not None:
-        # Some send the moment itself, in seconds since 1970.
+        # Some providers send a Unix timestamp.
         return max(0.0, seconds - now) if seconds > 1e9 else seconds
     if text and not _DURATION.sub("", text):
         return sum(float(amount) * _UNITS[unit] for amount, unit in _DURATION.findall(text))

@@ -1,4 +1,4 @@
-"""A model that plays a written part: for tests, demos and benchmarks that need to know what the model will say."""
+"""A chat model that follows a script, for tests, demos and benchmarks that need a fixed answer."""
 
 from __future__ import annotations
 
@@ -20,8 +20,10 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What the model says once: words, then tool calls as (name, arguments). `error` is raised after the words,
-    `metadata` is the message's `response_metadata`."""
+    """One message of the model: text, then tool calls as (name, arguments).
+
+    `error` is raised after the text. `metadata` becomes the `response_metadata` of the message.
+    """
 
     text: str = ""
     calls: Sequence[tuple[str, Mapping[str, Any]]] = ()
@@ -30,15 +32,15 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Cue:
-    """What the model was given: the messages and the names of the tools it may call."""
+class ModelInput:
+    """The messages of one model call, and the names of the tools that it may use."""
 
     messages: Sequence[BaseMessage]
     tools: Sequence[str] = field(default=())
 
     @property
     def turn(self) -> int:
-        """How many turns the model has had since the last human message."""
+        """The number of turns that the model has had since the last human message."""
         count = 0
         for message in reversed(self.messages):
             if message.type == "human":
@@ -51,13 +53,13 @@ class Cue:
         return next((str(message.text) for message in reversed(self.messages) if message.type == "human"), "")
 
 
-Part = Callable[[Cue], Turn]
+Script = Callable[[ModelInput], Turn]
 
 
 class ScriptedChatModel(BaseChatModel):
-    """Says what its part tells it to: a list of turns, the last one for ever, or a function of what it was given."""
+    """Answers with the turns of its script: a list, whose last turn repeats, or a function of the model's input."""
 
-    part: Sequence[Turn] | Part
+    script: Sequence[Turn] | Script
     delay: float = 0.0
 
     @property
@@ -75,10 +77,10 @@ class ScriptedChatModel(BaseChatModel):
         return self.bind(tool_names=names, **kwargs)
 
     def _turn(self, messages: list[BaseMessage], tools: Sequence[str]) -> Turn:
-        cue = Cue(messages, tools)
-        if callable(self.part):
-            return self.part(cue)
-        return self.part[min(cue.turn, len(self.part) - 1)]
+        model_input = ModelInput(messages, tools)
+        if callable(self.script):
+            return self.script(model_input)
+        return self.script[min(model_input.turn, len(self.script) - 1)]
 
     def _generate(
         self,
@@ -114,7 +116,7 @@ class ScriptedChatModel(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        # As models do that are told to stream: nobody sees the pieces, but they come all the same.
+        # Goes through the stream, as a provider's model with `streaming=True` does.
         return await agenerate_from_stream(self._astream(messages, stop, run_manager, **kwargs))
 
     async def _astream(

@@ -1,4 +1,4 @@
-"""Text without the `<think>` blocks that local models write into it, for text that arrives in pieces."""
+"""Removal of the `<think>` blocks that local models write into their text, also from streamed text."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _FENCE: Final = "```"
 
 
 class VisibleText:
-    """Feed it the pieces of one message; it returns the text to show. Tags inside Markdown code are text.
+    """Filters the chunks of one message and returns the visible text. Tags inside Markdown code are text.
 
-    Some servers put the opening tag into the prompt, so that a message begins inside a block. When its closing tag
-    comes, the text before it was thinking: `section` is increased, and only the text since then is the message.
+    Some servers put the opening tag into the prompt, so that a message begins inside a block. At its closing tag, all
+    text before it turns out to be thinking: `section` increases, and the message restarts after the tag.
     """
 
     def __init__(self) -> None:
@@ -45,7 +45,7 @@ class VisibleText:
                 self._pending = self._pending.lstrip()
             tag = _TAG.search(self._pending)
             if tag is None:
-                held = self._held()
+                held = self._held_back()
                 shown += self._show(self._pending[: len(self._pending) - held])
                 self._pending = self._pending[len(self._pending) - held :]
                 break
@@ -65,13 +65,13 @@ class VisibleText:
         return shown
 
     def end(self) -> str:
-        """What was held back. A block that was never closed stays hidden."""
+        """The buffered rest of the text. A block without a closing tag stays hidden."""
         rest = "" if self._hidden else self._pending
         self._pending = ""
         return self._show(rest)
 
-    def _held(self) -> int:
-        """How many characters at the end may still turn out to belong to a block."""
+    def _held_back(self) -> int:
+        """The number of characters at the end of the buffer that may be the start of a tag."""
         if self._blank and not self._pending.strip():
             return len(self._pending)
         begun = _BEGINS_TAG.search(self._pending)
@@ -97,7 +97,7 @@ class VisibleText:
 
 
 def visible(text: str) -> str:
-    """A whole text without its thinking blocks."""
+    """A complete text without its thinking blocks."""
     if "<" not in text:
         return text
     message = VisibleText()

@@ -1,6 +1,7 @@
-"""A model's message with the text that people and other models may see.
+"""A model's message with only the text that people and other models may see.
 
-Thinking in the text goes; reasoning blocks stay, as providers want them back. The words of a refusal become text.
+Thinking in the text is removed. Reasoning blocks stay, as providers require them in the next request. The text of a
+refusal becomes content.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def _visible(content: str | list[Block]) -> str | list[Block]:
         section = filtered.section
         piece = filtered.feed(text) + (filtered.end() if place == last else "")
         if filtered.section != section:
-            blocks = [kept for kept in blocks if _text(kept) is None]
+            blocks = [other for other in blocks if _text(other) is None]
         if piece:
             blocks.append(piece if isinstance(block, str) else {**block, "text": piece})
     return blocks

@@ -1,7 +1,7 @@
-"""MCP servers and their tools: sessions that are opened once and kept, tools that survive a server's restart.
+"""MCP servers and their tools: long-lived sessions, and tools that survive a restart of their server.
 
-`McpServers` is the way in. Which servers an agent has is said in its manifest, not here; what is done with a tool's
-result, how long it may be and who sees it, is decided by whoever calls the tool.
+`McpServers` is the entry point. An agent's manifest lists its servers. The callers of tools limit, store and display
+the results.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["McpServers", "McpUnavailable"]
 
 
 def __getattr__(name: str) -> Any:
-    # When asked for: whoever only offers tools does without LangChain, which those need who call them.
+    # Imported on first use: a process that only serves tools does not need LangChain.
     if name in __all__:
         module = "servers" if name == "McpServers" else "errors"
         return getattr(import_module(f"{__name__}.{module}"), name)

@@ -1,6 +1,6 @@
-"""Schemas of arguments as every provider takes them: one object, without references and without alternatives on top.
+"""Argument schemas that every provider accepts: one object without references and top-level alternatives.
 
-Where a schema cannot be said like that it becomes laxer, never stricter: the server checks the arguments anyway.
+A conversion may make a schema more permissive, but never stricter. The server validates the arguments anyway.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ Schema = dict[str, Any]
 _BRANCHES: Final = ("allOf", "anyOf", "oneOf")
 _ALTERNATIVES: Final = ("anyOf", "oneOf")
 _TOP_LEVEL: Final = ("type", "properties", "required", "additionalProperties", "description")
-"""What providers take at the top of a schema. Titles, identifiers and conditions are left out."""
+"""The top-level keys that providers accept. Titles, identifiers and conditions are removed."""
 _VALUES: Final = frozenset({"const", "default", "enum", "examples"})
 _BY_NAME: Final = frozenset({"properties", "patternProperties"})
 _DEFINITIONS: Final = frozenset({"$defs", "definitions"})
@@ -21,21 +21,21 @@ _MAX_NODES: Final = 5000
 
 
 class NotAnObjectError(Exception):
-    """A tool whose arguments are no object cannot be called."""
+    """The arguments of a tool are not an object, so a model cannot call it."""
 
 
 def argument_schema(schema: Mapping[str, Any]) -> Schema:
-    """The schema of the arguments, equal to `schema` or laxer."""
-    whole = _Inliner(schema).inlined(schema)
-    kinds = whole.get("type", "object")
+    """The schema of the arguments, equal to `schema` or more permissive."""
+    inlined = _Inliner(schema).inlined(schema)
+    kinds = inlined.get("type", "object")
     if "object" not in (kinds if isinstance(kinds, list) else [kinds]):
         raise NotAnObjectError
-    properties, required = _merged(whole)
-    rest = {key: value for key, value in whole.items() if key in _TOP_LEVEL}
+    properties, required = _merged(inlined)
+    rest = {key: value for key, value in inlined.items() if key in _TOP_LEVEL}
     result: Schema = {**rest, "type": "object", "properties": properties}
     result.pop("required", None)
-    if any(key in whole for key in _BRANCHES):
-        # A branch may allow what the object around it does not name.
+    if any(key in inlined for key in _BRANCHES):
+        # A branch may have properties that the outer object does not list.
         result.pop("additionalProperties", None)
     if known := [name for name in required if name in properties]:
         result["required"] = known
@@ -43,29 +43,29 @@ def argument_schema(schema: Mapping[str, Any]) -> Schema:
 
 
 def combinations(schema: Mapping[str, Any]) -> str:
-    """What the alternatives at the top of a schema ask for, as a sentence for the model; "" without any."""
-    whole = _Inliner(schema).inlined(schema)
+    """The required arguments of top-level alternatives, as a sentence for the model; "" without alternatives."""
+    inlined = _Inliner(schema).inlined(schema)
     sets = [
         " and ".join(f"`{name}`" for name in _required(branch))
         for key in _ALTERNATIVES
-        for branch in _branches(whole, key)
+        for branch in _branches(inlined, key)
         if _required(branch)
     ]
     return f"Give one of these combinations of arguments: {'; '.join(sets)}." if len(sets) > 1 else ""
 
 
 def _merged(schema: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """The properties of the schema and of all its branches, and those that every way to fulfil it requires."""
+    """The properties of the schema and all its branches, and the names that every alternative requires."""
     properties = dict(schema["properties"]) if isinstance(schema.get("properties"), Mapping) else {}
     required = _required(schema)
     for branch in _branches(schema, "allOf"):
         more, also_required = _merged(branch)
-        properties = _united(properties, more)
+        properties = _union(properties, more)
         required += also_required
     for key in _ALTERNATIVES:
         alternatives = [_merged(branch) for branch in _branches(schema, key)]
         for more, _ in alternatives:
-            properties = _united(properties, more)
+            properties = _union(properties, more)
         if alternatives:
             first, *others = (names for _, names in alternatives)
             required += [name for name in first if all(name in names for names in others)]
@@ -82,47 +82,47 @@ def _required(schema: Mapping[str, Any]) -> list[str]:
     return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
 
 
-def _united(properties: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
-    united = dict(properties)
+def _union(properties: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    union = dict(properties)
     for name, schema in more.items():
-        known = united.get(name)
-        united[name] = schema if known in (None, {}, schema) or not schema else {"anyOf": [known, schema]}
-    return united
+        known = union.get(name)
+        union[name] = schema if known in (None, {}, schema) or not schema else {"anyOf": [known, schema]}
+    return union
 
 
 class _Inliner:
-    """Writes definitions out in the places that refer to them, and completes what providers insist on."""
+    """Replaces references by their definitions, and adds keys that providers require."""
 
     def __init__(self, root: Mapping[str, Any]) -> None:
         self._root = root
         self._nodes = 0
 
     def inlined(self, schema: Mapping[str, Any]) -> Schema:
-        whole = self._schema(schema, ())
-        return whole if isinstance(whole, dict) else {}
+        inlined = self._schema(schema, ())
+        return inlined if isinstance(inlined, dict) else {}
 
     def _schema(self, schema: Any, within: tuple[str, ...]) -> Any:
         self._nodes += 1
         if not isinstance(schema, Mapping):
-            # `true` and `false` are schemas too, and a list of schemas is one of its parts.
+            # `true` and `false` are valid schemas, and a keyword may contain a list of schemas.
             return [self._schema(part, within) for part in schema] if isinstance(schema, list) else {}
         if self._nodes > _MAX_NODES:
             return _stub(schema)
         if isinstance(reference := schema.get("$ref"), str):
-            beside = {key: value for key, value in schema.items() if key != "$ref"}
+            siblings = {key: value for key, value in schema.items() if key != "$ref"}
             target = self._target(reference)
             if reference in within or target is None:
-                return {**_stub(target or {}), **self._parts(beside, within)}
-            return {**self._parts(target, (*within, reference)), **self._parts(beside, within)}
+                return {**_stub(target or {}), **self._parts(siblings, within)}
+            return {**self._parts(target, (*within, reference)), **self._parts(siblings, within)}
         return self._parts(schema, within)
 
     def _parts(self, schema: Mapping[str, Any], within: tuple[str, ...]) -> Schema:
         if "$ref" in schema:
             return dict(self._schema(schema, within))
-        whole = {key: self._part(key, part, within) for key, part in schema.items() if key not in _DEFINITIONS}
-        if whole.get("type") == "array" and "items" not in whole:
-            whole["items"] = {}
-        return whole
+        inlined = {key: self._part(key, part, within) for key, part in schema.items() if key not in _DEFINITIONS}
+        if inlined.get("type") == "array" and "items" not in inlined:
+            inlined["items"] = {}
+        return inlined
 
     def _part(self, key: str, part: Any, within: tuple[str, ...]) -> Any:
         if key in _VALUES:
@@ -136,7 +136,7 @@ class _Inliner:
         return part
 
     def _target(self, reference: str) -> Mapping[str, Any] | None:
-        """What a reference within the schema points to; None for another document, or nothing."""
+        """The target of a reference within the schema; None for another document or a missing target."""
         if not reference.startswith("#"):
             return None
         found: Any = self._root
@@ -152,6 +152,6 @@ class _Inliner:
 
 
 def _stub(schema: Mapping[str, Any]) -> Schema:
-    """What can be said of a schema without going into it."""
+    """Type and description only, for a schema that is not inlined further."""
     stub = {key: schema[key] for key in ("type", "description") if key in schema}
     return {**stub, "items": {}} if stub.get("type") == "array" else stub

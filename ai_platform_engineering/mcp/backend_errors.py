@@ -1,7 +1,7 @@
-"""Errors of a backend that an MCP server passes on as an ordinary answer: a 401 body, `success: false`.
+"""Detection of backend errors that an MCP server returns as a normal result: a 401 body, `success: false`.
 
-Pure functions over what a tool answered. Only the top level counts, and only an answer that is nothing but an error:
-an answer about errors (log lines, an alert, the status of a website, `errors: []`) is data.
+Pure functions over the result of a tool. Only the top level counts, and only a result that is nothing but an error. A
+result about errors (log lines, an alert, the status of a website, `errors: []`) is data.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from http import HTTPStatus
 from typing import Any, Final
 
 _MAX_PLAIN_LENGTH: Final = 600
-"""Plain text longer than this is never taken for an error."""
+"""Longer plain text is never treated as an error."""
 
 _STATUS_KEYS: Final = ("status", "statusCode", "status_code", "http_status", "httpStatus", "code")
 _REASON_KEYS: Final = (
@@ -39,7 +39,7 @@ _ERROR_KEYS: Final = frozenset(
         *("temporary", "retry_after_seconds", "retryAfter", "server_version"),
     }
 )
-"""Keys with which an error describes itself. Any other key with a value is data."""
+"""Keys of an error description. Any other key with a value is data."""
 
 _JSEND_KEYS: Final = frozenset({"status", "message", "code", "data", "error", "errors", "detail", "details", "reason"})
 _STATUS: Final = "(?:" + "|".join(f"{s.value}:? {re.escape(s.phrase)}" for s in HTTPStatus if s.value >= 400) + ")"
@@ -54,15 +54,15 @@ _PLAIN_FORMS: Final = tuple(
         r"(?:error: )?(?:unauthorized|unauthenticated|forbidden|(?:access|permission) denied|invalid credentials)\.?",
     )
 )
-"""What HTTP clients make of a refused request: `401 Unauthorized`, `Request failed with status code 403`."""
+"""Error messages of HTTP clients: `401 Unauthorized`, `Request failed with status code 403`."""
 
 
 def backend_error(
     text: str, structured: Mapping[str, Any] | None = None, arguments: Mapping[str, Any] | None = None
 ) -> str | None:
-    """Why the backend failed, for people; None if the answer is an answer.
+    """The error message for people; None if the result is not an error.
 
-    A value that repeats one of the call's `arguments` is no data of the backend.
+    A value that repeats one of the call's `arguments` is not data of the backend.
     """
     value = _value(text, structured)
     if isinstance(value, Mapping):
@@ -73,13 +73,13 @@ def backend_error(
 
 
 def reason_in(text: str) -> str:
-    """The sentence for people in the text of an error: what it says of itself where it is JSON, else the text."""
+    """The error message for people in the text of an error: the message inside of JSON, or the text itself."""
     value = _value(text, None)
     return (_reason(value) if isinstance(value, Mapping) else None) or text
 
 
 def is_empty(text: str) -> bool:
-    """Whether the answer has nothing in it: an empty value, or lists that are all empty."""
+    """Whether the result is an empty value, or an object with only empty lists."""
     value = _value(text, None)
     if isinstance(value, Mapping):
         lists = [part for part in value.values() if isinstance(part, list)]
@@ -88,7 +88,7 @@ def is_empty(text: str) -> bool:
 
 
 def _value(text: str, structured: Mapping[str, Any] | None) -> Any:
-    """The JSON that was answered, out of the wrapping that FastMCP gives a value that is no object; else the text."""
+    """The JSON value of the result, or its text. FastMCP wraps a value that is not an object in `result`."""
     value: Any = structured if structured is not None else _json(text)
     match value:
         case {"result": wrapped} if len(value) == 1:
@@ -112,7 +112,7 @@ def _mapping_error(answer: Mapping[str, Any], arguments: Mapping[str, Any]) -> s
         return reason or "The tool reports that it did not succeed."
     if reason is None or not _is_only_error(answer, arguments):
         return None
-    return reason if _says_error(answer, arguments) else None
+    return reason if _has_error_marker(answer, arguments) else None
 
 
 def _is_only_error(answer: Mapping[str, Any], arguments: Mapping[str, Any], keys: frozenset[str] = _ERROR_KEYS) -> bool:
@@ -120,7 +120,7 @@ def _is_only_error(answer: Mapping[str, Any], arguments: Mapping[str, Any], keys
     return all(key in keys or value in (None, "", [], {}) or value in repeated for key, value in answer.items())
 
 
-def _says_error(answer: Mapping[str, Any], arguments: Mapping[str, Any]) -> bool:
+def _has_error_marker(answer: Mapping[str, Any], arguments: Mapping[str, Any]) -> bool:
     match answer:
         case (
             {"ok": False}
@@ -129,13 +129,13 @@ def _says_error(answer: Mapping[str, Any], arguments: Mapping[str, Any]) -> bool
             | {"error": True}
             | {"errorMessages": [_, *_]}  # Atlassian
             | {"kind": "Status", "status": "Failure"}  # Kubernetes
-            | {"data": _, "errors": [_, *_]}  # GraphQL; a list of errors alone may be what was asked for
+            | {"data": _, "errors": [_, *_]}  # GraphQL; a list of errors alone may be the requested data
         ):
             return True
         case {"error": str() | Mapping() as error} if error:
             return True
         case {"status": str(status)} if status.lower() == "error":
-            # A log line or an alert has such a status too, and says more about itself.
+            # A log line or an alert may have this status too, but has more keys.
             return _is_only_error(answer, arguments, _JSEND_KEYS)
     if any(_is_http_error(answer.get(key)) for key in _STATUS_KEYS):
         return True

@@ -1,7 +1,7 @@
-"""An open connection to one server, whatever the transport: list its tools, call one, learn that it ended.
+"""An open connection to one MCP server: list its tools, call one, and detect the end of the connection.
 
-`open_session` is the MCP handshake over a pair of streams, which the stdio and HTTP transports provide. Restarting is
-the owner's business, not this module's.
+`open_session` performs the MCP handshake over a pair of streams, which the stdio and HTTP transports provide.
+`sessions.py` restarts servers.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp import ClientSession, McpError
-from mcp.shared.message import SessionMessage
+from mcp.shared.message import ClientMessageMetadata, SessionMessage
 from mcp.shared.session import RequestResponder
 from mcp.types import (
     CONNECTION_CLOSED,
@@ -42,122 +42,130 @@ from mcp.types import (
 )
 from pydantic import ValidationError
 
-from ai_platform_engineering.mcp.errors import Lost, NotSent, ServerTrouble
-from ai_platform_engineering.mcp.results import Answer, answer
-from ai_platform_engineering.mcp.stderr_tail import StderrTail
-from ai_platform_engineering.version import product_version
+from ai_platform_engineering.installation import product_version
+from ai_platform_engineering.mcp.errors import NotSent, ResultLost, ServerFailure
+from ai_platform_engineering.mcp.process_output import StderrTail
+from ai_platform_engineering.mcp.results import ToolAnswer, tool_answer
 
 Inbox = MemoryObjectSendStream[SessionMessage | Exception]
-"""Where a transport puts what the server sent."""
+"""The transport writes the server's messages to it."""
 Outbox = MemoryObjectReceiveStream[SessionMessage]
-"""Where a transport takes what the server is to be sent."""
+"""The transport reads messages for the server from it."""
 Streams = tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]]
-"""The session's ends of the two."""
+"""The session's ends of inbox and outbox."""
 
 _MAX_PAGES = 1000
 
 
-class Ended(Exception):  # noqa: N818 - a signal inside this package
-    """The connection has ended under who waited for it."""
+class ConnectionEnded(Exception):  # noqa: N818 - a signal inside this package
+    """The connection ended while a caller waited for it."""
 
 
-class TimeIsUp(Exception):  # noqa: N818 - a signal inside this package
-    """The connection is there, but it did not answer in time."""
+class CallTimedOut(Exception):  # noqa: N818 - a signal inside this package
+    """The connection is open, but the server did not answer in time."""
 
 
-class Lifeline:
-    """The life of one connection: what it has to tell its owner, and who must be released when it ends."""
+class ConnectionState:
+    """The state of one connection. It wakes up the owner after a change, and all waiting callers at the end."""
 
     def __init__(self) -> None:
-        self.ended: str | None = None
-        """Why the connection is of no more use, as the end of a sentence about the server."""
-        self.at_server: set[RequestId] = set()
-        """The calls that the server may have seen and that have no answer yet."""
+        self.end_reason: str | None = None
+        """Why the connection cannot be used any more, as the end of a sentence about the server."""
         self.stderr: StderrTail | None = None
-        """What a server that is a process of ours wrote last to its standard error."""
+        """The last lines of standard error, if the server is a child process."""
         self._tools_changed = False
-        self._news = asyncio.Event()
-        self._limits: set[asyncio.Timeout] = set()
-        self._cut_short: set[asyncio.Timeout] = set()
-        self._nobody_waits = asyncio.Event()
-        self._nobody_waits.set()
+        self._changed = asyncio.Event()
+        self._timeouts: set[asyncio.Timeout] = set()
+        self._interrupted: set[asyncio.Timeout] = set()
+        self._idle = asyncio.Event()
+        self._idle.set()
 
     def end(self, reason: str, *, grace: float = 0.0) -> None:
-        """The connection is of no more use; who waits for it is released after `grace` seconds. First reason stays."""
-        if self.ended is None:
-            self.ended = reason
-        last_moment = asyncio.get_running_loop().time() + grace
-        for limit in self._limits:
-            if not limit.expired() and (limit.when() or last_moment) >= last_moment:
-                limit.reschedule(last_moment)
-                self._cut_short.add(limit)
-        self._news.set()
-
-    def sent(self, request: JSONRPCRequest) -> None:
-        """From now on the server may have seen the request."""
-        if request.method == "tools/call":
-            self.at_server.add(request.id)
+        """End the connection; waiting callers are interrupted after `grace` seconds. The first reason wins."""
+        if self.end_reason is None:
+            self.end_reason = reason
+        deadline = asyncio.get_running_loop().time() + grace
+        for timeout in self._timeouts:
+            if not timeout.expired() and (timeout.when() or deadline) >= deadline:
+                timeout.reschedule(deadline)
+                self._interrupted.add(timeout)
+        self._changed.set()
 
     def tools_changed(self) -> None:
+        """The server announced a change of its list of tools."""
         self._tools_changed = True
-        self._news.set()
+        self._changed.set()
 
-    async def news(self) -> bool:
-        """Waits for something to happen: True when the tools have changed, False when the connection has ended."""
-        await self._news.wait()
-        self._news.clear()
-        changed, self._tools_changed = self._tools_changed, False
-        return changed and self.ended is None
+    async def wait_for_change(self) -> bool:
+        """True after a change of the tools, False after the end of the connection."""
+        await self._changed.wait()
+        self._changed.clear()
+        tools_changed, self._tools_changed = self._tools_changed, False
+        return tools_changed and self.end_reason is None
 
     @asynccontextmanager
-    async def limit(self, seconds: float) -> AsyncIterator[None]:
-        """Interrupts what runs inside with `Ended` when the connection ends, with `TimeIsUp` when it takes longer."""
-        if self.ended is not None:
-            raise Ended
-        limit = asyncio.timeout(seconds)
+    async def timeout(self, seconds: float) -> AsyncIterator[None]:
+        """Interrupt the body with `ConnectionEnded` when the connection ends, with `CallTimedOut` after `seconds`."""
+        if self.end_reason is not None:
+            raise ConnectionEnded
+        timeout = asyncio.timeout(seconds)
         try:
-            async with limit:
-                self._limits.add(limit)
-                self._nobody_waits.clear()
+            async with timeout:
+                self._timeouts.add(timeout)
+                self._idle.clear()
                 try:
                     yield
                 finally:
-                    self._limits.discard(limit)
-                    if not self._limits:
-                        self._nobody_waits.set()
+                    self._timeouts.discard(timeout)
+                    if not self._timeouts:
+                        self._idle.set()
         except TimeoutError:
-            if not limit.expired():
+            if not timeout.expired():
                 raise
-            if limit in self._cut_short:
-                raise Ended from None
-            raise TimeIsUp from None
+            if timeout in self._interrupted:
+                raise ConnectionEnded from None
+            raise CallTimedOut from None
 
-    async def deserted(self) -> None:
-        """Waits, after the end, until nobody waits for the connection any more."""
-        await self._nobody_waits.wait()
+    async def wait_until_idle(self) -> None:
+        """Wait until no caller waits for the connection."""
+        await self._idle.wait()
 
 
-class Connection(Protocol):
-    """An open connection. Both calls may raise a `ServerTrouble`; `call_tool` also `McpError`, the server's own no."""
+class ServerConnection(Protocol):
+    """An open connection. Both methods may raise `ServerFailure`; `call_tool` also `McpError`, an error response."""
 
     async def list_tools(self) -> list[Tool]: ...
 
-    async def call_tool(self, call: Call, limit: float) -> Answer: ...
+    async def call_tool(self, call: McpCall, timeout: float) -> ToolAnswer: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class McpCall:
     tool: str
     arguments: dict[str, Any]
     meta: Mapping[str, Any]
 
 
+@dataclass
+class InFlightCall(ClientMessageMetadata):
+    """Metadata of the message of a tool call. The session passes it to the transport, which records the progress."""
+
+    request_id: RequestId | None = None
+    """The id that the session gave the request, after the transport has sent it."""
+    at_server: bool = False
+    """Whether the server may have received the request."""
+
+    def sent(self, request_id: RequestId) -> None:
+        self.request_id = request_id
+        self.at_server = True
+
+
 class SessionConnection:
     """A connection over an MCP session."""
 
-    def __init__(self, session: ClientSession, lifeline: Lifeline) -> None:
+    def __init__(self, session: ClientSession, state: ConnectionState) -> None:
         self._session = session
-        self._lifeline = lifeline
+        self._state = state
         self._cancellations: set[asyncio.Task[None]] = set()
 
     async def list_tools(self) -> list[Tool]:
@@ -172,53 +180,50 @@ class SessionConnection:
             cursor = page.nextCursor
             if not cursor:
                 return tools
-        raise Lost(f"never came to the end of its list of tools ({_MAX_PAGES} pages)")
+        raise ResultLost(f"never came to the end of its list of tools ({_MAX_PAGES} pages)")
 
-    async def call_tool(self, call: Call, limit: float) -> Answer:
+    async def call_tool(self, call: McpCall, timeout: float) -> ToolAnswer:
         params = CallToolRequestParams(name=call.tool, arguments=call.arguments, _meta=meta_of(call.meta))
-        # The session's next id. It is not public, and nothing else tells what became of the request.
-        request_id: int = getattr(self._session, "_request_id", -1)
+        in_flight = InFlightCall()
         try:
-            async with self._lifeline.limit(limit):
-                result = await self._send(ClientRequest(CallToolRequest(params=params)), request_id)
-        except TimeIsUp:
-            raise Lost(f"did not answer within {limit:g} seconds") from None
-        except Ended:
-            raise self._ended(request_id) from None
+            async with self._state.timeout(timeout):
+                result = await self._send(ClientRequest(CallToolRequest(params=params)), in_flight)
+        except CallTimedOut:
+            raise ResultLost(f"did not answer within {timeout:g} seconds") from None
+        except ConnectionEnded:
+            raise self._ended(in_flight) from None
         except (anyio.ClosedResourceError, anyio.BrokenResourceError):
-            raise NotSent(self._lifeline.ended or "closed its connection") from None
+            raise NotSent(self._state.end_reason or "closed its connection") from None
         except McpError as error:
-            if isinstance(error.error.data, ServerTrouble):
+            if isinstance(error.error.data, ServerFailure):
                 raise error.error.data from None
-            if error.error.code == CONNECTION_CLOSED and self._lifeline.ended is not None:
-                raise self._ended(request_id) from None
+            if error.error.code == CONNECTION_CLOSED and self._state.end_reason is not None:
+                raise self._ended(in_flight) from None
             raise
         except ValidationError:
-            raise Lost("answered with something that is not a tool result") from None
-        finally:
-            self._lifeline.at_server.discard(request_id)
-        return answer(result.content, result.structuredContent, failed=result.isError, arguments=call.arguments)
+            raise ResultLost("answered with something that is not a tool result") from None
+        return tool_answer(result.content, result.structuredContent, failed=result.isError, arguments=call.arguments)
 
-    async def _send(self, request: ClientRequest, request_id: int) -> CallToolResult:
+    async def _send(self, request: ClientRequest, in_flight: InFlightCall) -> CallToolResult:
         try:
-            # Not `session.call_tool`: it compiles and applies the tool's output schema on every call.
-            return await self._session.send_request(request, CallToolResult)
+            # `session.call_tool` would compile and apply the tool's output schema on every call.
+            return await self._session.send_request(request, CallToolResult, metadata=in_flight)
         except asyncio.CancelledError:
-            if self._lifeline.ended is None:
-                task = asyncio.create_task(self._send_cancelled(request_id))
+            if self._state.end_reason is None:
+                task = asyncio.create_task(self._send_cancelled(in_flight))
                 self._cancellations.add(task)
                 task.add_done_callback(self._cancellations.discard)
             raise
 
-    async def _send_cancelled(self, request_id: int) -> None:
-        params = CancelledNotificationParams(requestId=request_id, reason="the caller no longer waits")
+    async def _send_cancelled(self, in_flight: InFlightCall) -> None:
+        if in_flight.request_id is None:
+            return
+        params = CancelledNotificationParams(requestId=in_flight.request_id, reason="the caller no longer waits")
         with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
             await self._session.send_notification(ClientNotification(CancelledNotification(params=params)))
 
-    def _ended(self, request_id: int) -> ServerTrouble:
-        if request_id in self._lifeline.at_server or request_id < 0:
-            return Lost("stopped")
-        return NotSent(self._lifeline.ended or "stopped")
+    def _ended(self, in_flight: InFlightCall) -> ServerFailure:
+        return ResultLost("stopped") if in_flight.at_server else NotSent(self._state.end_reason or "stopped")
 
     async def aclose(self) -> None:
         for task in self._cancellations:
@@ -227,18 +232,18 @@ class SessionConnection:
 
 
 @asynccontextmanager
-async def open_session(streams: Streams, lifeline: Lifeline) -> AsyncIterator[SessionConnection]:
-    """The handshake over `streams`. To be left by the task that entered."""
+async def open_session(streams: Streams, state: ConnectionState) -> AsyncIterator[SessionConnection]:
+    """Perform the handshake over `streams`. The task that enters the context must also leave it."""
 
     async def on_message(
         message: RequestResponder[ServerRequest, ClientResult] | ServerNotification | Exception,
     ) -> None:
         if isinstance(message, ServerNotification) and isinstance(message.root, ToolListChangedNotification):
-            lifeline.tools_changed()
+            state.tools_changed()
 
     client = Implementation(name="ai-platform-engineering", version=product_version())
     async with ClientSession(*streams, message_handler=on_message, client_info=client) as session:
-        connection = SessionConnection(session, lifeline)
+        connection = SessionConnection(session, state)
         try:
             await session.initialize()
             yield connection
@@ -246,14 +251,14 @@ async def open_session(streams: Streams, lifeline: Lifeline) -> AsyncIterator[Se
             await connection.aclose()
 
 
-def failure(request: JSONRPCRequest, trouble: ServerTrouble) -> SessionMessage:
-    """The answer a transport gives in the server's place; the session hands `trouble` to the caller."""
-    error = ErrorData(code=CONNECTION_CLOSED, message=trouble.reason, data=trouble)
+def failure_response(request: JSONRPCRequest, failure: ServerFailure) -> SessionMessage:
+    """The response of a transport when the server cannot respond. The session passes `failure` to the caller."""
+    error = ErrorData(code=CONNECTION_CLOSED, message=failure.reason, data=failure)
     return SessionMessage(JSONRPCMessage(JSONRPCError(jsonrpc="2.0", id=request.id, error=error)))
 
 
 def deliver(inbox: Inbox, message: SessionMessage) -> None:
-    """Puts a message where the session finds it, unless the session is gone."""
+    """Pass a message to the session, unless the session is closed."""
     with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
         inbox.send_nowait(message)
 

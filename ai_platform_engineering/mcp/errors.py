@@ -1,7 +1,8 @@
-"""What can go wrong between a tool and its server.
+"""Errors between a tool and its server.
 
-`McpUnavailable` is for callers of tools. The others travel inside this package: each carries a reason that completes
-the sentence "The <server> server ...", never the text of somebody else's exception, which may hold a secret.
+Callers of tools see `McpUnavailable` and `ToolFailed`. The other errors stay inside of this package. Their reason
+completes the sentence "The <server> server ...". It never contains the text of a foreign exception, which may hold a
+secret.
 """
 
 from __future__ import annotations
@@ -11,46 +12,44 @@ from langchain_core.tools import ToolException
 from ai_platform_engineering.utils.errors import ReadableError
 
 
-class McpUnavailable(ReadableError):  # noqa: N818 - the name says what a caller has to know
-    """A tool could not be run, or its result was lost. The text is one a person can act on."""
+class McpUnavailable(ReadableError):  # noqa: N818 - the name tells a caller what to expect
+    """A tool was not run, or its result was lost. The text tells a person what to do."""
 
 
 class ToolFailed(ToolException):
-    """A tool answered that it failed, or with an error of its backend. The text is its answer, for the model."""
+    """A tool returned an error, or an error of its backend. The text is the tool's answer, for the model."""
 
     def __init__(self, answer: str, reason: str) -> None:
         super().__init__(answer)
         self.reason = reason
-        """Why, as a person is shown it."""
+        """The error message for people."""
 
 
-class ServerTrouble(Exception):  # noqa: N818 - base of reasons, never shown as it is
-    """The server did something, or did not; `reason` says what."""
-
+class ServerFailure(Exception):  # noqa: N818 - base class of the reasons below
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
 
 
-class NotSent(ServerTrouble):
-    """The server has not seen the request, or has refused to look at it; sending it again is safe."""
+class NotSent(ServerFailure):
+    """The server did not receive the request, or rejected it unread. It is safe to send it again."""
 
 
-class Refused(ServerTrouble):
-    """The server would not run the request, and would not if it were sent again."""
+class RequestRefused(ServerFailure):
+    """The server refused the request, and would refuse it again."""
 
 
-class CredentialsRefused(Refused):
-    """The server would have run it for somebody else. `answer` is how it said so."""
+class CredentialsRefused(RequestRefused):
+    """The server refused the credentials. `answer` is its HTTP status."""
 
     def __init__(self, answer: str) -> None:
         super().__init__(f"refused the credentials ({answer}); check the headers in the manifest")
         self.answer = answer
 
 
-class Lost(ServerTrouble):
-    """The request was sent and no result came back; what it did is unknown."""
+class ResultLost(ServerFailure):
+    """The request was sent, but no result arrived. It may or may not have taken effect."""
 
 
-class NotStartable(ServerTrouble):
-    """The server cannot be started until somebody changes the settings or the manifest."""
+class NotStartable(ServerFailure):
+    """The server cannot be started until the settings or the manifest change."""

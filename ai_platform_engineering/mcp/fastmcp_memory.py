@@ -1,10 +1,9 @@
 """A FastMCP server in this process, called directly.
 
-A session is held open beside it, because a session is what runs the server's lifespan and what tools see as theirs (to
-log, to report progress, to announce new tools). Calls do not go through it: that would cost six times the CPU.
+A session stays open next to it. The session runs the server's lifespan, and tools use it to log, to report progress and
+to announce new tools. Calls bypass the session, because they would need six times as much CPU time through it.
 
-FastMCP takes long to import, and not every installation has it: nothing imports this module before one of its servers
-has been found.
+FastMCP is slow to import and not always installed, so this module is imported only for a FastMCP server.
 """
 
 from __future__ import annotations
@@ -22,31 +21,30 @@ from fastmcp.client.transports import FastMCPTransport
 from fastmcp.exceptions import DisabledError, FastMCPError, NotFoundError
 from fastmcp.exceptions import ValidationError as WrongArguments
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
-from mcp.server.lowlevel.server import request_ctx
 from mcp.server.session import ServerSession
-from mcp.shared.context import RequestContext
 from mcp.types import InitializeRequest, InitializeResult, Tool, ToolListChangedNotification
 from pydantic import ValidationError
 
-from ai_platform_engineering.mcp.connection import Call, Ended, Lifeline, TimeIsUp, meta_of
-from ai_platform_engineering.mcp.errors import Lost
+from ai_platform_engineering.compat.mcp import request_context
+from ai_platform_engineering.mcp.connection import CallTimedOut, ConnectionEnded, ConnectionState, McpCall, meta_of
+from ai_platform_engineering.mcp.errors import ResultLost
 from ai_platform_engineering.mcp.expansion import Endpoint
-from ai_platform_engineering.mcp.results import Answer, answer, answer_of
+from ai_platform_engineering.mcp.results import ToolAnswer, text_answer, tool_answer
 from ai_platform_engineering.mcp.tool_server import wrong_arguments
 
 logger = logging.getLogger(__name__)
 
 
-class _Announcements(MessageHandler):
-    def __init__(self, lifeline: Lifeline) -> None:
-        self._lifeline = lifeline
+class _ToolListHandler(MessageHandler):
+    def __init__(self, state: ConnectionState) -> None:
+        self._state = state
 
     async def on_tool_list_changed(self, message: ToolListChangedNotification) -> None:
-        self._lifeline.tools_changed()
+        self._state.tools_changed()
 
 
-class _SessionOfServer(Middleware):
-    """Remembers the server's end of the session, which nothing hands out."""
+class _SessionCapture(Middleware):
+    """Stores the server's side of the session, which FastMCP offers only inside of a request."""
 
     session: ServerSession | None = None
 
@@ -61,77 +59,69 @@ class _SessionOfServer(Middleware):
 
 
 class FastMcpConnection:
-    """A server object and the session held open beside it."""
+    """A server object and its open session."""
 
     def __init__(
-        self, server: FastMCP[Any], client: Client[FastMCPTransport], session: ServerSession, lifeline: Lifeline
+        self, server: FastMCP[Any], client: Client[FastMCPTransport], session: ServerSession, state: ConnectionState
     ) -> None:
         self._server = server
         self._client = client
         self._session = session
-        self._lifeline = lifeline
-        self._tasks: set[asyncio.Task[Answer]] = set()
+        self._state = state
+        self._tasks: set[asyncio.Task[ToolAnswer]] = set()
         self._request_ids = itertools.count(1)
 
     async def list_tools(self) -> list[Tool]:
         return await self._client.list_tools()
 
-    async def call_tool(self, call: Call, limit: float) -> Answer:
-        # A task of its own: a tool that runs in a thread cannot be interrupted, but it can be left behind.
+    async def call_tool(self, call: McpCall, timeout: float) -> ToolAnswer:
+        # In a separate task: a tool in a thread cannot be interrupted, but the caller can stop waiting for it.
         task = asyncio.create_task(self._answer(call))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         try:
-            async with self._lifeline.limit(limit):
+            async with self._state.timeout(timeout):
                 return await asyncio.shield(task)
         except asyncio.CancelledError:
             task.cancel()
             raise
-        except TimeIsUp:
+        except CallTimedOut:
             task.cancel()
-            raise Lost(f"did not answer within {limit:g} seconds") from None
-        except Ended:
+            raise ResultLost(f"did not answer within {timeout:g} seconds") from None
+        except ConnectionEnded:
             task.cancel()
-            raise Lost("stopped") from None
+            raise ResultLost("stopped") from None
 
-    async def _answer(self, call: Call) -> Answer:
+    async def _answer(self, call: McpCall) -> ToolAnswer:
         name = call.tool
-        request: RequestContext[ServerSession, Any, Any] = RequestContext(
-            request_id=next(self._request_ids),
-            meta=meta_of(call.meta),
-            session=self._session,
-            lifespan_context={},
-        )
-        token = request_ctx.set(request)
         try:
-            result = await self._server.call_tool(name, call.arguments)
+            with request_context(self._session, next(self._request_ids), meta_of(call.meta)):
+                result = await self._server.call_tool(name, call.arguments)
         except WrongArguments as error:
-            return answer_of(_wrong_arguments(name, error), failed=True)
+            return text_answer(_wrong_arguments(name, error), failed=True)
         except (NotFoundError, DisabledError):
-            return answer_of(f"There is no tool named {name}.", failed=True)
+            return text_answer(f"There is no tool named {name}.", failed=True)
         except FastMCPError as error:
-            return answer_of(str(error), failed=True)
+            return text_answer(str(error), failed=True)
         except Exception:
-            logger.exception("The tool %s raised something other than a tool error", name)
-            return answer_of(f"{name} failed unexpectedly.", failed=True)
-        finally:
-            request_ctx.reset(token)
-        return answer(result.content, result.structured_content, failed=result.is_error, arguments=call.arguments)
+            logger.exception("The tool %s raised an unexpected exception", name)
+            return text_answer(f"{name} failed unexpectedly.", failed=True)
+        return tool_answer(result.content, result.structured_content, failed=result.is_error, arguments=call.arguments)
 
 
 @asynccontextmanager
 async def fastmcp_connection(
-    server: FastMCP[Any], endpoint: Endpoint, lifeline: Lifeline
+    server: FastMCP[Any], endpoint: Endpoint, state: ConnectionState
 ) -> AsyncIterator[FastMcpConnection]:
-    """Runs the server's lifespan, and gives access to its tools."""
-    capture = _SessionOfServer()
-    # Mounting runs the server's lifespan without touching the server, which others may be using too.
+    """Run the server's lifespan and connect to it."""
+    capture = _SessionCapture()
+    # Mounting runs the server's lifespan without changing the server object, which may be shared.
     gateway: FastMCP[Any] = FastMCP(endpoint.name, middleware=[capture])
     gateway.mount(server)
-    async with Client(gateway, message_handler=_Announcements(lifeline)) as client:
+    async with Client(gateway, message_handler=_ToolListHandler(state)) as client:
         if capture.session is None:
             raise RuntimeError("FastMCP opened a session without initializing it")
-        yield FastMcpConnection(server, client, capture.session, lifeline)
+        yield FastMcpConnection(server, client, capture.session, state)
 
 
 def _wrong_arguments(name: str, error: WrongArguments) -> str:

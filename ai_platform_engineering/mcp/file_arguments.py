@@ -1,7 +1,7 @@
-"""Which arguments of a tool name files of this machine, as far as the tool's schema says so.
+"""Detection of arguments that name files of this machine, from the schema of a tool.
 
-A path is often one of another place: a repository, a pod, a bucket. Only words that leave no doubt count; whatever
-value is a path to a file here is found by `local_files`, whatever the argument is called.
+A path often belongs to another place: a repository, a pod, a bucket. Only unambiguous words count here. `local_files`
+also checks the values of all arguments for paths of this machine.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+\d*")
 _FILE_WORDS: Final = frozenset({"file", "files", "filepath", "filepaths"})
 _PATH_WORDS: Final = _FILE_WORDS | {"path", "paths", "dir", "directory", "folder", "attachment", "attachments"}
 _TRANSFER_WORDS: Final = frozenset({"upload", "attach", "download", "save", "export", "import", "output"})
-# An argument whose name ends like this holds no path, whatever its description mentions.
+# An argument whose name ends with one of these is not a path, even if its description mentions files.
 _OTHER_WORDS: Final = frozenset(
     {"id", "ids", "type", "format", "encoding", "content", "text", "body", "data", "name", "filename", "title", "url"}
     | {"base64", "comment", "key", "pattern", "patterns", "mode", "size", "limit", "count", "query"}
 )
-_HERE: Final = re.compile(
+_LOCAL: Final = re.compile(
     r"\blocal (file|path|dir|folder|disk|machine)|\bfile ?system\b|\b(on|from|to) disk\b"
     r"|\babsolute (or relative )?(file ?|directory )?path|\b(current|working) directory\b"
     r"|\b(path|files?|file paths?) (\w+ ){0,3}to (be )?(upload|attach|send)",
@@ -46,7 +46,7 @@ def names_file(name: str, schema: Schema, siblings: Schema, tool: str) -> bool:
         return False
     if "local" in words and words[-1] in _PATH_WORDS:
         return True
-    if _HERE.search(description):
+    if _LOCAL.search(description):
         return True
     if words[-1] not in _PATH_WORDS or _is_elsewhere(description, siblings, name):
         return False
@@ -64,7 +64,7 @@ def properties_of(schema: Schema, root: Schema) -> dict[str, Schema]:
 
 
 def items_of(schema: Schema, root: Schema) -> Schema:
-    """What is said about the items of a list."""
+    """The schema of the items of a list."""
     inner = (part["items"] for part in _parts(schema, root, 0) if isinstance(part.get("items"), Mapping))
     return next(inner, {})
 

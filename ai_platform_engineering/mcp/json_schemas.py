@@ -1,4 +1,4 @@
-"""JSON schemas as models are shown them. Pure functions over what pydantic generates."""
+"""JSON schemas for models. Pure functions over the schemas that pydantic generates."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ _VALUES: Final = frozenset({"const", "default", "enum", "examples"})
 _BY_NAME: Final = frozenset({"$defs", "properties"})
 
 
-class _RefersToItselfError(Exception):
-    """There is no end to writing such a definition out."""
+class _RecursiveDefinitionError(Exception):
+    """A recursive definition cannot be inlined."""
 
 
 def untitled(schema: Any) -> Any:
-    """Without the titles, which say the names of arguments again."""
+    """The schema without titles, which only repeat the names of arguments."""
     match schema:
         case dict():
             return {
@@ -33,38 +33,38 @@ def _untitled_part(key: str, part: Any) -> Any:
     if key in _VALUES:
         return part
     if key in _BY_NAME:
-        return {name: untitled(of_name) for name, of_name in part.items()}
+        return {name: untitled(subschema) for name, subschema in part.items()}
     return untitled(part)
 
 
 def inlined(schema: dict[str, Any]) -> dict[str, Any]:
-    """With definitions in the places that refer to them, because not every model follows references.
+    """The schema with references replaced by their definitions, because not every model resolves references.
 
-    As it was, where a definition refers to itself.
+    A schema with a recursive definition is returned unchanged.
     """
     if "$defs" not in schema:
         return schema
     rest = {key: part for key, part in schema.items() if key != "$defs"}
     try:
-        whole: dict[str, Any] = _written_out(rest, schema["$defs"], ())
-    except _RefersToItselfError:
+        result: dict[str, Any] = _inlined_part(rest, schema["$defs"], ())
+    except _RecursiveDefinitionError:
         return schema
-    return whole
+    return result
 
 
-def _written_out(part: Any, definitions: Mapping[str, Any], within: tuple[str, ...]) -> Any:
+def _inlined_part(part: Any, definitions: Mapping[str, Any], within: tuple[str, ...]) -> Any:
     match part:
-        case {"$ref": str(reference), **beside} if reference.startswith(_REFERENCE):
+        case {"$ref": str(reference), **siblings} if reference.startswith(_REFERENCE):
             name = reference.removeprefix(_REFERENCE)
             if name in within:
-                raise _RefersToItselfError
+                raise _RecursiveDefinitionError
             return {
-                **_written_out(definitions[name], definitions, (*within, name)),
-                **_written_out(beside, definitions, within),
+                **_inlined_part(definitions[name], definitions, (*within, name)),
+                **_inlined_part(siblings, definitions, within),
             }
         case dict():
-            return {key: _written_out(value, definitions, within) for key, value in part.items()}
+            return {key: _inlined_part(value, definitions, within) for key, value in part.items()}
         case list():
-            return [_written_out(value, definitions, within) for value in part]
+            return [_inlined_part(value, definitions, within) for value in part]
         case _:
             return part

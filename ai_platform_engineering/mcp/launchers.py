@@ -1,7 +1,7 @@
-"""Launchers: `npx` and `uvx` download a server into a cache of theirs and run it from there.
+"""Launchers: `npx` and `uvx` download a server into their cache and run it from there.
 
-A launcher starts from its cache where it can, so that a restart needs no registry, and gets the time for a download
-only where it cannot.
+A launcher first runs from its cache, so that a restart needs no registry. If that fails, it runs again with the longer
+timeout of a download.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from typing import Final
 LAUNCHERS: Final = frozenset({"npx", "npm", "uvx", "uv"})
 _WINDOWS_SUFFIX: Final = re.compile(r"\.(cmd|exe)$", re.IGNORECASE)
 _OFFLINE: Final = "--offline"
-# With one of these the manifest asks for what the registry has now.
+# With one of these options the manifest requests the newest version of the registry.
 _NEWEST: Final = frozenset({"--refresh", "--upgrade", "-U", "--prefer-online"})
 _OWN_SETTING: Final = re.compile(r"(UV|npm_config)_\w+", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """One way to start a server."""
+    """One command line that starts a server."""
 
     args: tuple[str, ...]
     downloads: bool = False
-    """Whether it may have to download the server first."""
+    """Whether the launcher may download the server first."""
 
 
 def launches(command: str, args: Sequence[str]) -> tuple[Launch, ...]:
-    """The ways to start this command, each to be tried when the process of the one before has exited at once."""
+    """The command lines for this server. Each is tried if the process of the previous one exited during the start."""
     given = tuple(args)
     if not is_launcher(command):
         return (Launch(given),)
@@ -46,12 +46,12 @@ def is_launcher(command: str) -> bool:
 
 
 def registry_variables(environ: Mapping[str, str]) -> dict[str, str]:
-    """The launchers' own settings in the environment, such as `UV_DEFAULT_INDEX` and `npm_config_registry`."""
+    """The launchers' settings in the environment, for example `UV_DEFAULT_INDEX` and `npm_config_registry`."""
     return {name: value for name, value in environ.items() if _OWN_SETTING.fullmatch(name)}
 
 
 def cache_variables(environ: Mapping[str, str], home: Path) -> dict[str, str]:
-    """Where the launchers' caches and configuration files are, for a process whose HOME is not the user's."""
+    """The paths of the launchers' caches and configuration files, for a process with another HOME."""
     config, data, cache = (
         _xdg(environ, name, home / default)
         for name, default in (
@@ -64,7 +64,7 @@ def cache_variables(environ: Mapping[str, str], home: Path) -> dict[str, str]:
     files = {"UV_CONFIG_FILE": uv_config, "npm_config_userconfig": npm_config, "NETRC": home / ".netrc"}
     found = {name: str(file) for name, file in files.items() if file.is_file()}
     found |= {"UV_PYTHON_INSTALL_DIR": str(data / "uv/python"), "UV_TOOL_DIR": str(data / "uv/tools")}
-    # A variable would override what the user's configuration says.
+    # A variable would override the user's configuration file.
     if not _sets(uv_config, "cache-dir"):
         found["UV_CACHE_DIR"] = str(cache / "uv")
     if not _sets(npm_config, "cache"):

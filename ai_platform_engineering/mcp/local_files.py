@@ -1,7 +1,7 @@
-"""The check of a call's arguments before a stdio server gets them: files of this machine are not for the model to name.
+"""The check of a call's arguments before they go to a stdio server: a model must not name files of this machine.
 
-An argument that names a local file is refused unless the manifest allows the directory. Files of the supervisor itself
-are refused in any case. The server's own working directory is its own affair.
+An argument that names a local file is refused unless the manifest allows the directory. The supervisor's own files are
+always refused. Files in the server's working directory are always allowed.
 """
 
 from __future__ import annotations
@@ -29,32 +29,32 @@ _ADDRESS: Final = re.compile(r"(?!file:)[a-z][a-z0-9+.-]*://|data:", re.IGNORECA
 _FILE_ADDRESS: Final = re.compile(r"file:(?=[/~.%])", re.IGNORECASE)
 _SEPARATORS: Final = re.compile(r"[,;\n]")
 _ANY_SEPARATORS: Final = re.compile(r"[,;|\s]+")
-# Programs and libraries hold no secrets, and commands that run on another machine name them.
+# Programs and libraries contain no secrets, and commands for other machines name them.
 _PROGRAMS: Final = tuple(
     Path(parent) / name for parent in ("/", "/usr", "/usr/local") for name in ("bin", "sbin", "lib", "lib64")
 )
 
 
 @dataclass(frozen=True, slots=True)
-class _Text:
-    """A text somewhere in the arguments of a call."""
+class _ArgumentText:
+    """A string in the arguments of a call."""
 
     argument: str
-    """The argument of the tool that it is, or is inside of."""
+    """The top-level argument that contains the string."""
     text: str
     names_file: bool
-    """Whether the schema says that it is a file of this machine."""
+    """Whether the schema describes it as a file of this machine."""
 
 
 def protected_paths(data_dir: Path) -> tuple[Path, ...]:
-    """What no manifest can give away: the product's data, the supervisor's directory, and what /proc tells of it."""
+    """Paths that no manifest can allow: the product's data, the supervisor's directory, and /proc."""
     paths = [data_dir.expanduser(), Path("/proc")]
     try:
         directory = Path.cwd()
     except FileNotFoundError:
         pass
     else:
-        # Where the supervisor runs in `/`, that is not a directory of its own.
+        # A supervisor that runs in `/` does not own that directory.
         paths.append(directory / ".env" if directory == Path(directory.anchor) else directory)
     return tuple(path.resolve() for path in paths)
 
@@ -66,42 +66,42 @@ def refusal(
     protected: Sequence[Path],
     directory: Path | None,
 ) -> str | None:
-    """Why the call must not be sent, as a text for the model; None if it may be.
+    """Why the call must not be sent, as a text for the model; None if it is allowed.
 
-    `rules` are the manifest's for this tool, by argument. `directory` is the server's working directory.
+    `rules` are the manifest's rules for this tool, by argument. `directory` is the server's working directory.
     """
     base = directory or Path("/nonexistent")
     for found in _texts(tool, arguments):
         rule = rules.get(found.argument)
         if rule is None:
-            reason = _unless_allowed(found, protected, base)
+            reason = _local_file(found, protected, base)
         elif rule == ELSEWHERE:
-            reason = _unless_supervisors(_candidates(found.text), protected, base)
+            reason = _supervisor_file(_candidates(found.text), protected, base)
         elif not rule:
-            reason = _unless_allowed(_Text(found.argument, found.text, names_file=True), protected, base)
+            reason = _local_file(_ArgumentText(found.argument, found.text, names_file=True), protected, base)
         else:
-            reason = _unless_below(found.text, rule, protected, base)
+            reason = _outside_directories(found.text, rule, protected, base)
         if reason:
             return (
                 f"{tool.name} was not called: its argument {found.argument!r} names {reason}: {_shown(found.text)}. "
-                "Give the content itself, or a URL, where the tool takes one; or do without the file."
+                "Pass the content itself or a URL if the tool accepts one, or continue without the file."
             )
     return None
 
 
-def _unless_allowed(found: _Text, protected: Sequence[Path], base: Path) -> str | None:
+def _local_file(found: _ArgumentText, protected: Sequence[Path], base: Path) -> str | None:
     candidates = _candidates(found.text)
-    if reason := _unless_supervisors(candidates, protected, base):
+    if reason := _supervisor_file(candidates, protected, base):
         return reason
-    named = found.names_file and not _harmless(found.text)
+    named = found.names_file and not _is_no_file(found.text)
     return _NOT_ALLOWED if named or any(_is_local(candidate, base) for candidate in candidates) else None
 
 
-def _unless_below(text: str, rule: Iterable[str], protected: Sequence[Path], base: Path) -> str | None:
-    """Every path in `text`, however they are listed, must be below one of the directories that the manifest allows."""
+def _outside_directories(text: str, rule: Iterable[str], protected: Sequence[Path], base: Path) -> str | None:
+    """Every path in `text`, with any separator, must be below a directory that the manifest allows."""
     words = (word for word in _ANY_SEPARATORS.split(text) if _is_path(word))
-    parts = [part for part in (*_candidates(text), *_SEPARATORS.split(text), *words) if not _harmless(part)]
-    if reason := _unless_supervisors(parts, protected, base):
+    parts = [part for part in (*_candidates(text), *_SEPARATORS.split(text), *words) if not _is_no_file(part)]
+    if reason := _supervisor_file(parts, protected, base):
         return reason
     allowed = [Path(path).expanduser().resolve() for path in rule]
     for part in parts:
@@ -111,7 +111,7 @@ def _unless_below(text: str, rule: Iterable[str], protected: Sequence[Path], bas
     return None
 
 
-def _unless_supervisors(texts: Iterable[str], protected: Sequence[Path], base: Path) -> str | None:
+def _supervisor_file(texts: Iterable[str], protected: Sequence[Path], base: Path) -> str | None:
     for text in texts:
         path = _path(text, base)
         if path is not None and not path.is_relative_to(base) and any(_is_below(path, root) for root in protected):
@@ -120,17 +120,17 @@ def _unless_supervisors(texts: Iterable[str], protected: Sequence[Path], base: P
 
 
 def _is_local(text: str, base: Path) -> bool:
-    """Whether a text, in an argument that may be anything, is the path of a file here."""
+    """Whether the text of any argument is the path of a file of this machine."""
     path = _path(text, base)
     if path is None or path.is_relative_to(base):
         return False
     if text.startswith("/"):
         return _exists(path) and not path.is_dir() and not any(path.is_relative_to(root) for root in _PROGRAMS)
-    # A relative path that leaves the directory, `~` or a file address; in a sentence it counts if it is really there.
+    # A relative path out of the directory, `~` or a file address. Inside of a sentence, the file must exist.
     return not re.search(r"\s", text) or _exists(path)
 
 
-def _texts(tool: Tool, arguments: Mapping[str, Any]) -> Iterator[_Text]:
+def _texts(tool: Tool, arguments: Mapping[str, Any]) -> Iterator[_ArgumentText]:
     root = tool.inputSchema
     properties = properties_of(root, root)
     for name, value in arguments.items():
@@ -138,24 +138,26 @@ def _texts(tool: Tool, arguments: Mapping[str, Any]) -> Iterator[_Text]:
         yield from _texts_in(value, schema, name, names_file(name, schema, properties, tool.name), tool, 0)
 
 
-def _texts_in(value: Any, schema: Schema, argument: str, is_file: bool, tool: Tool, depth: int) -> Iterator[_Text]:
+def _texts_in(
+    value: Any, schema: Schema, argument: str, is_file: bool, tool: Tool, depth: int
+) -> Iterator[_ArgumentText]:
     root = tool.inputSchema
     if depth > _MAX_DEPTH:
-        yield _Text(argument, "a value that is nested too deeply", names_file=True)
+        yield _ArgumentText(argument, "a value that is nested too deeply", names_file=True)
         return
     match value:
         case str():
-            inside = _parsed(value)
-            if inside is None:
-                yield _Text(argument, value, is_file)
+            parsed = _parsed(value)
+            if parsed is None:
+                yield _ArgumentText(argument, value, is_file)
             else:
-                yield from _texts_in(inside, schema, argument, is_file, tool, depth + 1)
+                yield from _texts_in(parsed, schema, argument, is_file, tool, depth + 1)
         case Mapping():
             properties = properties_of(schema, root)
             for name, inner in value.items():
                 described = properties.get(name, {})
                 named = names_file(str(name), described, properties or value, tool.name)
-                yield _Text(argument, str(name), names_file=False)
+                yield _ArgumentText(argument, str(name), names_file=False)
                 yield from _texts_in(inner, described, argument, named, tool, depth + 1)
         case list() | tuple():
             for inner in value:
@@ -163,7 +165,7 @@ def _texts_in(value: Any, schema: Schema, argument: str, is_file: bool, tool: To
 
 
 def _parsed(text: str) -> Any:
-    """The list or object that a text is in JSON, as some tools take their arguments; None for any other text."""
+    """The list or object of a text in JSON, which some tools expect; None for other text."""
     if not text.lstrip().startswith(("[", "{")):
         return None
     try:
@@ -173,7 +175,7 @@ def _parsed(text: str) -> Any:
 
 
 def _candidates(text: str) -> list[str]:
-    """The paths that a text may be: itself, a list with commas, the value of an option, an upload with `@`."""
+    """The paths that a text may contain: itself, items between commas, the value of an option, an upload with `@`."""
     whole = text.strip().strip("\"'")
     if not whole or "\n" in whole:
         return []
@@ -183,15 +185,15 @@ def _candidates(text: str) -> list[str]:
     return list(dict.fromkeys(part.strip().strip("\"'").removeprefix("@") for part in parts if part.strip()))
 
 
-def _harmless(text: str) -> bool:
-    """Whether a text in place of a file's name is none: nothing, or an address."""
+def _is_no_file(text: str) -> bool:
+    """Whether a text is not a file name: it is empty or an address."""
     if not text.strip():
         return True
     return _is_address(text.strip()) and not any(_is_path(part.strip()) for part in _SEPARATORS.split(text))
 
 
 def _is_address(text: str) -> bool:
-    """A program that takes an address for a path resolves `..` in it, so one with too many of them is a path."""
+    """A program that treats an address as a path resolves `..` in it, so an address with too many `..` is a path."""
     return bool(_ADDRESS.match(text)) and not os.path.normpath(text).startswith("..")
 
 
@@ -200,10 +202,10 @@ def _is_path(text: str) -> bool:
 
 
 def _path(text: str, base: Path) -> Path | None:
-    """The path that a text is, links and `..` resolved; None if it is none."""
+    """The path in a text, with links and `..` resolved; None if the text is not a path."""
     text = text.strip()
     if len(text) > _MAX_PATH:
-        # Too long for the system as it is written, but not for a program that leaves out what means nothing.
+        # The system refuses a path of this length, but a program may normalise it first.
         text = os.path.normpath(text)
     if not text or len(text) > _MAX_PATH or "\0" in text or _is_address(text):
         return None
@@ -211,7 +213,7 @@ def _path(text: str, base: Path) -> Path | None:
         text = unquote(urlsplit(text).path if text[5:7] == "//" else text[5:])
     path = Path(text)
     with suppress(RuntimeError):
-        # Of a user that does not exist, it is the name of a file.
+        # `~name` of an unknown user is a file name.
         path = path.expanduser()
     try:
         return (base / path).resolve()
@@ -220,7 +222,7 @@ def _path(text: str, base: Path) -> Path | None:
 
 
 def _is_below(path: Path, root: Path) -> bool:
-    """By name, and by identity where a file system has several names for a directory."""
+    """Compares names, and inodes for file systems with several names of one directory."""
     if path.is_relative_to(root):
         return True
     try:

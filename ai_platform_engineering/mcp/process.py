@@ -1,7 +1,7 @@
-"""A stdio MCP server: a child process of its own session, spoken to in lines over its standard input and output.
+"""A stdio MCP server: a child process that exchanges lines over its standard input and output.
 
-The child is the leader of a process group, and the group ends with it: wrappers such as `npx` and `uvx` start the
-real server as a child of theirs, which must not outlive them.
+The child leads its own process group, and the whole group is stopped with it: launchers such as `npx` and `uvx` start
+the real server as their child, which must not outlive them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import logging
 import math
 import os
 import signal
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Final, cast
@@ -21,71 +21,45 @@ from mcp.shared.message import SessionMessage
 from mcp.types import JSONRPCMessage, JSONRPCRequest
 from pydantic import ValidationError
 
-from ai_platform_engineering.mcp.connection import Inbox, Lifeline, Outbox, Streams, deliver, failure
+from ai_platform_engineering.mcp.connection import (
+    ConnectionState,
+    Inbox,
+    InFlightCall,
+    Outbox,
+    Streams,
+    deliver,
+    failure_response,
+)
 from ai_platform_engineering.mcp.errors import NotSent
 from ai_platform_engineering.mcp.expansion import Endpoint
-from ai_platform_engineering.mcp.stderr_tail import StderrTail
+from ai_platform_engineering.mcp.process_output import LineSplitter, StderrTail
 
 logger = logging.getLogger(__name__)
 
 STDIN, STDOUT, STDERR = 0, 1, 2
 CLOSE_GRACE: Final = 0.5
-"""Seconds a server has to exit by itself once its input is closed."""
+"""Seconds for a server to exit after its input was closed."""
 TERMINATE_GRACE: Final = 2.0
-"""Seconds its process group has after SIGTERM."""
-_LAST_WORDS: Final = 1.0
-"""Seconds between the end of the output and the exit of the process that are taken for one event."""
+"""Seconds for its process group to exit after SIGTERM."""
+_EXIT_DELAY: Final = 1.0
+"""Seconds to wait for the exit code after the output was closed, and for the rest of the output after the exit."""
 _MESSAGE_LIMIT: Final = 64 * 1024 * 1024
 _LOG_LINE_LIMIT: Final = 16 * 1024
 _POLL: Final = 0.05
 _PROC: Final = Path("/proc")
 
 
-class Lines:
-    """Cuts a stream of bytes into lines, and reports the ones that grow too long instead of keeping them."""
-
-    def __init__(self, on_line: Callable[[bytes], None], on_overflow: Callable[[], None], limit: int) -> None:
-        self._on_line = on_line
-        self._on_overflow = on_overflow
-        self._limit = limit
-        self._rest = bytearray()
-        self._skipping = False
-
-    def feed(self, data: bytes) -> None:
-        first, *others = data.split(b"\n")
-        self._rest += first
-        for following in others:
-            self._finish()
-            self._rest += following
-        if len(self._rest) > self._limit:
-            self._rest.clear()
-            self._skipping = True
-            self._on_overflow()
-
-    def end(self) -> None:
-        """The stream has ended: what is left is a line too."""
-        self._finish()
-
-    def _finish(self) -> None:
-        line = bytes(self._rest)
-        self._rest.clear()
-        if self._skipping:
-            self._skipping = False
-        elif line.strip():
-            self._on_line(line)
-
-
 class ServerProcess(asyncio.SubprocessProtocol):
-    """The child process: what it writes goes to the inbox and to the log, its end goes to the lifeline."""
+    """The child process. Its messages go to the inbox, its standard error to the log, its end to the state."""
 
-    def __init__(self, endpoint: Endpoint, inbox: Inbox, lifeline: Lifeline) -> None:
+    def __init__(self, endpoint: Endpoint, inbox: Inbox, state: ConnectionState) -> None:
         self._endpoint = endpoint
         self._inbox = inbox
-        self._lifeline = lifeline
-        self._output = Lines(self._received, self._too_long, _MESSAGE_LIMIT)
-        self._errors = Lines(self._logged, lambda: None, _LOG_LINE_LIMIT)
+        self._state = state
+        self._output = LineSplitter(self._received, self._too_long, _MESSAGE_LIMIT)
+        self._errors = LineSplitter(self._stderr_line, lambda: None, _LOG_LINE_LIMIT)
         self._transport: asyncio.SubprocessTransport | None = None
-        self._stderr = lifeline.stderr = StderrTail(endpoint.redact)
+        self._stderr = state.stderr = StderrTail(endpoint.redact)
         self._open_pipes = {STDOUT, STDERR}
         self._unsent: list[JSONRPCRequest] = []
         self._group_gone = False
@@ -102,11 +76,11 @@ class ServerProcess(asyncio.SubprocessProtocol):
         if fd == STDERR:
             self._errors.end()
         if fd != STDERR or self.exited.is_set():
-            self._ending()
+            self._schedule_end()
 
     def process_exited(self) -> None:
         self.exited.set()
-        self._ending()
+        self._schedule_end()
 
     @property
     def process(self) -> asyncio.SubprocessTransport:
@@ -121,28 +95,28 @@ class ServerProcess(asyncio.SubprocessProtocol):
             stdin.write(line)
         if isinstance(message.message.root, JSONRPCRequest):
             request = message.message.root
-            # A pipe whose reader is gone refuses the whole line at once, so nothing of it was read.
+            # A pipe without a reader refuses the whole line, so the server has read none of it.
             if stdin is None or stdin.is_closing():
                 self._not_sent(request)
-            else:
-                self._lifeline.sent(request)
+            elif isinstance(message.metadata, InFlightCall):
+                message.metadata.sent(request.id)
 
     def _not_sent(self, request: JSONRPCRequest) -> None:
-        """Say so, with the reason: how the process ended may not be known yet."""
-        if self._lifeline.ended is not None:
-            deliver(self._inbox, failure(request, NotSent(self._lifeline.ended)))
+        """Report the request as not sent, with the reason, which may only be known after the process has exited."""
+        if self._state.end_reason is not None:
+            deliver(self._inbox, failure_response(request, NotSent(self._state.end_reason)))
         else:
             self._unsent.append(request)
-            self._ending()
+            self._schedule_end()
 
     def close_input(self) -> None:
         if (stdin := self.process.get_pipe_transport(STDIN)) is not None:
             stdin.close()
 
     def signal_group(self, number: int) -> bool:
-        """Signals everything in the process group; False once nothing is left of it.
+        """Signal all processes of the group; False if the group is gone.
 
-        From then on nothing is signalled, because its number may be given to another.
+        A group that is gone is never signalled again, because its id may be reused.
         """
         if not self._group_gone:
             try:
@@ -152,10 +126,10 @@ class ServerProcess(asyncio.SubprocessProtocol):
         return not self._group_gone
 
     def group_lives(self) -> bool:
-        """Whether anything in the process group still runs.
+        """Whether a process of the group is still running.
 
-        A child that lost its parent stays in the group after its death until init looks after it, which in a
-        container may take seconds or for ever; where the system tells, such a child does not count.
+        A zombie stays in the group until init reaps it, which may take seconds in a container, or never happen. Where
+        /proc exists, zombies do not count.
         """
         group = self.process.get_pid()
         return self.signal_group(0) and (
@@ -166,24 +140,24 @@ class ServerProcess(asyncio.SubprocessProtocol):
         try:
             message = JSONRPCMessage.model_validate_json(line)
         except ValidationError:
-            logger.debug("%s wrote a line that is not a message", self._endpoint.name)
+            logger.debug("%s wrote a line that is not an MCP message", self._endpoint.name)
         else:
             deliver(self._inbox, SessionMessage(message))
 
     def _too_long(self) -> None:
-        self._lifeline.end(f"wrote a message of more than {_MESSAGE_LIMIT >> 20} MiB")
+        self._state.end(f"wrote a message of more than {_MESSAGE_LIMIT >> 20} MiB")
 
-    def _logged(self, line: bytes) -> None:
+    def _stderr_line(self, line: bytes) -> None:
         self._stderr.add(line)
         if logger.isEnabledFor(logging.DEBUG):
             text = self._endpoint.redact(line.decode(errors="replace").rstrip())
             logger.debug("%s: %s", self._endpoint.name, text)
 
-    def _ending(self) -> None:
+    def _schedule_end(self) -> None:
         if self.exited.is_set() and not self._open_pipes:
             self._end()
         else:
-            asyncio.get_running_loop().call_later(_LAST_WORDS, self._end)
+            asyncio.get_running_loop().call_later(_EXIT_DELAY, self._end)
 
     def _end(self) -> None:
         code = self.process.get_returncode()
@@ -196,20 +170,20 @@ class ServerProcess(asyncio.SubprocessProtocol):
                 reason = f"was stopped by {_signal_name(-code)}"
             case _:
                 reason = f"stopped with exit code {code}"
-        self._lifeline.end(reason)
+        self._state.end(reason)
         for request in self._unsent:
-            deliver(self._inbox, failure(request, NotSent(reason)))
+            deliver(self._inbox, failure_response(request, NotSent(reason)))
         self._unsent.clear()
         self._inbox.close()
 
 
 @asynccontextmanager
-async def stdio_streams(endpoint: Endpoint, lifeline: Lifeline) -> AsyncIterator[Streams]:
-    """Starts the server's process; it and all its children are gone when this is left."""
+async def stdio_streams(endpoint: Endpoint, state: ConnectionState) -> AsyncIterator[Streams]:
+    """Start the server's process. It and all its children have stopped when the context is left."""
     inbox, inbox_reader = anyio.create_memory_object_stream[SessionMessage | Exception](math.inf)
     outbox_writer, outbox = anyio.create_memory_object_stream[SessionMessage](0)
     try:
-        process = await _start(endpoint, inbox, lifeline)
+        process = await _start(endpoint, inbox, state)
         sender = asyncio.create_task(_send_all(process, outbox))
         try:
             yield inbox_reader, outbox_writer
@@ -221,10 +195,10 @@ async def stdio_streams(endpoint: Endpoint, lifeline: Lifeline) -> AsyncIterator
             stream.close()
 
 
-async def _start(endpoint: Endpoint, inbox: Inbox, lifeline: Lifeline) -> ServerProcess:
+async def _start(endpoint: Endpoint, inbox: Inbox, state: ConnectionState) -> ServerProcess:
     try:
         _, process = await asyncio.get_running_loop().subprocess_exec(
-            lambda: ServerProcess(endpoint, inbox, lifeline),
+            lambda: ServerProcess(endpoint, inbox, state),
             endpoint.command,
             *endpoint.args,
             env=endpoint.env,
@@ -248,7 +222,7 @@ async def _send_all(process: ServerProcess, outbox: Outbox) -> None:
 
 
 async def _stop(process: ServerProcess) -> None:
-    """Asks, then insists, then kills. Killing needs no event loop, so it happens even when the rest is cut off."""
+    """Close the input, then send SIGTERM, then SIGKILL. SIGKILL needs no await, so a cancellation cannot skip it."""
     try:
         process.close_input()
         with suppress(TimeoutError):
@@ -257,7 +231,7 @@ async def _stop(process: ServerProcess) -> None:
         if process.signal_group(signal.SIGTERM):
             with suppress(TimeoutError):
                 async with asyncio.timeout(TERMINATE_GRACE):
-                    while process.group_lives():  # noqa: ASYNC110 - nothing announces the end of a process group
+                    while process.group_lives():  # noqa: ASYNC110 - there is no event for the end of a process group
                         await asyncio.sleep(_POLL)
     finally:
         process.signal_group(signal.SIGKILL)
@@ -274,7 +248,7 @@ def _stats() -> Iterator[str]:
 
 
 def _group_of_living(stat: str) -> int | None:
-    """The process group in a line of /proc/<pid>/stat, unless the process is dead. Its name may hold anything."""
+    """The process group in a line of /proc/<pid>/stat; None for a zombie. The name in it may contain any character."""
     state, _parent, group = stat.rpartition(")")[2].split()[:3]
     return None if state in {"Z", "X"} else int(group)
 

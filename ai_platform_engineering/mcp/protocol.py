@@ -1,4 +1,4 @@
-"""A tool server behind MCP: for programs that start it as a process, and for those that reach it over HTTP."""
+"""A tool server over the MCP protocol: on standard input and output, or over HTTP."""
 
 from __future__ import annotations
 
@@ -9,42 +9,30 @@ from typing import Any
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from mcp.types import (
-    CallToolRequest,
-    CallToolResult,
-    ListToolsRequest,
-    ListToolsResult,
-    ServerResult,
-    TextContent,
-)
+from mcp.types import CallToolRequestParams, CallToolResult, TextContent
 from pydantic_core import to_jsonable_python
 from starlette.applications import Starlette
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from ai_platform_engineering.compat.mcp import set_tool_handlers
+from ai_platform_engineering.installation import product_version
 from ai_platform_engineering.mcp.tool_server import ToolResult, ToolServer
-from ai_platform_engineering.version import product_version
 
 
 def protocol_server(tools: ToolServer) -> Server[Any, Any]:
-    """The tools as a server of the SDK. The lifespan is not its business: it would run it for every session."""
+    """The tools as a server of the SDK. It gets no lifespan, because the SDK would run it once per session."""
     server: Server[Any, Any] = Server(tools.name, product_version(), tools.instructions)
 
-    async def listed(_request: ListToolsRequest) -> ServerResult:
-        return ServerResult(ListToolsResult(tools=tools.list_tools()))
+    async def call_tool(params: CallToolRequestParams) -> CallToolResult:
+        return _call_result(await tools.call_tool(params.name, params.arguments or {}))
 
-    async def called(request: CallToolRequest) -> ServerResult:
-        result = await tools.call_tool(request.params.name, request.params.arguments or {})
-        return ServerResult(_call_result(result))
-
-    # Not with the SDK's decorators: they check arguments and results once more, against the JSON schemas.
-    server.request_handlers[ListToolsRequest] = listed
-    server.request_handlers[CallToolRequest] = called
+    set_tool_handlers(server, tools.list_tools, call_tool)
     return server
 
 
 async def serve_stdio(tools: ToolServer) -> None:
-    """Until standard input ends."""
+    """Serve until standard input is closed."""
     server = protocol_server(tools)
     async with tools.running(), stdio_server() as (incoming, outgoing):
         await server.run(incoming, outgoing, server.create_initialization_options())
@@ -53,14 +41,14 @@ async def serve_stdio(tools: ToolServer) -> None:
 def http_app(tools: ToolServer, path: str, *, stateless: bool = False, json_response: bool = False) -> Starlette:
     """The tools at `path`, over streamable HTTP, while the lifespan of the app runs.
 
-    Without state every request is on its own, and nothing is listened for; with `json_response` it is answered with
-    JSON in place of a stream of events.
+    If `stateless`, there are no sessions and no stream of server messages. With `json_response`, a response is JSON
+    instead of an event stream.
     """
-    endpoint = _Endpoint()
+    endpoint = _McpEndpoint()
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
-        # One for each run of the app: the SDK's can be run once.
+        # A session manager of the SDK can run only once, so each run of the app has its own.
         sessions = StreamableHTTPSessionManager(
             protocol_server(tools), json_response=json_response, stateless=stateless
         )
@@ -72,7 +60,7 @@ def http_app(tools: ToolServer, path: str, *, stateless: bool = False, json_resp
     return Starlette(routes=[Route(path, endpoint, methods=methods)], lifespan=lifespan)
 
 
-class _Endpoint:
+class _McpEndpoint:
     sessions: StreamableHTTPSessionManager
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -1,4 +1,4 @@
-"""The result of a tool call as one text. Pure functions over MCP content; nothing is cut here."""
+"""The result of a tool call as one text. Pure functions over MCP content, without a length limit."""
 
 from __future__ import annotations
 
@@ -25,36 +25,36 @@ UNEXPLAINED_FAILURE = "The tool failed and did not say why."
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What a tool answered: its text, whether it failed, and then why, for people."""
+class ToolAnswer:
+    """The text of a tool's result, whether the tool failed, and the error message for people."""
 
     text: str
     failed: bool = False
     reason: str = ""
 
 
-def answer(
+def tool_answer(
     content: Sequence[ContentBlock],
     structured: Mapping[str, Any] | None,
     *,
     failed: bool = False,
     arguments: Mapping[str, Any] | None = None,
-) -> Answer:
-    """The answer of a call with `arguments`; it has also failed where it is nothing but an error of the backend."""
+) -> ToolAnswer:
+    """The answer to a call with `arguments`. An answer that is only an error of the backend counts as failed."""
     text = text_of(content, structured)
     error = None if failed else backend_error(text, structured, arguments)
-    return answer_of(text, failed=failed) if error is None else Answer(text or error, failed=True, reason=error)
+    return text_answer(text, failed=failed) if error is None else ToolAnswer(text or error, failed=True, reason=error)
 
 
-def answer_of(text: str, *, failed: bool = False) -> Answer:
-    """With a text in any case."""
+def text_answer(text: str, *, failed: bool = False) -> ToolAnswer:
+    """An empty text is replaced by a placeholder."""
     if failed:
-        return Answer(text or UNEXPLAINED_FAILURE, failed=True, reason=reason_in(text) or UNEXPLAINED_FAILURE)
-    return Answer(text or NOTHING)
+        return ToolAnswer(text or UNEXPLAINED_FAILURE, failed=True, reason=reason_in(text) or UNEXPLAINED_FAILURE)
+    return ToolAnswer(text or NOTHING)
 
 
 def text_of(content: Sequence[ContentBlock], structured: Mapping[str, Any] | None) -> str:
-    """All blocks in order, one under the other; structured content only where no block is text."""
+    """All blocks in order, each on a new line. Structured content is included only if no block is text."""
     parts = [part for block in content if (part := _text_of_block(block))]
     if structured is not None and not any(_is_text(block) for block in content):
         parts.insert(0, json.dumps(structured, ensure_ascii=False, separators=(",", ":")))

@@ -1,4 +1,4 @@
-"""All MCP servers of a process, by agent: starts them, gives out their tools, closes them."""
+"""All MCP servers of a process, by agent: start them, list their tools, close them."""
 
 from __future__ import annotations
 
@@ -15,28 +15,29 @@ from mcp.types import Tool
 from ai_platform_engineering.manifest import McpServer
 from ai_platform_engineering.mcp.argument_schemas import NotAnObjectError
 from ai_platform_engineering.mcp.backend_errors import is_empty
-from ai_platform_engineering.mcp.connection import Call
+from ai_platform_engineering.mcp.connection import McpCall
 from ai_platform_engineering.mcp.names import GRAPH_TOOLS, model_names, unique_name
 from ai_platform_engineering.mcp.sessions import SessionOwner
-from ai_platform_engineering.mcp.tools import McpTool, Names, allowed, build_tool, unknown_names
+from ai_platform_engineering.mcp.tools import McpTool, ToolNames, allowed, build_tool, unknown_names
 from ai_platform_engineering.settings import Settings
 
 logger = logging.getLogger(__name__)
 
 CallMeta = Callable[[], Mapping[str, Any]]
-"""What goes with a call as MCP `_meta`; asked for in the caller's context, once per call."""
+"""Returns the MCP `_meta` of a call. It is called once per call, in the caller's context."""
 
 MAX_TOOLS: Final = 128 - len(GRAPH_TOOLS)
-"""How many tools of its servers an agent may have: providers refuse a request with more than 128."""
+"""The maximum number of server tools of an agent. Providers refuse a request with more than 128 tools."""
 
 _NO_SERVERS = "Its manifest names no MCP servers."
 
 
 class McpServers:
-    """The servers of all agents of this process. One object, one event loop.
+    """The servers of all agents of this process, for one event loop.
 
-    Tools stay usable while the server behind them restarts. Sessions are opened by `start` and closed by `aclose`.
-    `made_from` has, by `module`, what a server in this process is made from where that is not the settings.
+    `start` opens the sessions and `aclose` closes them. Tools stay usable while their server restarts.
+    `factory_arguments` has, by `module`, the argument of the function that creates a server in this process. The
+    default is the settings.
     """
 
     def __init__(
@@ -44,22 +45,22 @@ class McpServers:
         settings: Settings,
         *,
         call_meta: CallMeta | None = None,
-        made_from: Mapping[str | None, object] = MappingProxyType({}),
+        factory_arguments: Mapping[str | None, object] = MappingProxyType({}),
     ) -> None:
         self._settings = settings
         self._call_meta = call_meta
-        self._made_from = made_from
+        self._factory_arguments = factory_arguments
         self._owners: dict[str, list[SessionOwner]] = {}
         self._tools: dict[str, list[McpTool]] = {}
-        self._built: dict[tuple[str, str, Names], tuple[Tool, McpTool]] = {}
+        self._built: dict[tuple[str, str, ToolNames], tuple[Tool, McpTool]] = {}
         self._warnings: dict[str, tuple[str, ...]] = {}
         self._starting: set[str] = set()
         self._callbacks: list[Callable[[str], None]] = []
 
     async def start(self, specs: Mapping[str, Sequence[McpServer]], *, deadline: float) -> None:
-        """Starts the servers of these agents side by side and waits for them, `deadline` seconds at most.
+        """Start the servers of these agents concurrently and wait for them, at most `deadline` seconds.
 
-        A server that is not up by then goes on starting. May be called again for other agents.
+        A slower server continues to start in the background. May be called again for other agents.
         """
         if repeated := sorted(specs.keys() & self._owners.keys()):
             raise ValueError(f"the servers of {', '.join(repeated)} have been started already")
@@ -74,20 +75,20 @@ class McpServers:
             owner.start()
         try:
             async with asyncio.timeout(deadline):
-                await asyncio.gather(*(owner.settled.wait() for owner in started))
+                await asyncio.gather(*(owner.start_attempted.wait() for owner in started))
         except TimeoutError:
             for owner in started:
-                if not owner.settled.is_set():
-                    logger.warning("%s is without it for now: %s", owner.agent, owner.problem)
+                if not owner.start_attempted.is_set():
+                    logger.warning("%s starts without one of its servers: %s", owner.agent, owner.problem)
         finally:
             self._starting -= specs.keys()
 
     def tools(self, agent: str) -> list[BaseTool]:
-        """The agent's tools; the same objects until their list changes. Empty if none of its servers came up."""
+        """The agent's tools, the same objects until the list changes. Empty if none of its servers has started."""
         return list(self._tools.get(agent, ()))
 
     def problem(self, agent: str) -> str | None:
-        """Why tools of the agent are missing or out of use, for people; None when all its servers are up."""
+        """Why tools of the agent are missing or unusable, for people; None if all its servers are up."""
         owners = self._owners.get(agent)
         if owners is None:
             return None
@@ -97,25 +98,25 @@ class McpServers:
         return " ".join(problems) or None
 
     def starting(self, agent: str) -> bool:
-        """Whether the agent's tools may still come: a server of its is starting or downloading, and none has failed."""
-        unusable = [owner for owner in self._owners.get(agent, ()) if owner.trouble is not None]
+        """Whether tools of the agent may still appear: a server is starting or downloading, and none has failed."""
+        unusable = [owner for owner in self._owners.get(agent, ()) if owner.down_reason is not None]
         return bool(unusable) and all(owner.starting for owner in unusable)
 
     def warnings(self, agent: str) -> tuple[str, ...]:
-        """What an operator should know of the agent's tools: renamed, left out, misspelt in the manifest."""
+        """Warnings for operators about the agent's tools: renamed, left out, or misspelt in the manifest."""
         return self._warnings.get(agent, ())
 
     def on_change(self, callback: Callable[[str], None]) -> None:
-        """`callback` is called with an agent's name when its list of tools has changed after `start` returned."""
+        """Call `callback` with the agent's name after each change of its list of tools, once `start` has returned."""
         self._callbacks.append(callback)
 
     async def aclose(self) -> None:
-        """Closes every session and waits until no process is left. Calls in flight end with `McpUnavailable`."""
+        """Close all sessions and wait for the end of all processes. Calls in flight end with `McpUnavailable`."""
         await asyncio.gather(*(owner.aclose() for owners in self._owners.values() for owner in owners))
 
     def _owner(self, agent: str, server: McpServer, on_tools: Callable[[], None]) -> SessionOwner:
-        made_from = self._made_from.get(server.module, self._settings)
-        return SessionOwner(agent, server, self._settings, on_tools, made_from)
+        factory_argument = self._factory_arguments.get(server.module, self._settings)
+        return SessionOwner(agent, server, self._settings, on_tools, factory_argument)
 
     def _rebuild(self, agent: str) -> None:
         before = self._tools[agent]
@@ -126,7 +127,7 @@ class McpServers:
             try:
                 callback(agent)
             except Exception:
-                logger.exception("A listener to changes of tools failed for %s", agent)
+                logger.exception("A callback for changed tools of %s failed", agent)
 
     def _list(self, agent: str) -> list[McpTool]:
         named, warnings = self._named(agent)
@@ -134,12 +135,14 @@ class McpServers:
         tools: list[McpTool] = []
         for name, (owner, tool) in named.items():
             try:
-                tools.append(self._tool(owner, tool, Names(name, models[name])))
+                tools.append(self._tool(owner, tool, ToolNames(name, models[name])))
             except NotAnObjectError:
-                warnings.append(f"{name} of the {owner.server.name} server is left out: its arguments are no object")
+                warnings.append(
+                    f"{name} of the {owner.server.name} server is left out: its arguments are not an object"
+                )
         changed = [f"{name} as {models[name]}" for name in named if models[name] != name]
         if changed:
-            warnings.append(f"the model knows {', '.join(changed)}, as providers refuse the names of the server")
+            warnings.append(f"the model sees {', '.join(changed)}, as providers refuse the original names")
         for warning in warnings:
             if warning not in self._warnings.get(agent, ()):
                 logger.warning("%s: %s", agent, warning)
@@ -147,7 +150,7 @@ class McpServers:
         return tools
 
     def _named(self, agent: str) -> tuple[dict[str, tuple[SessionOwner, Tool]], list[str]]:
-        """The agent's tools by their names in it, as many as a model takes, and what is to be said about the others."""
+        """The agent's tools by name, at most `MAX_TOOLS`, and warnings about the others."""
         named: dict[str, tuple[SessionOwner, Tool]] = {}
         warnings: list[str] = []
         for owner in self._owners[agent]:
@@ -165,25 +168,25 @@ class McpServers:
         if len(named) > MAX_TOOLS:
             left_out = [*named][MAX_TOOLS:]
             warnings.append(
-                f"{len(left_out)} of {len(named)} tools are left out, as models take no more than {MAX_TOOLS} "
+                f"{len(left_out)} of {len(named)} tools are left out, as models accept no more than {MAX_TOOLS} "
                 f"({left_out[0]} is the first): name the ones it needs under 'tools' in the manifest"
             )
         return dict([*named.items()][:MAX_TOOLS]), warnings
 
-    def _tool(self, owner: SessionOwner, tool: Tool, names: Names) -> McpTool:
-        """The tool as built before, if nothing about it has changed."""
+    def _tool(self, owner: SessionOwner, tool: Tool, names: ToolNames) -> McpTool:
+        """The same object as before if the description of the tool is unchanged."""
         key = (owner.agent, owner.server.name, names)
-        described, built = self._built.get(key, (None, None))
-        if built is None or described != tool:
+        description, built = self._built.get(key, (None, None))
+        if built is None or description != tool:
             built = build_tool(owner.agent, owner.server, tool, names, partial(self._call, owner))
             self._built[key] = (tool, built)
         return built
 
     async def _call(self, owner: SessionOwner, tool: str, arguments: dict[str, Any]) -> str:
         meta = self._call_meta() if self._call_meta else {}
-        text = await owner.call(Call(tool, arguments, meta))
+        text = await owner.call(McpCall(tool, arguments, meta))
         check = owner.server.confirm_empty.get(tool)
         if check is not None and is_empty(text):
             same = {name: arguments[name] for name in check.same if name in arguments}
-            await owner.call(Call(check.tool, {**check.arguments, **same}, meta))
+            await owner.call(McpCall(check.tool, {**check.arguments, **same}, meta))
         return text

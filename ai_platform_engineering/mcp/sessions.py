@@ -1,7 +1,7 @@
-"""The owner of one server's session: opens it, keeps it, opens it again when it dies, closes it.
+"""The owner of one server's session: it opens the session, restarts it after a failure, and closes it.
 
-One task does all of that, because a session must be left by the task that entered it. Callers only wait on what the
-owner publishes, and every call in flight is released when the session ends.
+One task does all of that, because the task that opens a session must also close it. Callers only read the state that
+the owner publishes. When the session ends, all calls in flight end too.
 """
 
 from __future__ import annotations
@@ -11,43 +11,48 @@ import logging
 import math
 import time
 import traceback
-from collections.abc import Callable, Iterator
-from contextlib import AsyncExitStack, contextmanager, nullcontext
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext
 from dataclasses import replace
 from typing import Final
 
 from mcp import McpError
 from mcp.types import Tool
 
-from ai_platform_engineering.manifest import McpServer
+from ai_platform_engineering.manifest import McpServer, Transport
 from ai_platform_engineering.mcp.backend_errors import reason_in
-from ai_platform_engineering.mcp.connection import Call, Connection, Lifeline, TimeIsUp
+from ai_platform_engineering.mcp.connection import (
+    CallTimedOut,
+    ConnectionState,
+    McpCall,
+    ServerConnection,
+    open_session,
+)
 from ai_platform_engineering.mcp.errors import (
-    Lost,
     McpUnavailable,
     NotSent,
     NotStartable,
-    Refused,
-    ServerTrouble,
+    RequestRefused,
+    ResultLost,
+    ServerFailure,
     ToolFailed,
 )
 from ai_platform_engineering.mcp.expansion import Endpoint, endpoint
 from ai_platform_engineering.mcp.launchers import Launch, launches
 from ai_platform_engineering.mcp.local_files import protected_paths, refusal
-from ai_platform_engineering.mcp.results import Answer
-from ai_platform_engineering.mcp.transports import connect
-from ai_platform_engineering.mcp.workspace import Workspace, home_of, workspace
+from ai_platform_engineering.mcp.results import ToolAnswer
+from ai_platform_engineering.mcp.workspace import ServerWorkspace, home_of, workspace
 from ai_platform_engineering.settings import Settings
 
 logger = logging.getLogger(__name__)
 
 RESTART_WAIT: Final = 10.0
-"""Seconds a call waits for a server that is being started again."""
+"""Seconds that a call waits for a server that is being restarted."""
 START_TIMEOUT: Final = 60.0
-"""Seconds an attempt to start may take when the manifest does not say. Longer than the supervisor waits at its own
-start: a late server joins. A download has `MCP_DOWNLOAD_TIMEOUT`."""
+"""Default timeout in seconds of one start of a server. It is longer than the supervisor waits during its own start; a
+late server joins afterwards. A download has `MCP_DOWNLOAD_TIMEOUT`."""
 PROGRESS_INTERVAL: Final = 15.0
-"""Seconds between two lines in the log about a download."""
+"""Seconds between two log lines about a download."""
 NEVER: Final = math.inf
 _STARTING: Final = "is still starting"
 _DOWNLOADING: Final = "is still downloading its tools"
@@ -55,65 +60,68 @@ _SHUT_DOWN: Final = "is shut down"
 
 
 class SessionOwner:
-    """Keeps one server's session open, from `start` to `aclose`. One in this process is made from `made_from`."""
+    """Keeps one server's session open from `start` to `aclose`.
+
+    `factory_argument` is passed to the function that creates a server in this process.
+    """
 
     def __init__(
-        self, agent: str, server: McpServer, settings: Settings, on_tools: Callable[[], None], made_from: object
+        self, agent: str, server: McpServer, settings: Settings, on_tools: Callable[[], None], factory_argument: object
     ) -> None:
         self.agent = agent
         self.server = server
         self.tools: tuple[Tool, ...] = ()
-        """The server's tools as last listed, also while it is being restarted."""
-        self.trouble: str | None = _STARTING
+        """The last list of the server's tools. It stays during a restart."""
+        self.down_reason: str | None = _STARTING
         """Why there is no session, as the end of a sentence about the server; None while there is one."""
-        self.settled = asyncio.Event()
-        """Set when the first attempt to start has come to an end, good or bad."""
+        self.start_attempted = asyncio.Event()
+        """Set when the first attempt to start has succeeded or failed."""
         self._settings = settings
         self._on_tools = on_tools
-        self._made_from = made_from
-        self._connection: Connection | None = None
-        self._lifeline = Lifeline()
-        self._moved = asyncio.Event()
+        self._factory_argument = factory_argument
+        self._connection: ServerConnection | None = None
+        self._state = ConnectionState()
+        self._published = asyncio.Event()
         self._next_attempt = 0.0
         self._closing = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
-        self._directories: Workspace | None = None
+        self._directories: ServerWorkspace | None = None
         self._protected = protected_paths(settings.data_dir)
 
     @property
     def problem(self) -> str | None:
-        """Why the server cannot be used now, as a sentence."""
-        return None if self.trouble is None else f"{self._name} {self.trouble}."
+        """Why the server cannot be used now, as a sentence; None if it can."""
+        return None if self.down_reason is None else f"{self._name} {self.down_reason}."
 
     @property
     def starting(self) -> bool:
-        """Whether the first start goes on, or a download: the server may be usable soon, nothing has failed."""
-        return self.trouble in {_STARTING, _DOWNLOADING}
+        """Whether the first start or a download is in progress, without a failure so far."""
+        return self.down_reason in {_STARTING, _DOWNLOADING}
 
     def start(self) -> None:
-        self._task = asyncio.create_task(self._own(), name=f"mcp {self.agent}/{self.server.name}")
+        self._task = asyncio.create_task(self._run(), name=f"mcp {self.agent}/{self.server.name}")
 
     async def aclose(self) -> None:
-        """Ends the session and waits until nothing of it is left. May be called at any time, and more than once."""
+        """End the session and wait until its resources are released. Idempotent, and allowed at any time."""
         self._closing.set()
-        self._lifeline.end(_SHUT_DOWN)
+        self._state.end(_SHUT_DOWN)
         self._publish(None, _SHUT_DOWN)
         if self._task is not None:
             await asyncio.wait([self._task])
 
-    async def call(self, call: Call) -> str:
-        """The tool's answer. Raises `ToolFailed` when the tool says no, `McpUnavailable` when there is no answer."""
+    async def call(self, call: McpCall) -> str:
+        """The tool's answer. Raises `ToolFailed` if the tool returned an error, `McpUnavailable` without an answer."""
         if refusal := self._refusal(call):
             raise ToolFailed(refusal, refusal)
         try:
             answer = await self._answer(call)
-        except NotSent as trouble:
-            raise McpUnavailable(f"{self._name} {trouble.reason}. {call.tool} was not run{self._outlook}.") from None
-        except Refused as trouble:
-            raise McpUnavailable(f"{self._name} {trouble.reason}. {call.tool} was not run.") from None
-        except Lost as trouble:
+        except NotSent as failure:
+            raise McpUnavailable(f"{self._name} {failure.reason}. {call.tool} was not run{self._outlook}.") from None
+        except RequestRefused as failure:
+            raise McpUnavailable(f"{self._name} {failure.reason}. {call.tool} was not run.") from None
+        except ResultLost as failure:
             raise McpUnavailable(
-                f"{self._name} {trouble.reason} while {call.tool} was running. "
+                f"{self._name} {failure.reason} while {call.tool} was running. "
                 f"Whether it took effect is unknown; check before trying again."
             ) from None
         except McpError as error:
@@ -122,8 +130,8 @@ class SessionOwner:
             raise ToolFailed(answer.text, answer.reason)
         return answer.text
 
-    def _refusal(self, call: Call) -> str | None:
-        """Why the call must not be sent. Only a process of ours reads files of this machine."""
+    def _refusal(self, call: McpCall) -> str | None:
+        """Why the call must not be sent. Only a child process can read files of this machine."""
         if self.server.transport != "stdio":
             return None
         schema = next((tool for tool in self.tools if tool.name == call.tool), Tool(name=call.tool, inputSchema={}))
@@ -142,56 +150,56 @@ class SessionOwner:
         wait = self._next_attempt - time.monotonic()
         return f"; the next start is in {wait:.0f} seconds" if wait > 1 else "; it is being started again"
 
-    async def _answer(self, call: Call) -> Answer:
-        connection, lifeline = await self._ready()
+    async def _answer(self, call: McpCall) -> ToolAnswer:
+        connection, state = await self._ready()
         try:
             return await connection.call_tool(call, self._settings.tool_timeout)
-        except NotSent as trouble:
-            lifeline.end(trouble.reason, grace=1.0)
+        except NotSent as failure:
+            state.end(failure.reason, grace=1.0)
         connection, _ = await self._ready()
         return await connection.call_tool(call, self._settings.tool_timeout)
 
-    async def _ready(self) -> tuple[Connection, Lifeline]:
-        """The session, or the next one if that is about to be there."""
+    async def _ready(self) -> tuple[ServerConnection, ConnectionState]:
+        """The open session; waits for one that is being restarted."""
         deadline = time.monotonic() + RESTART_WAIT
-        while self._connection is None or self._lifeline.ended is not None:
+        while self._connection is None or self._state.end_reason is not None:
             if self._closing.is_set() or self._next_attempt > deadline:
-                raise NotSent(self.trouble or _SHUT_DOWN)
+                raise NotSent(self.down_reason or _SHUT_DOWN)
             try:
                 async with asyncio.timeout(deadline - time.monotonic()):
-                    await self._moved.wait()
+                    await self._published.wait()
             except TimeoutError:
-                raise NotSent(self.trouble or _STARTING) from None
-        return self._connection, self._lifeline
+                raise NotSent(self.down_reason or _STARTING) from None
+        return self._connection, self._state
 
-    async def _own(self) -> None:
+    async def _run(self) -> None:
         failures = 0
         launch_number = 0
         while not self._closing.is_set():
-            self._lifeline = Lifeline()
+            self._state = ConnectionState()
             up_since: float | None = None
-            place: Endpoint | None = None
+            target: Endpoint | None = None
             other_launches = False
             try:
                 async with AsyncExitStack() as stack:
-                    place = endpoint(self.server, self._settings.environ, self._workspace(stack))
-                    options = launches(place.command, place.args)
+                    target = endpoint(self.server, self._settings.environ, self._workspace(stack))
+                    options = launches(target.command, target.args)
                     launch = options[launch_number]
                     other_launches = launch_number + 1 < len(options)
-                    connection, tools = await self._open(stack, place, launch)
+                    connection, tools = await self._open(stack, target, launch)
                     up_since = time.monotonic()
                     self._opened(connection, tools, failures)
-                    await self._keep(connection)
+                    await self._follow(connection)
             except Exception as error:
-                reason = self._reason(error, place) if up_since is None else self._death()
+                reason = self._reason(error, target) if up_since is None else self._end_sentence()
                 startable = not isinstance(_cause(error), NotStartable)
             else:
-                reason, startable = self._death(), True
+                reason, startable = self._end_sentence(), True
             if self._closing.is_set():
                 break
-            if other_launches and up_since is None and self._lifeline.ended is not None:
+            if other_launches and up_since is None and self._state.end_reason is not None:
                 launch_number += 1
-                logger.debug("%s of %s %s; it is started in another way", self._name, self.agent, reason)
+                logger.debug("%s of %s %s; trying the next launch command", self._name, self.agent, reason)
                 continue
             launch_number = 0
             if up_since is not None and time.monotonic() - up_since >= self._settings.mcp_restart_backoff_max:
@@ -200,41 +208,45 @@ class SessionOwner:
             delay = restart_delay(failures, up_since is not None, self._settings) if startable else NEVER
             self._next_attempt = time.monotonic() + delay
             self._publish(None, reason)
-            self._log_trouble(reason, failures, delay)
-            self.settled.set()
+            self._log_failure(reason, failures, delay)
+            self.start_attempted.set()
             if not startable:
                 return
             await self._sleep(delay)
-        self.settled.set()
+        self.start_attempted.set()
 
-    def _workspace(self, stack: AsyncExitStack) -> Workspace | None:
-        """The directories of a server that is a process; they outlive the process, which is stopped first."""
+    def _workspace(self, stack: AsyncExitStack) -> ServerWorkspace | None:
+        """The directories of a child process. They are removed after the process has stopped."""
         if self.server.transport != "stdio":
             return None
         user_home = home_of(self._settings.environ)
         self._directories = stack.enter_context(workspace(self.server.name, user_home, self.server.home))
         return self._directories
 
-    async def _open(self, stack: AsyncExitStack, place: Endpoint, launch: Launch) -> tuple[Connection, list[Tool]]:
-        limit = self.server.start_timeout or max(START_TIMEOUT, self._settings.mcp_start_timeout)
+    async def _open(
+        self, stack: AsyncExitStack, target: Endpoint, launch: Launch
+    ) -> tuple[ServerConnection, list[Tool]]:
+        timeout = self.server.start_timeout or max(START_TIMEOUT, self._settings.mcp_start_timeout)
         if launch.downloads:
-            limit = max(limit, self._settings.mcp_download_timeout)
+            timeout = max(timeout, self._settings.mcp_download_timeout)
         try:
             with self._download_reported() if launch.downloads else nullcontext():
-                return await self._connect(stack, replace(place, args=launch.args), limit)
-        except TimeIsUp:
-            raise Lost(f"did not start within {limit:g} seconds{self._last_line}") from None
+                return await self._connect(stack, replace(target, args=launch.args), timeout)
+        except CallTimedOut:
+            raise ResultLost(f"did not start within {timeout:g} seconds{self._last_line}") from None
 
-    async def _connect(self, stack: AsyncExitStack, place: Endpoint, limit: float) -> tuple[Connection, list[Tool]]:
-        async with self._lifeline.limit(limit):
+    async def _connect(
+        self, stack: AsyncExitStack, target: Endpoint, timeout: float
+    ) -> tuple[ServerConnection, list[Tool]]:
+        async with self._state.timeout(timeout):
             connection = await stack.enter_async_context(
-                connect(self.server.transport, place, self._made_from, self._lifeline)
+                connect(self.server.transport, target, self._factory_argument, self._state)
             )
             return connection, await connection.list_tools()
 
     @contextmanager
     def _download_reported(self) -> Iterator[None]:
-        """Says in the log, from time to time, that a download goes on and how far it is."""
+        """Log the progress of a download at regular intervals."""
         loop = asyncio.get_running_loop()
         began = time.monotonic()
         timer: asyncio.TimerHandle
@@ -246,56 +258,59 @@ class SessionOwner:
             logger.info("%s of %s %s (%.0f s)%s", self._name, self.agent, _DOWNLOADING, seconds, self._last_line)
             timer = loop.call_later(PROGRESS_INTERVAL, report)
 
-        if not self.settled.is_set():
-            # Later, a server that fails at every start would seem to download each time.
+        if not self.start_attempted.is_set():
+            # Only before the first result: a server that fails at every start would seem to download each time.
             self._publish(None, _DOWNLOADING)
-            logger.info("%s of %s is started from its registry; a download may take a while", self._name, self.agent)
+            logger.info("%s of %s starts from its registry; a download may take a while", self._name, self.agent)
         timer = loop.call_later(PROGRESS_INTERVAL, report)
         try:
             yield
         finally:
             timer.cancel()
 
-    async def _keep(self, connection: Connection) -> None:
-        """Follows the session until it ends."""
+    async def _follow(self, connection: ServerConnection) -> None:
+        """Handle changes of the tools until the session ends."""
         try:
-            while self._lifeline.ended is None:
-                if await self._lifeline.news():
+            while self._state.end_reason is None:
+                if await self._state.wait_for_change():
                     await self._list_again(connection)
         finally:
-            if self._lifeline.ended is None:
-                self._lifeline.end("stopped")
-            self._publish(None, self._death())
-        await self._lifeline.deserted()
+            if self._state.end_reason is None:
+                self._state.end("stopped")
+            self._publish(None, self._end_sentence())
+        await self._state.wait_until_idle()
 
-    async def _list_again(self, connection: Connection) -> None:
+    async def _list_again(self, connection: ServerConnection) -> None:
         try:
-            async with self._lifeline.limit(self._settings.tool_timeout):
+            async with self._state.timeout(self._settings.tool_timeout):
                 self._adopt(await connection.list_tools())
         except Exception as error:
-            if self._lifeline.ended is None:
+            if self._state.end_reason is None:
                 logger.warning(
-                    "%s of %s did not list its changed tools: %s", self._name, self.agent, type(error).__name__
+                    "%s of %s did not list its tools after a change: %s",
+                    self._name,
+                    self.agent,
+                    type(error).__name__,
                 )
 
-    def _opened(self, connection: Connection, tools: list[Tool], failures: int) -> None:
+    def _opened(self, connection: ServerConnection, tools: list[Tool], failures: int) -> None:
         level = logging.INFO if failures else logging.DEBUG
         logger.log(level, "%s of %s is up with %d tools", self._name, self.agent, len(tools))
         self._next_attempt = 0.0
         self._adopt(tools)
         self._publish(connection, None)
-        self.settled.set()
+        self.start_attempted.set()
 
     def _adopt(self, tools: list[Tool]) -> None:
         if self.tools != tuple(tools):
             self.tools = tuple(tools)
             self._on_tools()
 
-    def _publish(self, connection: Connection | None, trouble: str | None) -> None:
+    def _publish(self, connection: ServerConnection | None, down_reason: str | None) -> None:
         self._connection = connection
-        self.trouble = trouble
-        self._moved.set()
-        self._moved = asyncio.Event()
+        self.down_reason = down_reason
+        self._published.set()
+        self._published = asyncio.Event()
 
     async def _sleep(self, delay: float) -> None:
         try:
@@ -304,38 +319,64 @@ class SessionOwner:
         except TimeoutError:
             self._next_attempt = 0.0
 
-    def _death(self) -> str:
+    def _end_sentence(self) -> str:
         """Why the session ended, as the end of a sentence about the server."""
-        return _SHUT_DOWN if self._closing.is_set() else f"{self._lifeline.ended or 'stopped'}{self._last_line}"
+        return _SHUT_DOWN if self._closing.is_set() else f"{self._state.end_reason or 'stopped'}{self._last_line}"
 
     @property
     def _last_line(self) -> str:
-        """The rest of a sentence about a process: the last it wrote to standard error."""
-        line = self._lifeline.stderr.last_line if self._lifeline.stderr else ""
+        """The end of a sentence about a process: the last line of its standard error."""
+        line = self._state.stderr.last_line if self._state.stderr else ""
         return f'; its last line on standard error was "{line}"' if line else ""
 
-    def _reason(self, error: Exception, place: Endpoint | None) -> str:
+    def _reason(self, error: Exception, target: Endpoint | None) -> str:
         cause = _cause(error)
-        if isinstance(cause, McpError) and isinstance(cause.error.data, ServerTrouble):
+        if isinstance(cause, McpError) and isinstance(cause.error.data, ServerFailure):
             cause = cause.error.data
-        if isinstance(cause, ServerTrouble):
+        if isinstance(cause, ServerFailure):
             return cause.reason
-        if self._lifeline.ended is not None:
-            return f"{self._lifeline.ended} while it was starting{self._last_line}"
-        if place is not None and logger.isEnabledFor(logging.DEBUG):
-            logger.debug("%s: %s", self._name, place.redact("".join(traceback.format_exception(error))))
+        if self._state.end_reason is not None:
+            return f"{self._state.end_reason} while it was starting{self._last_line}"
+        if target is not None and logger.isEnabledFor(logging.DEBUG):
+            logger.debug("%s: %s", self._name, target.redact("".join(traceback.format_exception(error))))
         if isinstance(cause, McpError):
             return f"refused the session (error {cause.error.code})"
         return f"could not be started ({type(cause).__name__}); LOG_LEVEL=debug shows where"
 
-    def _log_trouble(self, reason: str, failures: int, delay: float) -> None:
+    def _log_failure(self, reason: str, failures: int, delay: float) -> None:
         again = "" if delay == NEVER else f"; next start in {delay:g} s"
         level = logging.WARNING if failures == 1 else logging.DEBUG
         logger.log(level, "%s of %s %s%s", self._name, self.agent, reason, again)
 
 
+@asynccontextmanager
+async def connect(
+    transport: Transport, target: Endpoint, factory_argument: object, state: ConnectionState
+) -> AsyncIterator[ServerConnection]:
+    """An initialized connection. The task that enters the context must also leave it.
+
+    The transports are imported on first use, as few installations need all of them.
+    """
+    match transport:
+        case "memory":
+            from ai_platform_engineering.mcp.memory import memory_connection  # noqa: PLC0415
+
+            async with memory_connection(target, factory_argument, state) as connection:
+                yield connection
+        case "stdio":
+            from ai_platform_engineering.mcp.process import stdio_streams  # noqa: PLC0415
+
+            async with stdio_streams(target, state) as streams, open_session(streams, state) as session:
+                yield session
+        case "http":
+            from ai_platform_engineering.mcp.streamable_http import http_streams  # noqa: PLC0415
+
+            async with http_streams(target, state) as streams, open_session(streams, state) as session:
+                yield session
+
+
 def restart_delay(failures: int, was_up: bool, settings: Settings) -> float:
-    """Seconds before the next start after `failures` in a row: none after a single crash, then doubling."""
+    """Seconds before the next start after consecutive failures: 0 after a single crash, then doubling."""
     doublings = failures - 1 - (1 if was_up else 0)
     if doublings < 0:
         return 0.0
@@ -343,7 +384,7 @@ def restart_delay(failures: int, was_up: bool, settings: Settings) -> float:
 
 
 def _cause(error: BaseException) -> BaseException:
-    """The one exception in a task group's parcel."""
+    """The exception inside of a task group's exception group, if it is the only one."""
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     return error

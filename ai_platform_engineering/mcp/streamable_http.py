@@ -1,7 +1,7 @@
-"""An MCP server over streamable HTTP: every message is a POST, answered with JSON or with a stream of events.
+"""An MCP server over streamable HTTP: every message is a POST, with JSON or an event stream as the response.
 
-Each request has a definite outcome: the server's answer, or one given in its place that says whether the server can
-have seen the request. One failing request leaves the others alone.
+Every request gets exactly one response: the server's, or a failure that states whether the server may have received
+the request. A failed request does not affect the others.
 """
 
 from __future__ import annotations
@@ -21,38 +21,46 @@ from mcp.shared.message import SessionMessage
 from mcp.types import JSONRPCError, JSONRPCMessage, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse, RequestId
 from pydantic import ValidationError
 
-from ai_platform_engineering.mcp.connection import Inbox, Lifeline, Outbox, Streams, deliver, failure
+from ai_platform_engineering.mcp.connection import (
+    ConnectionState,
+    Inbox,
+    InFlightCall,
+    Outbox,
+    Streams,
+    deliver,
+    failure_response,
+)
 from ai_platform_engineering.mcp.errors import (
     CredentialsRefused,
-    Lost,
     NotSent,
     NotStartable,
-    Refused,
-    ServerTrouble,
+    RequestRefused,
+    ResultLost,
+    ServerFailure,
 )
 from ai_platform_engineering.mcp.expansion import Endpoint
 from ai_platform_engineering.utils.connections import reason_of
 
 logger = logging.getLogger(__name__)
 
-# No limit on reading: a tool may think for long, and whoever calls it has a limit of its own.
+# No read timeout: a tool may take long, and its caller has a timeout.
 _TIMEOUT: Final = httpx.Timeout(None, connect=5.0, write=30.0)
 _LIMITS: Final = httpx.Limits(max_connections=None, max_keepalive_connections=20, keepalive_expiry=30.0)
 _SESSION_ID: Final = "mcp-session-id"
 _PROTOCOL_VERSION: Final = "mcp-protocol-version"
 _CLOSE_TIMEOUT: Final = 2.0
-_REST_OF_STREAM: Final = 0.5
+_DRAIN_TIMEOUT: Final = 0.5
 _RECONNECT_DELAY: Final = 1.0
 _END_GRACE: Final = 1.0
-"""Seconds in which the requests under way may still learn for themselves what becomes of them."""
+"""Seconds for the requests in flight to get their own result after the session has ended."""
 _RESUME_ATTEMPTS: Final = 3
 _NO_ANSWER: Final = "closed the connection without an answer"
 _NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol)
 
 
 @dataclass(slots=True)
-class _Reading:
-    """How far the events of one request have been read."""
+class _StreamPosition:
+    """The position in the event stream of one request, for resuming it."""
 
     request_id: RequestId | None = None
     answered: bool = False
@@ -61,61 +69,62 @@ class _Reading:
 
 
 class HttpChannel:
-    """Takes the session's messages to the server and brings back what the server says."""
+    """Sends the session's messages to the server and delivers the server's messages to the session."""
 
     def __init__(
-        self, client: httpx.AsyncClient, tasks: TaskGroup, url: httpx.URL, inbox: Inbox, lifeline: Lifeline
+        self, client: httpx.AsyncClient, tasks: TaskGroup, url: httpx.URL, inbox: Inbox, state: ConnectionState
     ) -> None:
         self._client = client
-        # Not tasks of asyncio's: httpx loses connections when those are cancelled.
+        # Tasks of anyio: httpx leaks connections when plain asyncio tasks are cancelled.
         self._tasks = tasks
         self._url = url
         self._inbox = inbox
-        self._lifeline = lifeline
+        self._state = state
         self._session_id: str | None = None
         self._protocol_version: str | None = None
-        self._forsaken = False
+        self._unusable = False
         self._requests: dict[RequestId, anyio.CancelScope] = {}
 
     async def send_all(self, outbox: Outbox) -> None:
         async for item in outbox:
             match item.message.root:
                 case JSONRPCRequest() as request:
-                    self._tasks.start_soon(self._request, request)
+                    call = item.metadata if isinstance(item.metadata, InFlightCall) else None
+                    if call is not None:
+                        call.sent(request.id)
+                    self._tasks.start_soon(self._request, request, call)
                 case JSONRPCNotification(method="notifications/initialized"):
-                    # Servers refuse requests that overtake this one.
+                    # Servers refuse requests that arrive before this notification.
                     await self._notify(item.message)
                     if self._session_id is not None:
                         self._tasks.start_soon(self._listen)
                 case JSONRPCNotification(method="notifications/cancelled", params=params):
                     self._tasks.start_soon(self._notify, item.message)
-                    if params is not None and (abandoned := self._requests.get(params.get("requestId", ""))):
-                        abandoned.cancel()
+                    if params is not None and (cancelled := self._requests.get(params.get("requestId", ""))):
+                        cancelled.cancel()
                 case _:
                     self._tasks.start_soon(self._notify, item.message)
 
     async def end_session(self) -> None:
-        """Tells the server that the session is over, if the server is there and knows the session."""
-        if self._session_id is not None and not self._forsaken:
+        """Delete the session at the server, if the server is reachable and knows it."""
+        if self._session_id is not None and not self._unusable:
             with anyio.move_on_after(_CLOSE_TIMEOUT), suppress(httpx.HTTPError):
                 await self._client.delete(self._url, headers=self._headers())
 
-    async def _request(self, request: JSONRPCRequest) -> None:
-        self._lifeline.sent(request)
+    async def _request(self, request: JSONRPCRequest, call: InFlightCall | None) -> None:
         try:
             with anyio.CancelScope() as self._requests[request.id]:
                 await self._post_request(request)
-        except NotSent as trouble:
-            self._lifeline.at_server.discard(request.id)
-            deliver(self._inbox, failure(request, trouble))
-        except ServerTrouble as trouble:
-            deliver(self._inbox, failure(request, trouble))
-        except _NOT_SENT as error:
-            self._lifeline.at_server.discard(request.id)
-            deliver(self._inbox, failure(request, NotSent(self._unreachable(error))))
+        except (NotSent, *_NOT_SENT) as error:
+            if call is not None:
+                call.at_server = False
+            not_sent = error if isinstance(error, NotSent) else NotSent(self._unreachable(error))
+            deliver(self._inbox, failure_response(request, not_sent))
+        except ServerFailure as error:
+            deliver(self._inbox, failure_response(request, error))
         except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, SSEError) as error:
-            logger.debug("A request to %s failed: %s", _place(self._url), type(error).__name__)
-            deliver(self._inbox, failure(request, Lost("broke off the connection")))
+            logger.debug("A request to %s failed: %s", _host(self._url), type(error).__name__)
+            deliver(self._inbox, failure_response(request, ResultLost("broke off the connection")))
         finally:
             self._requests.pop(request.id, None)
 
@@ -126,53 +135,53 @@ class HttpChannel:
                 self._session_id = response.headers.get(_SESSION_ID)
             kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
             if kind == "text/event-stream":
-                reading = _Reading(request.id)
-                await self._read(response, reading)
+                position = _StreamPosition(request.id)
+                await self._read(response, position)
             elif kind == "application/json":
                 await response.aread()
-                reading = _Reading(request.id)
-                self._receive(response.text, reading)
+                position = _StreamPosition(request.id)
+                self._receive(response.text, position)
             else:
-                raise Lost(f"answered with {kind or 'no content type'} instead of JSON or events")
+                raise ResultLost(f"answered with {kind or 'no content type'} instead of JSON or events")
         for _ in range(_RESUME_ATTEMPTS):
-            if reading.answered or not reading.last_event_id:
+            if position.answered or not position.last_event_id:
                 break
-            await self._resume(reading)
-        if not reading.answered:
-            raise Lost(_NO_ANSWER)
+            await self._resume(position)
+        if not position.answered:
+            raise ResultLost(_NO_ANSWER)
 
-    async def _resume(self, reading: _Reading) -> None:
-        """Goes on reading where the stream of a request was cut, if the server is there and keeps its events."""
-        await anyio.sleep(reading.delay)
-        headers = self._headers() | {"accept": "text/event-stream", "last-event-id": reading.last_event_id}
+    async def _resume(self, position: _StreamPosition) -> None:
+        """Resume the interrupted stream of a request, if the server is reachable and stores its events."""
+        await anyio.sleep(position.delay)
+        headers = self._headers() | {"accept": "text/event-stream", "last-event-id": position.last_event_id}
         try:
             async with self._client.stream("GET", self._url, headers=headers) as response:
                 if not response.is_success:
-                    raise Lost(_NO_ANSWER)
-                await self._read(response, reading)
+                    raise ResultLost(_NO_ANSWER)
+                await self._read(response, position)
         except _NOT_SENT as error:
             self._unreachable(error)
-            raise Lost(_NO_ANSWER) from None
+            raise ResultLost(_NO_ANSWER) from None
 
     async def _notify(self, message: JSONRPCMessage) -> None:
         try:
             async with self._post(message) as response:
                 await self._check(response)
-        except (ServerTrouble, httpx.HTTPError, httpx.InvalidURL) as error:
-            logger.debug("A notification to %s failed: %s", _place(self._url), type(error).__name__)
+        except (ServerFailure, httpx.HTTPError, httpx.InvalidURL) as error:
+            logger.debug("A notification to %s failed: %s", _host(self._url), type(error).__name__)
 
     async def _listen(self) -> None:
-        """Reads what the server says unasked, for as long as it offers a stream for that."""
-        reading = _Reading()
+        """Read the stream of the server's own messages, as long as the server offers one."""
+        position = _StreamPosition()
         while True:
             headers = self._headers() | {"accept": "text/event-stream"}
-            if reading.last_event_id:
-                headers["last-event-id"] = reading.last_event_id
+            if position.last_event_id:
+                headers["last-event-id"] = position.last_event_id
             try:
                 async with self._client.stream("GET", self._url, headers=headers) as response:
                     await self._check(response)
-                    await self._read(response, reading)
-            except ServerTrouble:
+                    await self._read(response, position)
+            except ServerFailure:
                 return
             except _NOT_SENT as error:
                 self._unreachable(error)
@@ -180,39 +189,39 @@ class HttpChannel:
             except SSEError:
                 return
             except (httpx.HTTPError, httpx.StreamError):
-                logger.debug("The event stream of %s was cut", _place(self._url))
-            await anyio.sleep(reading.delay)
+                logger.debug("The event stream of %s was interrupted", _host(self._url))
+            await anyio.sleep(position.delay)
 
-    async def _read(self, response: httpx.Response, reading: _Reading) -> None:
+    async def _read(self, response: httpx.Response, position: _StreamPosition) -> None:
         events = EventSource(response).aiter_sse()
         try:
             async for event in events:
-                reading.last_event_id = event.id or reading.last_event_id
+                position.last_event_id = event.id or position.last_event_id
                 if event.retry is not None:
-                    reading.delay = event.retry / 1000
+                    position.delay = event.retry / 1000
                 if event.event == "message" and event.data:
-                    self._receive(event.data, reading)
-                if reading.answered:
+                    self._receive(event.data, position)
+                if position.answered:
                     break
-            # Reading to the end lets the connection be used again.
-            with anyio.move_on_after(_REST_OF_STREAM):
+            # A connection is reused only if its response was read to the end.
+            with anyio.move_on_after(_DRAIN_TIMEOUT):
                 async for _ in events:
                     pass
         except httpx.TransportError:
-            if not reading.answered and not reading.last_event_id:
+            if not position.answered and not position.last_event_id:
                 raise
 
-    def _receive(self, text: str, reading: _Reading) -> None:
+    def _receive(self, text: str, position: _StreamPosition) -> None:
         try:
             message = JSONRPCMessage.model_validate_json(text)
         except ValidationError:
-            logger.debug("%s sent something that is not a message", _place(self._url))
+            logger.debug("%s sent data that is not an MCP message", _host(self._url))
             return
         root = message.root
         if isinstance(root, JSONRPCResponse) and self._protocol_version is None:
             self._protocol_version = root.result.get("protocolVersion")
-        if isinstance(root, JSONRPCResponse | JSONRPCError) and str(root.id) == str(reading.request_id):
-            reading.answered = True
+        if isinstance(root, JSONRPCResponse | JSONRPCError) and str(root.id) == str(position.request_id):
+            position.answered = True
         deliver(self._inbox, SessionMessage(message))
 
     @asynccontextmanager
@@ -233,14 +242,14 @@ class HttpChannel:
             await response.aclose()
 
     async def _check(self, response: httpx.Response) -> None:
-        """Raises unless the server took the message."""
+        """Raise an error unless the server accepted the message."""
         status = response.status_code
         if response.is_success:
             return
         if status == 404 and self._session_id is not None:
             self._session_is_unknown()
         if status == 400 and self._session_id is not None:
-            # What many servers answer instead of 404.
+            # Many servers send 400 instead of 404 for an unknown session.
             await response.aread()
             if "session" in response.text.lower():
                 self._session_is_unknown()
@@ -249,21 +258,21 @@ class HttpChannel:
             case 401 | 403:
                 raise CredentialsRefused(answer)
             case _ if response.is_redirect:
-                raise Refused(f"answered with a redirect ({answer}); put the final address into the manifest")
+                raise RequestRefused(f"answered with a redirect ({answer}); put the final address into the manifest")
             case _ if response.is_client_error:
-                raise Refused(f"answered {answer}")
+                raise RequestRefused(f"answered {answer}")
             case _:
-                raise Lost(f"answered {answer}")
+                raise ResultLost(f"answered {answer}")
 
     def _session_is_unknown(self) -> NoReturn:
-        raise NotSent(self._forsake("no longer knows this session"))
+        raise NotSent(self._end("no longer knows this session"))
 
     def _unreachable(self, error: Exception) -> str:
-        return self._forsake(f"could not be reached at {_place(self._url)} ({reason_of(error)})")
+        return self._end(f"could not be reached at {_host(self._url)} ({reason_of(error)})")
 
-    def _forsake(self, reason: str) -> str:
-        self._forsaken = True
-        self._lifeline.end(reason, grace=_END_GRACE)
+    def _end(self, reason: str) -> str:
+        self._unusable = True
+        self._state.end(reason, grace=_END_GRACE)
         return reason
 
     def _headers(self) -> dict[str, str]:
@@ -276,15 +285,15 @@ class HttpChannel:
 
 
 @asynccontextmanager
-async def http_streams(endpoint: Endpoint, lifeline: Lifeline) -> AsyncIterator[Streams]:
-    """Streams to the server at the endpoint's address. The first message decides whether it can be reached."""
+async def http_streams(endpoint: Endpoint, state: ConnectionState) -> AsyncIterator[Streams]:
+    """Streams to the server at the endpoint's address. Nothing is sent before the first message."""
     url = _address(endpoint)
     inbox, inbox_reader = anyio.create_memory_object_stream[SessionMessage | Exception](math.inf)
     outbox_writer, outbox = anyio.create_memory_object_stream[SessionMessage](0)
     try:
         async with _client(endpoint.headers or {}) as client:
             async with anyio.create_task_group() as tasks:
-                channel = HttpChannel(client, tasks, url, inbox, lifeline)
+                channel = HttpChannel(client, tasks, url, inbox, state)
                 tasks.start_soon(channel.send_all, outbox)
                 try:
                     yield inbox_reader, outbox_writer
@@ -316,12 +325,12 @@ def _address(endpoint: Endpoint) -> httpx.URL:
 
 
 def _same_origin(response: httpx.Response) -> httpx.URL | None:
-    """Where the server points to, if that is on the same server: our headers are meant for no other."""
+    """The target of a redirect within the same origin. Our headers must not go to another server."""
     origin = response.request.url
     target = origin.join(response.headers.get("location", ""))
     return target if (target.scheme, target.host, target.port) == (origin.scheme, origin.host, origin.port) else None
 
 
-def _place(url: httpx.URL) -> str:
-    """Host and port, without the parts of an address that may hold a credential."""
+def _host(url: httpx.URL) -> str:
+    """Host and port, without the parts of an address that may contain a credential."""
     return f"{url.host}:{url.port}" if url.port else url.host

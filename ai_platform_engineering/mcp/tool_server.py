@@ -1,6 +1,6 @@
-"""An MCP server made of Python functions: what they take is read from their annotations, what they say is their result.
+"""An MCP server made of Python functions. Annotations define the arguments, the return value is the result.
 
-Called directly by whoever is in the same process; `protocol` puts one behind MCP for everybody else.
+Callers in the same process call it directly; `protocol.py` serves it over MCP.
 """
 
 from __future__ import annotations
@@ -24,19 +24,17 @@ logger = logging.getLogger(__name__)
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Lifespan = Callable[[], AbstractAsyncContextManager[object]]
-"""What is open for as long as a server is in use."""
+"""Opens the resources of a server while it is in use."""
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
 
 class ToolError(Exception):
-    """A tool says no. The text is told to the model as it is; of every other exception it only learns that there was
-    one.
-    """
+    """An error for the model, which gets the text unchanged. It never sees the text of other exceptions."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a tool says: a text for whoever reads it and, for programs, the same as an object."""
+    """A tool's result as text and, for programs, as an object."""
 
     text: str
     structured: Mapping[str, Any] | None = None
@@ -44,10 +42,10 @@ class ToolResult:
 
 
 class ToolServer:
-    """Tools under one name. A tool is a function or a bound method whose arguments are annotated for pydantic.
+    """A named set of tools. A tool is a function or a bound method whose arguments are annotated for pydantic.
 
-    It may be a coroutine function; any other runs in a thread. It returns a text, a dict, which is told as JSON, or a
-    `ToolResult`. Whatever else it returns is told as JSON too, but only as text.
+    A coroutine function runs in the event loop, any other in a thread. A tool returns a `ToolResult`, a text, or a
+    dict, which becomes JSON text and structured content. Other values become JSON text only.
     """
 
     def __init__(self, name: str, instructions: str | None = None, lifespan: Lifespan | None = None) -> None:
@@ -59,22 +57,22 @@ class ToolServer:
     def tool(
         self, function: Function, *, annotations: ToolAnnotations | None = None, output: type[BaseModel] | None = None
     ) -> Function:
-        """Offers the function under its own name, described by its docstring. `output` is what its object looks like.
+        """Add the function under its own name, described by its docstring. `output` is the model of its dict.
 
-        Also a decorator, of functions about which there is nothing more to say.
+        Can be used as a decorator without arguments.
         """
         self._tools[function.__name__] = _FunctionTool(function, annotations, output)
         return function
 
     def running(self) -> AbstractAsyncContextManager[object]:
-        """To be entered by whoever uses the server, for as long as tools are called."""
+        """The context in which tools may be called."""
         return nullcontext() if self._lifespan is None else self._lifespan()
 
     def list_tools(self) -> list[Tool]:
         return [tool.description for tool in self._tools.values()]
 
     async def call_tool(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
-        """What the tool says, or why it says nothing."""
+        """The result of the tool, or the error as a failed result."""
         tool = self._tools.get(name)
         if tool is None:
             return ToolResult(f"There is no tool named {name}.", failed=True)
@@ -83,12 +81,12 @@ class ToolServer:
         except ToolError as error:
             return ToolResult(str(error), failed=True)
         except Exception:
-            logger.exception("The tool %s of %s raised something other than a tool error", name, self.name)
+            logger.exception("The tool %s of %s raised an unexpected exception", name, self.name)
             return ToolResult(f"{name} failed unexpectedly.", failed=True)
 
 
 class _FunctionTool:
-    """A function, and what pydantic makes of its annotations: not before it is listed or called, and once."""
+    """A function with its pydantic validator and schema, which are built once, on first use."""
 
     def __init__(
         self, function: Callable[..., Any], annotations: ToolAnnotations | None, output: type[BaseModel] | None
@@ -120,25 +118,25 @@ class _FunctionTool:
 
     @functools.cached_property
     def _arguments(self) -> TypeAdapter[Arguments]:
-        def given(*positional: Any, **named: Any) -> Arguments:
+        def collect(*positional: Any, **named: Any) -> Arguments:
             return positional, named
 
-        # Pydantic calls what it checks the arguments of: not the function itself, so that what it raises is not taken
-        # for a wrong argument, and so that it can be called in a thread.
-        signed: Any = functools.update_wrapper(given, self._function)
-        return TypeAdapter(signed)
+        # Pydantic calls the function whose arguments it validates. This stand-in only returns them, so that errors of
+        # the real function are not treated as invalid arguments, and the real function can run in a thread.
+        signature: Any = functools.update_wrapper(collect, self._function)
+        return TypeAdapter(signature)
 
 
 def _call_in_thread(function: Callable[..., Any], positional: tuple[Any, ...], named: dict[str, Any]) -> Any:
     try:
         return function(*positional, **named)
     except StopIteration as error:
-        # The one exception that whoever waits for a thread is never told of.
-        raise RuntimeError("the tool wanted more than there was") from error
+        # A future cannot raise StopIteration, so the caller would wait forever.
+        raise RuntimeError("the tool raised StopIteration") from error
 
 
 def wrong_arguments(tool: str, error: ValidationError) -> str:
-    """What is wrong with the arguments of a call, for the model that made it."""
+    """The error message for the model about invalid arguments of its call."""
     problems = (
         f"{'.'.join(str(part) for part in detail['loc']) or 'arguments'}: {detail['msg']}"
         for detail in error.errors(include_url=False, include_input=False, include_context=False)

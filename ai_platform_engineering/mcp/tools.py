@@ -1,4 +1,4 @@
-"""LangChain tools made from MCP tool descriptions. They hold no session, so they outlive the server's restarts."""
+"""LangChain tools for the tools of MCP servers, with their effects. They hold no session and survive restarts."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from difflib import get_close_matches
 from typing import Any, Final, NoReturn
 
 from langchain_core.tools import BaseTool
-from mcp.types import Tool
+from mcp.types import Tool, ToolAnnotations
 from pydantic import PrivateAttr
 
+from ai_platform_engineering.approvals.effects import Effect
 from ai_platform_engineering.manifest import TOOL_KEYS, McpServer
 from ai_platform_engineering.mcp.argument_schemas import argument_schema, combinations
-from ai_platform_engineering.mcp.effects import tool_effect
 
 MODEL_NAME: Final = "model_name"
-"""Key in a tool's metadata: what the model calls it, where that is not its name."""
+"""Key in a tool's metadata: its name for the model, if that differs from its own name."""
 
 Invoke = Callable[[str, dict[str, Any]], Awaitable[str]]
-"""Runs the tool with that name on its server, with those arguments."""
+"""Runs a tool of the server by name, with these arguments."""
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
-    """What a tool is called within its agent, by events and forms, and by the model."""
+class ToolNames:
+    """`name` is the tool's name in its agent, in events and in forms; `model` is its name for the model."""
 
     name: str
     model: str
 
 
 class McpTool(BaseTool):
-    """A tool of an MCP server. Arguments go to the server as they are; the server validates them."""
+    """A tool of an MCP server. The arguments are passed on unchanged; the server validates them."""
 
     _mcp_name: str = PrivateAttr()
     _invoke: Invoke = PrivateAttr()
@@ -44,13 +44,13 @@ class McpTool(BaseTool):
     def _run(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise NotImplementedError(f"{self.name} can only be called asynchronously: use ainvoke")
 
-    # Positional-only and without named parameters, so that a tool may have arguments called `self` or `config`.
+    # Positional-only and without named parameters, so that a tool can have arguments named `self` or `config`.
     async def _arun(self, /, *args: Any, **kwargs: Any) -> str:
         return await self._invoke(self._mcp_name, kwargs)
 
 
-def build_tool(agent: str, server: McpServer, tool: Tool, names: Names, invoke: Invoke) -> McpTool:
-    """The tool, with a schema that every provider takes. `NotAnObjectError` if there is no such schema."""
+def build_tool(agent: str, server: McpServer, tool: Tool, names: ToolNames, invoke: Invoke) -> McpTool:
+    """The tool with a schema that every provider accepts. Raises `NotAnObjectError` if there is no such schema."""
     effect = tool_effect(server, tool)
     about = (tool.description or tool.title or tool.name, combinations(tool.inputSchema))
     return McpTool(
@@ -70,13 +70,30 @@ def build_tool(agent: str, server: McpServer, tool: Tool, names: Names, invoke: 
     )
 
 
+def tool_effect(server: McpServer, tool: Tool) -> Effect:
+    """The effect of the tool for any arguments. The manifest takes precedence over the server's annotations.
+
+    Some arguments can raise the effect of a call.
+    """
+    return server.effect(tool.name) or _annotated_effect(tool.annotations)
+
+
+def _annotated_effect(annotations: ToolAnnotations | None) -> Effect:
+    """MCP's defaults: a tool that is not annotated as read-only writes, and is destructive unless annotated."""
+    if annotations is not None and annotations.readOnlyHint:
+        return "read"
+    if annotations is not None and annotations.destructiveHint is False:
+        return "write"
+    return "destructive"
+
+
 def allowed(server: McpServer, tools: Sequence[Tool]) -> list[Tool]:
-    """The tools the manifest lets the agent use, in the server's order."""
+    """The tools that the manifest allows, in the server's order."""
     return [tool for tool in tools if server.tools is None or tool.name in server.tools]
 
 
 def unknown_names(server: McpServer, tools: Sequence[Tool]) -> Iterator[str]:
-    """A misspelt name would quietly take a tool away, or what the manifest says about one."""
+    """Warnings about names in the manifest that no tool has. A misspelt name would silently remove a tool or a rule."""
     known = [tool.name for tool in tools]
     named = {key: tuple(getattr(server, key) or ()) for key in ("tools", *TOOL_KEYS)}
     named["confirm_empty"] += tuple(check.tool for check in server.confirm_empty.values())
@@ -85,4 +102,4 @@ def unknown_names(server: McpServer, tools: Sequence[Tool]) -> Iterator[str]:
             if name not in known:
                 nearest = get_close_matches(name, known, n=1)
                 hint = f"; did you mean {nearest[0]}?" if nearest else ""
-                yield f"{key!r} of the {server.name} server names {name}, a tool it has not{hint}"
+                yield f"{key!r} of the {server.name} server names {name}, which is not one of its tools{hint}"

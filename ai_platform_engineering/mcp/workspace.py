@@ -1,7 +1,7 @@
-"""The directories of one stdio server's process: an empty working directory and a HOME of its own.
+"""The directories of one stdio server's process: an empty working directory and a separate HOME.
 
-A server that resolves a relative path or `~` finds nothing of the supervisor's there. The directories live as long as
-the session.
+Relative paths and `~` of the server do not lead to the supervisor's files. The directories exist as long as the
+session.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from ai_platform_engineering.mcp.errors import NotSent
 
 
 @dataclass(frozen=True, slots=True)
-class Workspace:
+class ServerWorkspace:
     directory: Path
     """The working directory, empty at the start."""
     home: Path
 
 
 @contextmanager
-def workspace(name: str, user_home: Path, shared: Iterable[str] = ()) -> Iterator[Workspace]:
-    """A workspace in the temporary directory, removed at the end.
+def workspace(name: str, user_home: Path, shared: Iterable[str] = ()) -> Iterator[ServerWorkspace]:
+    """A workspace in the temporary directory, which is removed at the end.
 
-    `shared` are paths below `user_home` that the server finds below its own HOME, where they exist.
+    `shared` are paths below `user_home` that are linked into the server's HOME if they exist.
     """
     try:
-        # Only the owner can enter it, so neither can other users reach what is inside.
+        # Only the owner can enter this directory, so other users cannot reach its content.
         root = Path(tempfile.mkdtemp(prefix=f"platform-engineer-{name}-")).resolve()
     except OSError:
         raise NotSent(
@@ -38,15 +38,15 @@ def workspace(name: str, user_home: Path, shared: Iterable[str] = ()) -> Iterato
             "set TMPDIR to a directory that is writable"
         ) from None
     try:
-        made = Workspace(root / "work", root / "home")
-        made.directory.mkdir(mode=0o700)
-        made.home.mkdir(mode=0o700)
-        # npm takes the nearest parent with this directory for the project, and reads configuration and programs from
-        # it. Without it npm would look in the temporary directory, where other users may write.
+        created = ServerWorkspace(root / "work", root / "home")
+        created.directory.mkdir(mode=0o700)
+        created.home.mkdir(mode=0o700)
+        # npm treats the nearest parent with this directory as the project, and reads configuration and programs from
+        # it. Without it, npm would search the temporary directory, where other users can write.
         (root / "node_modules").mkdir(mode=0o700)
         for path in shared:
-            _share(user_home / path, made.home / path)
-        yield made
+            _share(user_home / path, created.home / path)
+        yield created
     finally:
         shutil.rmtree(root, ignore_errors=True)
 

@@ -1,4 +1,4 @@
-"""The agents together: which there are, where each runs, and the supervisor that delegates to them.
+"""The agents of one process: registry, placement, and the supervisor that delegates to them.
 
-What one agent is stands in its manifest in `agents/`; the protocol they speak is in `utils/a2a_common/`.
+Manifests of single agents are in `agents/`, the A2A protocol is in `utils/a2a_common/`.
 """

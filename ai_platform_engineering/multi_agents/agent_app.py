@@ -1,4 +1,4 @@
-"""One agent on a server of its own: the graph it has inside the supervisor, behind the same executor."""
+"""Serves one agent alone, with the same graph and the same executor that it has inside the supervisor."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from ai_platform_engineering.graphs.agent_graph import Graph
-from ai_platform_engineering.graphs.local_agent import Models, local_agent_graph, model_for
+from ai_platform_engineering.graphs.agent_models import ModelFactory, model_for
+from ai_platform_engineering.graphs.local_agent import local_agent_graph
+from ai_platform_engineering.installation import product_version
 from ai_platform_engineering.llm import is_offline_model
 from ai_platform_engineering.manifest import AgentManifest
 from ai_platform_engineering.mcp import McpServers
-from ai_platform_engineering.multi_agents.agent_checks import backend_problem, model_problem
+from ai_platform_engineering.multi_agents.agent_checks import backend_problem, model_problem, offline_warning
 from ai_platform_engineering.multi_agents.agent_registry import known_manifests
-from ai_platform_engineering.multi_agents.offline_backends import offline_warning
 from ai_platform_engineering.multi_agents.placement import sandbox_is_on, standalone
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.skills_middleware.catalog import SkillCatalog
@@ -31,17 +32,16 @@ from ai_platform_engineering.utils.a2a_common.server.a2a_app import tool_rows, w
 from ai_platform_engineering.utils.a2a_common.server.a2a_server import agent_card
 from ai_platform_engineering.utils.a2a_common.server.auth import security_schemes
 from ai_platform_engineering.utils.a2a_common.server.executor import RunExecutor
-from ai_platform_engineering.utils.a2a_common.server.upkeep import Forget, event_log
+from ai_platform_engineering.utils.a2a_common.server.log_maintenance import Forget, event_log
 from ai_platform_engineering.utils.checkpointer import ConversationSaver, checkpointer_for
-from ai_platform_engineering.version import product_version
 
 logger = logging.getLogger(__name__)
 
 
 class StandaloneAgent:
-    """The agent and its tools. `start` before use, `aclose` after."""
+    """One agent and its tools. Call `start` before use and `aclose` after."""
 
-    def __init__(self, settings: Settings, name: str, models: Models = model_for) -> None:
+    def __init__(self, settings: Settings, name: str, models: ModelFactory = model_for) -> None:
         manifests = known_manifests(settings)
         self.entry = standalone(name, manifests, settings, sandbox_is_on(settings, manifests))
         self.manifest: AgentManifest = manifests[self.entry.name]
@@ -72,7 +72,7 @@ class StandaloneAgent:
         await self.skills.aclose()
 
     async def problems(self) -> list[str]:
-        """What a test call of the backend and a short question to the model find wrong."""
+        """Problems found by a test call of the backend and a short question to the model."""
         model = self._models(self._settings, self.manifest)
         found = await asyncio.gather(
             backend_problem(self.mcp, self.entry.name, self.entry.servers()),
@@ -93,7 +93,7 @@ class StandaloneAgent:
         )
 
 
-def create_agent_app(settings: Settings, name: str, models: Models = model_for) -> Starlette:
+def create_agent_app(settings: Settings, name: str, models: ModelFactory = model_for) -> Starlette:
     agent = StandaloneAgent(settings, name, models)
     manifest = agent.manifest
     log = event_log(settings, manifest.name)

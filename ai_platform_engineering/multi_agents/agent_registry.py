@@ -1,7 +1,7 @@
-"""The registry: which agents exist, which are enabled, where each runs, whether it can be reached, and why.
+"""The registry: all known agents with their placement, and the reachability of remote agents.
 
-Placement is decided once, when the registry is made. What changes afterwards is only what is known about remote
-agents, kept as a read-only snapshot that is replaced whole.
+Placement is decided once, when the registry is created. Only the reachability changes afterwards; it is a read-only
+mapping that each check replaces.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ logger = logging.getLogger(__name__)
 
 
 def known_manifests(settings: Settings) -> dict[str, AgentManifest]:
-    """The manifests that come with the product and those of `AGENTS_DIR`, which replace ours by name."""
+    """The built-in manifests and those in `AGENTS_DIR`, which replace built-in ones of the same name."""
     directories = [builtin_directory()]
     if settings.agents_dir is not None:
         directories.append(settings.agents_dir)
@@ -45,7 +45,7 @@ def known_manifests(settings: Settings) -> dict[str, AgentManifest]:
 
 
 class AgentRegistry:
-    """All known agents of one process. `aclose` after use."""
+    """All known agents of one process. Call `aclose` after use."""
 
     def __init__(self, settings: Settings, manifests: Mapping[str, AgentManifest]) -> None:
         self._settings = settings
@@ -53,7 +53,7 @@ class AgentRegistry:
         self.entries: tuple[AgentEntry, ...] = tuple(resolve(manifests, settings, self.sandbox_on))
         overrides = parse_overrides(settings.require_approval_overrides)
         self.half_configured = half_configured(self.entries, settings.environ)
-        """What is missing, by agent, where some of the settings of its backend are there and others are not."""
+        """Agents with only some of their backend's settings: a message about the missing ones, by agent."""
         self.problems: tuple[str, ...] = (
             *unknown_settings(settings, manifests),
             *placement_problems(manifests, settings),
@@ -65,12 +65,11 @@ class AgentRegistry:
 
     @classmethod
     def load(cls, settings: Settings) -> Self:
-        """The registry of all agents that these settings know of."""
         return cls(settings, known_manifests(settings))
 
     @property
     def warnings(self) -> list[str]:
-        """Everything about the settings that the operator should look at."""
+        """All problems with the settings, for the log and `doctor`."""
         return [*self.problems, *(f"{name}: {missing}" for name, missing in self.half_configured.items())]
 
     def enabled(self) -> list[AgentEntry]:
@@ -87,11 +86,11 @@ class AgentRegistry:
 
     @property
     def reachability(self) -> Mapping[str, Reachability]:
-        """What is known about remote agents now, by name; one that was never probed is not in it."""
+        """Results of the last check by agent name. An agent that was never checked is missing."""
         return self._reachability
 
     def description(self, name: str) -> str:
-        """What the agent is for, in one line: its manifest's word, else its card's."""
+        """The agent's purpose in one line, from its manifest or else from its card."""
         entry = self._by_name[name]
         if entry.manifest is not None:
             return entry.manifest.description
@@ -102,7 +101,7 @@ class AgentRegistry:
 
     @property
     def client(self) -> httpx.AsyncClient:
-        """What remote agents are looked for with."""
+        """HTTP client for the checks of remote agents."""
         if self._client is None:
             self._client = new_client()
         return self._client
@@ -112,7 +111,7 @@ class AgentRegistry:
             await self._client.aclose()
 
     async def check(self) -> Mapping[str, Reachability]:
-        """Look for the remote agents where the settings ask for it, and say in the log how things stand."""
+        """Check the remote agents, unless the settings skip it, and log the state of all agents."""
         remote = self.remote()
         if remote and needs_connectivity_check(self._settings, self.entries):
             self._replace(await self._probe(remote, self._settings.agent_connectivity_timeout))
@@ -120,9 +119,9 @@ class AgentRegistry:
         return self._reachability
 
     async def watch(self, on_change: Callable[[str], None]) -> None:
-        """Look for the remote agents again and again until cancelled.
+        """Check the remote agents periodically until cancelled.
 
-        `on_change` gets the name of an agent that has come up, or whose card describes it in other words.
+        `on_change` is called with the name of an agent that became reachable or whose card has a new description.
         """
         remote = self.remote()
         if not remote or not needs_connectivity_check(self._settings, self.entries):
@@ -177,5 +176,5 @@ def _notify(on_change: Callable[[str], None], name: str) -> None:
     try:
         on_change(name)
     except Exception:
-        # Whoever listens must not end the watch for the other agents.
-        logger.exception("%s: the change could not be taken up", name)
+        # An error in the callback must not stop the checks of the other agents.
+        logger.exception("%s: applying the change failed", name)

@@ -1,5 +1,6 @@
-"""Connectivity: asks a remote agent for its card and its tools. Nothing here raises when an agent cannot be reached;
-what went wrong is a short reason.
+"""Requests to remote agents: card, tools, self-check.
+
+An unreachable agent is a result with a reason, not an exception.
 """
 
 from __future__ import annotations
@@ -18,19 +19,19 @@ import httpx
 from ai_platform_engineering.multi_agents.placement import AgentEntry
 from ai_platform_engineering.utils.connections import reason_of
 
-# The second is where agents of protocol versions before 0.3 keep it.
+# The second path is that of protocol versions before 0.3.
 CARD_PATHS: Final = ("/.well-known/agent-card.json", "/.well-known/agent.json")
 
 _MAX_CARD_SIZE: Final = 1_000_000
 
 
 ToolRow = Mapping[str, Any]
-"""One row of an agent's `/tools`."""
+"""One entry of an agent's `/tools` response."""
 
 
 @dataclass(frozen=True)
 class Reachability:
-    """What one probe found: the agent's card, or the reason why there is none."""
+    """Result of one check: data of the agent's card, or the reason why it could not be read."""
 
     ok: bool
     reason: str | None = None
@@ -42,19 +43,19 @@ class Reachability:
 
 
 class _NoCardError(Exception):
-    """The answer is not an agent card; the text is the reason."""
+    """The response is not an agent card. The text is the reason."""
 
 
 def new_client() -> httpx.AsyncClient:
-    """To be kept by whoever looks again and again: it reads all trusted certificates, while everything else waits."""
-    # Connections are not kept: an agent may hang up at the moment in which it is asked again.
+    """Create the client for checks. Reuse it: creating one loads all trusted certificates and blocks the event loop."""
+    # No keep-alive: a request on a reused connection could race with the agent closing it.
     return httpx.AsyncClient(limits=httpx.Limits(max_keepalive_connections=0))
 
 
 async def probe(
     entry: AgentEntry, client: httpx.AsyncClient, *, timeout: float, auth_token: str | None = None
 ) -> Reachability:
-    """Look for the agent at its address, for at most `timeout` seconds."""
+    """Read the agent's card within `timeout` seconds."""
     if entry.address is None:
         return Reachability(False, "it has no address")
     started = time.monotonic()
@@ -64,7 +65,7 @@ async def probe(
         return _reachable(card, time.monotonic() - started)
     except TimeoutError:
         return Reachability(False, f"no answer within {timeout:g} s", elapsed=time.monotonic() - started)
-    except Exception as error:  # whatever keeps one agent away must not keep the others away
+    except Exception as error:  # a failure of one agent must not affect the others
         reason = str(error) if isinstance(error, _NoCardError) else reason_of(error)
         return Reachability(False, reason, elapsed=time.monotonic() - started)
 
@@ -72,7 +73,7 @@ async def probe(
 async def probe_all(
     entries: Iterable[AgentEntry], client: httpx.AsyncClient, *, deadline: float, auth_token: str | None = None
 ) -> dict[str, Reachability]:
-    """Look for all agents at once; the whole takes at most `deadline` seconds."""
+    """Check all agents in parallel within `deadline` seconds."""
     entries = list(entries)
     results = await asyncio.gather(
         *(probe(entry, client, timeout=deadline, auth_token=auth_token) for entry in entries)
@@ -83,8 +84,8 @@ async def probe_all(
 async def remote_tools(
     entry: AgentEntry, client: httpx.AsyncClient, *, timeout: float, auth_token: str | None = None
 ) -> tuple[ToolRow, ...] | None:
-    """The tools the agent says it has, each with a name; `None` if it does not say, as agents of others do not."""
-    match await _answer(entry, client, "/tools", timeout, auth_token):
+    """The tools that the agent lists at `/tools`, or None. Agents of other products have no such route."""
+    match await _get_json(entry, client, "/tools", timeout, auth_token):
         case {"tools": list(rows)}:
             return tuple(row for row in rows if isinstance(row, dict) and _text(row.get("name")))
         case _:
@@ -94,24 +95,24 @@ async def remote_tools(
 async def remote_check(
     entry: AgentEntry, client: httpx.AsyncClient, *, timeout: float, auth_token: str | None = None
 ) -> str | None:
-    """What the agent's check of its backend and its model found wrong; None also where an agent has no such check."""
-    match await _answer(entry, client, "/check", timeout, auth_token):
+    """Problems that the agent reports at `/check`, or None. Agents of other products have no such route."""
+    match await _get_json(entry, client, "/check", timeout, auth_token):
         case {"problems": [str(first), *others]}:
             return " ".join([first, *(other for other in others if isinstance(other, str))])
         case _:
             return None
 
 
-async def _answer(
+async def _get_json(
     entry: AgentEntry, client: httpx.AsyncClient, path: str, timeout: float, auth_token: str | None
 ) -> object:
-    """The JSON at a path of the agent's server; None where there is none, which is no fault."""
+    """The JSON response of a path on the agent's server, or None if there is none."""
     try:
         async with asyncio.timeout(timeout), _get(client, entry.address or "", path, auth_token) as response:
             if response.status_code != httpx.codes.OK:
                 return None
             return json.loads(await _limited_body(response))
-    except Exception:  # agents of others need not answer this
+    except Exception:  # the route is optional
         return None
 
 
@@ -121,11 +122,11 @@ def _get(
     base = httpx.URL(address)
     return client.stream(
         "GET",
-        # Without the password in it: httpx logs the address of every request.
+        # Without the password: httpx logs the URL of every request.
         base.copy_with(userinfo=b"", path=base.path.rstrip("/") + path),
         headers={"Authorization": f"Bearer {auth_token}"} if auth_token else {},
         auth=httpx.BasicAuth(base.username, base.password) if base.userinfo else None,
-        # The deadline of the caller is the only one that counts.
+        # The caller sets the timeout.
         timeout=None,
     )
 

@@ -1,7 +1,7 @@
-"""Placement: which agents are on, where each one runs, and why. Functions over values; nothing here talks to a socket.
+"""Placement: which agents are enabled, where each runs, and why. Pure functions, no I/O.
 
-`ENABLE_<NAME>` comes before `DISTRIBUTED_AGENTS`, which comes before `DISTRIBUTED_MODE`. What nobody has decided is
-derived from what is configured.
+`ENABLE_<NAME>` takes precedence over `DISTRIBUTED_AGENTS`, which takes precedence over `DISTRIBUTED_MODE`. If none of
+them is set, an agent with a configured backend is enabled and runs in-process.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ DEFAULT_PORT: Final = 8000
 _ADDRESS_VARIABLE: Final = re.compile(r"(?P<name>[A-Z][A-Z0-9_]*)_AGENT_(?:URL|HOST)")
 _HOST: Final = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_.])?")
 
-# Monitoring products are found through variables of the same shape (DD_AGENT_HOST, JAEGER_AGENT_HOST). They are no
-# agents of ours unless ENABLE_<NAME> or DISTRIBUTED_AGENTS says so.
+# Monitoring products use variables of the same form (DD_AGENT_HOST, JAEGER_AGENT_HOST). They are agents of ours only if
+# ENABLE_<NAME> or DISTRIBUTED_AGENTS names them.
 _MONITORING: Final = frozenset({"dd", "dd_trace", "instana", "jaeger", "otel_exporter_jaeger"})
 
 
 @dataclass(frozen=True)
 class AgentEntry:
-    """One known agent. `address` is set for an enabled remote one; without a manifest it can only be remote."""
+    """One known agent. `address` is set if it is enabled and remote. An agent without a manifest is always remote."""
 
     name: str
     enabled: bool
@@ -44,13 +44,13 @@ class AgentEntry:
 
     @property
     def has_real_backend(self) -> bool:
-        """Whether this process connects the agent to something outside of it that is not the sandbox."""
+        """Whether this process runs the agent against a real backend, not the sandbox."""
         if not self.enabled or self.manifest is None or self.where == "remote" or self.sandboxed:
             return False
         return bool(self.manifest.requires) or any(server.transport != "memory" for server in self.manifest.servers)
 
     def servers(self) -> list[McpServer]:
-        """The MCP servers this process runs for the agent: those of its manifest, or its part of the sandbox."""
+        """The MCP servers that this process runs for the agent: those of its manifest, or its sandbox server."""
         if self.manifest is None or self.where == "remote":
             return []
         if self.sandboxed:
@@ -59,7 +59,7 @@ class AgentEntry:
 
 
 def parse_distributed(distributed_agents: str, distributed_mode: bool) -> frozenset[str]:
-    """The agents to run remotely: names in lower case, or `{EVERY_AGENT}`, or nothing."""
+    """The agents to run remotely: names in lower case, `{EVERY_AGENT}`, or an empty set."""
     if not distributed_agents.strip():
         return frozenset({EVERY_AGENT}) if distributed_mode else frozenset()
     names = frozenset(token.strip().lower() for token in distributed_agents.split(",") if token.strip())
@@ -67,12 +67,12 @@ def parse_distributed(distributed_agents: str, distributed_mode: bool) -> frozen
 
 
 def is_distributed(name: str, distributed: Iterable[str]) -> bool:
-    """Whether `distributed`, as `parse_distributed` gives it, covers this agent."""
+    """Whether `distributed`, a result of `parse_distributed`, includes this agent."""
     return not {name, EVERY_AGENT}.isdisjoint(distributed)
 
 
 def resolve_address(name: str, environ: Mapping[str, str]) -> str:
-    """Where the remote agent `name` is: its URL, else its host and port, else the usual name of its container."""
+    """The URL of a remote agent: its URL setting, else host and port settings, else its usual container name."""
     variable = _prefix(name)
     if url := _value(environ, f"{variable}_AGENT_URL"):
         return _checked_url(f"{variable}_AGENT_URL", url)
@@ -84,7 +84,7 @@ def resolve_address(name: str, environ: Mapping[str, str]) -> str:
 
 
 def resolve(manifests: Mapping[str, AgentManifest], settings: Settings, sandbox_on: bool) -> list[AgentEntry]:
-    """One entry for every known agent, by name: those with a manifest and those known by their address only."""
+    """One entry per known agent, sorted by name: agents with a manifest, and agents with only an address."""
     environ = settings.environ
     distributed = parse_distributed(settings.distributed_agents, settings.distributed_mode)
     entries = [_place(manifest, settings, distributed, sandbox_on) for manifest in manifests.values()]
@@ -93,14 +93,14 @@ def resolve(manifests: Mapping[str, AgentManifest], settings: Settings, sandbox_
 
 
 def placement_problems(manifests: Mapping[str, AgentManifest], settings: Settings) -> list[str]:
-    """A sentence for every name in `DISTRIBUTED_AGENTS` that no agent has."""
+    """One message for each unknown name in `DISTRIBUTED_AGENTS`."""
     distributed = parse_distributed(settings.distributed_agents, settings.distributed_mode)
     known = {*manifests, *_address_only(settings.environ, manifests, distributed)}
     return [_unknown_name(name, sorted(known)) for name in sorted(distributed - known - {EVERY_AGENT})]
 
 
 def half_configured(entries: Iterable[AgentEntry], environ: Mapping[str, str]) -> dict[str, str]:
-    """What is missing, by agent, for agents that have some of the settings of their backend and lack others."""
+    """Agents with only some of their backend's settings: a message about the missing ones, by agent."""
     problems = {}
     for entry in entries:
         if entry.manifest is None or entry.where == "remote" or _enable_flag(entry.name, environ) is False:
@@ -116,7 +116,7 @@ def half_configured(entries: Iterable[AgentEntry], environ: Mapping[str, str]) -
 
 
 def standalone(name: str, manifests: Mapping[str, AgentManifest], settings: Settings, sandbox_on: bool) -> AgentEntry:
-    """The entry of an agent that this process serves alone: in-process, whatever the supervisor's variables say."""
+    """The entry of an agent that this process serves alone. It is in-process regardless of the placement settings."""
     manifest = manifests.get(name.lower())
     if manifest is None:
         raise SettingsError(f"There is no agent named {name!r}.{_suggestion(name, sorted(manifests))}")
@@ -126,9 +126,9 @@ def standalone(name: str, manifests: Mapping[str, AgentManifest], settings: Sett
 
 
 def sandbox_is_on(settings: Settings, manifests: Mapping[str, AgentManifest]) -> bool:
-    """`SANDBOX`, or, left to itself, whether no agent has the settings of its real backend.
+    """The value of `SANDBOX`; for `auto`, whether no agent has the settings of its real backend.
 
-    An agent that requires nothing has no backend to speak of. A remote agent's backend is its own affair.
+    Agents without required settings do not count.
     """
     match settings.sandbox:
         case "true":
@@ -142,7 +142,7 @@ def sandbox_is_on(settings: Settings, manifests: Mapping[str, AgentManifest]) ->
 
 
 def needs_connectivity_check(settings: Settings, entries: Iterable[AgentEntry]) -> bool:
-    """Whether remote agents are looked for at start: when there are any, unless the settings decide."""
+    """Whether remote agents are checked: as the setting says, by default if there are any."""
     if settings.skip_agent_connectivity_check is not None:
         return not settings.skip_agent_connectivity_check
     return any(entry.enabled and entry.where == "remote" for entry in entries)
@@ -211,7 +211,7 @@ def _distribution_reason(name: str, settings: Settings, distributed: frozenset[s
 def _unknown_name(name: str, known: Sequence[str]) -> str:
     variable = f"{re.sub(r'[^A-Z0-9]+', '_', name.upper()).strip('_')}_AGENT_URL"
     return (
-        f"DISTRIBUTED_AGENTS names {name!r}, which is no known agent.{_suggestion(name, known)}"
+        f"DISTRIBUTED_AGENTS names {name!r}, which is not a known agent.{_suggestion(name, known)}"
         f" An agent without a manifest needs its address in {variable}."
     )
 
@@ -250,7 +250,7 @@ def _checked_url(variable: str, url: str) -> str:
     except ValueError:
         usable = False
     if not usable:
-        allowed = f"the address of an agent, such as http://host:{DEFAULT_PORT}"
+        allowed = f"the address of an agent, for example http://host:{DEFAULT_PORT}"
         raise SettingsError(wrong_value(variable, url, allowed))
     return url.rstrip("/")
 
@@ -262,13 +262,13 @@ def _checked_host(variable: str, host: str) -> str:
     except ValueError:
         if _HOST.fullmatch(host):
             return host
-    allowed = f"a host name or an IP address (a whole address goes into {variable.removesuffix('HOST')}URL)"
+    allowed = f"a host name or an IP address (set {variable.removesuffix('HOST')}URL for a whole URL)"
     raise SettingsError(wrong_value(variable, host, allowed))
 
 
 def _port(variable: str, environ: Mapping[str, str]) -> int:
     value = _value(environ, variable)
-    # Kubernetes sets <SERVICE>_PORT=tcp://<address> for every service; an "x-agent" service is no wish of the user's.
+    # Kubernetes sets <SERVICE>_PORT=tcp://<address> for every service, including one named "x-agent".
     if not value or value.startswith(("tcp://", "udp://")):
         return DEFAULT_PORT
     if not (re.fullmatch(r"[0-9]{1,5}", value) and 1 <= int(value) <= 65535):

@@ -1,4 +1,4 @@
-"""An agent's turn: choose tools for what is asked, call them, answer from their results."""
+"""An agent's turn: choose a tool for each part of the request, call the tools, answer from their results."""
 
 from __future__ import annotations
 
@@ -10,255 +10,282 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
-from ai_platform_engineering.offline_model import answers, forms, lookups, skill_guidance
-from ai_platform_engineering.offline_model.arguments import Filled, fill
-from ai_platform_engineering.offline_model.conversation import Conversation, Use
-from ai_platform_engineering.offline_model.demands import Demand, adjusted, conditions, demand, is_instant
-from ai_platform_engineering.offline_model.language import description_terms, is_plural
-from ai_platform_engineering.offline_model.people import cancellation, rejection
-from ai_platform_engineering.offline_model.references import (
-    Before,
+from ai_platform_engineering.offline_model import answers
+from ai_platform_engineering.offline_model.english.lexical import description_terms, is_plural
+from ai_platform_engineering.offline_model.english.requests import RequestText, name_tokens, request_names
+from ai_platform_engineering.offline_model.english.sentences import clauses, is_question, leading_verb
+from ai_platform_engineering.offline_model.messages.conversation import (
+    ParsedConversation,
+    ToolUse,
+    cancellation_reason,
+    rejection_reason,
+)
+from ai_platform_engineering.offline_model.messages.tools import (
+    CONTROL_TOOLS,
+    FORM_TOOL,
+    BoundTool,
+    ModelReply,
+    PlannedCall,
+)
+from ai_platform_engineering.offline_model.planning.references import (
+    PreviousExchange,
     has_pronoun,
     refers_back,
     resolve,
     without_context,
 )
-from ai_platform_engineering.offline_model.requests import Request, name_tokens, request_names
-from ai_platform_engineering.offline_model.schemas import Profile, Property, Toolbox, toolbox
-from ai_platform_engineering.offline_model.selection import choose, overview
-from ai_platform_engineering.offline_model.sentences import clauses, is_question, leading_verb
-from ai_platform_engineering.offline_model.tools import FORM_TOOL, STEERING_TOOLS, Call, Reply, Tool
+from ai_platform_engineering.offline_model.results.rendering import arguments_in_words
+from ai_platform_engineering.offline_model.skills import agent_guidance
+from ai_platform_engineering.offline_model.tool_calls import forms, lookups
+from ai_platform_engineering.offline_model.tool_calls.arguments import FilledArguments, fill
+from ai_platform_engineering.offline_model.tool_calls.criteria import (
+    Criteria,
+    adjusted_arguments,
+    conditions,
+    is_time_bound,
+    remaining_criteria,
+)
+from ai_platform_engineering.offline_model.tool_calls.schemas import Property, Toolbox, ToolProfile, toolbox
+from ai_platform_engineering.offline_model.tool_calls.selection import choose, overview
 
 MAX_CALLS = 6
 _MAX_CLAUSES = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
-    """A request that cannot be served: what is not known, and what there is to choose from."""
+class MissingArguments:
+    """A part that lacks required arguments (`properties`). `thing_names` and `options` are candidates for them."""
 
-    tool: Profile
+    tool: ToolProfile
     properties: tuple[Property, ...]
-    things: tuple[str, ...] = ()
+    thing_names: tuple[str, ...] = ()
     arguments: Mapping[str, Any] = field(default_factory=dict)
     options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class Canceled:
-    """A request that a person was asked about and took back."""
+class CanceledForm:
+    """A part whose form a person canceled."""
 
-    tool: Profile
+    tool: ToolProfile
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class Unserved:
-    """A part of a request that no tool serves, or a change that was to wait for something. `reason` says which."""
+class UnservedClause:
+    """A part that no tool serves, or a change with a condition or a future time. `reason` says which."""
 
     text: str
     reason: str
 
 
-Step = Call | Use | Missing | Canceled | Unserved
-"""What one request has come to: a call to make, a call that was made, something that is missing, or nothing."""
+PartState = PlannedCall | ToolUse | MissingArguments | CanceledForm | UnservedClause
+"""The state of one part: a call to make, a call that was made, or the reason why there is none."""
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """One part of a request: what it has come to, and what it demands of the result."""
+class RequestPart:
+    """One part of a request: its state, and the criteria for its result."""
 
-    step: Step
-    demand: Demand | None = None
+    state: PartState
+    criteria: Criteria | None = None
 
 
-def act(conversation: Conversation, tools: tuple[Tool, ...]) -> Reply:
-    if (guided := skill_guidance.of_agent(conversation, tools, _box(tools).vocabulary)) is None:
+def act(conversation: ParsedConversation, tools: tuple[BoundTool, ...]) -> ModelReply:
+    if (guided := agent_guidance.guidance_for(conversation, tools, _box(tools).vocabulary)) is None:
         return _act(conversation, tools)
-    if isinstance(guided, Reply):
+    if isinstance(guided, ModelReply):
         return guided
     return guided.reported(_act(guided.conversation, tools))
 
 
-def _box(tools: tuple[Tool, ...]) -> Toolbox:
-    return toolbox(tuple(tool for tool in tools if tool.name not in STEERING_TOOLS))
+def _box(tools: tuple[BoundTool, ...]) -> Toolbox:
+    return toolbox(tuple(tool for tool in tools if tool.name not in CONTROL_TOOLS))
 
 
-def _act(conversation: Conversation, tools: tuple[Tool, ...]) -> Reply:
+def _act(conversation: ParsedConversation, tools: tuple[BoundTool, ...]) -> ModelReply:
     box = _box(tools)
     may_ask = any(tool.name == FORM_TOOL for tool in tools)
     parts = _parts(conversation, box, may_ask=may_ask)
-    uses = [use for use in conversation.current.uses if use.name not in STEERING_TOOLS]
-    calls = _distinct([part.step for part in parts if isinstance(part.step, Call)])
+    uses = [use for use in conversation.current.uses if use.name not in CONTROL_TOOLS]
+    calls = _without_duplicates([part.state for part in parts if isinstance(part.state, PlannedCall)])
     own = [call for call in calls if call.name != FORM_TOOL]
     if own and len(uses) < MAX_CALLS:
-        return Reply(calls=tuple(own[: MAX_CALLS - len(uses)]))
-    # One form at a time, once all that can be done without it is done.
+        return ModelReply(calls=tuple(own[: MAX_CALLS - len(uses)]))
+    # One form at a time, after all calls that need none.
     if questions := [call for call in calls if call.name == FORM_TOOL]:
-        return Reply(calls=(questions[0],))
-    asked = any(use.name == FORM_TOOL for use in conversation.current.uses)
-    return Reply(_answer(parts, uses, box.profiles, asked=asked), not_done=_not_done(parts, uses))
+        return ModelReply(calls=(questions[0],))
+    used_form = any(use.name == FORM_TOOL for use in conversation.current.uses)
+    return ModelReply(_answer(parts, uses, box.profiles, used_form=used_form), not_done=_not_done(parts, uses))
 
 
-def _answer(parts: Sequence[Part], uses: Sequence[Use], profiles: Sequence[Profile], *, asked: bool) -> str:
-    steps = [part.step for part in parts]
-    shown = [use for use in uses if use.name not in _only_looked_up(steps, profiles) and not _is_replaced(use, steps)]
-    if asked:
-        # What was looked up for a form is not what the person wants to know.
-        shown = [use for use in shown if use in steps]
-    notes = [note for step in steps if (note := _note(step, alone=not shown))]
+def _answer(
+    parts: Sequence[RequestPart], uses: Sequence[ToolUse], profiles: Sequence[ToolProfile], *, used_form: bool
+) -> str:
+    states = [part.state for part in parts]
+    shown = [use for use in uses if use.name not in _lookup_tools(states, profiles) and not _was_retried(use, states)]
+    if used_form:
+        # Lookups for the options of a form are not part of the answer.
+        shown = [use for use in shown if use in states]
+    notes = [note for state in states if (note := _note(state, alone=not shown))]
     if shown or (uses and not notes):
-        demands = [(part.step, part.demand) for part in parts if isinstance(part.step, Use) and part.demand]
-        return answers.from_uses(shown, profiles, notes, demands)
+        criteria_by_use = [
+            (part.state, part.criteria) for part in parts if isinstance(part.state, ToolUse) and part.criteria
+        ]
+        return answers.from_uses(shown, profiles, notes, criteria_by_use)
     return "\n\n".join(notes) or answers.nothing_fits(profiles)
 
 
-def _not_done(parts: Sequence[Part], uses: Sequence[Use]) -> str | None:
-    """Why nothing of what was asked is done; None where something is, or where a person decided against it."""
-    if any(isinstance(part.step, Canceled) for part in parts):
+def _not_done(parts: Sequence[RequestPart], uses: Sequence[ToolUse]) -> str | None:
+    """Why nothing of the request is done; None when something is, or when a person rejected or canceled it."""
+    if any(isinstance(part.state, CanceledForm) for part in parts):
         return None
-    if any(not use.failed or rejection(use) is not None for use in uses) and (
-        not parts or any(isinstance(part.step, Use) for part in parts)
+    if any(not use.failed or rejection_reason(use) is not None for use in uses) and (
+        not parts or any(isinstance(part.state, ToolUse) for part in parts)
     ):
         return None
     for part in parts:
-        match part.step:
-            case Missing():
-                return f"{part.step.tool.name} needs more than the request says"
-            case Unserved():
-                return part.step.reason
-            case Use():
-                return f"{part.step.name} failed"
+        match part.state:
+            case MissingArguments():
+                return f"{part.state.tool.name} needs more than the request says"
+            case UnservedClause():
+                return part.state.reason
+            case ToolUse():
+                return f"{part.state.name} failed"
     return "no tool fits the request"
 
 
-def _only_looked_up(steps: Sequence[Step], profiles: Sequence[Profile]) -> set[str]:
+def _lookup_tools(states: Sequence[PartState], profiles: Sequence[ToolProfile]) -> set[str]:
     return {
         name
-        for step in steps
-        if isinstance(step, Missing) and step.things
-        for name in lookups.lookup_names(step.tool, step.properties, profiles)
+        for state in states
+        if isinstance(state, MissingArguments) and state.thing_names
+        for name in lookups.lookup_names(state.tool, state.properties, profiles)
     }
 
 
-def _is_replaced(use: Use, steps: Sequence[Step]) -> bool:
-    """Whether a call failed and was made again with fewer arguments."""
-    if not use.failed or any(step is use for step in steps):
+def _was_retried(use: ToolUse, states: Sequence[PartState]) -> bool:
+    """Whether a call failed and was then retried with fewer arguments."""
+    if not use.failed or any(state is use for state in states):
         return False
-    return any(isinstance(step, Use) and step.name == use.name and not step.failed for step in steps)
+    return any(isinstance(state, ToolUse) and state.name == use.name and not state.failed for state in states)
 
 
-def _note(step: Step, *, alone: bool) -> str | None:
-    match step:
-        case Missing():
-            return answers.missing_detail(step.tool.name, step.properties, step.things)
-        case Canceled():
-            return answers.canceled(forms.title_of(step.tool), step.reason, alone=alone)
-        case Unserved():
-            return f"Not done: “{step.text}” ({step.reason})."
-        case Call() if step.name != FORM_TOOL:
-            given = answers.scope(step.arguments)
-            return f"Not done: `{step.name}` ({given}). I make at most {MAX_CALLS} calls for one request."
+def _note(state: PartState, *, alone: bool) -> str | None:
+    match state:
+        case MissingArguments():
+            return answers.missing_detail(state.tool.name, state.properties, state.thing_names)
+        case CanceledForm():
+            return answers.cancellation_text(forms.title_of(state.tool), state.reason, alone=alone)
+        case UnservedClause():
+            return f"Not done: “{state.text}” ({state.reason})."
+        case PlannedCall() if state.name != FORM_TOOL:
+            given = arguments_in_words(state.arguments)
+            return f"Not done: `{state.name}` ({given}). I make at most {MAX_CALLS} calls for one request."
         case _:
             return None
 
 
-def _parts(conversation: Conversation, box: Toolbox, *, may_ask: bool) -> list[Part]:
-    """What every part of the request has come to. A part that refers to one before it waits for its result."""
-    known = _known(box, conversation.instructions)
+def _parts(conversation: ParsedConversation, box: Toolbox, *, may_ask: bool) -> list[RequestPart]:
+    """The state of every part of the request. A part that refers to an earlier one waits for its result."""
+    known = _known_stems(box, conversation.instructions)
     text = without_context(conversation.current.question)
     before = next((exchange for exchange in reversed(conversation.earlier) if exchange.answer), None)
     if before is not None and refers_back(text):
-        asked = without_context(before.question)
-        text = resolve(text, Before(asked, before.answer, request_names(Request(asked, known))))
-    parts: list[Part] = []
-    unserved: list[Part] = []
+        earlier = without_context(before.question)
+        text = resolve(text, PreviousExchange(earlier, before.answer, request_names(RequestText(earlier, known))))
+    parts: list[RequestPart] = []
+    unserved: list[RequestPart] = []
     done: list[str] = []
     for clause, *completions in _with_completions(clauses(text)[:_MAX_CLAUSES], known, box):
         wording = clause
         if done and has_pronoun(clause):
-            last = parts[-1].step
-            if not isinstance(last, Use):
+            last = parts[-1].state
+            if not isinstance(last, ToolUse):
                 break
-            names = request_names(Request(" ".join(done), known))
-            wording = resolve(clause, Before(done[-1], answers.from_uses([last], box.profiles), names))
-        request = Request(wording, known, may_ask=may_ask)
+            names = request_names(RequestText(" ".join(done), known))
+            wording = resolve(clause, PreviousExchange(done[-1], answers.from_uses([last], box.profiles), names))
+        request = RequestText(wording, known, may_ask=may_ask)
         part = _part(request, completions, box, conversation.current.uses, conversation.now)
         if part is not None:
             parts.append(part)
             done.append(clause)
         elif leading_verb(clause) is not None or is_question(clause):
-            unserved.append(Part(Unserved(clause, "no tool of mine fits")))
-    if not parts and (listed := overview(Request(text, known), box.profiles)) is not None:
-        return [Part(_made(Call(listed.name, {}), conversation.current.uses))]
+            unserved.append(RequestPart(UnservedClause(clause, "no tool of mine fits")))
+    if not parts and (listed := overview(RequestText(text, known), box.profiles)) is not None:
+        return [RequestPart(_call_or_use(PlannedCall(listed.name, {}), conversation.current.uses))]
     return [*parts, *unserved] if parts else []
 
 
 def _with_completions(spoken: Sequence[str], known: frozenset[str], box: Toolbox) -> list[list[str]]:
-    """The clauses, each with those after it that only complete what it creates: "and assign it to lena"."""
+    """Clauses, each followed by the clauses that only add arguments to it: "and assign it to lena"."""
     found: list[list[str]] = []
     for clause in spoken:
-        if found and has_pronoun(clause) and _completes(clause, found[-1][0], known, box):
+        if found and has_pronoun(clause) and _only_adds_arguments(clause, found[-1][0], known, box):
             found[-1].append(clause)
         else:
             found.append([clause])
     return found
 
 
-def _completes(clause: str, before: str, known: frozenset[str], box: Toolbox) -> bool:
-    created = choose(Request(before, known), box)
-    if created is None or created[0].effect != "change" or choose(Request(clause, known), box) is not None:
+def _only_adds_arguments(clause: str, before: str, known: frozenset[str], box: Toolbox) -> bool:
+    created = choose(RequestText(before, known), box)
+    if created is None or created[0].effect != "change" or choose(RequestText(clause, known), box) is not None:
         return False
     target, filled = created
-    return _completed(clause, known, target, filled) != filled
+    return _with_added_arguments(clause, known, target, filled) != filled
 
 
-def _completed(clause: str, known: frozenset[str], target: Profile, filled: Filled) -> Filled:
-    """The arguments with what a further clause says about what they ask for. It gives no required ones."""
-    held = {item.name: "" for item in target.required} | filled.arguments
-    given = fill(target, Request(clause, known), held).arguments
-    return replace(filled, arguments=filled.arguments | {name: given[name] for name in given if name not in held})
+def _with_added_arguments(
+    clause: str, known: frozenset[str], target: ToolProfile, filled: FilledArguments
+) -> FilledArguments:
+    """The arguments, extended with optional ones from a further clause."""
+    existing = {item.name: "" for item in target.required} | filled.arguments
+    given = fill(target, RequestText(clause, known), existing).arguments
+    return replace(filled, arguments=filled.arguments | {name: given[name] for name in given if name not in existing})
 
 
 @lru_cache(maxsize=256)
-def _known(box: Toolbox, instructions: str) -> frozenset[str]:
-    """Stems that describe the agent and its tools, and so name no particular thing.
+def _known_stems(box: Toolbox, instructions: str) -> frozenset[str]:
+    """Stems that describe the agent and its tools and therefore are not names of things.
 
-    Of the instructions only the first sentence, which says what the agent is; the rest has examples of names.
+    Only the first sentence of the instructions counts: it describes the agent. The rest contains example names.
     """
     introduction = re.split(r"[.:\n]", instructions.strip(), maxsplit=1)[0]
     return description_terms(introduction) | box.vocabulary
 
 
 def _part(
-    request: Request, completions: Sequence[str], box: Toolbox, uses: Sequence[Use], now: datetime
-) -> Part | None:
+    request: RequestText, completions: Sequence[str], box: Toolbox, uses: Sequence[ToolUse], now: datetime
+) -> RequestPart | None:
     chosen = choose(request, box)
     if chosen is None:
         return None
     target, filled = chosen
     for clause in completions:
-        filled = _completed(clause, request.known, target, filled)
+        filled = _with_added_arguments(clause, request.known, target, filled)
     if filled.missing:
         filled = lookups.with_lookups(target, filled, request, box.profiles, uses)
-    if target.effect == "change" and (waits := conditions(request, target, filled.arguments, now)):
-        named = " and ".join(f"“{item.phrase}”" for item in waits)
-        return Part(Unserved(request.text.strip(), f"I can neither wait nor check conditions, so not {named}"))
+    if target.effect == "change" and (unmet := conditions(request, target, filled.arguments, now)):
+        named = " and ".join(f"“{item.phrase}”" for item in unmet)
+        return RequestPart(
+            UnservedClause(request.text.strip(), f"I can neither wait nor check conditions, so not {named}")
+        )
     if filled.missing:
-        return Part(_incomplete(target, filled, request, box.profiles, uses))
-    arguments = adjusted(request, target, filled.arguments, now)
-    step = _made(Call(target.name, arguments), uses, target)
-    if isinstance(step, Use) and step.failed and (guesses := _guesses(request, target, arguments)):
-        kept = {name: value for name, value in filled.arguments.items() if name not in guesses}
-        arguments = adjusted(request, target, kept, now)
-        step = _made(Call(target.name, arguments), uses, target)
-    looked_up = lookups.evidence(arguments, uses) if target.effect == "change" else []
-    return Part(step, demand(request, target, arguments, now, looked_up))
+        return RequestPart(_incomplete(target, filled, request, box.profiles, uses))
+    arguments = adjusted_arguments(request, target, filled.arguments, now)
+    state = _call_or_use(PlannedCall(target.name, arguments), uses, target)
+    if isinstance(state, ToolUse) and state.failed and (guesses := _guessed_arguments(request, target, arguments)):
+        remaining = {name: value for name, value in filled.arguments.items() if name not in guesses}
+        arguments = adjusted_arguments(request, target, remaining, now)
+        state = _call_or_use(PlannedCall(target.name, arguments), uses, target)
+    looked_up = lookups.argument_sources(arguments, uses) if target.effect == "change" else []
+    return RequestPart(state, remaining_criteria(request, target, arguments, now, looked_up))
 
 
-def _guesses(request: Request, target: Profile, arguments: Mapping[str, Any]) -> set[str]:
-    """Optional arguments of a listing that a word was taken for only because it stands before the kind of things: in
-    "stale pull requests" no repository is called stale."""
+def _guessed_arguments(request: RequestText, target: ToolProfile, arguments: Mapping[str, Any]) -> set[str]:
+    """Optional arguments of a listing that were guessed from the word before a plural noun: in "stale pull requests",
+    "stale" may be no repository."""
     if target.effect != "list":
         return set()
     spoken = name_tokens(request.text)
@@ -271,40 +298,47 @@ def _guesses(request: Request, target: Profile, arguments: Mapping[str, Any]) ->
 
 
 def _incomplete(
-    target: Profile, filled: Filled, request: Request, profiles: Sequence[Profile], uses: Sequence[Use]
-) -> Step:
+    target: ToolProfile,
+    filled: FilledArguments,
+    request: RequestText,
+    profiles: Sequence[ToolProfile],
+    uses: Sequence[ToolUse],
+) -> PartState:
     lookup = lookups.lookup(target, filled, request, profiles)
     if lookup is not None and not any(use.name == lookup.name for use in uses):
         return lookup
-    missing = Missing(
+    missing = MissingArguments(
         target,
         tuple(filled.missing),
-        lookups.things(target, filled.missing[0], profiles, uses),
+        lookups.thing_names(target, filled.missing[0], profiles, uses),
         filled.arguments,
         lookups.options(target, filled.missing, request, profiles, uses),
     )
-    return _asked_for(missing, uses) if request.may_ask else missing
+    return _ask_with_form(missing, uses) if request.may_ask else missing
 
 
-def _asked_for(missing: Missing, uses: Sequence[Use]) -> Step:
-    """What is missing is asked for with a form, and the call is made with what comes back."""
+def _ask_with_form(missing: MissingArguments, uses: Sequence[ToolUse]) -> PartState:
+    """Ask for the missing arguments with a form; once it is submitted, make the call with its values."""
     call = forms.form_call(missing.tool, missing.properties, missing.arguments, missing.options)
     if call is None:
         return missing
-    form = _made(call, uses)
-    if isinstance(form, Call):
+    form = _call_or_use(call, uses)
+    if isinstance(form, PlannedCall):
         return form
-    if (reason := cancellation(form)) is not None:
-        return Canceled(missing.tool, reason)
+    if (reason := cancellation_reason(form)) is not None:
+        return CanceledForm(missing.tool, reason)
     given = {**missing.arguments, **(forms.submitted(form, missing.tool) or {})}
     if any(item.name not in given for item in missing.properties):
         return missing
-    return _made(Call(missing.tool.name, given), uses)
+    return _call_or_use(PlannedCall(missing.tool.name, given), uses)
 
 
-def _made(call: Call, uses: Sequence[Use], target: Profile | None = None) -> Call | Use:
-    """The call, or its use if it was made already: no call is made twice, also while the clock goes on."""
-    times = {item.name for item in target.properties if is_instant(item)} if target else set()
+def _call_or_use(
+    call: PlannedCall, uses: Sequence[ToolUse], target: ToolProfile | None = None
+) -> PlannedCall | ToolUse:
+    """The call, or its use if it was already made. Arguments that are points in time are not compared: they change
+    with the clock."""
+    times = {item.name for item in target.properties if is_time_bound(item)} if target else set()
 
     def compared(arguments: Mapping[str, Any]) -> dict[str, Any]:
         return {name: value for name, value in arguments.items() if name not in times}
@@ -313,8 +347,8 @@ def _made(call: Call, uses: Sequence[Use], target: Profile | None = None) -> Cal
     return next((use for use in uses if use.name == call.name and compared(use.arguments) == wanted), call)
 
 
-def _distinct(calls: Sequence[Call]) -> list[Call]:
-    found: list[Call] = []
+def _without_duplicates(calls: Sequence[PlannedCall]) -> list[PlannedCall]:
+    found: list[PlannedCall] = []
     for call in calls:
         if call not in found:
             found.append(call)

@@ -1,4 +1,4 @@
-"""One turn of the offline model: which role it plays, and what it says in it."""
+"""One turn of the offline model: choose the role (supervisor, agent, no tools) by the bound tools, and reply."""
 
 from __future__ import annotations
 
@@ -7,25 +7,26 @@ from datetime import datetime
 
 from langchain_core.messages import BaseMessage
 
-from ai_platform_engineering.offline_model import agent, answers, supervisor, workflow_report
-from ai_platform_engineering.offline_model.conversation import EPOCH, Conversation, read_conversation
-from ai_platform_engineering.offline_model.findings import was_consulted
-from ai_platform_engineering.offline_model.structured import ToolChoice, as_call, forced_tool
-from ai_platform_engineering.offline_model.tools import (
+from ai_platform_engineering.final_results import NOTHING_TO_SAY
+from ai_platform_engineering.offline_model import agent, answers, supervisor
+from ai_platform_engineering.offline_model.knowledge.search_results import was_consulted
+from ai_platform_engineering.offline_model.messages.conversation import EPOCH, ParsedConversation, parse_conversation
+from ai_platform_engineering.offline_model.messages.tools import (
+    CONTROL_TOOLS,
     DELEGATION_TOOL,
     PLAN_TOOL,
-    STEERING_TOOLS,
     WORKFLOW_TOOL,
-    Reply,
-    Tool,
+    BoundTool,
+    ModelReply,
 )
-from ai_platform_engineering.utils.silence import NOTHING_TO_SAY
+from ai_platform_engineering.offline_model.tool_choice import ToolChoice, as_call, forced_tool
+from ai_platform_engineering.offline_model.workflows import workflow_report
 
 
 def decide(
-    messages: Sequence[BaseMessage], tools: tuple[Tool, ...], tool_choice: ToolChoice = None, now: datetime = EPOCH
-) -> Reply:
-    """The reply to a conversation. The same arguments give the same reply."""
+    messages: Sequence[BaseMessage], tools: tuple[BoundTool, ...], tool_choice: ToolChoice = None, now: datetime = EPOCH
+) -> ModelReply:
+    """The reply to a conversation. Pure: the same arguments give the same reply."""
     if tool_choice == "none":
         tools = ()
     forced = forced_tool(tool_choice, tools)
@@ -34,23 +35,23 @@ def decide(
     return as_call(_free_reply(messages, tuple(tool for tool in tools if tool != forced), now), forced)
 
 
-def _free_reply(messages: Sequence[BaseMessage], tools: tuple[Tool, ...], now: datetime) -> Reply:
-    conversation = read_conversation(messages, may_use_tools=bool(tools), now=now)
+def _free_reply(messages: Sequence[BaseMessage], tools: tuple[BoundTool, ...], now: datetime) -> ModelReply:
+    conversation = parse_conversation(messages, may_use_tools=bool(tools), now=now)
     if any(tool.name == DELEGATION_TOOL for tool in tools):
         return supervisor.act(conversation, tools)
-    if any(tool.name not in STEERING_TOOLS for tool in tools):
+    if any(tool.name not in CONTROL_TOOLS for tool in tools):
         return agent.act(conversation, tools)
-    return Reply(_without_tools(conversation))
+    return ModelReply(_without_tools(conversation))
 
 
-def _without_tools(conversation: Conversation) -> str:
-    made = conversation.current.uses
+def _without_tools(conversation: ParsedConversation) -> str:
+    all_uses = conversation.current.uses
     if supervisor.is_silent(conversation):
         return NOTHING_TO_SAY
     if workflow_report.is_report(conversation.instruction):
-        return answers.signed(workflow_report.report(conversation.instruction, made))
-    if any(use.name in {DELEGATION_TOOL, PLAN_TOOL, WORKFLOW_TOOL} for use in made) or was_consulted(made):
-        return answers.signed(supervisor.summary(conversation, ()))
-    if uses := [use for use in made if use.name not in STEERING_TOOLS]:
+        return answers.with_signature(workflow_report.report(conversation.instruction, all_uses))
+    if any(use.name in {DELEGATION_TOOL, PLAN_TOOL, WORKFLOW_TOOL} for use in all_uses) or was_consulted(all_uses):
+        return answers.with_signature(supervisor.summary(conversation, ()))
+    if uses := [use for use in all_uses if use.name not in CONTROL_TOOLS]:
         return f"{answers.from_uses(uses, ())}\n\n{answers.STOPPED_EARLY}"
-    return answers.NOTHING_GATHERED if conversation.cut_short else answers.no_tools(conversation.instructions)
+    return answers.NOTHING_GATHERED if conversation.must_answer_now else answers.no_tools(conversation.instructions)

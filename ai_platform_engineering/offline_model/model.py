@@ -1,4 +1,4 @@
-"""The offline model as a LangChain chat model: one decision per turn, streamed word by word."""
+"""The offline model as a LangChain chat model: one reply per turn, streamed word by word."""
 
 from __future__ import annotations
 
@@ -23,24 +23,23 @@ from langchain_core.tools import BaseTool
 from pydantic import Field
 
 from ai_platform_engineering.offline_model.decision import decide
-from ai_platform_engineering.offline_model.tools import Reply, bound_tools
+from ai_platform_engineering.offline_model.messages.tools import ModelReply, bound_tools
 
-_PIECE = re.compile(r"\s*\S+\s*")
+_WORD = re.compile(r"\s*\S+\s*")
 _CHARACTERS_PER_TOKEN = 4
 _WORD_TIME = 0.02
 """Seconds between two words of a short answer."""
 
 
 class OfflineChatModel(BaseChatModel):
-    """A chat model without a network: its reply is a function of the messages and the bound tools."""
+    """A chat model without a network: the reply depends only on the messages, the bound tools and the clock."""
 
     delay: float = 0.0
     """Seconds between two streamed words."""
     answer_time: float = 0.0
-    """Without a delay: seconds over which the words of an answer are spread at most. What is said before a tool call
-    is not paced."""
+    """Without a delay: an answer is streamed within this many seconds. Text before a tool call is not paced."""
     clock: Callable[[], datetime] = Field(default=lambda: datetime.now(UTC), exclude=True)
-    """Tells the time from which phrases such as "last week" are counted."""
+    """The current time, for phrases like "last week"."""
     model_name: str = "offline"
 
     @property
@@ -67,7 +66,7 @@ class OfflineChatModel(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        return _whole(messages, self._reply(messages, kwargs))
+        return _chat_result(messages, self._reply(messages, kwargs))
 
     async def _agenerate(
         self,
@@ -76,7 +75,7 @@ class OfflineChatModel(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        # As slow as it is when its words are shown.
+        # Collects the stream, so that an answer takes as long as a streamed one.
         return await agenerate_from_stream(self._astream(messages, stop, run_manager, **kwargs))
 
     def _stream(
@@ -109,24 +108,24 @@ class OfflineChatModel(BaseChatModel):
         pause = self._pause(reply, len(chunks))
         started = time.monotonic()
         for position, chunk in enumerate(chunks, 1):
-            # Without a pause this still lets other runs in between two words, as waiting for a socket would.
+            # Sleep even for 0 seconds: other runs get the event loop between two words, as with a network model.
             await asyncio.sleep(max(0.0, started + position * pause - time.monotonic()))
             if run_manager:
                 await run_manager.on_llm_new_token(chunk.text, chunk=chunk)
             yield chunk
 
-    def _reply(self, messages: Sequence[BaseMessage], options: dict[str, Any]) -> Reply:
+    def _reply(self, messages: Sequence[BaseMessage], options: dict[str, Any]) -> ModelReply:
         tools = bound_tools(options.get("tools") or ())
         return decide(messages, tools, options.get("tool_choice"), self.clock())
 
-    def _pause(self, reply: Reply, count: int) -> float:
+    def _pause(self, reply: ModelReply, count: int) -> float:
         """Seconds between two chunks."""
         if self.delay or reply.calls:
             return self.delay
         return min(_WORD_TIME, self.answer_time / count)
 
 
-def _whole(messages: Sequence[BaseMessage], reply: Reply) -> ChatResult:
+def _chat_result(messages: Sequence[BaseMessage], reply: ModelReply) -> ChatResult:
     message = AIMessage(
         reply.text,
         tool_calls=[
@@ -139,8 +138,8 @@ def _whole(messages: Sequence[BaseMessage], reply: Reply) -> ChatResult:
     return ChatResult(generations=[ChatGeneration(message=message)])
 
 
-def _chunks(messages: Sequence[BaseMessage], reply: Reply) -> list[ChatGenerationChunk]:
-    pieces = _PIECE.findall(reply.text) or ([reply.text] if reply.text else [])
+def _chunks(messages: Sequence[BaseMessage], reply: ModelReply) -> list[ChatGenerationChunk]:
+    pieces = _WORD.findall(reply.text) or ([reply.text] if reply.text else [])
     last = AIMessageChunk(
         content="",
         tool_call_chunks=[
@@ -151,12 +150,12 @@ def _chunks(messages: Sequence[BaseMessage], reply: Reply) -> list[ChatGeneratio
         response_metadata=_metadata(reply),
         chunk_position="last",
     )
-    messages_of = [*(AIMessageChunk(content=piece) for piece in pieces), last]
-    return [ChatGenerationChunk(message=message) for message in messages_of]
+    message_chunks = [*(AIMessageChunk(content=piece) for piece in pieces), last]
+    return [ChatGenerationChunk(message=message) for message in message_chunks]
 
 
-def _call_ids(messages: Sequence[BaseMessage], reply: Reply) -> list[str]:
-    """Ids that are the same every time for the same turn and differ between the turns of a conversation."""
+def _call_ids(messages: Sequence[BaseMessage], reply: ModelReply) -> list[str]:
+    """Deterministic ids: equal for the same turn, different between the turns of a conversation."""
     last = str(messages[-1].text) if messages else ""
     return [
         "call_" + hashlib.sha256(f"{len(messages)}\0{index}\0{call.name}\0{last}".encode()).hexdigest()[:20]
@@ -164,14 +163,14 @@ def _call_ids(messages: Sequence[BaseMessage], reply: Reply) -> list[str]:
     ]
 
 
-def _usage(messages: Sequence[BaseMessage], reply: Reply) -> UsageMetadata:
-    """An estimate, so that what counts tokens has something to count."""
+def _usage(messages: Sequence[BaseMessage], reply: ModelReply) -> UsageMetadata:
+    """An estimate, so that token counters work with this model too."""
     read = sum(len(message.text) for message in messages) // _CHARACTERS_PER_TOKEN
     written = len(reply.text) + sum(len(call.name) + len(json.dumps(call.arguments)) for call in reply.calls)
     output = max(1, written // _CHARACTERS_PER_TOKEN)
     return UsageMetadata(input_tokens=read, output_tokens=output, total_tokens=read + output)
 
 
-def _metadata(reply: Reply) -> dict[str, Any]:
-    told = {"finish_reason": "tool_calls" if reply.calls else "stop", "model_name": "offline"}
-    return told if reply.not_done is None else {**told, "not_done": reply.not_done}
+def _metadata(reply: ModelReply) -> dict[str, Any]:
+    metadata = {"finish_reason": "tool_calls" if reply.calls else "stop", "model_name": "offline"}
+    return metadata if reply.not_done is None else {**metadata, "not_done": reply.not_done}

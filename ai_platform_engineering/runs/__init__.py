@@ -1,4 +1,4 @@
-"""What a run is made of: the stream of a graph, the calls that are open, the plan, and the events these give.
+"""Translates a graph's stream into the events of a run: open calls, plan, open forms, failures, outcomes.
 
-Pure translation from LangGraph's stream to `events.py`; no sockets, no A2A, no models.
+Pure functions and values from LangGraph's stream to `events.py`; no sockets, no A2A, no models.
 """

@@ -1,4 +1,4 @@
-"""The text of an answer, whatever shape it was given in."""
+"""The text of an answer: from a structured response, from tool results, or from an answer that was cut off."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from typing import Any
 from langchain_core.messages import AnyMessage, ToolMessage
 from pydantic import BaseModel
 
+from ai_platform_engineering.final_results import CUT_SENTENCES, CutReason
 from ai_platform_engineering.runs.skill_calls import SKILL_TOOLS
 
 _TEXT_FIELDS = ("content", "answer", "message", "text")
 
 
 def structured_text(response: Any) -> str:
-    """The words of a structured response: its text field if it has one, else the whole as JSON."""
+    """The text of a structured response: its text field if it has one, else the response as JSON."""
     fields = _fields(response)
     if isinstance(fields, Mapping):
         for name in _TEXT_FIELDS:
@@ -26,11 +27,11 @@ def structured_text(response: Any) -> str:
 
 
 def gathered_text(messages: Iterable[AnyMessage]) -> str:
-    """What the tools of a conversation's last request have given, as a list for an answer that had to be cut short."""
+    """The tool results since the last question, for an answer that had to end early."""
     results: list[str] = []
     for message in messages:
         match message:
-            # Instructions are for the model: nothing was gathered by reading them.
+            # The instructions of a skill are for the model and are no result.
             case ToolMessage() if message.name in SKILL_TOOLS:
                 pass
             case ToolMessage() if message.status != "error" and str(message.text).strip():
@@ -38,6 +39,11 @@ def gathered_text(messages: Iterable[AnyMessage]) -> str:
             case _ if message.type == "human":
                 results.clear()
     return "\n\n".join(dict.fromkeys(results))
+
+
+def with_cut_note(answer: str, cut: CutReason | None) -> str:
+    """An agent's answer for the supervisor's model, with a note if it was cut off."""
+    return answer if cut is None else f"{answer}\n\n[This answer is incomplete. {CUT_SENTENCES[cut]}]"
 
 
 def _fields(response: Any) -> Any:

@@ -1,6 +1,6 @@
-"""What a failure is called in front of people and models.
+"""The sentences with which failures are reported to people and models.
 
-An exception's own text never leaves the process unless its class says that the text was written to be read.
+The text of an exception is reported only if its class declares it readable. Other texts stay in the process's log.
 """
 
 from __future__ import annotations
@@ -24,70 +24,72 @@ from ai_platform_engineering.utils.redact import redact
 REASON_LENGTH = 200
 _CHECK: Final = "Check before you try again."
 
-# Only what cannot be part of a name: underscores, brackets and the # of an issue are left as they are.
+# Only characters that cannot be part of a name: underscores, brackets and the # of an issue number stay.
 _MARKUP = re.compile(r"[`*]+|^[#>]+\s+")
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class RunFailure:
     code: FailureCode
     sentence: str
 
 
 def is_recursion_limit(error: BaseException) -> bool:
-    """True for LangGraph's own error; by its words where a caller's LangGraph raises another class."""
+    """True for LangGraph's error, and for errors of other classes with its text."""
     return isinstance(error, GraphRecursionError) or "recursion limit" in str(error).lower()
 
 
-def failure_of(error: BaseException) -> Failure:
+def failure_of(error: BaseException) -> RunFailure:
     """The code and the sentence for an exception."""
     if failure := _readable(error) or _of_model(error) or _of_connection(error):
         return failure
     if is_recursion_limit(error):
-        return Failure(
+        return RunFailure(
             "recursion_limit",
             "The work was stopped at the step limit. Ask for a smaller part, or raise LANGGRAPH_RECURSION_LIMIT.",
         )
-    return Failure("internal", f"Something went wrong inside ({type(error).__name__}). The log has the details.")
+    return RunFailure("internal", f"Something went wrong inside ({type(error).__name__}). The log has the details.")
 
 
-def _readable(error: BaseException) -> Failure | None:
+def _readable(error: BaseException) -> RunFailure | None:
     match error:
         case ReadableError():
-            return Failure(error.code, str(error))
+            return RunFailure(error.code, str(error))
         case ToolException():
-            return Failure("agent", str(error) or "The tool reported an error without saying which.")
+            return RunFailure("agent", str(error) or "The tool reported an error without saying which.")
         case _:
             return None
 
 
-def _of_model(error: BaseException) -> Failure | None:
-    """For a provider's exception that comes from elsewhere than `chat_model`, so that no settings are known."""
+def _of_model(error: BaseException) -> RunFailure | None:
+    """For a provider's exception that was raised outside `chat_model`, so the settings are unknown."""
     if (provider := provider_of(error)) and (failure := model_failure(error)):
-        return Failure("model", sentence(failure, ModelOrigin(provider)))
+        return RunFailure("model", sentence(failure, ModelOrigin(provider)))
     return None
 
 
-def _of_connection(error: BaseException) -> Failure | None:
+def _of_connection(error: BaseException) -> RunFailure | None:
     match error:
         case TimeoutError() | asyncio.TimeoutError() | httpx.TimeoutException():
-            return Failure("timeout", f"It did not answer in time, so its outcome is unknown. {_CHECK}")
+            return RunFailure("timeout", f"It did not answer in time, so its outcome is unknown. {_CHECK}")
         case httpx.ConnectError() | ConnectionRefusedError():
-            return Failure("unavailable", "It cannot be reached. Try again in a moment.")
+            return RunFailure("unavailable", "It cannot be reached. Try again in a moment.")
         case httpx.TransportError() | ConnectionError():
-            return Failure("unavailable", f"The connection was lost, so the outcome is unknown. {_CHECK}")
+            return RunFailure("unavailable", f"The connection was lost, so the outcome is unknown. {_CHECK}")
         case _:
             return None
 
 
-def log_failure(logger: logging.Logger, where: str, failure: Failure) -> None:
-    """Log the failure that is being handled; one that refers to the log as an error, which every command shows."""
+def log_failure(logger: logging.Logger, where: str, failure: RunFailure) -> None:
+    """Log the failure that is being handled. Internal ones are logged as errors, because their sentence refers to the
+    log."""
     internal = failure.code == "internal"
     logger.log(logging.ERROR if internal else logging.WARNING, "%s: %s", where, failure.sentence, exc_info=internal)
 
 
 def reason_of(error: BaseException) -> str:
-    """Why a call failed, for people; `failure_of` has what the model reads, which may be a backend's whole answer."""
+    """Why a call failed, for people. The sentence of `failure_of` is for the model and may be a backend's whole
+    response."""
     return error.reason if isinstance(error, ToolFailed) else failure_of(error).sentence
 
 

@@ -1,4 +1,4 @@
-"""What a run had done when it ended without an answer: the calls that completed, and those whose outcome is unknown."""
+"""The outcomes of a run that ended without an answer: completed calls, and calls whose outcome is unknown."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ai_platform_engineering.runs.plan import WORKFLOW_TOOL
 from ai_platform_engineering.runs.skill_calls import SKILL_TOOLS
 
 MAX_NAMED: Final = 8
-"""Calls that a sentence names; it counts the others."""
+"""Maximum number of calls that a sentence names. The others are counted."""
 
 NOTHING_RECORDED: Final = "No tool call was recorded. Ask again, but check first if it was to change something."
 START_OVER: Final = "Ask again to start over."
@@ -37,8 +37,8 @@ _Started = AgentStarted | ToolStarted
 class InterruptedRun:
     """A run that ended without an answer. `events` are those before its end.
 
-    `question` and `ending`, the sentence about the end, are there for a run whose process was killed: nothing else has
-    them.
+    `question` and `ending` (the sentence about the end) are set if the process was killed, because then no checkpoint
+    has them.
     """
 
     context_id: str
@@ -50,10 +50,7 @@ class InterruptedRun:
 
 @dataclass(frozen=True, slots=True)
 class Outcomes:
-    """Calls in the order in which their delegations started.
-
-    `waiting` are those that waited for a person, so they were not made.
-    """
+    """Calls in the order in which their delegations started. Those in `waiting` were not made: they needed a person."""
 
     completed: tuple[_Started, ...] = ()
     unknown: tuple[_Started, ...] = ()
@@ -61,9 +58,9 @@ class Outcomes:
 
 
 def outcomes_of(events: Sequence[Event], *, within: str | None = None) -> Outcomes:
-    """The outcomes of a run so far, or of what happened inside its delegation `within`.
+    """The outcomes of a run so far, or those inside its delegation `within`.
 
-    A delegation stands for itself only where none of its tools says more.
+    A delegation is listed itself only if none of its calls is listed.
     """
     started: dict[str, _Started] = {}
     ended: dict[str, bool] = {}
@@ -77,24 +74,23 @@ def outcomes_of(events: Sequence[Event], *, within: str | None = None) -> Outcom
                 ended[event.call_id] = event.ok
             case _:
                 pass
-    places = {call_id: place for place, call_id in enumerate(started)}
+    positions = {call_id: position for position, call_id in enumerate(started)}
     inside = sorted(
         (call for call in started.values() if within is None or call.parent_call_id == within),
-        key=lambda call: (places.get(call.parent_call_id or call.call_id, 0), places[call.call_id]),
+        key=lambda call: (positions.get(call.parent_call_id or call.call_id, 0), positions[call.call_id]),
     )
     completed = [call for call in inside if ended.get(call.call_id)]
-    under_way = [call for call in inside if call.call_id not in ended]
-    is_parked = bool(events) and isinstance(events[-1], InputRequired)
-    in_flight = _telling(under_way)
+    in_flight = _without_parents([call for call in inside if call.call_id not in ended])
+    waits_for_person = bool(events) and isinstance(events[-1], InputRequired)
     return Outcomes(
-        completed=_telling(completed),
-        unknown=() if is_parked else in_flight,
-        waiting=in_flight if is_parked else (),
+        completed=_without_parents(completed),
+        unknown=() if waits_for_person else in_flight,
+        waiting=in_flight if waits_for_person else (),
     )
 
 
 def report(outcomes: Outcomes) -> str:
-    """The outcomes for people; empty if nothing was done, and nothing may have been."""
+    """The outcomes in words; empty if no call completed and no outcome is unknown."""
     if not (outcomes.completed or outcomes.unknown):
         return ""
     parts = []
@@ -109,17 +105,17 @@ def report(outcomes: Outcomes) -> str:
 
 
 def tool_names(calls: Iterable[_Started]) -> str:
-    """The calls for a model that knows whose they are."""
+    """The calls in words, without their agents."""
     return _named(call.tool if isinstance(call, ToolStarted) else call.agent for call in calls)
 
 
 def explained(ending: Failed | Canceled, events: Sequence[Event], otherwise: str = "") -> Failed | Canceled:
-    """The ending with the outcomes in its message, or with `otherwise` if there are none."""
+    """The ending with the outcomes added to its message, or with `otherwise` if there are none."""
     details = report(outcomes_of(events)) or otherwise
     return replace(ending, message=f"{ending.message} {details}".strip()) if details else ending
 
 
-def _telling(calls: Sequence[_Started]) -> tuple[_Started, ...]:
+def _without_parents(calls: Sequence[_Started]) -> tuple[_Started, ...]:
     parents = {call.parent_call_id for call in calls}
     return tuple(call for call in calls if call.call_id not in parents)
 

@@ -1,6 +1,6 @@
-"""The plan of a run: the model's steps, with their status corrected by what really happened.
+"""The plan of a run: the model's steps, with their status corrected by the actual delegations.
 
-`Plan` is a value; every change gives a new one. Matching by title keeps a step's id while the model rewrites the plan.
+`Plan` is immutable; every change returns a new one. When the model rewrites the plan, steps keep their id by title.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ai_platform_engineering.events import SUPERVISOR, PlanStep, PlanUpdated, St
 
 PLAN_TOOL = "write_todos"
 WORKFLOW_TOOL = "start_workflow"
-"""Starts a workflow, whose steps become the plan."""
+"""The tool that starts a workflow. The steps of the workflow become the plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,23 +22,24 @@ class Plan:
     title: str = ""
     steps: tuple[PlanStep, ...] = ()
     delegated: frozenset[str] = frozenset()
-    """Ids of steps that a delegation was started for: their status follows the delegation, not the model's word."""
+    """Ids of steps that a delegation was started for. Their status follows the delegation, not the model's claim."""
     served: frozenset[str] = frozenset()
-    """Agents that have finished a delegation successfully since the run began."""
+    """Agents that have completed a delegation successfully in this run."""
     claimed: frozenset[str] = frozenset()
-    """Ids of steps that the model calls completed and no delegation was started for."""
+    """Ids of steps that the model reported as completed and that no delegation was started for."""
     used_tools: bool = False
-    """Whether a tool of the supervisor's own has succeeded, so that a step of its own can be done before the answer."""
+    """Whether one of the supervisor's own tools has succeeded. Then its own steps can be completed before the
+    answer."""
 
     def event(self) -> PlanUpdated:
         return PlanUpdated(self.steps, self.title)
 
-    def told(self, event: PlanUpdated) -> Plan:
-        """The plan as it was last shown."""
+    def restored(self, event: PlanUpdated) -> Plan:
+        """The plan as it was last emitted."""
         return replace(self, title=event.title, steps=event.steps)
 
     def rewritten(self, title: str, todos: Sequence[Mapping[str, Any]]) -> Plan:
-        """The plan as the model wrote it anew."""
+        """The plan after the model has rewritten it."""
         known = {(step.title, step.agent): step for step in reversed(self.steps)}
         taken: Counter[tuple[str, str | None]] = Counter()
         next_number = 1 + max((int(step.id.removeprefix("step-")) for step in self.steps), default=0)
@@ -60,7 +61,7 @@ class Plan:
         return replace(self, title=title or self.title, steps=tuple(steps), claimed=frozenset(claimed) - self.delegated)
 
     def step_for(self, agent: str) -> PlanStep | None:
-        """The step a new delegation to `agent` works on: its first one that nobody has worked on yet."""
+        """The step for a new delegation to `agent`: its first unfinished step, preferably one without a delegation."""
         unfinished = [step for step in self.steps if step.agent == agent and step.status in ("pending", "in_progress")]
         fresh = [step for step in unfinished if step.id not in self.delegated]
         return next(iter(fresh or unfinished), None)
@@ -78,9 +79,9 @@ class Plan:
         return self if self.used_tools else replace(self, used_tools=True)
 
     def answered(self) -> Plan:
-        """The plan when the answer is written, which does the supervisor's own steps.
+        """The plan after the answer, which completes the supervisor's own steps.
 
-        One delegation may have done several steps of its agent: for those the model's word counts now.
+        One delegation may have completed several steps of its agent. For these, the model's claim counts now.
         """
         done = tuple(
             replace(step, status="completed")
@@ -100,7 +101,7 @@ class Plan:
 
     def _true_status(self, step: PlanStep, before: PlanStep | None) -> StepStatus:
         if before is not None and before.id in self.delegated:
-            # The model may find that a result is no use, but not that failed work was done.
+            # The model may report a completed delegation as failed, but not a failed one as completed.
             gave_up = before.status == "completed" and step.status == "failed"
             return "failed" if gave_up else before.status
         if step.status == "completed" and (step.agent is not None or not self.used_tools):

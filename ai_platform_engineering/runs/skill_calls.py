@@ -1,4 +1,4 @@
-"""The tools with which a model uses skills, and which skill a call reads."""
+"""The tools with which a model uses skills, and the name of the skill that a call reads."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any, Final
 READ_SKILL: Final = "read_skill"
 SEARCH_SKILLS: Final = "search_skills"
 SKILL_TOOLS: Final = frozenset({READ_SKILL, SEARCH_SKILLS})
-"""Tools that give a model instructions. Calling them is no work and has no outcome that a person must check."""
+"""Tools that give a model instructions. Their calls do no work on a backend and have no outcome to check."""
 
 MAX_SHOWN_NAME: Final = 64
-"""A model may send a name of any length; the name of a skill has no more characters."""
+"""The maximum length of a skill name. Longer names from a model are cut."""
 
 
 def skill_of(tool: str, arguments: Mapping[str, Any]) -> str | None:
@@ -21,5 +21,5 @@ def skill_of(tool: str, arguments: Mapping[str, Any]) -> str | None:
 
 
 def plain_name(name: str) -> str:
-    """The name as the catalog has it, from how people and models write it: `/Incident_Triage`."""
+    """The name as it is in the catalog, from a spelling such as `/Incident_Triage`."""
     return name.strip().removeprefix("/").lower().replace("_", "-")

@@ -1,20 +1,31 @@
-"""From the parts of a graph's stream to the events of a run.
+"""Translates the parts of a graph's stream into the events of a run.
 
-`graph.astream(..., stream_mode=STREAM_MODES, subgraphs=True, version="v2")` tells everything once: tokens
-(`messages`), starts and ends of nodes with their results (`tasks`), and what nodes say themselves (`custom`).
-A tool call is a task of the node `tools`; the id of that task is the call id, and the namespace of a delegated
-graph carries the same id, which keeps two parallel calls of one agent apart.
+`graph.astream(..., stream_mode=STREAM_MODES, subgraphs=True, version="v2")` yields tokens (`messages`), starts and ends
+of nodes with their results (`tasks`), and values that nodes write themselves (`custom`). A tool call is a task of the
+tools node. The id of that task is the call id; the namespace of a delegated graph contains the same id, which
+distinguishes parallel calls of one agent.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
 from langgraph.types import StreamMode
 
+from ai_platform_engineering.call_ledger import CallLedger, LedgerCall
+from ai_platform_engineering.compat.agent_middleware import AGENT_ARGUMENT, DELEGATION_TOOL
+from ai_platform_engineering.compat.langgraph import (
+    MODEL_NODE,
+    NODE_KEY,
+    TOOLS_NODE,
+    is_task_start,
+    outer_task_id,
+    token_task_id,
+    tool_call_of,
+)
 from ai_platform_engineering.events import (
     SUPERVISOR,
     AgentFinished,
@@ -32,30 +43,25 @@ from ai_platform_engineering.events import (
     ToolStarted,
 )
 from ai_platform_engineering.llm.finish_reasons import cut_reason
-from ai_platform_engineering.llm.guarded_call import Notice
+from ai_platform_engineering.llm.guarded_call import RetryNotice
 from ai_platform_engineering.llm.thinking import VisibleText
 from ai_platform_engineering.runs.answers import structured_text
 from ai_platform_engineering.runs.failures import failure_of, short_reason
-from ai_platform_engineering.runs.ledger import Call, CallLedger, call_of
 from ai_platform_engineering.runs.plan import PLAN_TOOL, Plan
 from ai_platform_engineering.runs.questions import Questions
 from ai_platform_engineering.runs.skill_calls import skill_of
 
 STREAM_MODES: Final[list[StreamMode]] = ["messages", "tasks", "custom"]
 WITHOUT_TOKENS: Final[list[StreamMode]] = ["tasks", "custom"]
-"""For a run whose words are told to nobody before they are whole."""
-DELEGATION_TOOL = "task"
+"""The stream modes of a run whose text is not streamed."""
 UNKNOWN_AGENT = "unknown"
-
-_MODEL_NODE = "model"
-_TOOLS_NODE = "tools"
 
 Part = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteEvent:
-    """Said where a remote agent is talked to: an event of that agent's own run, and the call that it belongs to."""
+    """Stream value: an event of a remote agent's own run, and the call id of the delegation to that agent."""
 
     event: Event
     delegation: str
@@ -63,13 +69,13 @@ class RemoteEvent:
 
 @dataclass(frozen=True, slots=True)
 class LimitReached:
-    """Said by a graph that wrote its answer early because of a limit."""
+    """Stream value of a graph that ends with an early answer because of a limit."""
 
     limit: str
 
 
 @dataclass(frozen=True, slots=True)
-class _Answer:
+class _FinalAnswer:
     text: str
     message_id: str
     cut: str | None = None
@@ -77,7 +83,7 @@ class _Answer:
 
 @dataclass(slots=True)
 class _Stream:
-    """The pieces of one message of a model turn, as they arrive."""
+    """The text of one message of a model turn, as far as it was streamed."""
 
     message_id: str
     visible: VisibleText = field(default_factory=VisibleText)
@@ -85,7 +91,10 @@ class _Stream:
 
 
 class Translation:
-    """One run of one graph, seen as events. `agent` is whose graph it is; whose words are told holds for the run."""
+    """Translates one run of the graph of `agent` into events.
+
+    `own_text` and `agent_text` enable the text events of the graph's own model and of delegated agents.
+    """
 
     def __init__(
         self,
@@ -93,10 +102,10 @@ class Translation:
         *,
         own_text: bool = True,
         agent_text: bool = False,
-        told: Iterable[Event] = (),
+        history: Iterable[Event] = (),
         answered: Form | None = None,
     ) -> None:
-        """`told` is what was said before the run had to wait, `answered` the form that lets it go on."""
+        """For a resumed run, `history` has the events before the form, and `answered` is that form."""
         self._agent = agent
         self._own_text = own_text
         self._agent_text = agent_text
@@ -104,33 +113,34 @@ class Translation:
         self._plan = Plan()
         self._plan_calls: dict[str, Mapping[str, Any]] = {}
         self._streams: dict[str, dict[str, _Stream]] = {}
-        """By the task of a model turn and the id that the provider's chunks carry."""
+        """By the task id of a model turn, then by the id of the provider's chunks."""
         self._open_messages: dict[str, tuple[str, str | None]] = {}
         self._gathered: list[tuple[str, str]] = []
-        self._answer: _Answer | None = None
+        self._answer: _FinalAnswer | None = None
         self._limit: str | None = None
         self._questions = Questions()
-        for event in told:
-            self._recall(event)
+        for event in history:
+            self._restore(event)
         if answered is not None:
             self._questions.answered(answered)
 
     def feed(self, part: Part) -> Iterator[Event]:
-        """The events that one part of the stream stands for."""
-        parent = delegation_of(part["ns"])
+        """The events of one part of the stream."""
+        # The id of a delegation's task is its call id.
+        parent = outer_task_id(part["ns"])
         data = part["data"]
         match part["type"]:
             case "messages":
                 yield from self._token(data[0], data[1], parent)
-            case "tasks" if "triggers" in data:
+            case "tasks" if is_task_start(data):
                 yield from self._task_started(data, parent)
             case "tasks":
                 yield from self._task_ended(data, parent)
             case "custom":
-                yield from self._said(data, parent)
+                yield from self._custom(data, parent)
 
     def conclude(self) -> Iterator[Event]:
-        """The graph has ended by itself, or waits."""
+        """The last events of a graph that has ended, or that waits for a form."""
         if forms := self._questions.forms(self._ledger):
             yield from self._end_all_messages()
             yield InputRequired(forms)
@@ -143,23 +153,23 @@ class Translation:
         yield FinalResult(self._answer.text, self._answer.message_id, self._answer.cut or self._limit)
 
     def fail(self, error: BaseException) -> Iterator[Event]:
-        """The graph has raised."""
+        """The last events of a graph that has raised an exception."""
         failure = failure_of(error)
         yield from self._close("stopped")
         yield Failed(failure.code, failure.sentence, self._partial())
 
     def cancel(self, by: str = "user") -> Iterator[Event]:
-        """The run was stopped from outside."""
+        """The last events of a run that was canceled."""
         yield from self._close("canceled")
         yield Canceled(by)
 
     def _token(self, message: BaseMessage, metadata: Mapping[str, Any], parent: str | None) -> Iterator[Event]:
-        # A whole message is not a piece: it comes again when the task of its turn ends.
-        if metadata.get("langgraph_node") != _MODEL_NODE or not isinstance(message, AIMessageChunk):
+        # Complete messages are ignored here: they come again with the end of the model turn's task.
+        if metadata.get(NODE_KEY) != MODEL_NODE or not isinstance(message, AIMessageChunk):
             return
-        if not self._is_wanted(parent) or not (text := str(message.text)):
+        if not self._emits_text(parent) or not (text := str(message.text)):
             return
-        streams = self._streams.setdefault(_task_of(metadata), {})
+        streams = self._streams.setdefault(token_task_id(metadata), {})
         chunk_id = str(message.id)
         stream = streams.setdefault(chunk_id, _Stream(chunk_id))
         section = stream.visible.section
@@ -171,43 +181,43 @@ class Translation:
             stream.text += shown
             yield from self._delta(stream.message_id, shown, parent)
 
-    def _is_wanted(self, parent: str | None) -> bool:
+    def _emits_text(self, parent: str | None) -> bool:
         return self._own_text if parent is None else self._agent_text
 
     def _delta(self, message_id: str, text: str, parent: str | None) -> Iterator[Event]:
-        if not text or not self._is_wanted(parent):
+        if not text or not self._emits_text(parent):
             return
-        agent = self._who(parent)
+        agent = self._agent_of(parent)
         self._open_messages[message_id] = (agent, parent)
         yield TextDelta(agent, message_id, text, parent)
 
     def _task_started(self, task: Mapping[str, Any], parent: str | None) -> Iterator[Event]:
-        if task["name"] != _TOOLS_NODE or (tool_call := _tool_call(task["input"])) is None:
+        if task["name"] != TOOLS_NODE or (tool_call := tool_call_of(task["input"])) is None:
             return
         name, arguments = str(tool_call["name"]), tool_call.get("args") or {}
-        # Only the supervisor plans and delegates; an agent's server may offer tools of these names.
-        steers = parent is None and self._agent == SUPERVISOR
-        if steers and name == PLAN_TOOL:
+        # Only the supervisor plans and delegates. An agent's server may offer tools of the same names.
+        is_supervisor = parent is None and self._agent == SUPERVISOR
+        if is_supervisor and name == PLAN_TOOL:
             self._plan_calls[task["id"]] = arguments
-        elif steers and name == DELEGATION_TOOL:
-            agent = str(arguments.get("subagent_type") or UNKNOWN_AGENT)
+        elif is_supervisor and name == DELEGATION_TOOL:
+            agent = str(arguments.get(AGENT_ARGUMENT) or UNKNOWN_AGENT)
             step = self._plan.step_for(agent)
             step_id = step.id if step else None
-            yield from self._ledger.start(Call(task["id"], agent, plan_step_id=step_id))
+            yield from self._ledger.start(LedgerCall(task["id"], agent, plan_step_id=step_id))
             yield from self._replan(self._plan.delegation_started(step_id))
         else:
             step_id = self._ledger[parent].plan_step_id if parent and self._ledger.get(parent) else None
             skill = skill_of(name, arguments)
-            yield from self._ledger.start(Call(task["id"], self._who(parent), name, parent, step_id, skill))
+            yield from self._ledger.start(LedgerCall(task["id"], self._agent_of(parent), name, parent, step_id, skill))
 
     def _task_ended(self, task: Mapping[str, Any], parent: str | None) -> Iterator[Event]:
-        # A call that waits for a person ends its task, but not the call.
+        # An interrupt ends the task of a call, but not the call.
         if interrupts := task.get("interrupts"):
-            self._questions.note(task["id"], interrupts, parent, self._who(parent))
+            self._questions.add(task["id"], interrupts, parent, self._agent_of(parent))
             return
-        if task["name"] == _TOOLS_NODE:
+        if task["name"] == TOOLS_NODE:
             yield from self._call_ended(task)
-        elif task["name"] == _MODEL_NODE:
+        elif task["name"] == MODEL_NODE:
             streams = [*self._streams.pop(task["id"], {}).values()]
             if task.get("error") is None:
                 yield from self._model_ended(task["result"] or {}, streams, parent)
@@ -237,14 +247,15 @@ class Translation:
         for message in result.get("messages") or ():
             if isinstance(message, AIMessage):
                 yield from self._message_ended(message, _streamed_as(message, streams), parent)
-        # A turn may have been asked twice: what was written the first time is no part of the answer.
+        # A turn may have called the model twice. The text of the first call is not part of the answer.
         for stream in streams:
             yield from self._end_message(stream.message_id)
         if parent is None and (structured := result.get("structured_response")) is not None:
             yield from self._structured_answer(structured, result)
 
     def _message_ended(self, message: AIMessage, streamed: _Stream, parent: str | None) -> Iterator[Event]:
-        """Send what was not streamed (a model that does not stream, a text completed afterwards), then close."""
+        """Emit the rest of the text (of a model without streaming, or text added after the stream), then end the
+        message."""
         message_id, text = streamed.message_id, str(message.text)
         if text.startswith(streamed.text):
             if rest := text[len(streamed.text) :]:
@@ -255,7 +266,7 @@ class Translation:
             yield from self._delta(message_id, text, parent)
         yield from self._end_message(message_id)
         if parent is None and not message.tool_calls:
-            self._answer = _Answer(text, message_id, cut_reason(message))
+            self._answer = _FinalAnswer(text, message_id, cut_reason(message))
 
     def _structured_answer(self, structured: Any, result: Mapping[str, Any]) -> Iterator[Event]:
         text = structured_text(structured)
@@ -264,11 +275,11 @@ class Translation:
         )
         yield from self._delta(message_id, text, None)
         yield from self._end_message(message_id)
-        self._answer = _Answer(text, message_id)
+        self._answer = _FinalAnswer(text, message_id)
 
-    def _said(self, data: Any, parent: str | None) -> Iterator[Event]:
+    def _custom(self, data: Any, parent: str | None) -> Iterator[Event]:
         match data:
-            case Notice(text, message_id):
+            case RetryNotice(text, message_id):
                 yield from self._delta(message_id, text, parent)
                 yield from self._end_message(message_id)
             case LimitReached(limit):
@@ -277,14 +288,15 @@ class Translation:
                 yield from self._remote(event, delegation)
 
     def _remote(self, event: Event, delegation: str) -> Iterator[Event]:
-        """An event of a remote agent's run, placed below the delegation as an in-process agent's would be."""
+        """An event of a remote agent's run, with the delegation as its parent, as for an in-process agent."""
         call = self._ledger.get(delegation)
         if call is None:
             return
         match event:
             case ToolStarted() | AgentStarted():
                 parent = event.parent_call_id or delegation
-                yield from self._ledger.start(call_of(event, parent, call.plan_step_id))
+                inner = replace(LedgerCall.of(event), parent_call_id=parent, plan_step_id=call.plan_step_id)
+                yield from self._ledger.start(inner)
             case ToolFinished() | AgentFinished():
                 yield from self._ledger.finish(event.call_id, event.ok, event.reason)
             case TextDelta():
@@ -292,25 +304,25 @@ class Translation:
             case MessageEnded():
                 yield from self._end_message(event.message_id)
 
-    def _recall(self, event: Event) -> None:
-        """Know what was said already, so that it is not said again and its ends are."""
+    def _restore(self, event: Event) -> None:
+        """Take over an event from before the resume: it is not emitted again, but its end will be."""
         match event:
             case AgentStarted(parent_call_id=parent):
-                self._ledger.recall(event)
+                self._ledger.record(event)
                 if parent is None:
                     self._plan = self._plan.delegation_started(event.plan_step_id)
             case AgentFinished(parent_call_id=parent):
-                self._ledger.recall(event)
+                self._ledger.record(event)
                 if parent is None:
                     self._plan = self._plan.delegation_finished(event.plan_step_id, event.agent, event.ok)
             case ToolStarted() | ToolFinished():
-                self._ledger.recall(event)
+                self._ledger.record(event)
                 if isinstance(event, ToolFinished) and event.ok and event.parent_call_id is None:
                     self._plan = self._plan.own_tool_succeeded()
             case PlanUpdated():
-                self._plan = self._plan.told(event)
+                self._plan = self._plan.restored(event)
             case InputRequired(forms):
-                self._questions.recall(forms)
+                self._questions.restore(forms)
 
     def _replan(self, plan: Plan) -> Iterator[Event]:
         changed = plan.steps != self._plan.steps or plan.title != self._plan.title
@@ -335,11 +347,11 @@ class Translation:
         yield from self._end_all_messages()
         for event in self._ledger.close(reason):
             yield event
-            # Work that broke off by itself has failed; work that a person stopped is merely unfinished.
+            # Open delegations of a failed run have failed; those of a canceled run stay unfinished.
             if isinstance(event, AgentFinished) and reason != "canceled":
                 yield from self._replan(self._plan.delegation_finished(event.plan_step_id, event.agent, False))
 
-    def _who(self, parent: str | None) -> str:
+    def _agent_of(self, parent: str | None) -> str:
         if parent is None:
             return self._agent
         call = self._ledger.get(parent)
@@ -349,34 +361,13 @@ class Translation:
         return "\n\n".join(f"**{agent.title()}**\n\n{text}" for agent, text in self._gathered) or None
 
 
-def delegation_of(namespace: Sequence[str]) -> str | None:
-    """The call id of the delegation that a part comes from, or None for the run's own graph."""
-    if not namespace:
-        return None
-    return namespace[0].partition(":")[2]
-
-
 def _streamed_as(message: AIMessage, streams: Sequence[_Stream]) -> _Stream:
-    """The stream that became the message. Some providers give the message another id than its pieces."""
+    """The stream of the message. Some providers give the complete message another id than its chunks."""
     text = str(message.text)
     written = [stream for stream in streams if stream.text]
     same_id = [stream for stream in written if stream.message_id == message.id]
-    begun = [stream for stream in written if text.startswith(stream.text)]
-    return next(iter(same_id or begun[-1:]), _Stream(str(message.id)))
-
-
-def _task_of(metadata: Mapping[str, Any]) -> str:
-    """The id of the task in which a model wrote."""
-    return str(metadata["langgraph_checkpoint_ns"]).rpartition(":")[2]
-
-
-def _tool_call(task_input: Any) -> Mapping[str, Any] | None:
-    call = task_input[0] if isinstance(task_input, list) and task_input else task_input
-    if isinstance(call, Mapping):
-        call = call.get("tool_call", call)
-        if isinstance(call, Mapping) and "name" in call:
-            return call
-    return None
+    same_start = [stream for stream in written if text.startswith(stream.text)]
+    return next(iter(same_id or same_start[-1:]), _Stream(str(message.id)))
 
 
 def _tool_message(result: Any) -> ToolMessage | None:

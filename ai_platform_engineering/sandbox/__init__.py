@@ -1,5 +1,5 @@
-"""A small simulated company, Acme: Argo CD, Jira, GitHub and PagerDuty behind MCP tools, over one SQLite file.
+"""The sandbox: a simulated organization with sample data, in Argo CD, Jira, GitHub and PagerDuty, behind MCP tools.
 
-It stands in for the real backends while none is configured. `seed.yaml` is the company, `world.py` keeps it; each
-server module turns it into one product's tools. Nothing here talks to the network or knows about agents.
+It replaces the real backends while none is configured. `seed.yaml` has the sample data, `store.py` stores the records,
+and each server module offers the tools of one product. Nothing here uses the network or depends on agents.
 """

@@ -1,4 +1,4 @@
-"""Argo CD of the simulated company."""
+"""Argo CD in the sandbox."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from ai_platform_engineering.sandbox.records import (
     Revision,
     SyncStatus,
 )
+from ai_platform_engineering.sandbox.store import SandboxSession, SandboxStore
 from ai_platform_engineering.sandbox.tools import choice, full_names, new_server, unknown
-from ai_platform_engineering.sandbox.world import Session, World
 from ai_platform_engineering.settings import Settings
 
 ApplicationArgument = Annotated[str, Field(description="Name of the application, for example guestbook.")]
@@ -30,8 +30,8 @@ _LABEL_IN_WORDS = "Use up to 63 lower-case letters, digits and '-', with no '-' 
 
 
 def server(settings: Settings) -> ToolServer:
-    """The MCP server over the world of these settings."""
-    argocd = ArgoCd(World.of(settings))
+    """The MCP server over the sandbox file of these settings."""
+    argocd = ArgoCd(SandboxStore.of(settings))
     return new_server(
         "argocd",
         reads=[
@@ -48,12 +48,12 @@ def server(settings: Settings) -> ToolServer:
 
 @dataclass(frozen=True)
 class ArgoCd:
-    world: World
+    store: SandboxStore
 
     def version_service__version(self) -> dict[str, Any]:
         """Show the version of the Argo CD server and of the tools it is built with."""
-        with self.world.read() as session:
-            return dict(session.company().argocd_version)
+        with self.store.read() as session:
+            return dict(session.organization().argocd_version)
 
     def list_applications(
         self,
@@ -68,7 +68,7 @@ class ArgoCd:
         ] = None,
     ) -> dict[str, Any]:
         """List applications with their health and sync status."""
-        with self.world.read() as session:
+        with self.store.read() as session:
             if project is not None:
                 project = _project(session, project).name
             applications = [
@@ -82,7 +82,7 @@ class ArgoCd:
 
     def get_application(self, application: ApplicationArgument) -> dict[str, Any]:
         """Show one application: status, health, sync status, image, revision and what is related to it."""
-        with self.world.read() as session:
+        with self.store.read() as session:
             found = _application(session, application)
         details = {
             **_summary(found),
@@ -99,10 +99,10 @@ class ArgoCd:
 
     def get_application_history(self, application: ApplicationArgument) -> dict[str, Any]:
         """List the deployments of an application, the latest first."""
-        with self.world.read() as session:
+        with self.store.read() as session:
             found = _application(session, application)
             names = full_names(session)
-            now = session.company().now
+            now = session.organization().now
         images = {revision.revision: revision.image for revision in found.revisions}
         deployments = [
             {
@@ -118,7 +118,7 @@ class ArgoCd:
 
     def list_projects(self) -> dict[str, Any]:
         """List the Argo CD projects and how many applications each has."""
-        with self.world.read() as session:
+        with self.store.read() as session:
             applications = session.all(Application)
             projects = session.all(ApplicationProject)
         return {
@@ -152,7 +152,7 @@ class ArgoCd:
             raise ToolError(f"{application!r} is no name for an application. {_LABEL_IN_WORDS}")
         if namespace is not None and not _LABEL.fullmatch(namespace.strip()):
             raise ToolError(f"{namespace!r} is no name for a namespace. {_LABEL_IN_WORDS}")
-        with self.world.write() as session:
+        with self.store.write() as session:
             if (existing := session.find(Application, name)) is not None:
                 raise ToolError(f"An application {existing.name} exists already: {existing.url}. Choose another name.")
             of_project = _project(session, project).name
@@ -162,12 +162,12 @@ class ArgoCd:
 
     def sync_application(self, application: ApplicationArgument) -> dict[str, Any]:
         """Sync an application: deploy what Git asks for."""
-        with self.world.write() as session:
+        with self.store.write() as session:
             found = _application(session, application)
             if found.sync_status == "Synced":
                 return {"message": f"{found.name} is in sync already; nothing was deployed.", **_outcome(found)}
-            company = session.company()
-            found = found.deployed(found.target.revision, session.tick(), company.me)
+            organization = session.organization()
+            found = found.deployed(found.target.revision, session.advance_clock(), organization.me)
             session.put(found)
         return {"message": f"Synced {found.name}.", **_outcome(found)}
 
@@ -182,20 +182,20 @@ class ArgoCd:
         ] = None,
     ) -> dict[str, Any]:
         """Roll an application back to an earlier deployment. It is then out of sync until the next sync."""
-        with self.world.write() as session:
+        with self.store.write() as session:
             found = _application(session, application)
             target = _earlier_revision(found, revision)
-            company = session.company()
-            found = found.deployed(target, session.tick(), company.me)
+            organization = session.organization()
+            found = found.deployed(target, session.advance_clock(), organization.me)
             session.put(found)
         return {"message": f"Rolled {found.name} back to revision {target}.", **_outcome(found)}
 
 
 def _first_deployment(
-    session: Session, name: str, project: str, namespace: str | None, image: str | None
+    session: SandboxSession, name: str, project: str, namespace: str | None, image: str | None
 ) -> Application:
     """A new application with its first revision running."""
-    now, me = session.tick(), session.company().me
+    now, me = session.advance_clock(), session.organization().me
     commit = hashlib.sha256(f"{name} {now.isoformat()}".encode()).hexdigest()[:7]
     revision = Revision(
         revision=commit,
@@ -214,14 +214,14 @@ def _first_deployment(
     )
 
 
-def _application(session: Session, name: str) -> Application:
+def _application(session: SandboxSession, name: str) -> Application:
     found = session.find(Application, name.strip())
     if found is None:
         raise unknown("application", name, (application.name for application in session.all(Application)))
     return found
 
 
-def _project(session: Session, name: str) -> ApplicationProject:
+def _project(session: SandboxSession, name: str) -> ApplicationProject:
     found = session.find(ApplicationProject, name.strip())
     if found is None:
         raise unknown("project", name, (project.name for project in session.all(ApplicationProject)))

@@ -1,4 +1,4 @@
-"""GitHub of the simulated company."""
+"""GitHub in the sandbox."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from ai_platform_engineering.sandbox.records import (
     OWNER,
     Application,
     GithubIssue,
+    GithubRepository,
     PullRequest,
-    Repository,
     Revision,
     Rollout,
 )
+from ai_platform_engineering.sandbox.store import SandboxSession, SandboxStore
 from ai_platform_engineering.sandbox.tools import Headline, choice, contains_words, find_person, new_server, unknown
-from ai_platform_engineering.sandbox.world import Session, World
 from ai_platform_engineering.settings import Settings
 
 IssueFilter = Literal["open", "closed", "all"]
@@ -31,8 +31,8 @@ Number = Annotated[int, Field(ge=1, description="Number within the repository, f
 
 
 def server(settings: Settings) -> ToolServer:
-    """The MCP server over the world of these settings."""
-    github = GitHub(World.of(settings))
+    """The MCP server over the sandbox file of these settings."""
+    github = GitHub(SandboxStore.of(settings))
     return new_server(
         "github",
         reads=[
@@ -49,19 +49,19 @@ def server(settings: Settings) -> ToolServer:
 
 @dataclass(frozen=True)
 class GitHub:
-    world: World
+    store: SandboxStore
 
     def list_repositories(
         self,
         query: Annotated[
-            str | None, Field(description="Words that the name, description or language has to contain.")
+            str | None, Field(description="NonEmptyText that the name, description or language has to contain.")
         ] = None,
     ) -> dict[str, Any]:
         """List or search GitHub repositories."""
-        with self.world.read() as session:
+        with self.store.read() as session:
             repositories = [
                 _repository_summary(repository)
-                for repository in session.all(Repository)
+                for repository in session.all(GithubRepository)
                 if query is None
                 or contains_words(query, repository.key, repository.description, repository.language or "")
             ]
@@ -69,7 +69,7 @@ class GitHub:
 
     def get_repository(self, repository: RepositoryArgument) -> dict[str, Any]:
         """Show one GitHub repository with its counts of open issues and pull requests."""
-        with self.world.read() as session:
+        with self.store.read() as session:
             found = _repository(session, repository)
             issues = [i for i in session.all(GithubIssue) if i.repository == found.name and i.state == "open"]
             pulls = [p for p in session.all(PullRequest) if p.repository == found.name and p.state == "open"]
@@ -90,10 +90,10 @@ class GitHub:
         assignee: Annotated[str | None, Field(description="Only issues of this login, or `me`.")] = None,
     ) -> dict[str, Any]:
         """List GitHub issues of all repositories or of one, the most recently updated first."""
-        with self.world.read() as session:
+        with self.store.read() as session:
             name = None if repository is None else _repository(session, repository).name
             login = None if assignee is None else find_person(session, assignee).login
-            now = session.company().now
+            now = session.organization().now
             issues = [
                 issue
                 for issue in session.all(GithubIssue)
@@ -106,7 +106,7 @@ class GitHub:
 
     def get_issue(self, repository: RepositoryArgument, number: Number) -> dict[str, Any]:
         """Show one GitHub issue with its text and what is related to it."""
-        with self.world.read() as session:
+        with self.store.read() as session:
             name = _repository(session, repository).name
             issue = session.find(GithubIssue, f"{OWNER}/{name}#{number}")
             if issue is None:
@@ -129,10 +129,10 @@ class GitHub:
         author: Annotated[str | None, Field(description="Only pull requests of this login, or `me`.")] = None,
     ) -> dict[str, Any]:
         """List GitHub pull requests of all repositories or of one, the most recently updated first."""
-        with self.world.read() as session:
+        with self.store.read() as session:
             name = None if repository is None else _repository(session, repository).name
             login = None if author is None else find_person(session, author).login
-            now = session.company().now
+            now = session.organization().now
             pulls = [
                 pull
                 for pull in session.all(PullRequest)
@@ -143,7 +143,7 @@ class GitHub:
 
     def get_pull_request(self, repository: RepositoryArgument, number: Number) -> dict[str, Any]:
         """Show one GitHub pull request with its changes, reviewers and what is related to it."""
-        with self.world.read() as session:
+        with self.store.read() as session:
             pull = _pull_request(session, repository, number)
         details = {
             **_pull_summary(pull),
@@ -163,17 +163,17 @@ class GitHub:
         assignee: Annotated[str | None, Field(description="Login of who is to work on it, or `me`.")] = None,
     ) -> dict[str, Any]:
         """Create a GitHub issue."""
-        with self.world.write() as session:
+        with self.store.write() as session:
             name = _repository(session, repository).name
             login = None if assignee is None else find_person(session, assignee).login
-            now = session.tick()
+            now = session.advance_clock()
             issue = GithubIssue(
                 repository=name,
                 number=_next_number(session, name),
                 title=title,
                 body=body.strip(),
                 state="open",
-                author=session.company().me,
+                author=session.organization().me,
                 assignee=login,
                 created=now,
                 updated=now,
@@ -185,42 +185,47 @@ class GitHub:
         self,
         name: Annotated[str, Field(description="Name of the new repository: letters, digits, `-`, `_` and `.`.")],
         description: Annotated[str, Field(description="One line that says what it is for.")] = "",
-        private: Annotated[bool, Field(description="Whether only members of the company see it.")] = True,
+        private: Annotated[bool, Field(description="Whether only members of the organization see it.")] = True,
     ) -> dict[str, Any]:
         """Create a GitHub repository."""
         wanted = _bare(name)
         if not re.fullmatch(r"[A-Za-z0-9._-]{1,100}", wanted) or wanted in (".", ".."):
             raise ToolError(f"{name!r} is no name for a repository. Use up to 100 letters, digits, '-', '_' and '.'.")
-        with self.world.write() as session:
-            if (existing := session.find(Repository, f"{OWNER}/{wanted}")) is not None:
+        with self.store.write() as session:
+            if (existing := session.find(GithubRepository, f"{OWNER}/{wanted}")) is not None:
                 raise ToolError(f"A repository {existing.key} exists already: {existing.url}. Choose another name.")
-            repository = Repository(
-                name=wanted, description=description, language=None, private=private, stars=0, pushed=session.tick()
+            repository = GithubRepository(
+                name=wanted,
+                description=description,
+                language=None,
+                private=private,
+                stars=0,
+                pushed=session.advance_clock(),
             )
             session.put(repository)
         return {"message": f"Created {repository.key}.", **_repository_summary(repository)}
 
     def merge_pull_request(self, repository: RepositoryArgument, number: Number) -> dict[str, Any]:
         """Merge an open GitHub pull request."""
-        with self.world.write() as session:
+        with self.store.write() as session:
             pull = _pull_request(session, repository, number)
             if pull.state != "open":
                 raise ToolError(f"{pull.key} is {pull.state} already; only an open pull request can be merged.")
-            merged = pull.but(state="merged", updated=session.tick())
+            merged = pull.replace(state="merged", updated=session.advance_clock())
             session.put(merged)
             note = {} if merged.deploys is None else {"deployment": _commit(session, merged, merged.deploys)}
         return {"message": f"Merged {merged.key}.", **_pull_summary(merged), **note}
 
 
-def _commit(session: Session, pull: PullRequest, rollout: Rollout) -> str:
-    """Makes the merged change the revision that Argo CD is asked for."""
+def _commit(session: SandboxSession, pull: PullRequest, rollout: Rollout) -> str:
+    """Add the merged change as the application's desired revision; returns a sentence that says so."""
     application = session.find(Application, rollout.application)
     if application is None:
         raise unknown("application", rollout.application, (known.name for known in session.all(Application)))
     revision = Revision(
         revision=rollout.revision, image=rollout.image, author=pull.author, message=pull.title, pull_request=pull.key
     )
-    session.put(application.but(revisions=(*application.revisions, revision)))
+    session.put(application.replace(revisions=(*application.revisions, revision)))
     return f"The application {application.name} is out of sync now; sync it to deploy revision {rollout.revision}."
 
 
@@ -229,14 +234,14 @@ def _bare(repository: str) -> str:
     return name if slash and owner.casefold() == OWNER else repository.strip()
 
 
-def _repository(session: Session, name: str) -> Repository:
-    found = session.find(Repository, f"{OWNER}/{_bare(name)}")
+def _repository(session: SandboxSession, name: str) -> GithubRepository:
+    found = session.find(GithubRepository, f"{OWNER}/{_bare(name)}")
     if found is None:
-        raise unknown("repository", name, (repository.key for repository in session.all(Repository)))
+        raise unknown("repository", name, (repository.key for repository in session.all(GithubRepository)))
     return found
 
 
-def _pull_request(session: Session, repository: str, number: int) -> PullRequest:
+def _pull_request(session: SandboxSession, repository: str, number: int) -> PullRequest:
     name = _repository(session, repository).name
     found = session.find(PullRequest, f"{OWNER}/{name}#{number}")
     if found is None:
@@ -248,13 +253,13 @@ def _numbers(entries: Sequence[GithubIssue | PullRequest], repository: str) -> l
     return [str(entry.number) for entry in entries if entry.repository == repository] or ["none so far"]
 
 
-def _next_number(session: Session, repository: str) -> int:
-    """Issues and pull requests of a repository share one row of numbers."""
+def _next_number(session: SandboxSession, repository: str) -> int:
+    """Issues and pull requests of a repository share one sequence of numbers."""
     entries: list[GithubIssue | PullRequest] = [*session.all(GithubIssue), *session.all(PullRequest)]
     return 1 + max((entry.number for entry in entries if entry.repository == repository), default=0)
 
 
-def _repository_summary(repository: Repository) -> dict[str, Any]:
+def _repository_summary(repository: GithubRepository) -> dict[str, Any]:
     summary = {
         "repository": repository.key,
         "description": repository.description,

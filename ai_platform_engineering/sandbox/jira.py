@@ -1,4 +1,4 @@
-"""Jira of the simulated company."""
+"""Jira in the sandbox."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from ai_platform_engineering.sandbox.records import (
     TicketStatus,
     TicketType,
 )
+from ai_platform_engineering.sandbox.store import SandboxSession, SandboxStore
 from ai_platform_engineering.sandbox.tools import (
     Headline,
-    Words,
+    NonEmptyText,
     choice,
     contains_words,
     find_person,
@@ -27,7 +28,6 @@ from ai_platform_engineering.sandbox.tools import (
     new_server,
     unknown,
 )
-from ai_platform_engineering.sandbox.world import Session, World
 from ai_platform_engineering.settings import Settings
 
 UNASSIGNED = "unassigned"
@@ -37,8 +37,8 @@ IssueKey = Annotated[str, Field(description="Key of the issue, for example SHOP-
 
 
 def server(settings: Settings) -> ToolServer:
-    """The MCP server over the world of these settings."""
-    jira = Jira(World.of(settings))
+    """The MCP server over the sandbox file of these settings."""
+    jira = Jira(SandboxStore.of(settings))
     return new_server(
         "jira",
         reads=[jira.search_issues, jira.get_issue, jira.list_projects],
@@ -48,12 +48,12 @@ def server(settings: Settings) -> ToolServer:
 
 @dataclass(frozen=True)
 class Jira:
-    world: World
+    store: SandboxStore
 
     def search_issues(
         self,
         query: Annotated[
-            str | None, Field(description="Words that the issue has to contain. Plain words, no JQL.")
+            str | None, Field(description="NonEmptyText that the issue has to contain. Plain words, no JQL.")
         ] = None,
         project: Annotated[str | None, Field(description="Only issues of the project with this key.")] = None,
         status: Annotated[
@@ -68,9 +68,9 @@ class Jira:
         limit: Annotated[int, Field(ge=1, le=50, description="How many issues to return at most.")] = 20,
     ) -> dict[str, Any]:
         """Search or list Jira issues (tickets), the most recently updated first."""
-        with self.world.read() as session:
+        with self.store.read() as session:
             names = full_names(session)
-            now = session.company().now
+            now = session.organization().now
             tickets = session.all(Ticket)
             if project is not None:
                 code = _project(session, project).code
@@ -92,7 +92,7 @@ class Jira:
 
     def get_issue(self, issue_key: IssueKey) -> dict[str, Any]:
         """Show one Jira issue (ticket) with its description, comments and what is related to it."""
-        with self.world.read() as session:
+        with self.store.read() as session:
             ticket = _ticket(session, issue_key)
             names = full_names(session)
         details = {
@@ -100,7 +100,7 @@ class Jira:
             "description": ticket.description,
             "reporter": names[ticket.reporter],
             "labels": ticket.labels,
-            "comments": [comment.but(author=names[comment.author]).model_dump() for comment in ticket.comments],
+            "comments": [comment.replace(author=names[comment.author]).model_dump() for comment in ticket.comments],
             "possible_transitions": TRANSITIONS[ticket.status],
             "related": ticket.related.listed(),
         }
@@ -108,7 +108,7 @@ class Jira:
 
     def list_projects(self) -> dict[str, Any]:
         """List the Jira projects and how many issues of each are open."""
-        with self.world.read() as session:
+        with self.store.read() as session:
             projects = session.all(TicketProject)
             tickets = session.all(Ticket)
             names = full_names(session)
@@ -142,10 +142,10 @@ class Jira:
         ] = None,
     ) -> dict[str, Any]:
         """Create a Jira issue (ticket)."""
-        with self.world.write() as session:
+        with self.store.write() as session:
             code = _project(session, project).code
             login = None if assignee is None else find_person(session, assignee).login
-            now = session.tick()
+            now = session.advance_clock()
             ticket = Ticket(
                 project=code,
                 number=1 + max((t.number for t in session.all(Ticket) if t.project == code), default=0),
@@ -155,7 +155,7 @@ class Jira:
                 priority=priority,
                 status="To Do",
                 assignee=login,
-                reporter=session.company().me,
+                reporter=session.organization().me,
                 created=now,
                 updated=now,
             )
@@ -164,14 +164,14 @@ class Jira:
         return {"message": f"Created {ticket.key}.", **_summary(ticket, names)}
 
     def add_comment(
-        self, issue_key: IssueKey, body: Annotated[Words, Field(description="Text of the comment.")]
+        self, issue_key: IssueKey, body: Annotated[NonEmptyText, Field(description="Text of the comment.")]
     ) -> dict[str, Any]:
         """Comment on a Jira issue (ticket)."""
-        with self.world.write() as session:
+        with self.store.write() as session:
             ticket = _ticket(session, issue_key)
-            now = session.tick()
-            comment = Comment(author=session.company().me, body=body, created=now)
-            ticket = ticket.but(comments=(*ticket.comments, comment), updated=now)
+            now = session.advance_clock()
+            comment = Comment(author=session.organization().me, body=body, created=now)
+            ticket = ticket.replace(comments=(*ticket.comments, comment), updated=now)
             session.put(ticket)
         return {"message": f"Commented on {ticket.key}.", "comments": len(ticket.comments), "url": ticket.url}
 
@@ -181,7 +181,7 @@ class Jira:
         status: Annotated[TicketStatus, choice(*get_args(TicketStatus)), Field(description="The new status.")],
     ) -> dict[str, Any]:
         """Move a Jira issue (ticket) to another status."""
-        with self.world.write() as session:
+        with self.store.write() as session:
             ticket = _ticket(session, issue_key)
             allowed = TRANSITIONS[ticket.status]
             if status not in allowed:
@@ -189,13 +189,13 @@ class Jira:
                     f"{ticket.key} is {ticket.status} and cannot go to {status}. It can go to: {', '.join(allowed)}."
                 )
             before = ticket.status
-            ticket = ticket.but(status=status, updated=session.tick())
+            ticket = ticket.replace(status=status, updated=session.advance_clock())
             session.put(ticket)
             names = full_names(session)
         return {"message": f"Moved {ticket.key} from {before} to {status}.", **_summary(ticket, names)}
 
 
-def _ticket(session: Session, key: str) -> Ticket:
+def _ticket(session: SandboxSession, key: str) -> Ticket:
     found = session.find(Ticket, key.strip())
     if found is None:
         code = key.strip().partition("-")[0].upper()
@@ -205,7 +205,7 @@ def _ticket(session: Session, key: str) -> Ticket:
     return found
 
 
-def _project(session: Session, key: str) -> TicketProject:
+def _project(session: SandboxSession, key: str) -> TicketProject:
     wanted = key.strip().casefold()
     projects = session.all(TicketProject)
     for project in projects:

@@ -1,4 +1,4 @@
-"""PagerDuty of the simulated company."""
+"""PagerDuty in the sandbox."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import Field
 
 from ai_platform_engineering.mcp.tool_server import ToolError, ToolServer
-from ai_platform_engineering.sandbox.records import Incident, IncidentStatus, LogEntry, Person, Schedule, Service
-from ai_platform_engineering.sandbox.tools import Words, choice, full_names, new_server, unknown
-from ai_platform_engineering.sandbox.world import Session, World
+from ai_platform_engineering.sandbox.records import Employee, Incident, IncidentStatus, LogEntry, Schedule, Service
+from ai_platform_engineering.sandbox.store import SandboxSession, SandboxStore
+from ai_platform_engineering.sandbox.tools import NonEmptyText, choice, full_names, new_server, unknown
 from ai_platform_engineering.settings import Settings
 
 StatusFilter = Literal["open", "triggered", "acknowledged", "resolved", "all"]
@@ -18,8 +18,8 @@ IncidentId = Annotated[str, Field(description="Id of the incident, for example P
 
 
 def server(settings: Settings) -> ToolServer:
-    """The MCP server over the world of these settings."""
-    pagerduty = PagerDuty(World.of(settings))
+    """The MCP server over the sandbox file of these settings."""
+    pagerduty = PagerDuty(SandboxStore.of(settings))
     return new_server(
         "pagerduty",
         reads=[
@@ -39,7 +39,7 @@ def server(settings: Settings) -> ToolServer:
 
 @dataclass(frozen=True)
 class PagerDuty:
-    world: World
+    store: SandboxStore
 
     def list_incidents(
         self,
@@ -51,10 +51,10 @@ class PagerDuty:
         service: Annotated[str | None, Field(description="Only incidents of the service with this name.")] = None,
     ) -> dict[str, Any]:
         """List PagerDuty incidents, the latest first."""
-        with self.world.read() as session:
+        with self.store.read() as session:
             name = None if service is None else _service(session, service).name
             names = full_names(session)
-            now = session.company().now
+            now = session.organization().now
             incidents = [
                 incident
                 for incident in session.all(Incident)
@@ -69,7 +69,7 @@ class PagerDuty:
 
     def get_incident(self, incident_id: IncidentId) -> dict[str, Any]:
         """Show one PagerDuty incident with its log and what is related to it."""
-        with self.world.read() as session:
+        with self.store.read() as session:
             incident = _incident(session, incident_id)
             names = full_names(session)
         details = {
@@ -85,12 +85,12 @@ class PagerDuty:
             str | None, Field(description="Only the schedule with this name or of this service.")
         ] = None,
     ) -> dict[str, Any]:
-        """List who is on call now, who is next and to whom it escalates, by schedule."""
-        with self.world.read() as session:
+        """List who is on call now, who is next and who it escalates to, by schedule."""
+        with self.store.read() as session:
             schedules = session.all(Schedule) if schedule is None else [_schedule(session, schedule)]
-            people = {person.login: person for person in session.all(Person)}
+            people = {person.login: person for person in session.all(Employee)}
             services = session.all(Service)
-            now = session.company().now
+            now = session.organization().now
         return {
             "total": len(schedules),
             "as_of": now,
@@ -110,7 +110,7 @@ class PagerDuty:
 
     def list_services(self) -> dict[str, Any]:
         """List PagerDuty services with their schedule and their open incidents."""
-        with self.world.read() as session:
+        with self.store.read() as session:
             services = session.all(Service)
             incidents = [incident for incident in session.all(Incident) if incident.status != "resolved"]
         return {
@@ -126,7 +126,7 @@ class PagerDuty:
 
     def acknowledge_incident(self, incident_id: IncidentId) -> dict[str, Any]:
         """Acknowledge a PagerDuty incident: someone is working on it."""
-        with self.world.write() as session:
+        with self.store.write() as session:
             incident = _incident(session, incident_id)
             if incident.status != "triggered":
                 raise ToolError(f"{incident.key} is {incident.status} already; only a triggered one is acknowledged.")
@@ -138,7 +138,7 @@ class PagerDuty:
         note: Annotated[str, Field(description="Why it is escalated.")] = "",
     ) -> dict[str, Any]:
         """Escalate a PagerDuty incident: hand it to the person its schedule escalates to."""
-        with self.world.write() as session:
+        with self.store.write() as session:
             incident = _incident(session, incident_id)
             names = full_names(session)
             if incident.status == "resolved":
@@ -146,20 +146,23 @@ class PagerDuty:
             contact = _schedule(session, incident.service).escalation
             if incident.assignee == contact:
                 raise ToolError(
-                    f"{incident.key} is with {names[contact]} already, and there is nobody above. Add a note instead."
+                    f"{incident.key} is with {names[contact]} already, the last level of escalation. "
+                    "Add a note instead."
                 )
-            text = f"Escalated from {names[incident.assignee]} to {names[contact]} by {names[session.company().me]}."
-            escalated = _noted(session, incident.but(assignee=contact), text, note.strip())
+            text = (
+                f"Escalated from {names[incident.assignee]} to {names[contact]} by {names[session.organization().me]}."
+            )
+            escalated = _noted(session, incident.replace(assignee=contact), text, note.strip())
         return {"message": f"{escalated.key} is with {names[contact]} now.", **_summary(escalated, names)}
 
     def add_note(
-        self, incident_id: IncidentId, note: Annotated[Words, Field(description="Text of the note.")]
+        self, incident_id: IncidentId, note: Annotated[NonEmptyText, Field(description="Text of the note.")]
     ) -> dict[str, Any]:
         """Add a note to the log of a PagerDuty incident."""
-        with self.world.write() as session:
+        with self.store.write() as session:
             names = full_names(session)
             incident = _incident(session, incident_id)
-            noted = _noted(session, incident, f"Note by {names[session.company().me]}:", note)
+            noted = _noted(session, incident, f"Note by {names[session.organization().me]}:", note)
         return {"message": f"Noted on {noted.key}.", **_summary(noted, names)}
 
     def resolve_incident(
@@ -168,29 +171,29 @@ class PagerDuty:
         note: Annotated[str, Field(description="What solved it.")] = "",
     ) -> dict[str, Any]:
         """Resolve a PagerDuty incident: it is over."""
-        with self.world.write() as session:
+        with self.store.write() as session:
             incident = _incident(session, incident_id)
             if incident.status == "resolved":
                 raise ToolError(f"{incident.key} is resolved already.")
             return _moved(session, incident, "resolved", note.strip())
 
 
-def _moved(session: Session, incident: Incident, status: IncidentStatus, note: str = "") -> dict[str, Any]:
+def _moved(session: SandboxSession, incident: Incident, status: IncidentStatus, note: str = "") -> dict[str, Any]:
     names = full_names(session)
-    text = f"{status.capitalize()} by {names[session.company().me]}."
-    moved = _noted(session, incident.but(status=status), text, note)
+    text = f"{status.capitalize()} by {names[session.organization().me]}."
+    moved = _noted(session, incident.replace(status=status), text, note)
     return {"message": f"{moved.key} is {status}.", **_summary(moved, names)}
 
 
-def _noted(session: Session, incident: Incident, text: str, note: str = "") -> Incident:
-    """Puts the incident with one more entry in its log."""
-    entry = LogEntry(at=session.tick(), text=f"{text} {note}" if note else text)
-    noted = incident.but(log=(*incident.log, entry))
+def _noted(session: SandboxSession, incident: Incident, text: str, note: str = "") -> Incident:
+    """Store the incident with one more entry in its log."""
+    entry = LogEntry(at=session.advance_clock(), text=f"{text} {note}" if note else text)
+    noted = incident.replace(log=(*incident.log, entry))
     session.put(noted)
     return noted
 
 
-def _incident(session: Session, incident_id: str) -> Incident:
+def _incident(session: SandboxSession, incident_id: str) -> Incident:
     number = incident_id.strip().lstrip("#").upper().removeprefix("P")
     found = session.find(Incident, f"P{number}")
     if found is None:
@@ -198,15 +201,15 @@ def _incident(session: Session, incident_id: str) -> Incident:
     return found
 
 
-def _service(session: Session, name: str) -> Service:
+def _service(session: SandboxSession, name: str) -> Service:
     found = session.find(Service, name.strip())
     if found is None:
         raise unknown("service", name, (service.name for service in session.all(Service)))
     return found
 
 
-def _schedule(session: Session, name: str) -> Schedule:
-    """People say `payments`, `Payments on-call` or the name of a service."""
+def _schedule(session: SandboxSession, name: str) -> Schedule:
+    """The schedule for `payments`, `Payments on-call` or the name of a service."""
     wanted = name.strip()
     schedules = session.all(Schedule)
     for schedule in schedules:

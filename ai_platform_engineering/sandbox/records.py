@@ -1,7 +1,7 @@
-"""The things the simulated company consists of, as values.
+"""The records of the sandbox, as immutable values.
 
-`key` is what people call a thing: an application's name, `SHOP-118`, `acme/gitops#412`, `P4711`. References between
-things are such keys. What can be derived (health, sync status, addresses) is derived, so it cannot contradict itself.
+The `key` of a record is the name that people use: an application's name, `SHOP-118`, `acme/gitops#412`, `P4711`.
+Records refer to each other by key. Health, sync status and addresses are computed, so they are always consistent.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ TRANSITIONS: Mapping[TicketStatus, tuple[TicketStatus, ...]] = {
 class Value(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    def but(self, **changes: object) -> Self:
-        """The same value with some fields changed."""
+    def replace(self, **changes: object) -> Self:
+        """A copy with some fields changed."""
         return self.model_copy(update=changes)
 
 
 class Record(Value):
-    """A thing that is kept under its key."""
+    """A stored value. Its class name is stored with it as the kind, so renaming a class needs a migration."""
 
     @property
     def key(self) -> str:
@@ -48,7 +48,7 @@ class Record(Value):
 
 
 class Related(Value):
-    """Keys of things in the other products that belong to this one."""
+    """Keys of related records, also in other products."""
 
     applications: tuple[str, ...] = ()
     tickets: tuple[str, ...] = ()
@@ -60,8 +60,8 @@ class Related(Value):
         return {kind: list(keys) for kind, keys in self if keys}
 
 
-class Company(Record):
-    """Facts about the whole: who asks, and what time it is there."""
+class Organization(Record):
+    """The organization: `me` is the login of the person who uses the sandbox, `now` is the sandbox's clock."""
 
     name: str
     me: str
@@ -70,10 +70,10 @@ class Company(Record):
 
     @property
     def key(self) -> str:
-        return "company"
+        return "organization"
 
 
-class Person(Record):
+class Employee(Record):
     login: str
     name: str
     role: str
@@ -97,7 +97,7 @@ class ApplicationProject(Record):
 
 
 class Revision(Value):
-    """A commit that Argo CD can deploy. `problem` says why it does not run, where it does not."""
+    """A commit that Argo CD can deploy. `problem` is the reason why it does not run; None if it runs."""
 
     revision: str
     image: str
@@ -115,7 +115,7 @@ class Deployment(Value):
 
 
 class Application(Record):
-    """`revisions` are in order of commit; the last one is what Git asks for, `live` is what runs."""
+    """`revisions` are in commit order. The last one is the desired state in Git; `live` is the one that runs."""
 
     name: str
     project: str
@@ -155,7 +155,7 @@ class Application(Record):
         """This application with `revision` running."""
         deployment = Deployment(id=self.history[-1].id + 1, revision=revision, deployed_at=at, initiated_by=by)
         condition = "Suspended" if self.condition == "Suspended" else "Healthy"
-        return self.but(live=revision, condition=condition, history=(*self.history, deployment))
+        return self.replace(live=revision, condition=condition, history=(*self.history, deployment))
 
 
 class TicketProject(Record):
@@ -199,7 +199,7 @@ class Ticket(Record):
         return f"https://jira.acme.example/browse/{self.key}"
 
 
-class Repository(Record):
+class GithubRepository(Record):
     name: str
     description: str
     language: str | None
@@ -239,7 +239,7 @@ class GithubIssue(Record):
 
 
 class Rollout(Value):
-    """The revision of an application that merging a pull request makes."""
+    """The revision that an application gets when a pull request is merged."""
 
     application: str
     revision: str

@@ -1,4 +1,4 @@
-"""The company on its first morning, read from `seed.yaml`."""
+"""The sample data of the sandbox, read from `seed.yaml`."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from importlib.resources import files
 from ai_platform_engineering.sandbox.records import (
     Application,
     ApplicationProject,
-    Company,
+    Employee,
     GithubIssue,
+    GithubRepository,
     Incident,
-    Person,
+    Organization,
     PullRequest,
     Record,
-    Repository,
     Schedule,
     Service,
     Ticket,
@@ -23,12 +23,12 @@ from ai_platform_engineering.sandbox.records import (
 from ai_platform_engineering.utils.yaml_files import parse
 
 _SECTIONS: Mapping[str, type[Record]] = {
-    "people": Person,
+    "people": Employee,
     "application_projects": ApplicationProject,
     "applications": Application,
     "ticket_projects": TicketProject,
     "tickets": Ticket,
-    "repositories": Repository,
+    "repositories": GithubRepository,
     "github_issues": GithubIssue,
     "pull_requests": PullRequest,
     "services": Service,
@@ -38,10 +38,10 @@ _SECTIONS: Mapping[str, type[Record]] = {
 
 
 def seed_records() -> list[Record]:
-    """Every record of the company as it is before anyone changes it."""
+    """Every record of the sandbox in its initial state."""
     text = files(__package__).joinpath("seed.yaml").read_text(encoding="utf-8")
     content = parse(text)
-    records: list[Record] = [Company.model_validate(content["company"])]
+    records: list[Record] = [Organization.model_validate(content["organization"])]
     for section, kind in _SECTIONS.items():
         records += (kind.model_validate(entry) for entry in content[section])
     return records

@@ -1,4 +1,4 @@
-"""What the sandbox servers share: how a tool is offered, and how names in arguments are understood."""
+"""Shared by the sandbox servers: registering tools, and resolving names in arguments."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from mcp.types import ToolAnnotations
 from pydantic import BeforeValidator, StringConstraints
 
 from ai_platform_engineering.mcp.tool_server import ToolError, ToolServer
-from ai_platform_engineering.sandbox.records import Person
-from ai_platform_engineering.sandbox.world import Session, WorldError
+from ai_platform_engineering.sandbox.records import Employee
+from ai_platform_engineering.sandbox.store import SandboxError, SandboxSession
 
 Tool = Callable[..., dict[str, Any]]
-Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+NonEmptyText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 Headline = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=255)]
 
 
 def new_server(
     name: str, *, reads: Sequence[Tool], writes: Sequence[Tool] = (), destructive: Sequence[Tool] = ()
 ) -> ToolServer:
-    """A server that offers these tools, marked by what they do."""
+    """A server with these tools, annotated with their effects."""
     server = ToolServer(name)
     for tools, read_only, destroys in ((reads, True, False), (writes, False, False), (destructive, False, True)):
         for tool in tools:
             annotations = ToolAnnotations(
                 title=_title(tool), readOnlyHint=read_only, destructiveHint=destroys, openWorldHint=False
             )
-            server.tool(_world_errors_told(tool), annotations=annotations)
+            server.tool(_with_tool_errors(tool), annotations=annotations)
     return server
 
 
 def choice(*allowed: str) -> BeforeValidator:
-    """For an argument with fixed values: upper and lower case are the same, anything else is refused in plain words."""
+    """Validator for an argument with fixed values, without regard to case. Other values are a readable `ToolError`."""
     by_folded = {value.casefold(): value for value in allowed}
 
     def match(value: object) -> object:
@@ -51,21 +51,21 @@ def unknown(kind: str, name: object, known: Iterable[str]) -> ToolError:
     return ToolError(f"There is no {kind} {name!r}. Choose one of: {', '.join(known)}.")
 
 
-def find_person(session: Session, name: str) -> Person:
-    """The person with this login or full name; `me` is the person who asks."""
+def find_person(session: SandboxSession, name: str) -> Employee:
+    """The person with this login, full name or email address; `me` is the user of the sandbox."""
     wanted = name.strip().lstrip("@").casefold()
     if wanted == "me":
-        wanted = session.company().me
-    people = session.all(Person)
+        wanted = session.organization().me
+    people = session.all(Employee)
     for person in people:
         if wanted in (person.login, person.name.casefold(), person.email):
             return person
     raise unknown("person", name, (f"{person.login} ({person.name})" for person in people))
 
 
-def full_names(session: Session) -> dict[str | None, str | None]:
-    """Login to full name, and nobody to nobody."""
-    return {None: None, **{person.login: person.name for person in session.all(Person)}}
+def full_names(session: SandboxSession) -> dict[str | None, str | None]:
+    """Full names by login. None maps to None, for records without an assignee."""
+    return {None: None, **{person.login: person.name for person in session.all(Employee)}}
 
 
 def contains_words(query: str, *texts: str) -> bool:
@@ -78,12 +78,12 @@ def _title(tool: Tool) -> str:
     return tool.__name__.rpartition("__")[2].replace("_", " ").capitalize()
 
 
-def _world_errors_told(tool: Tool) -> Tool:
+def _with_tool_errors(tool: Tool) -> Tool:
     @functools.wraps(tool)
     def wrapped(*args: Any, **kwargs: Any) -> dict[str, Any]:
         try:
             return tool(*args, **kwargs)
-        except WorldError as error:
+        except SandboxError as error:
             raise ToolError(str(error)) from error
 
     return wrapped

@@ -1,4 +1,4 @@
-"""Overrides of the approval policy as they stand in a variable: `jira=never, argocd.delete_application=always`."""
+"""Parses `REQUIRE_APPROVAL_OVERRIDES`, for example `jira=never, argocd.delete_application=always`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Final, Literal, get_args
 
 Level = Literal["never", "destructive", "writes", "always"]
-"""Which calls wait for a person: none, those that destroy, those that change anything, all."""
+"""Which tool calls need an approval: none, destructive ones, all that change something, all."""
 
 OVERRIDES_VARIABLE: Final = "REQUIRE_APPROVAL_OVERRIDES"
 ALLOWED_OVERRIDES: Final = f"agent=level or agent.tool=level, comma-separated; levels: {', '.join(get_args(Level))}"
@@ -18,11 +18,11 @@ Overrides = Mapping[str, Level]
 """Levels by `agent` or `agent.tool`, in lower case."""
 
 _LEVELS: Final[dict[str, Level]] = {level: level for level in get_args(Level)}
-_WHAT: Final = re.compile(r"[a-z][a-z0-9_-]*(\.\S+)?")
+_TARGET: Final = re.compile(r"[a-z][a-z0-9_-]*(\.\S+)?")
 
 
 class OverridesError(ValueError):
-    """An override cannot be used: `override` is as it was written, `allowed` what it must be."""
+    """An override is invalid. `override` is its text, `allowed` describes the valid form."""
 
     def __init__(self, override: str, allowed: str) -> None:
         super().__init__(f"{override!r} must be {allowed}")
@@ -33,30 +33,30 @@ class OverridesError(ValueError):
 def parse_overrides(text: str) -> Overrides:
     overrides: dict[str, Level] = {}
     for override in filter(None, (token.strip() for token in text.split(","))):
-        what, _, level = (part.strip().lower() for part in override.partition("="))
-        if not _WHAT.fullmatch(what) or level not in _LEVELS:
+        target, _, level = (part.strip().lower() for part in override.partition("="))
+        if not _TARGET.fullmatch(target) or level not in _LEVELS:
             raise OverridesError(override, ALLOWED_OVERRIDES)
-        if overrides.setdefault(what, _LEVELS[level]) != level:
-            raise OverridesError(override, f"said once; {what}={overrides[what]} stands there too")
+        if overrides.setdefault(target, _LEVELS[level]) != level:
+            raise OverridesError(override, f"given once; {target}={overrides[target]} is set as well")
     return MappingProxyType(overrides)
 
 
 def unknown_agents(overrides: Overrides, known: Sequence[str]) -> list[str]:
-    """A sentence for every agent named in an override that is not among the known ones."""
-    named = {what.partition(".")[0] for what in overrides}
+    """One message for each agent in an override that is not in `known`."""
+    named = {target.partition(".")[0] for target in overrides}
     return [
-        f"{OVERRIDES_VARIABLE} names {agent!r}, which is no known agent."
+        f"{OVERRIDES_VARIABLE} names {agent!r}, which is not a known agent."
         f"{_suggestion(agent.replace('-', '_'), known, 'agents')}"
         for agent in sorted(named - set(known))
     ]
 
 
 def unknown_tools(overrides: Overrides, agent: str, tools: Sequence[str]) -> list[str]:
-    """A sentence for every tool named in an override that the agent has not."""
+    """One message for each tool in an override that the agent does not have."""
     by_folded = {tool.lower(): tool for tool in tools}
-    named = {tool for owner, _, tool in (what.partition(".") for what in overrides) if owner == agent and tool}
+    named = {tool for owner, _, tool in (target.partition(".") for target in overrides) if owner == agent and tool}
     return [
-        f"{OVERRIDES_VARIABLE} names {f'{agent}.{tool}'!r}, a tool the agent has not."
+        f"{OVERRIDES_VARIABLE} names {f'{agent}.{tool}'!r}, a tool that the agent does not have."
         f"{_suggestion(tool, list(by_folded), 'tools')}"
         for tool in sorted(named - by_folded.keys())
     ]

@@ -1,9 +1,10 @@
-"""Types of settings: how a value is read, and what it may be in words."""
+"""Types of settings: parsing and validation of values, and the text that describes the allowed values."""
 
 from __future__ import annotations
 
 import ipaddress
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, get_args
@@ -12,6 +13,7 @@ from urllib.parse import urlsplit
 from annotated_types import Ge, Gt, Le
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 from pydantic.fields import FieldInfo
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 Group = Literal[
     "Server",
@@ -54,8 +56,8 @@ FLAG_VALUES: Final = "true or false (also 1/0, yes/no, on/off)"
 
 
 @dataclass(frozen=True, slots=True)
-class Allowed:
-    """What a setting may be, in words, where its type and bounds do not say it."""
+class AllowedValues:
+    """Describes the allowed values of a setting whose type and bounds do not say enough."""
 
     text: str
 
@@ -88,18 +90,23 @@ def http_address(value: str | None) -> str | None:
     parts = urlsplit(value)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise ValueError("not an http address")
-    _ = parts.port  # raises ValueError when it is not a port number
+    _ = parts.port  # raises ValueError if it is not a port number
     return value
 
 
-def postgres_address(value: SecretStr | None) -> SecretStr | None:
-    if value is not None and urlsplit(value.get_secret_value()).scheme not in {"postgresql", "postgres"}:
-        raise ValueError("not a Postgres address")
-    return value
+def secret_url(*schemes: str) -> Callable[[SecretStr | None], SecretStr | None]:
+    """A validator for addresses with one of the `schemes`, which may contain a password."""
+
+    def check(value: SecretStr | None) -> SecretStr | None:
+        if value is not None and urlsplit(value.get_secret_value()).scheme not in schemes:
+            raise ValueError("an address with another scheme")
+        return value
+
+    return check
 
 
 def header_safe(value: SecretStr | None) -> SecretStr | None:
-    # Secrets travel in HTTP headers, where a line break or a space would split them.
+    # Secrets are sent in HTTP headers, where a line break or a space would end the value.
     if value is not None and not re.fullmatch(r"[\x21-\x7e]+", value.get_secret_value()):
         raise ValueError("not usable in a header")
     return value
@@ -147,7 +154,7 @@ def slash_command(value: str) -> str:
 def not_a_file(value: Path) -> Path:
     path = value.expanduser()
     if path.exists() and not path.is_dir():
-        raise ValueError("a file is in the way")
+        raise ValueError("a file, not a directory")
     return path
 
 
@@ -162,7 +169,7 @@ def dns_server(value: str | None) -> str | None:
 
 
 def _split_port(value: str) -> tuple[str, str | None]:
-    """`10.0.0.2`, `10.0.0.2:5353`, `fd00::2` or `[fd00::2]:5353` as address and port."""
+    """Split `10.0.0.2`, `10.0.0.2:5353`, `fd00::2` or `[fd00::2]:5353` into address and port."""
     if bracketed := re.fullmatch(r"\[([^\]]*)\](?::(\d+))?", value):
         return bracketed[1], bracketed[2]
     if value.count(":") == 1:
@@ -171,54 +178,88 @@ def _split_port(value: str) -> tuple[str, str | None]:
     return value, None
 
 
-Flag = Annotated[bool, BeforeValidator(flag), Allowed(FLAG_VALUES)]
-OptionalFlag = Annotated[bool | None, BeforeValidator(optional_flag), Allowed(FLAG_VALUES)]
-OptionalAddress = Annotated[str | None, AfterValidator(http_address), Allowed("an http:// or https:// address")]
-Address = Annotated[str, AfterValidator(http_address), Allowed("an http:// or https:// address")]
+Flag = Annotated[bool, BeforeValidator(flag), AllowedValues(FLAG_VALUES)]
+OptionalFlag = Annotated[bool | None, BeforeValidator(optional_flag), AllowedValues(FLAG_VALUES)]
+OptionalAddress = Annotated[str | None, AfterValidator(http_address), AllowedValues("an http:// or https:// address")]
+Address = Annotated[str, AfterValidator(http_address), AllowedValues("an http:// or https:// address")]
 OptionalSecret = Annotated[
-    SecretStr | None, AfterValidator(header_safe), Allowed("printable ASCII text without spaces or line breaks")
+    SecretStr | None, AfterValidator(header_safe), AllowedValues("printable ASCII text without spaces or line breaks")
 ]
-
+OptionalDirectory = Annotated[
+    Path | None, AfterValidator(existing_directory), AllowedValues("the path of an existing directory")
+]
+OptionalPostgresAddress = Annotated[
+    SecretStr | None, AfterValidator(secret_url("postgresql", "postgres")), AllowedValues("a postgresql:// address")
+]
+StorageKind = Annotated[Literal["sqlite", "memory"], BeforeValidator(lower)]
 OptionalKey = Annotated[
     SecretStr | None,
     AfterValidator(header_safe),
     AfterValidator(long_enough),
-    Allowed(f"at least {MIN_KEY_LENGTH} characters of printable ASCII text without spaces or line breaks"),
+    AllowedValues(f"at least {MIN_KEY_LENGTH} characters of printable ASCII text without spaces or line breaks"),
 ]
+
+
+class SettingsGroup(BaseSettings):
+    """Base class of settings. The field `a2a_port` is the variable `A2A_PORT`."""
+
+    # The schema is built for the class with all settings only.
+    model_config = SettingsConfigDict(
+        alias_generator=str.upper,
+        validate_by_name=True,
+        frozen=True,
+        extra="forbid",
+        allow_inf_nan=False,
+        defer_build=True,
+    )
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        # load_settings merges file and environment itself, because per-agent variables are read from the merged values.
+        return (init_settings,)
 
 
 def setting(
     group: Group,
-    meaning: str,
+    description: str,
     default: Any = None,
     *,
     shown_default: str | None = None,
-    also: str | None = None,
+    fallback: str | None = None,
     ge: float | None = None,
     gt: float | None = None,
     le: float | None = None,
 ) -> Any:
-    """A field with its group and meaning; `also` is a second variable that is read when the first is not set."""
+    """Declare a setting. `fallback` is another variable that is read when this one is not set."""
     return Field(
         default,
-        description=meaning,
-        json_schema_extra={"group": group, "shown_default": shown_default, "also": also},
+        description=description,
+        json_schema_extra={"group": group, "shown_default": shown_default, "fallback": fallback},
         ge=ge,
         gt=gt,
         le=le,
     )
 
 
-def extra(info: FieldInfo) -> dict[str, Any]:
+def field_extra(info: FieldInfo) -> dict[str, Any]:
+    """The values that `setting` stored with the field: `group`, `shown_default`, `fallback`."""
     extra = info.json_schema_extra
     if not isinstance(extra, dict):
-        raise TypeError(f"{info!r} was not made by setting()")
+        raise TypeError(f"{info!r} was not declared with setting()")
     return extra
 
 
-def allowed(info: FieldInfo) -> str:
+def describe_allowed(info: FieldInfo) -> str:
+    """The allowed values as text, for the configuration page and error messages."""
     for item in info.metadata:
-        if isinstance(item, Allowed):
+        if isinstance(item, AllowedValues):
             return item.text
     kinds = [kind for kind in get_args(info.annotation) or (info.annotation,) if kind is not type(None)]
     choices = [choice for kind in kinds for choice in (get_args(kind) or (kind,)) if isinstance(choice, str)]

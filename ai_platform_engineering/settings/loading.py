@@ -1,52 +1,80 @@
-"""Reads the settings from the environment and from a file, once."""
+"""Reads the settings from the environment and the `.env` file, and reports invalid values."""
 
 from __future__ import annotations
 
 import io
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
 from dotenv import dotenv_values
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
 from ai_platform_engineering.settings.approval_overrides import OVERRIDES_VARIABLE, OverridesError, parse_overrides
-from ai_platform_engineering.settings.fields import FLAG_VALUES, allowed, extra, flag
+from ai_platform_engineering.settings.conversation_settings import ADDRESS_VARIABLES
+from ai_platform_engineering.settings.fields import FLAG_VALUES, Provider, describe_allowed, field_extra, flag
 from ai_platform_engineering.settings.model import Settings
-from ai_platform_engineering.settings.problems import SettingsError, wrong_value
-from ai_platform_engineering.settings.providers import provider_problem
+
+MASK: Final = "********"
+
+_SECRET_NAME = re.compile(r"TOKEN(?!S)|KEY|SECRET|PASSWORD|DATABASE_URL|MONGODB_URI|REDIS_URL|POSTGRES_DSN")
+
+# A provider needs one variable of each inner tuple.
+PROVIDER_REQUIREMENTS: Final[Mapping[Provider, tuple[tuple[str, ...], ...]]] = MappingProxyType(
+    {
+        "offline": (),
+        "openai": (("OPENAI_API_KEY", "OPENAI_ENDPOINT"),),
+        "azure-openai": (("AZURE_OPENAI_ENDPOINT",), ("AZURE_OPENAI_API_KEY",), ("AZURE_OPENAI_DEPLOYMENT",)),
+        "anthropic-claude": (("ANTHROPIC_API_KEY",),),
+        "aws-bedrock": (("AWS_REGION",),),
+        "google-gemini": (("GOOGLE_API_KEY",),),
+        "gcp-vertexai": (("GOOGLE_CLOUD_PROJECT",),),
+        "groq": (("GROQ_API_KEY",),),
+        "ollama": (("OLLAMA_MODEL_NAME", "MODEL_NAME"),),
+        "litellm": (("LITELLM_MODEL_NAME", "MODEL_NAME"),),
+    }
+)
+
+
+class SettingsError(ValueError):
+    """The settings are invalid. `problems` has one message per problem, without secrets."""
+
+    def __init__(self, *problems: str) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems
 
 
 def load_settings(environ: Mapping[str, str] | None = None, env_file: Path | None = Path(".env")) -> Settings:
-    """Settings from `env_file` overlaid by `environ` (the process's, if not given).
+    """Load settings from `env_file`, overridden by `environ` (default: the process environment).
 
-    An empty value counts as not set; one in `environ` also hides the file's, one in `SETTINGS_OVERRIDES` hides nothing.
+    An empty value counts as not set. In `environ` it also hides the file's value, in `SETTINGS_OVERRIDES` it does not.
     """
-    stored = _stored(env_file)
-    snapshot = _snapshot(stored, os.environ if environ is None else environ)
+    file_values = _read_env_file(env_file)
+    snapshot = _merge_sources(file_values, os.environ if environ is None else environ)
     values: dict[str, Any] = {name: snapshot[name] for name in fields_by_variable() if name in snapshot}
     for name, info in fields_by_variable().items():
-        also = extra(info)["also"]
-        if name not in values and also in snapshot:
-            values[name] = snapshot[also]
+        fallback = field_extra(info)["fallback"]
+        if name not in values and fallback in snapshot:
+            values[name] = snapshot[fallback]
     if "DATA_DIR" not in values and Path(snapshot.get("XDG_DATA_HOME", "")).is_absolute():
         values["DATA_DIR"] = Path(snapshot["XDG_DATA_HOME"]) / "platform-engineer"
     try:
         settings = Settings.model_validate(values)
     except ValidationError as error:
-        raise SettingsError(*_sentences(error, snapshot)) from None
+        raise SettingsError(*_validation_problems(error, snapshot)) from None
     settings._environ = snapshot
-    settings._file_variables = frozenset(stored)
-    if problems := _contradictions(settings):
+    settings._file_variables = frozenset(file_values)
+    if problems := _cross_field_problems(settings):
         raise SettingsError(*problems)
     return settings
 
 
 def parse_flag(variable: str, value: str) -> bool:
-    """The value of a variable that is true or false, for variables that exist once per agent."""
+    """Parse the value of a boolean variable that exists once per agent."""
     try:
         return flag(value.strip())
     except ValueError:
@@ -54,24 +82,41 @@ def parse_flag(variable: str, value: str) -> bool:
 
 
 def known_variables() -> frozenset[str]:
-    """The name of every setting, also the second names."""
-    second_names = (extra(info)["also"] for info in fields_by_variable().values())
-    return frozenset({*fields_by_variable(), *filter(None, second_names)})
+    """The names of all settings, including fallback variables."""
+    fallbacks = (field_extra(info)["fallback"] for info in fields_by_variable().values())
+    return frozenset({*fields_by_variable(), *filter(None, fallbacks)})
 
 
-def _stored(env_file: Path | None) -> dict[str, str | None]:
+def wrong_value(variable: str, value: str, allowed: str) -> str:
+    """The message for an invalid value. Secrets are masked."""
+    return f"{variable}={_shown(variable, value)} cannot be used: it must be {allowed}."
+
+
+def provider_problem(settings: Settings, provider: Provider, chosen_by: str = "LLM_PROVIDER") -> str | None:
+    """A message that names the missing settings of `provider`, or None. `chosen_by` is the variable that selects it."""
+    missing = [
+        " or ".join(alternatives)
+        for alternatives in PROVIDER_REQUIREMENTS[provider]
+        if not any(getattr(settings, name.lower()) for name in alternatives)
+    ]
+    if not missing:
+        return None
+    return f"{chosen_by}={provider} needs {' and '.join(missing)}: set it, or choose another provider."
+
+
+def _read_env_file(env_file: Path | None) -> dict[str, str | None]:
     if env_file is None or not env_file.is_file():
         return {}
     try:
-        # Values are taken literally: a "$" in a password is a "$".
+        # No interpolation: a "$" in a password stays a "$".
         return dotenv_values(env_file, interpolate=False)
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"{env_file} cannot be read as UTF-8 text: {type(error).__name__}.") from None
 
 
-def _snapshot(stored: Mapping[str, str | None], environ: Mapping[str, str]) -> Mapping[str, str]:
+def _merge_sources(file_values: Mapping[str, str | None], environ: Mapping[str, str]) -> Mapping[str, str]:
     overrides = dotenv_values(stream=io.StringIO(environ.get("SETTINGS_OVERRIDES", "")), interpolate=False)
-    return MappingProxyType(_without_blanks({**stored, **environ}) | _without_blanks(overrides))
+    return MappingProxyType(_without_blanks({**file_values, **environ}) | _without_blanks(overrides))
 
 
 def _without_blanks(values: Mapping[str, str | None]) -> dict[str, str]:
@@ -82,17 +127,17 @@ def fields_by_variable() -> dict[str, FieldInfo]:
     return {name.upper(): info for name, info in Settings.model_fields.items()}
 
 
-def _sentences(error: ValidationError, snapshot: Mapping[str, str]) -> list[str]:
+def _validation_problems(error: ValidationError, snapshot: Mapping[str, str]) -> list[str]:
     fields = fields_by_variable()
-    wrong = dict.fromkeys(str(detail["loc"][0]) for detail in error.errors(include_input=False))
-    sentences = []
-    for name in wrong:
-        source = name if name in snapshot else extra(fields[name])["also"]
-        sentences.append(wrong_value(source, snapshot[source], allowed(fields[name])))
-    return sentences
+    invalid = dict.fromkeys(str(detail["loc"][0]) for detail in error.errors(include_input=False))
+    problems = []
+    for name in invalid:
+        source = name if name in snapshot else field_extra(fields[name])["fallback"]
+        problems.append(wrong_value(source, snapshot[source], describe_allowed(fields[name])))
+    return problems
 
 
-def _contradictions(settings: Settings) -> list[str]:
+def _cross_field_problems(settings: Settings) -> list[str]:
     problems = []
     if settings.llm_provider and (problem := provider_problem(settings, settings.llm_provider)):
         problems.append(problem)
@@ -104,8 +149,25 @@ def _contradictions(settings: Settings) -> list[str]:
                 f"at least MCP_RESTART_BACKOFF, which is {settings.mcp_restart_backoff:g}",
             )
         )
+    kind = settings.checkpoint_type
+    if kind in ADDRESS_VARIABLES and not settings.checkpoint_address(kind):
+        problems.append(
+            f"LANGGRAPH_CHECKPOINT_TYPE={kind} needs {ADDRESS_VARIABLES[kind]}: set it, or choose another type."
+        )
+    if kind == "memory" and settings.require_persistence:
+        problems.append(
+            "REQUIRE_PERSISTENCE=true does not fit conversations in memory: choose another LANGGRAPH_CHECKPOINT_TYPE, "
+            "or unset CONVERSATIONS."
+        )
     try:
         parse_overrides(settings.require_approval_overrides)
     except OverridesError as error:
         problems.append(wrong_value(OVERRIDES_VARIABLE, error.override, error.allowed))
     return problems
+
+
+def _shown(variable: str, value: str) -> str:
+    if _SECRET_NAME.search(variable):
+        return MASK
+    without_credentials = re.sub(r"(?<=//)[^/@\s]*@", f"{MASK}@", value)
+    return without_credentials if len(without_credentials) <= 200 else f"{without_credentials[:200]}..."

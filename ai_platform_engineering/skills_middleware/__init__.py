@@ -1,5 +1,5 @@
-"""Skills: instructions for recurring work that the supervisor and its agents read when they need them.
+"""Skills: instructions for recurring work, which the supervisor and its agents read when they need them.
 
-Sources load skills, the catalog merges them for each caller, the router serves them over REST. What a model sees of
-skills is in `graphs/skills.py`.
+`sources/` load skills, `catalog.py` merges them for each caller, `rest/` serves them over HTTP. How skills are offered
+to a model is not here but in `graphs/skills.py`.
 """

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from ai_platform_engineering.skills_middleware.problems import InvalidSkillError, Problem
+from ai_platform_engineering.skills_middleware.skill import InvalidSkillError, SkillProblem
 
 MAX_ARCHIVE_SIZE: Final = 1024 * 1024
-"""Bytes of an archive as it is sent."""
+"""Bytes of an archive as received."""
 MAX_UNPACKED_SIZE: Final = 2 * 1024 * 1024
-"""Bytes of a tar archive without compression: its entries and the blocks around them."""
+"""Bytes of a tar archive after decompression, headers and padding included."""
 MAX_ENTRIES: Final = 256
-"""Files, folders, and the entries that macOS adds."""
+"""Files, folders and the metadata entries that macOS adds, counted together."""
 
 _MAX_RATIO: Final = 200
 # Small texts and the padding of tar archives compress well.
@@ -20,18 +20,18 @@ _RATIO_FREE_SIZE: Final = 128 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """`problem` says why the entry is refused; it has no data then."""
+class ArchiveEntry:
+    """A file or folder. An entry that is refused has a `problem` and no data."""
 
     path: str
     is_folder: bool = False
     data: bytes = b""
-    problem: Problem | None = None
+    problem: SkillProblem | None = None
 
 
 def refused(code: str, message: str, path: str = "") -> InvalidSkillError:
     """The error that refuses a whole archive."""
-    return InvalidSkillError([Problem(code, message, path)])
+    return InvalidSkillError([SkillProblem(code, message, path)])
 
 
 def corrupt(what: str) -> InvalidSkillError:
@@ -39,7 +39,7 @@ def corrupt(what: str) -> InvalidSkillError:
 
 
 def check_ratio(unpacked: int, packed: int) -> None:
-    """Refuse data that expand more than text does."""
+    """Refuse data whose compression ratio is higher than that of any text."""
     if unpacked > _RATIO_FREE_SIZE and unpacked > _MAX_RATIO * packed:
         raise refused(
             "decompression_bomb", f"the archive expands to more than {_MAX_RATIO} times its size, as no text does"

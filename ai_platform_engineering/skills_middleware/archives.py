@@ -1,4 +1,4 @@
-"""Archives with one skill: zip, or tar with or without compression. They are read in memory; nothing is extracted."""
+"""Archives with one skill: zip or tar, the latter with or without compression. They are read in memory only."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from ai_platform_engineering.skills_middleware.archive_entry import MAX_ARCHIVE_SIZE, MAX_ENTRIES, Entry, refused
+from ai_platform_engineering.skills_middleware.archive_entry import MAX_ARCHIVE_SIZE, MAX_ENTRIES, ArchiveEntry, refused
 from ai_platform_engineering.skills_middleware.characters import quoted
 from ai_platform_engineering.skills_middleware.checks import MAX_SKILL_SIZE
-from ai_platform_engineering.skills_middleware.compression import decompressed
+from ai_platform_engineering.skills_middleware.compression import decompress
 from ai_platform_engineering.skills_middleware.paths import normalised, path_problem
-from ai_platform_engineering.skills_middleware.problems import InvalidSkillError, Problem
-from ai_platform_engineering.skills_middleware.skill import DOCUMENT
+from ai_platform_engineering.skills_middleware.skill import DOCUMENT, InvalidSkillError, SkillProblem
 from ai_platform_engineering.skills_middleware.tar_archive import is_tar, tar_entries
 from ai_platform_engineering.skills_middleware.zip_archive import is_zip, zip_entries
 
@@ -23,14 +22,14 @@ _MACOS_PREFIX: Final = "._"
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """The files of an archive by path. `folder` is the name of the folder around all of them, which paths leave out."""
+    """The files of an archive by path. `folder` is a common top-level folder, which is removed from the paths."""
 
     files: Mapping[str, bytes]
     folder: str | None = None
 
 
 def read_archive(data: bytes) -> Archive:
-    """The files in an archive; raises `InvalidSkillError` with the reasons where it is not safe to use."""
+    """The files in an archive. Raises `InvalidSkillError` with every reason why the archive is not safe to use."""
     if len(data) > MAX_ARCHIVE_SIZE:
         raise refused("archive_too_large", f"the archive has {len(data)} bytes; {MAX_ARCHIVE_SIZE} are allowed")
     contents = _Contents()
@@ -48,10 +47,10 @@ def read_archive(data: bytes) -> Archive:
     return _without_folder(contents.files)
 
 
-def _entries(data: bytes) -> Iterator[Entry]:
+def _entries(data: bytes) -> Iterator[ArchiveEntry]:
     if is_zip(data):
         return zip_entries(data)
-    if is_tar(unpacked := decompressed(data)):
+    if is_tar(unpacked := decompress(data)):
         return tar_entries(unpacked)
     raise refused("unknown_format", "the data are not a zip archive or a tar archive (plain, gzip, bzip2 or xz)")
 
@@ -61,11 +60,11 @@ class _Contents:
 
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {}
-        self.problems: list[Problem] = []
+        self.problems: list[SkillProblem] = []
         self._folders: set[str] = set()
         self._size = 0
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: ArchiveEntry) -> None:
         self._size += len(entry.data)
         if self._size > MAX_SKILL_SIZE:
             raise refused("skill_too_large", f"the files have more than {MAX_SKILL_SIZE} bytes")
@@ -79,7 +78,7 @@ class _Contents:
         elif entry.problem is not None:
             self.problems.append(entry.problem)
         elif path in self.files or (path in self._folders and not entry.is_folder):
-            self.problems.append(Problem("duplicate_entry", f"the archive has {quoted(path)} more than once"))
+            self.problems.append(SkillProblem("duplicate_entry", f"the archive has {quoted(path)} more than once"))
         elif entry.is_folder:
             self._folders.add(path)
         else:

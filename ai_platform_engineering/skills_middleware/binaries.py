@@ -9,7 +9,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Binary:
-    """`code` is that of the problem; `description` completes "the file is"."""
+    """A binary format. `code` is the code of the problem; `description` completes "the file is"."""
 
     code: str
     description: str
@@ -60,7 +60,7 @@ def _by_magic(data: bytes) -> Binary | None:
     for magic, kind in _MAGIC.items():
         if data.startswith(magic):
             return kind
-    # These formats begin as a text can, or are recognised by more than their first bytes.
+    # A text can start with the same bytes as these formats, so more than the first bytes is compared.
     if b"\0" in data:
         if data.startswith(b"MZ"):
             return _executable("a Windows program")
@@ -73,7 +73,7 @@ def _by_magic(data: bytes) -> Binary | None:
 
 def _by_extension(path: str) -> Binary | None:
     name = path.rpartition("/")[2].lower()
-    # A shared library may have its version after the extension.
+    # The extension of a shared library may be followed by its version.
     extension = ".so" if ".so." in name else f".{name.rpartition('.')[2]}"
     if extension in _EXECUTABLE_EXTENSIONS:
         return _executable(f"a program by its extension {extension}")

@@ -9,15 +9,14 @@ from a2a.types.a2a_pb2 import AgentCard, AgentSkill
 
 from ai_platform_engineering.skills_middleware.catalog import SkillCatalog
 from ai_platform_engineering.skills_middleware.skill import Skill
-from ai_platform_engineering.skills_middleware.tags import tags_of
 from ai_platform_engineering.utils.a2a_common.caller import ANONYMOUS
-from ai_platform_engineering.utils.a2a_common.skill_entries import SKILL_PREFIX, SKILL_TAG
+from ai_platform_engineering.utils.a2a_common.protocol import SKILL_PREFIX, SKILL_TAG
 
 MAX_ENTRIES: Final = 50
 
 
 class CardWithSkills:
-    """`card` and the skills that every caller may see, as they are now. The card is public, so no others are on it."""
+    """`card` plus the current global skills. The card is public, so team and personal skills are left out."""
 
     def __init__(self, card: AgentCard, catalog: SkillCatalog) -> None:
         self.plain = card
@@ -26,9 +25,9 @@ class CardWithSkills:
         self._generation: int | None = None
 
     async def current(self) -> AgentCard:
-        await self._catalog.settle()
+        await self._catalog.reload_changed()
         if self._generation != self._catalog.generation:
-            # First the number: a change while the card is made is on the next one.
+            # Stored first: a change while the card is built leads to another build at the next request.
             self._generation = self._catalog.generation
             self._card = AgentCard()
             self._card.CopyFrom(self.plain)
@@ -42,6 +41,6 @@ def _entry(skill: Skill) -> AgentSkill:
         id=f"{SKILL_PREFIX}{skill.name}",
         name=skill.name,
         description=skill.description,
-        tags=[SKILL_TAG, *tags_of(skill)],
+        tags=[SKILL_TAG, *skill.tags],
         examples=[f"/{skill.name}"],
     )

@@ -1,4 +1,4 @@
-"""Characters that people cannot see but models read, and the display of a foreign value in a message."""
+"""Characters that are invisible to people but not to models, and untrusted values quoted in messages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ai_platform_engineering.utils.redact import redact
 
 _TAGS: Final = "\U000e0000-\U000e007f"
 _BIDI: Final = "\u202a-\u202e\u2066-\u2069"
-# Variation selectors 1 to 16 are absent: emoji have them. The joiners have a pattern of their own.
+# Variation selectors 1 to 16 are left out because emoji use them. The joiners have a separate pattern.
 _INVISIBLE: Final = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028\u2029\u2060-\u2065\u206a-\u206f"
     "\u3164\ufeff\uffa0\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0080-\U000e0fff"
@@ -17,12 +17,12 @@ _INVISIBLE: Final = (
 _CONTROL: Final = "\x00-\x08\x0b\x0e-\x1f\x7f-\x9f"
 
 TAG_CHARACTERS: Final = re.compile(f"[{_TAGS}]+")
-"""Tag characters repeat ASCII invisibly, so they can carry whole sentences."""
+"""Tag characters are an invisible copy of ASCII, so they can carry whole sentences."""
 BIDI_OVERRIDES: Final = re.compile(f"[{_BIDI}]")
-"""Embeddings, overrides and isolates show text in another order than the one in which it is read."""
+"""Embeddings, overrides and isolates display text in another order than the stored one."""
 INVISIBLE_CHARACTERS: Final = re.compile(
     f"[{_INVISIBLE}]|"
-    # A joiner after a visible character outside ASCII belongs to an emoji or to a script that needs it.
+    # A joiner after a visible non-ASCII character is legitimate: emoji and some scripts need it.
     f"(?<![^\x00-\x7f\u200c\u200d{_INVISIBLE}])[\u200c\u200d]"
 )
 CONTROL_CHARACTERS: Final = re.compile(f"[{_CONTROL}]")
@@ -32,7 +32,7 @@ _UNPRINTABLE: Final = re.compile(f"[{_CONTROL}\t\n\x0c\r{_TAGS}{_BIDI}{_INVISIBL
 
 
 def unseen_character(text: str) -> str | None:
-    """The first character of `text` that a reader would not see, as `U+202E`. Tabs and line breaks are fine."""
+    """The first invisible character of `text`, formatted like `U+202E`. Tabs and line breaks are allowed."""
     for pattern in (CONTROL_CHARACTERS, BIDI_OVERRIDES, TAG_CHARACTERS, INVISIBLE_CHARACTERS, _SURROGATES):
         if found := pattern.search(text):
             return f"U+{ord(found[0][0]):04X}"
@@ -40,7 +40,7 @@ def unseen_character(text: str) -> str | None:
 
 
 def quoted(value: str, limit: int = 60) -> str:
-    """`value` for a message: in quotes, shortened, without credentials, with unseen characters as escapes."""
+    """`value` for a message: quoted, shortened, with credentials masked and invisible characters escaped."""
     shown = _UNPRINTABLE.sub(lambda found: f"<U+{ord(found[0]):04X}>", redact(value[: 4 * limit]))
     if len(shown) > limit or len(value) > 4 * limit:
         shown = f"{shown[:limit]}..."

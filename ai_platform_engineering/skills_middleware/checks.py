@@ -1,4 +1,4 @@
-"""The checks that every skill from outside passes before it is used or stored."""
+"""The checks that every skill must pass before it is used or stored."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from typing import Final
 
 from ai_platform_engineering.skills_middleware.binaries import binary_kind
 from ai_platform_engineering.skills_middleware.characters import quoted
-from ai_platform_engineering.skills_middleware.document import Document, parse_document
+from ai_platform_engineering.skills_middleware.document import SkillDocument, parse_document
 from ai_platform_engineering.skills_middleware.paths import file_system_key, normalised, path_problem, size_problem
-from ai_platform_engineering.skills_middleware.problems import InvalidSkillError, Problem
 from ai_platform_engineering.skills_middleware.scanning import Finding, scan
 from ai_platform_engineering.skills_middleware.skill import (
     DOCUMENT,
     Access,
+    InvalidSkillError,
     Provenance,
     Skill,
     SkillContent,
+    SkillProblem,
     content_digest,
 )
 
@@ -29,9 +30,9 @@ MAX_FILES: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class CheckedSkill:
-    """A skill without problems. `text` is that of SKILL.md, `files` are the others by path, `size` is in bytes."""
+    """A skill that passed all checks. `text` is SKILL.md, `files` are the other files by path, `size` is in bytes."""
 
-    document: Document
+    document: SkillDocument
     text: str
     files: Mapping[str, str]
     size: int
@@ -43,20 +44,20 @@ class CheckedSkill:
 
 
 def checked_skill(files: Mapping[str, bytes | str], *, folder: str | None = None) -> CheckedSkill:
-    """The skill in `files`, by path; raises `InvalidSkillError` with everything that is wrong.
+    """Check the files of a skill, given by path; raises `InvalidSkillError` with every problem.
 
-    `folder` is the name of the folder in which the skill was found.
+    `folder` is the name of the skill's folder, which must equal its name; None if there is no folder.
     """
     if len(files) > MAX_FILES:
         raise InvalidSkillError(
-            [Problem("too_many_files", f"the skill has {len(files)} files; {MAX_FILES} are allowed")]
+            [SkillProblem("too_many_files", f"the skill has {len(files)} files; {MAX_FILES} are allowed")]
         )
     encoded = {path: _encoded(content) for path, content in files.items()}
     if (size := sum(map(len, encoded.values()))) > MAX_SKILL_SIZE:
         raise InvalidSkillError(
-            [Problem("skill_too_large", f"the skill has {size} bytes; {MAX_SKILL_SIZE} are allowed")]
+            [SkillProblem("skill_too_large", f"the skill has {size} bytes; {MAX_SKILL_SIZE} are allowed")]
         )
-    problems: list[Problem] = []
+    problems: list[SkillProblem] = []
     texts: dict[str, str] = {}
     paths: list[str] = []
     for raw, data in encoded.items():
@@ -71,7 +72,7 @@ def checked_skill(files: Mapping[str, bytes | str], *, folder: str | None = None
             problems += error.problems
     problems += _conflicts(paths)
     problems += _misplaced_documents(paths)
-    document: Document | None = None
+    document: SkillDocument | None = None
     if DOCUMENT in texts:
         try:
             document = parse_document(texts[DOCUMENT], folder)
@@ -79,7 +80,7 @@ def checked_skill(files: Mapping[str, bytes | str], *, folder: str | None = None
             problems += error.problems
     findings = scan(texts)
     problems += [
-        Problem(finding.code, f"{finding.message} (line {finding.line})", finding.path)
+        SkillProblem(finding.code, f"{finding.message} (line {finding.line})", finding.path)
         for finding in findings
         if finding.severity == "critical"
     ]
@@ -91,7 +92,7 @@ def checked_skill(files: Mapping[str, bytes | str], *, folder: str | None = None
 
 
 def build_skill(checked: CheckedSkill, access: Access, provenance: Provenance) -> Skill:
-    """The head of a skill, as the catalog keeps it."""
+    """The catalog entry for a checked skill."""
     document = checked.document
     return Skill(
         name=document.name,
@@ -108,12 +109,11 @@ def build_skill(checked: CheckedSkill, access: Access, provenance: Provenance) -
 
 
 def _encoded(content: bytes | str) -> bytes:
-    # Half of a surrogate pair, which JSON can carry, becomes bytes that are not UTF-8; `_text` reports them.
+    # JSON can contain half of a surrogate pair. It becomes bytes that are not UTF-8, which `_text` reports.
     return content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
 
 
 def _text(path: str, data: bytes) -> str:
-    """The text of a file."""
     limit = MAX_DOCUMENT_SIZE if path == DOCUMENT else MAX_FILE_SIZE
     if len(data) > limit:
         code = "document_too_large" if path == DOCUMENT else "file_too_large"
@@ -126,15 +126,17 @@ def _text(path: str, data: bytes) -> str:
         raise _invalid("encoding", f"the file is not UTF-8 text (byte {error.start}); save it as UTF-8", path) from None
 
 
-def _conflicts(paths: list[str]) -> list[Problem]:
-    """Paths that are one file on some file systems, and files that are also folders."""
+def _conflicts(paths: list[str]) -> list[SkillProblem]:
+    """Paths that some file systems treat as the same file, and paths that are both a file and a folder."""
     problems = []
     seen: dict[str, str] = {}
     for path in paths:
         key = file_system_key(path)
         if key in seen:
             problems.append(
-                Problem("path_conflict", f"the paths {quoted(seen[key])} and {quoted(path)} differ only in spelling")
+                SkillProblem(
+                    "path_conflict", f"the paths {quoted(seen[key])} and {quoted(path)} differ only in spelling"
+                )
             )
         seen[key] = path
     for key, path in seen.items():
@@ -142,23 +144,23 @@ def _conflicts(paths: list[str]) -> list[Problem]:
         for depth in range(1, len(parents) + 1):
             if (parent := seen.get("/".join(parents[:depth]))) is not None:
                 problems.append(
-                    Problem("path_conflict", f"{quoted(parent)} is a file and the folder of {quoted(path)}")
+                    SkillProblem("path_conflict", f"{quoted(parent)} is a file and the folder of {quoted(path)}")
                 )
     return problems
 
 
-def _misplaced_documents(paths: list[str]) -> list[Problem]:
+def _misplaced_documents(paths: list[str]) -> list[SkillProblem]:
     problems = [
-        Problem("several_documents", f"there is another {DOCUMENT}; send one skill at a time", path)
+        SkillProblem("several_documents", f"there is another {DOCUMENT}; send one skill at a time", path)
         for path in paths
         if path != DOCUMENT and path.rpartition("/")[2] == DOCUMENT
     ]
     if DOCUMENT not in paths:
         near = [path for path in paths if path.rpartition("/")[2].lower() == DOCUMENT.lower()]
         hint = f"; {quoted(near[0])} is not it" if near else ""
-        problems.append(Problem("document_missing", f"there is no {DOCUMENT} at the root of the skill{hint}"))
+        problems.append(SkillProblem("document_missing", f"there is no {DOCUMENT} at the root of the skill{hint}"))
     return problems
 
 
 def _invalid(code: str, message: str, path: str) -> InvalidSkillError:
-    return InvalidSkillError([Problem(code, message, path)])
+    return InvalidSkillError([SkillProblem(code, message, path)])

@@ -1,4 +1,4 @@
-"""How many skills there are, from which sources, and what is wrong with them: for the doctor."""
+"""The check of skills for `doctor`: how many each source has, and which problems they have."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from types import MappingProxyType
 from typing import Final, Self
 
 from ai_platform_engineering.settings import Settings
-from ai_platform_engineering.skills_middleware.catalog import SkillCatalog
+from ai_platform_engineering.skills_middleware.catalog import SkillCatalog, SourceStatus
 from ai_platform_engineering.skills_middleware.sources.git_source import git_sources
-from ai_platform_engineering.skills_middleware.status import SourceStatus
 from ai_platform_engineering.utils.a2a_common.caller import ANONYMOUS
 
 _MAX_PROBLEMS: Final = 10
@@ -20,7 +19,7 @@ _MAX_PROBLEMS: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class SkillsCheckup:
-    """`sources` has the number of skills of each source by its name. `problems` keep single skills from being used."""
+    """`sources` has the number of skills by source name. `problems` are sentences about skills that cannot be used."""
 
     sources: Mapping[str, int]
     problems: tuple[str, ...] = ()
@@ -32,8 +31,8 @@ class SkillsCheckup:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
-    """Sources by name, and the names of the global skills in them."""
+class _CatalogContents:
+    """The sources of a catalog by name, and the names of its global skills."""
 
     sources: dict[str, SourceStatus]
     skills: frozenset[str]
@@ -44,16 +43,17 @@ class _Found:
             {source.name: source for source in catalog.status().sources}, frozenset(catalog.view(ANONYMOUS).skills)
         )
 
-    def __or__(self, other: _Found) -> _Found:
-        return _Found(self.sources | other.sources, self.skills | other.skills)
+    def __or__(self, other: _CatalogContents) -> _CatalogContents:
+        return _CatalogContents(self.sources | other.sources, self.skills | other.skills)
 
 
 async def check_up_skills(
     settings: Settings, *, offline: bool, wanted: Mapping[str, Sequence[str]] = MappingProxyType({})
 ) -> SkillsCheckup | None:
-    """None where skills are switched off. `offline` contacts no Git repository and takes the copies that are here.
+    """Check all sources; None if skills are disabled.
 
-    `wanted` has the skills that the manifests of the agents name.
+    With `offline`, Git repositories are not contacted and the local copies are checked. `wanted` has the skills that
+    the manifests of the agents name, by agent.
     """
     if not settings.enable_skills:
         return None
@@ -72,23 +72,23 @@ async def check_up_skills(
     )
 
 
-async def _as_loaded(catalog: SkillCatalog) -> _Found:
-    """The sources as they are on this machine. Between `start` and `aclose` nothing is fetched."""
+async def _as_loaded(catalog: SkillCatalog) -> _CatalogContents:
+    """The sources as loaded from this machine, without fetching anything."""
     try:
         await catalog.start()
-        return _Found.of(catalog)
+        return _CatalogContents.of(catalog)
     finally:
         await catalog.aclose()
 
 
-async def _as_fetched(settings: Settings) -> _Found:
-    """The Git repositories as they are now. A refresh of the copies in DATA_DIR would change the skills in use."""
+async def _as_fetched(settings: Settings) -> _CatalogContents:
+    """The Git repositories, fetched to a temporary directory: refreshing DATA_DIR would change the skills in use."""
     with tempfile.TemporaryDirectory(prefix="platform-engineer-") as directory:
         elsewhere = settings.model_copy(update={"data_dir": Path(directory)})
         catalog = SkillCatalog(elsewhere, git_sources(elsewhere))
         try:
             await catalog.refresh()
-            return _Found.of(catalog)
+            return _CatalogContents.of(catalog)
         finally:
             await catalog.aclose()
 

@@ -1,4 +1,4 @@
-"""The skills API as its clients see it: the command line, the terminal and the Slack bot."""
+"""Client of the skills API, for the command line, the terminal and the Slack bot."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from ai_platform_engineering.utils.redact import redact
 
 PAGE_SIZE: Final = 200
 _SOURCE_FAILURES: Final = frozenset({"unavailable", "fetch_failed", "settings"})
-"""Codes of problems that concern a whole source. The others concern one skill of it."""
+"""Codes of problems of a whole source. All other problems are about a single skill."""
 
 
 class SkillsApiError(SupervisorError):
-    """The API refused a request. `problems` has one line for each reason why a skill cannot be used."""
+    """The API refused a request. `problems` has one line for each problem of an invalid skill."""
 
     def __init__(self, sentence: str, status: int, problems: tuple[str, ...] = ()) -> None:
         super().__init__(sentence, refused=True)
@@ -31,7 +31,7 @@ class SkillsApiError(SupervisorError):
 
 @dataclass(frozen=True, slots=True)
 class SkillPage:
-    """Skills as the API lists them; `total` counts those on all pages."""
+    """One page of skills as the API returns them; `total` counts the skills on all pages."""
 
     skills: tuple[Mapping[str, Any], ...]
     total: int
@@ -39,7 +39,7 @@ class SkillPage:
 
 @dataclass(frozen=True, slots=True)
 class SourceReport:
-    """A source. `problems` has a line for each, `failed` is true where its skills may be out of date."""
+    """The state of a source. `problems` has one line each; `failed` means that its skills may be out of date."""
 
     name: str
     count: int
@@ -55,7 +55,7 @@ class SourceReport:
 
 @dataclass(frozen=True, slots=True)
 class SkillsStatus:
-    """`facts` is the status as the API gives it."""
+    """The status of the catalog. `facts` is the JSON of the API."""
 
     facts: Mapping[str, Any]
     sources: tuple[SourceReport, ...]
@@ -66,16 +66,16 @@ class SkillsStatus:
 
 
 class SkillsClient:
-    """Methods raise `SkillsApiError` for a refusal, and `SupervisorError` where no supervisor answers."""
+    """Methods raise `SkillsApiError` if the API refuses a request, and `SupervisorError` if no supervisor answers."""
 
     def __init__(self, http: httpx.AsyncClient, address: str) -> None:
         self._http = http
         self._url = address.rstrip("/")
         self._address = redact(self._url)
-        """For sentences."""
+        """The address without credentials, for error messages."""
 
     async def page(self, *, query: str = "", limit: int = PAGE_SIZE, offset: int = 0) -> SkillPage:
-        """Skills by name or, with a query, those that match it, the best first."""
+        """Skills in order of name or, with a query, the matching skills, best match first."""
         params = {"limit": str(limit), "offset": str(offset), **({"q": query} if query else {})}
         answer = await self._json("GET", "/skills", params)
         try:
@@ -84,7 +84,7 @@ class SkillsClient:
             raise self._unreadable() from None
 
     async def all(self, query: str = "") -> list[Mapping[str, Any]]:
-        """Every page of `page`."""
+        """The skills of all pages."""
         skills: list[Mapping[str, Any]] = []
         while True:
             page = await self.page(query=query, offset=len(skills))
@@ -93,12 +93,12 @@ class SkillsClient:
                 return skills
 
     async def get(self, name: str, access: Mapping[str, str] | None = None) -> Mapping[str, Any]:
-        """One skill with its text; `access` names its visibility and team, where another may be in effect."""
+        """One skill with its text. `access` (visibility and team) selects it if several skills have the name."""
         found: Mapping[str, Any] = await self._json("GET", _path(name), {**(access or {}), "include_content": "true"})
         return found
 
     async def find(self, name: str) -> Mapping[str, Any] | None:
-        """The skill of exactly this name, or None."""
+        """The skill with exactly this name, or None."""
         try:
             return await self.get(name)
         except SkillsApiError as error:
@@ -114,11 +114,11 @@ class SkillsClient:
         return await self._json("PUT", _path(name), access, json=body, headers={"If-Match": etag})
 
     async def delete(self, name: str, access: Mapping[str, str]) -> None:
-        """Delete a skill, whichever version it has."""
+        """Delete a skill, regardless of its version."""
         await self._json("DELETE", _path(name), access, headers={"If-Match": "*"})
 
     async def refresh(self) -> SkillsStatus:
-        """Load all sources again, and the status after that."""
+        """Load all sources again; returns the status afterwards."""
         return self._status(await self._json("POST", "/skills/refresh"))
 
     async def status(self) -> SkillsStatus:
@@ -162,7 +162,7 @@ class SkillsClient:
 
     def _unreadable(self) -> SupervisorError:
         return SupervisorError(
-            f"The answer of {self._address} is not that of a skills API. Check that the address is a supervisor's."
+            f"{self._address} did not answer like a skills API. Check that it is the address of a supervisor."
         )
 
 
@@ -171,7 +171,7 @@ def _path(name: str) -> str:
 
 
 def _refused(response: httpx.Response, address: str) -> SkillsApiError:
-    """The problem JSON of an answer as an error."""
+    """The error for a problem JSON response."""
     try:
         problem = response.json()
     except ValueError:

@@ -1,4 +1,4 @@
-"""gzip, bzip2 and xz, unpacked with bounded memory."""
+"""Decompression of gzip, bzip2 and xz with bounded memory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Final
 from ai_platform_engineering.skills_middleware.archive_entry import MAX_UNPACKED_SIZE, check_ratio, corrupt, refused
 
 _CHUNK: Final = 64 * 1024
-# Enough for the defaults of xz and of Python; the highest presets ask for 64 MB however small the data are.
+# Enough for the default presets of xz and Python. The highest presets need 64 MB, even for small data.
 _XZ_MEMORY: Final = 16 * 1024 * 1024
 _GZIP: Final = 16
 
@@ -22,8 +22,8 @@ _DECOMPRESSORS: Final[Mapping[bytes, tuple[str, Callable[[], Any]]]] = {
 }
 
 
-def decompressed(data: bytes) -> bytes:
-    """`data` as they were before compression; `data` themselves where they are not compressed."""
+def decompress(data: bytes) -> bytes:
+    """Decompress `data`. Data that are not compressed are returned unchanged."""
     for magic, (name, decompressor) in _DECOMPRESSORS.items():
         if data.startswith(magic):
             try:
@@ -44,7 +44,7 @@ def _unpacked(data: bytes, name: str, decompressor: Any) -> bytes:
     pending = data
     while not decompressor.eof:
         chunk = decompressor.decompress(pending, _CHUNK)
-        # bzip2 and xz keep what they have not used; zlib gives it back.
+        # bzip2 and xz buffer their unused input; zlib returns it.
         pending = getattr(decompressor, "unconsumed_tail", b"")
         if not chunk and not decompressor.eof:
             raise corrupt(f"the {name} data are cut off")

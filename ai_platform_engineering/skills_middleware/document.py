@@ -11,8 +11,7 @@ from typing import Final
 from ai_platform_engineering.skills_middleware import front_matter
 from ai_platform_engineering.skills_middleware.characters import quoted, unseen_character
 from ai_platform_engineering.skills_middleware.front_matter import Value
-from ai_platform_engineering.skills_middleware.problems import InvalidSkillError, Problem
-from ai_platform_engineering.skills_middleware.skill import DOCUMENT, GLOBAL, Access
+from ai_platform_engineering.skills_middleware.skill import DOCUMENT, GLOBAL, Access, InvalidSkillError, SkillProblem
 
 MAX_NAME_LENGTH: Final = 64
 MAX_DESCRIPTION_LENGTH: Final = 1024
@@ -24,8 +23,8 @@ _KEYS: Final = ("name", "description", "license", "compatibility", "metadata", "
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
-    """A parsed SKILL.md. `warnings` are for its author: the skill works nevertheless."""
+class SkillDocument:
+    """A parsed SKILL.md. `warnings` are for its author and do not prevent the use of the skill."""
 
     name: str
     description: str
@@ -33,25 +32,25 @@ class Document:
     license: str | None = None
     compatibility: str | None = None
     metadata: Mapping[str, str] = field(default_factory=dict)
-    warnings: tuple[Problem, ...] = ()
+    warnings: tuple[SkillProblem, ...] = ()
 
 
-def parse_document(text: str, folder: str | None = None) -> Document:
-    """The skill that a SKILL.md describes; raises `InvalidSkillError` with everything that is wrong.
+def parse_document(text: str, folder: str | None = None) -> SkillDocument:
+    """Parse a SKILL.md; raises `InvalidSkillError` with every problem.
 
-    The format wants the name to be the name of the skill's folder, where it has one.
+    The format requires that the name equals the name of the skill's folder, if there is one.
     """
     text = text.removeprefix("\ufeff")
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise InvalidSkillError([Problem("encoding", "the text has half of a surrogate pair", DOCUMENT)]) from None
+        raise InvalidSkillError([SkillProblem("encoding", "the text has half of a surrogate pair", DOCUMENT)]) from None
     header, body = front_matter.split(text)
     keys = front_matter.parse(header)
-    checked = _Keys(keys)
+    checked = _FrontMatterKeys(keys)
     name = checked.name(folder)
     description = checked.line("description", MAX_DESCRIPTION_LENGTH, required=True)
-    document = Document(
+    document = SkillDocument(
         name=name,
         description=description,
         instructions=body.replace("\r\n", "\n").strip(),
@@ -67,11 +66,11 @@ def parse_document(text: str, folder: str | None = None) -> Document:
     return document
 
 
-def declared_access(document: Document) -> Access:
-    """The access that a skill from a directory or a repository declares in its metadata.
+def declared_access(document: SkillDocument) -> Access:
+    """The access that a skill of a directory or repository declares in its metadata.
 
-    `visibility` is `global`, `team` with the key `team`, or `personal` with the key `owner`. Without it a skill is
-    global: other tools also use the keys `team` and `owner`, and mean other things.
+    `visibility` is `global`, `team` (with the key `team`) or `personal` (with the key `owner`). Without `visibility`
+    the skill is global, because other tools use the keys `team` and `owner` with other meanings.
     """
     metadata = document.metadata
     holders = {"global": None, "team": "team", "personal": "owner"}
@@ -102,18 +101,18 @@ def _holder(metadata: Mapping[str, str], key: str, visibility: str) -> str:
 
 
 def _access_problem(code: str, message: str) -> InvalidSkillError:
-    return InvalidSkillError([Problem(code, message, DOCUMENT)])
+    return InvalidSkillError([SkillProblem(code, message, DOCUMENT)])
 
 
-class _Keys:
-    """The keys of front matter, and the problems found so far."""
+class _FrontMatterKeys:
+    """Validates the keys of front matter and collects their problems."""
 
     def __init__(self, keys: Mapping[str, Value]) -> None:
         self._keys = keys
-        self.problems: list[Problem] = []
+        self.problems: list[SkillProblem] = []
 
     def add(self, code: str, message: str) -> None:
-        self.problems.append(Problem(code, message, DOCUMENT))
+        self.problems.append(SkillProblem(code, message, DOCUMENT))
 
     def name(self, folder: str | None) -> str:
         name = self._keys.get("name")
@@ -131,7 +130,7 @@ class _Keys:
         return ""
 
     def line(self, key: str, limit: int, *, required: bool = False) -> str:
-        """The value of `key` in one line, with at most `limit` characters."""
+        """The value of `key` on one line, with at most `limit` characters."""
         value = self._keys.get(key)
         if value is None or value == "":
             if required:
@@ -177,21 +176,21 @@ def _kind(value: Value) -> str:
             return "text"
 
 
-def _warnings(keys: Mapping[str, Value]) -> list[Problem]:
+def _warnings(keys: Mapping[str, Value]) -> list[SkillProblem]:
     warnings = []
     for key in keys:
         if key == "allowed-tools":
             warnings.append(
-                Problem("allowed_tools", "allowed-tools has no effect: a skill gives no rights to tools", DOCUMENT)
+                SkillProblem("allowed_tools", "allowed-tools has no effect: a skill gives no rights to tools", DOCUMENT)
             )
         elif key not in _KEYS:
             near = get_close_matches(key[:MAX_NAME_LENGTH], _KEYS, 1)
             hint = f"; did you mean {near[0]}?" if near else f"; known are {', '.join(_KEYS)}"
-            warnings.append(Problem("unknown_key", f"the key {quoted(key)} is ignored{hint}", DOCUMENT))
+            warnings.append(SkillProblem("unknown_key", f"the key {quoted(key)} is ignored{hint}", DOCUMENT))
     metadata = keys.get("metadata")
     if isinstance(metadata, dict) and "visibility" not in metadata:
         warnings += [
-            Problem("visibility", f"metadata.{key} limits access only with metadata.visibility", DOCUMENT)
+            SkillProblem("visibility", f"metadata.{key} limits access only with metadata.visibility", DOCUMENT)
             for key in ("team", "owner")
             if key in metadata
         ]

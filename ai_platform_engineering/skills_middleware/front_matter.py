@@ -1,7 +1,7 @@
-"""The YAML between the two --- lines of a SKILL.md: keys, texts, lists, and nothing else that YAML can do.
+"""The YAML between the two --- lines of a SKILL.md, restricted to mappings, lists and strings.
 
-Values stay as they are written: `version: 1.10` is the text 1.10, a date is a text. Anchors, aliases and tags are
-refused, so that a short text cannot become a large value.
+Scalars stay strings as written: `version: 1.10` is the string 1.10, and dates are strings too. Anchors, aliases and
+tags are refused, so that a short text cannot expand to a large value.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from typing import Final
 import yaml
 
 from ai_platform_engineering.skills_middleware.characters import quoted
-from ai_platform_engineering.skills_middleware.problems import InvalidSkillError, Problem
-from ai_platform_engineering.skills_middleware.skill import DOCUMENT
+from ai_platform_engineering.skills_middleware.skill import DOCUMENT, InvalidSkillError, SkillProblem
 from ai_platform_engineering.utils.yaml_files import FAST_LOADER
 
 Value = str | list["Value"] | dict[str, "Value"] | None
@@ -29,7 +28,7 @@ _TEXT_TAGS: Final = frozenset({None, "!", "tag:yaml.org,2002:str"})
 
 
 def split(text: str) -> tuple[str, str]:
-    """The front matter of a SKILL.md, and its instructions."""
+    """Split a SKILL.md into front matter and instructions."""
     begin = _BEGIN.match(text)
     if begin is None:
         raise _invalid("front_matter", "the file must begin with a --- line, YAML front matter and another --- line")
@@ -40,7 +39,7 @@ def split(text: str) -> tuple[str, str]:
 
 
 def parse(text: str) -> dict[str, Value]:
-    """The keys and values of front matter."""
+    """Parse front matter into keys and values."""
     if len(text) > MAX_FRONT_MATTER_SIZE:
         raise _invalid(
             "front_matter_too_large",
@@ -51,7 +50,7 @@ def parse(text: str) -> dict[str, Value]:
         documents = [_value(events, event, 0) for event in events if _begins_value(event)]
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        # The front matter begins in the second line of the file.
+        # The front matter starts in the second line of the file.
         line = f" in line {mark.line + 2}" if mark is not None else ""
         raise _invalid("yaml", f"the front matter is not valid YAML: {error.problem}{line}") from None
     except yaml.YAMLError:
@@ -112,4 +111,4 @@ def _place(event: yaml.Event) -> str:
 
 
 def _invalid(code: str, message: str) -> InvalidSkillError:
-    return InvalidSkillError([Problem(code, message, DOCUMENT)])
+    return InvalidSkillError([SkillProblem(code, message, DOCUMENT)])

@@ -1,4 +1,4 @@
-"""Credentials in a text, by the formats that their issuers document."""
+"""Detection of credentials in a text, by the formats that their issuers document."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class LeakedSecret:
-    """`kind` completes "the file has"; the secret itself is not kept."""
+    """A credential found at `position`, without its value. `kind` completes "the file has"."""
 
     kind: str
     position: int
 
 
-# A prefix that is searched for first, and the rest of the format.
+# Kind, a substring that is searched for first because that is fast, and the full pattern.
 _TOKENS: Final = tuple(
     (kind, prefix, re.compile(rf"(?<![\w-]){pattern}(?![\w-])"))
     for kind, prefix, pattern in (
@@ -45,7 +45,7 @@ _TOKENS: Final = tuple(
 )
 _PRIVATE_KEY: Final = re.compile(r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
 _KEY_BODY: Final = re.compile(r"[A-Za-z0-9+/=]{40}")
-# Encrypted keys have headers of their own before the body.
+# Encrypted keys have headers before the body.
 _KEY_WINDOW: Final = 400
 
 _PLACEHOLDER: Final = re.compile(r"example|x{4}|your|placeholder|redacted|dummy|0{6}|\*{3}", re.IGNORECASE)
@@ -53,7 +53,7 @@ _MIN_DISTINCT_CHARACTERS: Final = 8
 
 
 def leaked_secrets(text: str) -> Iterator[LeakedSecret]:
-    """The credentials in `text`. Placeholders, as documentation has them, are none."""
+    """The credentials in `text`, except placeholders as used in documentation."""
     for found in _PRIVATE_KEY.finditer(text):
         if _KEY_BODY.search(text, found.end(), found.end() + _KEY_WINDOW):
             yield LeakedSecret("a private key", found.start())

@@ -1,4 +1,4 @@
-"""The supervisor of this process, for code that is not given one: the status of the skills API."""
+"""The registered supervisor of this process, which the status of the skills API reports."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _registered: weakref.ref[PlatformEngineerDeepAgent] | None = None
 
 
 def set_mas_instance(mas: PlatformEngineerDeepAgent | None) -> None:
-    """Register the supervisor; the last one counts. It is not kept alive by this. None removes it."""
+    """Register a supervisor in place of an earlier one, by weak reference. None removes the registration."""
     global _registered  # noqa: PLW0603 - a registry of the process
     with _lock:
         _registered = None if mas is None else weakref.ref(mas)
 
 
 def get_mas_instance() -> PlatformEngineerDeepAgent | None:
-    """The supervisor that was registered last; None before that, and after it is gone."""
+    """The supervisor that was registered last; None if there was none, or if it has been garbage collected."""
     with _lock:
         return None if _registered is None else _registered()

@@ -1,29 +1,28 @@
-"""Changes of skills through the API: who may make them, and what is done to the store."""
+"""Changes of skills through the API: authorization, and the writes to the store."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from ai_platform_engineering.settings import Settings
-from ai_platform_engineering.skills_middleware.access import may_see
 from ai_platform_engineering.skills_middleware.catalog import SkillCatalog
 from ai_platform_engineering.skills_middleware.checks import CheckedSkill, build_skill
-from ai_platform_engineering.skills_middleware.skill import GLOBAL, Access, Provenance, Skill, Visibility
+from ai_platform_engineering.skills_middleware.skill import GLOBAL, Access, Provenance, Skill, Visibility, may_see
 from ai_platform_engineering.skills_middleware.store.store import NewSkill, SkillKey, SkillStore
 from ai_platform_engineering.utils.a2a_common.caller import Caller
 from ai_platform_engineering.utils.errors import ReadableError
 
 
 class AccessError(ReadableError):
-    """Visibility and team of a request contradict each other."""
+    """The visibility and the team of a request contradict each other."""
 
 
 class NotAllowedError(ReadableError):
-    """The caller may not change skills with this access."""
+    """The caller may not change skills that have this access."""
 
 
 class NotStoredError(ReadableError):
-    """A skill comes from a source that the API cannot write."""
+    """The skill comes from a source that the API cannot write to."""
 
     def __init__(self, skill: Skill) -> None:
         source = skill.provenance
@@ -40,7 +39,7 @@ class SkillsDisabledError(ReadableError):
 
 
 def requested_access(visibility: Visibility, team: str | None, caller: Caller) -> Access:
-    """The access that a request names. Personal skills are those of the caller."""
+    """The access for the visibility and team of a request. Personal skills belong to the caller."""
     match visibility:
         case "team" if team:
             return Access("team", team)
@@ -55,7 +54,10 @@ def requested_access(visibility: Visibility, team: str | None, caller: Caller) -
 
 
 def check_may_change(access: Access, caller: Caller, settings: Settings) -> None:
-    """Raise `NotAllowedError` unless the caller may change skills with this access. What it may change it can see."""
+    """Raise `NotAllowedError` unless the caller may change skills with this access.
+
+    A caller who may change a skill may also see it.
+    """
     match access.visibility:
         case "global":
             if caller.kind == "token" and caller.subject not in _admins(settings):
@@ -66,20 +68,20 @@ def check_may_change(access: Access, caller: Caller, settings: Settings) -> None
         case "team":
             if not may_see(access, caller):
                 raise NotAllowedError(
-                    f"Skills of the team {access.holder!r} may be changed by its members only, and nothing in this "
-                    "request proves that you are one. Set visibility to personal for a skill of your own."
+                    f"Skills of the team {access.holder!r} may be changed by its members only, and this request does "
+                    "not prove that you are a member. Set visibility to personal for a skill of your own."
                 )
         case "personal":
             if not may_see(access, caller):
                 raise NotAllowedError(
-                    "Personal skills need a caller who is known: send an access token with a subject, or the key of "
+                    "Personal skills need an authenticated caller: send an access token with a subject, or the key of "
                     "the server. Set visibility to global for a skill that all callers see."
                 )
 
 
 @dataclass(frozen=True, slots=True)
 class SkillChanges:
-    """Changes by one caller. `origin` is the address that the caller has."""
+    """Changes by one caller. `origin` is the caller's network address."""
 
     catalog: SkillCatalog
     settings: Settings
@@ -87,30 +89,33 @@ class SkillChanges:
     origin: str = ""
 
     async def create(self, checked: CheckedSkill, access: Access) -> Skill:
-        """Raises `AlreadyExistsError` and `StoreError` of the store, as the other methods do, and `NotAllowedError`."""
+        """Store a new skill.
+
+        Like the other methods, it raises `NotAllowedError` and the errors of the store, here `AlreadyExistsError`.
+        """
         self.check_access(access)
         stored = await self._store().create(self._new(checked, access), self.caller.subject)
-        await self.catalog.settle()
+        await self.catalog.reload_changed()
         return stored
 
     async def replace(self, skill: Skill, checked: CheckedSkill, access: Access, digest: str | None) -> Skill:
-        """Store `checked` in place of `skill` if that has `digest` still, or whatever it has where that is None."""
+        """Store `checked` in place of `skill` if its digest is still `digest`. None replaces any version."""
         store = self._checked_store(skill)
         self.check_access(access)
         stored = await store.replace(SkillKey.of(skill), self._new(checked, access), digest, self.caller.subject)
-        await self.catalog.settle()
+        await self.catalog.reload_changed()
         return stored
 
     async def delete(self, skill: Skill, digest: str | None) -> None:
         await self._checked_store(skill).delete(SkillKey.of(skill), digest)
-        await self.catalog.settle()
+        await self.catalog.reload_changed()
 
     def check_access(self, access: Access) -> None:
         """Raise `NotAllowedError` unless the caller may change skills with this access."""
         check_may_change(access, self.caller, self.settings)
 
     def check(self, skill: Skill) -> None:
-        """Raise what would keep the caller from changing `skill`."""
+        """Raise the error that a change of `skill` by the caller would raise."""
         self._checked_store(skill)
 
     def _checked_store(self, skill: Skill) -> SkillStore:

@@ -1,4 +1,4 @@
-"""The paths of a skill's files: relative, portable to every file system, and the same for everyone who reads them."""
+"""The paths of a skill's files: relative, portable to every file system, without ambiguous characters."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ import unicodedata
 from typing import Final
 
 from ai_platform_engineering.skills_middleware.characters import quoted, unseen_character
-from ai_platform_engineering.skills_middleware.problems import Problem
+from ai_platform_engineering.skills_middleware.skill import SkillProblem
 
 MAX_PATH_LENGTH: Final = 200
 MAX_DEPTH: Final = 4
-"""The folders and the file of a path, counted together."""
+"""Levels of a path, the file included."""
 
 _DRIVE: Final = re.compile(r"[A-Za-z]:")
 _NOT_PORTABLE: Final = re.compile(r'[\\<>:"|?*\t\n\r\f]')
 _RESERVED: Final = re.compile(r"(?:con|prn|aux|nul|conin\$|conout\$|com[0-9¹²³]|lpt[0-9¹²³])(?:\..*)?", re.IGNORECASE)
 
 
-def path_problem(path: str) -> Problem | None:
-    """Why `path` cannot be the path of a file; None where it can. `size_problem` has its length and depth."""
+def path_problem(path: str) -> SkillProblem | None:
+    """The problem of `path`; None if it is allowed. `size_problem` checks its length and depth."""
     parts = re.split(r"[/\\]", path)
     code, reason = "", ""
     if path.startswith(("/", "\\")) or _DRIVE.match(path):
@@ -39,25 +39,25 @@ def path_problem(path: str) -> Problem | None:
         )
     elif part := next((part for part in parts if _RESERVED.fullmatch(part)), None):
         code, reason = "reserved_name", f"has the part {quoted(part)}, which Windows reserves for a device"
-    return Problem(code, f"the path {quoted(path)} {reason}") if code else None
+    return SkillProblem(code, f"the path {quoted(path)} {reason}") if code else None
 
 
-def size_problem(path: str) -> Problem | None:
-    """Why `path` is too long or too deep."""
+def size_problem(path: str) -> SkillProblem | None:
+    """The problem of a path that is too long or too deep; None otherwise."""
     if len(path) > MAX_PATH_LENGTH:
-        return Problem(
+        return SkillProblem(
             "path_too_long", f"the path {quoted(path)} has {len(path)} characters; {MAX_PATH_LENGTH} are allowed"
         )
     if (depth := path.count("/") + 1) > MAX_DEPTH:
-        return Problem("path_too_deep", f"the path {quoted(path)} has {depth} levels; {MAX_DEPTH} are allowed")
+        return SkillProblem("path_too_deep", f"the path {quoted(path)} has {depth} levels; {MAX_DEPTH} are allowed")
     return None
 
 
 def normalised(path: str) -> str:
-    """`path` without `.` parts, in the Unicode form NFC: macOS writes names decomposed."""
+    """`path` without `.` parts, in Unicode form NFC, because macOS writes names decomposed."""
     return unicodedata.normalize("NFC", "/".join(part for part in path.split("/") if part != "."))
 
 
 def file_system_key(path: str) -> str:
-    """Equal for paths that some file system takes for the same file."""
+    """A key that is equal for paths that some file system treats as the same file."""
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", path).casefold())

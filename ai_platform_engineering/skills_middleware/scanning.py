@@ -1,8 +1,8 @@
-"""Suspicious content in the files of a skill.
+"""The scan for suspicious content in the files of a skill.
 
-A skill is text that a model reads, so what a reviewer would want to see is reported: credentials, characters that
-people cannot see, sentences that try to change rules or approvals, commands that run remote code. The findings are
-advice; approvals and tool lists hold whatever a skill says. Only a critical finding keeps a skill out.
+A model reads a skill, so the scan reports content that a reviewer should see: credentials, invisible characters,
+sentences that try to change rules or approvals, commands that run remote code. Findings are advice, because approvals
+and tool lists apply regardless of a skill's text. Only a critical finding makes a skill unusable.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from ai_platform_engineering.skills_middleware.leaked_secrets import leaked_secr
 Severity = Literal["info", "warning", "critical"]
 
 MAX_FINDINGS: Final = 5
-"""Findings of one kind in one file. More of the same say nothing new."""
+"""Findings of one kind per file. Further ones are not reported."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something in a skill that people should know of. A skill with a critical finding is refused."""
+    """Suspicious content of a skill. A skill with a critical finding is refused."""
 
     severity: Severity
     code: str
@@ -40,7 +40,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """One kind of finding. Where `words` are given, the pattern is tried on texts with one of them."""
+    """One kind of finding. If `words` are given, the pattern is only tried on texts that contain one of them."""
 
     severity: Severity
     code: str
@@ -49,8 +49,8 @@ class _Rule:
     words: tuple[str, ...] = ()
 
 
-# Words that may stand between those that matter. A list: with any word in their place, "Do not restart it. Ask for
-# approval" would be an attempt to avoid the approval.
+# Words that may occur between the words of a phrase. If any word were allowed there, "Do not restart it. Ask for
+# approval" would count as an attempt to avoid the approval.
 _FILLERS: Final = (
     r"\s{1,10}(?:(?:a|all|and|any|anyone|bother|entire|ever|every|explicit|first|for|full|further|have|hidden|human|me|my"
     r"|need|of|our|people|stop|that|the|their|them|these|those|to|user|users|you|your)\s{1,10}){0,5}"
@@ -165,14 +165,14 @@ _SCRIPT_EXTENSIONS: Final = frozenset(
 
 
 def scan(files: Mapping[str, str]) -> tuple[Finding, ...]:
-    """What is suspicious in the files of a skill, SKILL.md included, by path and line."""
+    """The findings in the files of a skill, SKILL.md included, sorted by path and line."""
     found = [finding for path, text in files.items() for finding in _scan_file(path, text)]
     return tuple(sorted(found, key=lambda each: (each.path, each.line, each.code)))
 
 
 def _scan_file(path: str, text: str) -> Iterator[Finding]:
     if f".{path.rpartition('.')[2].lower()}" in _SCRIPT_EXTENSIONS or text.startswith("#!"):
-        yield Finding("info", "script", "is a script; it is kept as text and never run", path, 1)
+        yield Finding("info", "script", "is a script; it is stored as text and never run", path, 1)
     for secret in islice(leaked_secrets(text), MAX_FINDINGS):
         yield Finding("critical", "secret", f"has {secret.kind}; revoke it", path, _line(text, secret.position))
     lowered = text.lower()

@@ -1,4 +1,4 @@
-"""Full-text search over names, descriptions and tags, in an SQLite database in memory."""
+"""Full-text search over names, tags and descriptions, in an in-memory SQLite database."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from collections.abc import Iterable
 from typing import Final
 
 from ai_platform_engineering.skills_middleware.skill import Skill
-from ai_platform_engineering.skills_middleware.tags import tags_of
 from ai_platform_engineering.text.query_words import query_words, spaced
 
-# `word` finds "deployments" for "deployment"; `prefix` finds both for "deploym", which has no stem in the index.
+# `word` is stemmed: "deployment" finds "deployments". `prefix` is not, so that "deploym" finds both.
 _TABLES: Final = """
 CREATE VIRTUAL TABLE word USING fts5 (
     name, tags, description, content = '', tokenize = "porter unicode61 remove_diacritics 2"
@@ -20,7 +19,7 @@ CREATE VIRTUAL TABLE prefix USING fts5 (
     name, tags, description, content = '', prefix = '2 3', tokenize = "unicode61 remove_diacritics 2"
 );
 """
-# BM25 is better the lower it is. A match in the name counts most.
+# Lower BM25 scores are better. A match in the name has the highest weight.
 _SEARCH: Final = """
 SELECT number FROM (
     SELECT rowid AS number, bm25(word, 10.0, 5.0, 1.0) AS score FROM word WHERE word MATCH :words
@@ -32,7 +31,7 @@ GROUP BY number ORDER BY sum(score), number
 
 
 class SearchIndex:
-    """Immutable. Threads may search at the same time; a common word among thousands of skills takes some 10 ms."""
+    """Immutable and thread-safe. A search for a common word among thousands of skills takes about 10 ms."""
 
     def __init__(self, skills: Iterable[Skill]) -> None:
         self._skills = sorted(skills, key=lambda skill: skill.name)
@@ -40,7 +39,7 @@ class SearchIndex:
         weakref.finalize(self, connection.close)
         connection.executescript(_TABLES)
         rows = [
-            (number, spaced(skill.name), spaced(" ".join(tags_of(skill))), spaced(skill.description))
+            (number, spaced(skill.name), spaced(" ".join(skill.tags)), spaced(skill.description))
             for number, skill in enumerate(self._skills)
         ]
         connection.execute("BEGIN")
@@ -50,7 +49,7 @@ class SearchIndex:
         self._connection = connection
 
     def search(self, query: str) -> list[Skill]:
-        """The skills that have a word of the query, the best first. The last word may be the beginning of one."""
+        """The skills that contain a word of the query, best match first. The last word may be a prefix."""
         words = query_words(query)
         if not words:
             return []

@@ -1,12 +1,17 @@
-"""A skill: its name and description, who may see it, and where it came from. Contents are read when needed."""
+"""A skill as the catalog holds it: name, description, access and provenance, and the problems a skill can have.
+
+Instructions and files are not part of it; they are loaded when they are needed.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, Literal
+
+from ai_platform_engineering.utils.a2a_common.caller import Caller
 
 Visibility = Literal["global", "team", "personal"]
 SourceKind = Literal["built-in", "directory", "git", "api"]
@@ -16,7 +21,7 @@ DOCUMENT: Final = "SKILL.md"
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """`holder` is the team of a team skill or the subject that owns a personal one; empty for a global skill."""
+    """`holder` is the team of a team skill, or the subject that owns a personal skill; empty for a global skill."""
 
     visibility: Visibility = "global"
     holder: str = ""
@@ -25,9 +30,19 @@ class Access:
 GLOBAL: Final = Access()
 
 
+def visible_accesses(caller: Caller) -> frozenset[Access]:
+    """The accesses that `caller` has: a skill with one of them is visible."""
+    personal = {Access("personal", caller.subject)} if caller.subject is not None else set()
+    return frozenset({GLOBAL, *personal, *(Access("team", team) for team in caller.teams)})
+
+
+def may_see(access: Access, caller: Caller) -> bool:
+    return access in visible_accesses(caller)
+
+
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """Where a skill came from. `origin` is a path in the source's directory, a repository with its commit, or the
+    """The origin of a skill. `origin` is a path in the source's directory, a repository with its commit, or the
     address of an API client."""
 
     kind: SourceKind
@@ -40,7 +55,7 @@ class Provenance:
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """What the catalog keeps in memory. `digest` changes with the contents and with the access; it is the ETag."""
+    """A catalog entry. `digest` changes with the contents and the access; it is the ETag."""
 
     name: str
     description: str
@@ -55,10 +70,16 @@ class Skill:
     """Bytes of SKILL.md and the files."""
     digest: str = ""
 
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """The tags in `metadata.tags` of the front matter, which are separated by commas."""
+        words = (word.strip().lower() for word in self.metadata.get("tags", "").split(","))
+        return tuple(dict.fromkeys(word for word in words if word))
+
 
 @dataclass(frozen=True, slots=True)
 class SkillContent:
-    """The text of SKILL.md, the instructions in it (without front matter), and the files beside it by path."""
+    """The text of SKILL.md, its instructions (the text without front matter), and the other files by path."""
 
     document: str
     instructions: str
@@ -66,8 +87,31 @@ class SkillContent:
 
 
 def content_digest(document: str, files: Mapping[str, str], access: Access) -> str:
-    """A digest of everything a client can change."""
+    """A digest of all values that a client can change."""
     hashed = hashlib.sha256(f"{access.visibility}\0{access.holder}\0{document}".encode())
     for path in sorted(files):
         hashed.update(f"\0{path}\0{len(files[path])}\0{files[path]}".encode())
     return hashed.hexdigest()[:32]
+
+
+@dataclass(frozen=True, slots=True)
+class SkillProblem:
+    """A reason why a skill cannot be used, or a warning for its author.
+
+    `code` is stable, for example `name` or `symlink`. `path` names the file; it is empty for the skill as a whole.
+    """
+
+    code: str
+    message: str
+    path: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.message}" if self.path else self.message
+
+
+class InvalidSkillError(ValueError):
+    """A skill cannot be used. The text has one line per problem."""
+
+    def __init__(self, problems: Iterable[SkillProblem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(map(str, self.problems)))

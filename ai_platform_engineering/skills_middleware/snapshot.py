@@ -1,4 +1,4 @@
-"""One state of the catalog: what every source has loaded, and the views of it."""
+"""A snapshot of the catalog: the skills of every source, and the views of callers."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from ai_platform_engineering.skills_middleware.access import visible_accesses
-from ai_platform_engineering.skills_middleware.problems import Problem
 from ai_platform_engineering.skills_middleware.search_index import SearchIndex
-from ai_platform_engineering.skills_middleware.skill import GLOBAL, Access, Skill
-from ai_platform_engineering.skills_middleware.sources.source import Loaded
-from ai_platform_engineering.skills_middleware.view import SkillView, merged
+from ai_platform_engineering.skills_middleware.skill import GLOBAL, Access, Skill, SkillProblem, visible_accesses
+from ai_platform_engineering.skills_middleware.sources.source import LoadedSkills
+from ai_platform_engineering.skills_middleware.view import SkillView, merge_sources
 from ai_platform_engineering.utils.a2a_common.caller import Caller
 
 _MAX_VIEWS: Final = 64
@@ -22,28 +20,28 @@ ContentKey = tuple[str, Access, str]
 
 
 def content_key(skill: Skill) -> ContentKey:
-    """Skills with the same name, access and digest have the same contents, whatever their source."""
+    """Skills with the same name, access and digest have the same contents, also in different sources."""
     return skill.name, skill.access, skill.digest
 
 
 @dataclass(frozen=True, slots=True)
 class SourceState:
-    """What a source loaded last, and the reason where it cannot be read now."""
+    """The skills that a source loaded last, and the problem if it cannot be read now."""
 
-    loaded: Loaded = field(default_factory=Loaded)
+    loaded: LoadedSkills = field(default_factory=LoadedSkills)
     loaded_at: datetime | None = None
-    unavailable: Problem | None = None
+    unavailable: SkillProblem | None = None
 
     @property
-    def problems(self) -> tuple[Problem, ...]:
+    def problems(self) -> tuple[SkillProblem, ...]:
         return self.loaded.problems if self.unavailable is None else (self.unavailable, *self.loaded.problems)
 
 
-class Snapshot:
-    """Immutable but for its cache of views. Built in a thread, as indexing thousands of skills takes a while."""
+class CatalogSnapshot:
+    """Immutable except for its cache of views. Built in a thread, because indexing thousands of skills is slow."""
 
     def __init__(self, sources: Mapping[str, tuple[Skill, ...]]) -> None:
-        """`sources` are the skills by the name of their source, in the order in which sources override each other."""
+        """`sources` has the skills by source name. Later sources override earlier ones."""
         self._sources = sources
         self._source_names = {content_key(skill): name for name, skills in sources.items() for skill in skills}
         everything = [skill for skills in sources.values() for skill in skills]
@@ -52,15 +50,15 @@ class Snapshot:
         self._views: OrderedDict[frozenset[Access], SkillView] = OrderedDict()
 
     def view(self, caller: Caller) -> SkillView:
-        """Callers who see the same skills share a view: all of them where every skill is global."""
+        """The caller's view. Callers who see the same skills share one; if all skills are global, all callers do."""
         access = visible_accesses(caller) & self._restricted
         if (view := self._views.get(access)) is None:
-            view = self._views[access] = merged(self._sources.values(), caller, self._index)
+            view = self._views[access] = merge_sources(self._sources.values(), caller, self._index)
             if len(self._views) > _MAX_VIEWS:
                 self._views.popitem(last=False)
         self._views.move_to_end(access)
         return view
 
     def source_name(self, skill: Skill) -> str | None:
-        """The source that has the skill with these contents; None when it has been removed or changed."""
+        """The source of the skill; None if the skill has been removed or changed."""
         return self._source_names.get(content_key(skill))

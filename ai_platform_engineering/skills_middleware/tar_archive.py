@@ -1,4 +1,4 @@
-"""Tar archives that come from anyone, read with `tarfile` from memory. Links and special files are refused."""
+"""Untrusted tar archives, read in memory with `tarfile`. Links and special files are refused."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import tarfile
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from ai_platform_engineering.skills_middleware.archive_entry import Entry, corrupt, refused
+from ai_platform_engineering.skills_middleware.archive_entry import ArchiveEntry, corrupt, refused
 from ai_platform_engineering.skills_middleware.characters import quoted
 from ai_platform_engineering.skills_middleware.checks import MAX_FILE_SIZE
-from ai_platform_engineering.skills_middleware.problems import Problem
+from ai_platform_engineering.skills_middleware.skill import SkillProblem
 
 _SETUID_SETGID: Final = 0o6000
 _END_MARKER: Final = 1024
@@ -30,7 +30,7 @@ def is_tar(data: bytes) -> bool:
     return data[257:262] == b"ustar"
 
 
-def tar_entries(data: bytes) -> Iterator[Entry]:
+def tar_entries(data: bytes) -> Iterator[ArchiveEntry]:
     """The entries of a tar archive without compression."""
     if data[-_END_MARKER:].strip(b"\0"):
         raise corrupt("the end of the tar archive is missing")
@@ -50,30 +50,30 @@ def _next(archive: tarfile.TarFile) -> tarfile.TarInfo | None:
         raise corrupt("a tar header cannot be read") from None
 
 
-def _entry(archive: tarfile.TarFile, member: tarfile.TarInfo) -> Entry:
+def _entry(archive: tarfile.TarFile, member: tarfile.TarInfo) -> ArchiveEntry:
     path = member.name
     try:
         path.encode()
     except UnicodeEncodeError:
         raise refused("name_encoding", f"the name {path[:40]!a} in the archive is not UTF-8; rename the file") from None
     if member.size < 0:
-        # Some Python versions would go back in the archive and read the same entries for ever.
+        # Some Python versions would seek backwards and read the same entries forever.
         raise corrupt(f"{quoted(path)} has a negative size")
     if problem := _problem(path, member):
-        return Entry(path, problem=problem)
+        return ArchiveEntry(path, problem=problem)
     if member.isdir():
-        return Entry(path, is_folder=True)
+        return ArchiveEntry(path, is_folder=True)
     try:
         file = archive.extractfile(member)
         content = file.read() if file is not None else b""
     except _UNREADABLE:
         raise corrupt(f"{quoted(path)} is cut off") from None
-    return Entry(path, data=content)
+    return ArchiveEntry(path, data=content)
 
 
-def _problem(path: str, member: tarfile.TarInfo) -> Problem | None:
+def _problem(path: str, member: tarfile.TarInfo) -> SkillProblem | None:
     code, reason = _refusal(member)
-    return Problem(code, f"{quoted(path)} {reason}") if code else None
+    return SkillProblem(code, f"{quoted(path)} {reason}") if code else None
 
 
 def _refusal(member: tarfile.TarInfo) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""The catalog as one caller sees it: access is decided first, then the last source wins by name."""
+"""The catalog as one caller sees it. Access is checked first; among visible skills of a name the last source wins."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from difflib import get_close_matches
 from itertools import islice
 from typing import Final
 
-from ai_platform_engineering.skills_middleware.access import visible_accesses
 from ai_platform_engineering.skills_middleware.search_index import SearchIndex
-from ai_platform_engineering.skills_middleware.skill import Skill, Visibility
+from ai_platform_engineering.skills_middleware.skill import Skill, Visibility, visible_accesses
 from ai_platform_engineering.utils.a2a_common.caller import Caller
 
 _RANKS: Final[Mapping[Visibility, int]] = {"global": 0, "team": 1, "personal": 2}
@@ -18,7 +17,7 @@ _RANKS: Final[Mapping[Visibility, int]] = {"global": 0, "team": 1, "personal": 2
 
 @dataclass(frozen=True, slots=True)
 class Overridden:
-    """A skill that another one of the same name hides, and why that one won."""
+    """A skill that is hidden by another one of the same name, and the reason."""
 
     skill: Skill
     reason: str
@@ -26,27 +25,27 @@ class Overridden:
 
 @dataclass(frozen=True, slots=True)
 class SkillView:
-    """`skills` are those in effect, by name; `overridden` has the others of the same name. `index` may have more."""
+    """`skills` has the skills in effect by name; `overridden` has the hidden ones. `index` may contain more skills."""
 
     skills: Mapping[str, Skill]
     overridden: Mapping[str, tuple[Overridden, ...]]
     index: SearchIndex | None = field(default=None, repr=False, compare=False)
 
     def near(self, name: str, limit: int = 3) -> list[str]:
-        """Names that a mistyped one may stand for, the closest first."""
+        """Existing names that are similar to `name`, the most similar first."""
         return get_close_matches(name, self.skills, limit, cutoff=0.6)
 
     def search(self, query: str, limit: int | None = None) -> list[Skill]:
-        """Skills whose name, tags or description have words of the query, the best first."""
+        """Skills whose name, tags or description contain words of the query, best match first."""
         index = self.index or SearchIndex(self.skills.values())
         visible = (skill for skill in index.search(query) if self.skills.get(skill.name) is skill)
         return list(islice(visible, limit))
 
 
-def merged(sources: Iterable[Iterable[Skill]], caller: Caller, index: SearchIndex | None = None) -> SkillView:
-    """The skills of all sources for one caller; the sources come in the order in which they override each other.
+def merge_sources(sources: Iterable[Iterable[Skill]], caller: Caller, index: SearchIndex | None = None) -> SkillView:
+    """Merge the skills of all sources for one caller. Later sources override earlier ones.
 
-    `index` is one that covers all of the skills; without it, a search builds its own.
+    `index` covers all of the skills; without it, each search builds an index.
     """
     accesses = visible_accesses(caller)
     skills: dict[str, Skill] = {}

@@ -1,4 +1,4 @@
-"""Zip archives that come from anyone, read with `zipfile`: sizes are enforced while unpacking, not believed."""
+"""Untrusted zip archives, read with `zipfile`. Size limits are enforced while unpacking, not taken from headers."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Final
 
 from ai_platform_engineering.skills_middleware.archive_entry import (
     MAX_ENTRIES,
-    Entry,
+    ArchiveEntry,
     check_ratio,
     corrupt,
     refused,
 )
 from ai_platform_engineering.skills_middleware.characters import quoted
 from ai_platform_engineering.skills_middleware.checks import MAX_FILE_SIZE
-from ai_platform_engineering.skills_middleware.problems import Problem
+from ai_platform_engineering.skills_middleware.skill import SkillProblem
 
 _SIGNATURES: Final = (b"PK\x03\x04", b"PK\x05\x06")
 _END_RECORD: Final = 22
@@ -31,7 +31,7 @@ def is_zip(data: bytes) -> bool:
     return data.startswith(_SIGNATURES)
 
 
-def zip_entries(data: bytes) -> Iterator[Entry]:
+def zip_entries(data: bytes) -> Iterator[ArchiveEntry]:
     """The entries of a zip archive."""
     try:
         archive = zipfile.ZipFile(io.BytesIO(data))
@@ -46,12 +46,12 @@ def zip_entries(data: bytes) -> Iterator[Entry]:
             yield _entry(archive, info)
 
 
-def _entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Entry:
+def _entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> ArchiveEntry:
     path = _path(info)
     if problem := _problem(path, info):
-        return Entry(path, problem=problem)
+        return ArchiveEntry(path, problem=problem)
     if path.endswith("/"):
-        return Entry(path.removesuffix("/"), is_folder=True)
+        return ArchiveEntry(path.removesuffix("/"), is_folder=True)
     try:
         with archive.open(info) as file:
             content = file.read(MAX_FILE_SIZE + 1)
@@ -60,11 +60,11 @@ def _entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Entry:
     if len(content) != info.file_size:
         raise corrupt(f"{quoted(path)} has another size than the archive states")
     check_ratio(len(content), info.compress_size)
-    return Entry(path, data=content)
+    return ArchiveEntry(path, data=content)
 
 
 def _path(info: zipfile.ZipInfo) -> str:
-    """The name as UTF-8, which many programs write without saying so."""
+    """The name decoded as UTF-8, which many programs write without setting the flag for it."""
     if info.flag_bits & _UTF_8:
         return info.orig_filename
     try:
@@ -75,9 +75,9 @@ def _path(info: zipfile.ZipInfo) -> str:
         ) from None
 
 
-def _problem(path: str, info: zipfile.ZipInfo) -> Problem | None:
+def _problem(path: str, info: zipfile.ZipInfo) -> SkillProblem | None:
     code, reason = _refusal(info.external_attr >> 16, info)
-    return Problem(code, f"{quoted(path)} {reason}") if code else None
+    return SkillProblem(code, f"{quoted(path)} {reason}") if code else None
 
 
 def _refusal(mode: int, info: zipfile.ZipInfo) -> tuple[str, str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.settings import Settings, SettingsError
+from ai_platform_engineering.storage.conversation_formats import CONVERSATIONS, PENDING_FORMS, check_format
 from ai_platform_engineering.storage.event_log.file import LogFile, tasks_file
 from ai_platform_engineering.utils.private_files import create_private_file, secure_data_dir
 
@@ -18,6 +19,7 @@ class ConversationsFileError(SettingsError):
             f"{path} cannot be used to remember conversations: {error}. Check the directory, choose another one with "
             "DATA_DIR, or set CONVERSATIONS=memory."
         )
+        self.cause = error
 
 
 def conversations_file(settings: Settings, agent: str = SUPERVISOR) -> Path:
@@ -26,20 +28,32 @@ def conversations_file(settings: Settings, agent: str = SUPERVISOR) -> Path:
 
 def keeps_conversations(settings: Settings, agent: str = SUPERVISOR) -> bool:
     """Whether there is such a file. An agent's is for tasks that wait, so it is of use only where tasks are kept."""
-    return settings.conversations == "sqlite" and (agent == SUPERVISOR or settings.event_log == "sqlite")
+    if agent == SUPERVISOR:
+        return settings.checkpoint_type == "sqlite"
+    return settings.conversations == "sqlite" and settings.event_log == "sqlite"
 
 
 def check_data_files(settings: Settings, agent: str = SUPERVISOR) -> None:
-    """Raise now what opening would raise later, when it is harder to say."""
+    """Raise now what opening would raise later, when it is harder to say.
+
+    Without its conversations file the supervisor can start, with conversations in memory.
+    """
     secure_data_dir(settings.data_dir)
     if settings.event_log == "sqlite":
         LogFile(tasks_file(settings, agent)).close()
     if keeps_conversations(settings, agent):
-        path = conversations_file(settings, agent)
         try:
-            create_private_file(path)
-            with closing(sqlite3.connect(path)) as connection:
-                connection.execute("BEGIN IMMEDIATE")
-                connection.execute("SELECT count(*) FROM sqlite_master")
-        except (sqlite3.Error, OSError) as error:
-            raise ConversationsFileError(path, error) from error
+            _check_conversations(conversations_file(settings, agent), agent)
+        except ConversationsFileError:
+            if agent != SUPERVISOR or settings.require_persistence:
+                raise
+
+
+def _check_conversations(path: Path, agent: str) -> None:
+    try:
+        create_private_file(path)
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            check_format(connection, path, CONVERSATIONS if agent == SUPERVISOR else PENDING_FORMS)
+    except (sqlite3.Error, OSError) as error:
+        raise ConversationsFileError(path, error) from error

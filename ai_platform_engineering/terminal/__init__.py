@@ -1,5 +1,5 @@
-"""The terminal: asks the supervisor and shows its run as it happens, or plays a recorded run.
+"""The terminal surface: `chat` asks the supervisor and shows the run as it happens, `replay` plays a recorded run.
 
-A run is folded into a view (`reducer`) and drawn from it (`rendering`, `plain`); both are pure. What a run is made of
-is defined in `events`, how it travels in `utils.a2a_common`.
+`reducer` folds events into a view; `rendering` (rich) and `plain` (pipes) draw the view. All three are pure. The event
+types are in `events`, the A2A client is in `utils.a2a_common.client`.
 """

@@ -1,4 +1,4 @@
-"""An event loop in a thread of its own, so that the terminal's thread may wait for a person or for the next frame."""
+"""An event loop in its own thread, so that the main thread can block on keyboard input or on the next frame."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from typing import Any, Self, TypeVar
 Value = TypeVar("Value")
 
 
-class Background:
-    """Runs coroutines, and holds contexts open, until it is left."""
+class BackgroundLoop:
+    """Runs coroutines and keeps async context managers open until it is closed."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="supervisor", daemon=True)
-        self._held: list[tuple[asyncio.Event, Future[None]]] = []
+        self._contexts: list[tuple[asyncio.Event, Future[None]]] = []
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -28,24 +28,24 @@ class Background:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for leave, holding in reversed(self._held):
+        for leave, task in reversed(self._contexts):
             self._loop.call_soon_threadsafe(leave.set)
-            holding.exception()
-        self.start(_cancel_others()).result()
+            task.exception()
+        self.submit(_cancel_others()).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.run_until_complete(self._loop.shutdown_asyncgens())
         self._loop.close()
 
-    def start(self, work: Coroutine[Any, Any, Value]) -> Future[Value]:
+    def submit(self, work: Coroutine[Any, Any, Value]) -> Future[Value]:
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
-    def hold(self, context: AbstractAsyncContextManager[Value]) -> Value:
-        """Enter `context`; it is left, by the same task, when this is."""
+    def enter_context(self, context: AbstractAsyncContextManager[Value]) -> Value:
+        """Enter `context` now, and exit it in the same task when the loop is closed."""
         entered: Future[Value] = Future()
         leave = asyncio.Event()
 
-        async def holding() -> None:
+        async def hold_open() -> None:
             try:
                 async with context as value:
                     entered.set_result(value)
@@ -55,7 +55,7 @@ class Background:
                     raise
                 entered.set_exception(error)
 
-        self._held.append((leave, self.start(holding())))
+        self._contexts.append((leave, self.submit(hold_open())))
         return entered.result()
 
 

@@ -1,4 +1,4 @@
-"""What a person types into a field, as a value of the form, or why it cannot be one."""
+"""Parses the text that a person typed into a form field."""
 
 from __future__ import annotations
 
@@ -6,35 +6,35 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from ai_platform_engineering.events import Form, FormField
-from ai_platform_engineering.forms.filling import Filled, Refused, fill
+from ai_platform_engineering.forms.filling import FilledForm, InvalidForm, fill
 from ai_platform_engineering.text.plain_text import one_line
 
 _SHORT: Final = {"y": "yes", "n": "no"}
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """What the field gets; nothing where it is left out."""
+class FieldEntry:
+    """The parsed value; None when the field is left out."""
 
     value: Any = None
 
 
 @dataclass(frozen=True, slots=True)
-class Wrong:
-    """Not a value of the field; `reason` says what would be."""
+class InvalidEntry:
+    """The text is not a value of the field; `reason` says which values are."""
 
     reason: str
 
 
-def entered(field: FormField, text: str) -> Entry | Wrong:
-    """`text` as the value of `field`. Without a text it is what the field proposes."""
+def parse_entry(field: FormField, text: str) -> FieldEntry | InvalidEntry:
+    """Parse `text` as a value of `field`. An empty text gives the proposed value."""
     alone = Form("", "", (replace(field, error=None),))
     match fill(alone, {field.field_name: _read(field, text)} if text.strip() else {}):
-        case Filled(values):
-            return Entry(values.get(field.field_name))
-        case Refused(form):
+        case FilledForm(values):
+            return FieldEntry(values.get(field.field_name))
+        case InvalidForm(form):
             errors = [one.error for one in form.fields if one.error]
-            return Wrong(one_line(errors[0] if errors else form.response))
+            return InvalidEntry(one_line(errors[0] if errors else form.response))
 
 
 def _read(field: FormField, text: str) -> Any:
@@ -55,7 +55,7 @@ def _read(field: FormField, text: str) -> Any:
 
 
 def _option(field: FormField, text: str) -> str:
-    """The option with this name or, where no option is called so, with this number."""
+    """The option with this name, or else the option with this number."""
     options = field.field_values or ()
     for option in options:
         if option.lower() == text.lower():

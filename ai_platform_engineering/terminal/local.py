@@ -1,7 +1,7 @@
-"""A supervisor inside this process, behind a socket that only this user can open.
+"""A supervisor inside this process, behind a Unix socket that only this user can open.
 
-It is the app that `serve` runs, spoken to in the same protocol, so what one sees here is what any client sees. A Unix
-socket in a private directory keeps other users of the machine out without a key, which would be handed on to agents.
+It is the app of `serve` and it is called over A2A, so `chat` shows the same as any other client. The socket is in a
+private directory, which keeps other users of the machine out without an API key; agents would inherit such a key.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _GRANT: Final = ("a2a_oauth_grant_url", "a2a_oauth_client_id", "a2a_oauth_client
 
 
 @asynccontextmanager
-async def running_here(settings: Settings) -> AsyncIterator[Supervisor]:
-    """The supervisor that `settings` describe; it and its agents stop when it is left."""
+async def local_supervisor(settings: Settings) -> AsyncIterator[Supervisor]:
+    """Start a supervisor with `settings`; it stops with its agents on exit."""
     from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import (  # noqa: PLC0415
         create_app,
     )
 
-    # Access tokens are for those who come from elsewhere.
+    # Access tokens are for remote callers only.
     app = create_app(settings.model_copy(update={"a2a_oauth_issuer": None}))
     auth = SupervisorAuth(settings.model_copy(update=dict.fromkeys(_GRANT)))
     with tempfile.TemporaryDirectory(prefix="platform-engineer-") as directory:
@@ -51,7 +51,7 @@ async def running_here(settings: Settings) -> AsyncIterator[Supervisor]:
         try:
             while not server.started:
                 if serving.done():
-                    raise SupervisorError("The supervisor did not start; the log says why.")
+                    raise SupervisorError("The supervisor did not start; see the log for the reason.")
                 await asyncio.sleep(0.01)
             transport = httpx.AsyncHTTPTransport(uds=path)
             async with connected(_ADDRESS, auth, transport) as supervisor:
@@ -65,5 +65,5 @@ async def _serve(server: uvicorn.Server) -> None:
     try:
         await server.serve()
     except SystemExit:
-        # This is how uvicorn says that the app did not start.
+        # uvicorn raises this when the startup of the app fails.
         return

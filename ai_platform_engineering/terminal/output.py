@@ -1,30 +1,57 @@
-"""Where a run is shown, and outputs for readers that are no terminal: plain lines, and JSON."""
+"""Outputs that show a run (plain lines and JSON here, the terminal in `screen`), and the loop that feeds them."""
 
 from __future__ import annotations
 
 import time
-from typing import Protocol, TextIO
+from typing import Final, Protocol, TextIO
 
 from ai_platform_engineering.events import Event
 from ai_platform_engineering.events_json import Asked, encode_line
 from ai_platform_engineering.terminal.plain import plain_lines
-from ai_platform_engineering.terminal.view import Notice, View
+from ai_platform_engineering.terminal.reducer import reduce
+from ai_platform_engineering.terminal.view import TerminalNotice, View
+
+FRAME_SECONDS: Final = 1 / 12
+
+
+class RunSource(Protocol):
+    """The items of one run: a live stream or a recording."""
+
+    def next(self, timeout: float) -> Event | TerminalNotice | None:
+        """The next item, or None after `timeout` seconds without one. Raises `EOFError` at the end of the run."""
 
 
 class Output(Protocol):
-    """Shows one run after the other."""
+    """Shows runs, one after the other."""
 
     def begin(self, asked: Asked, *, typed: bool, view: View) -> None:
-        """A run begins, or goes on from `view`; `typed` where the person can still see what they asked."""
+        """A run starts, or resumes from `view`. `typed`: the question is still visible where it was typed."""
 
-    def take(self, item: Event | Notice) -> None:
-        """Something happened."""
+    def take(self, item: Event | TerminalNotice) -> None:
+        """Called for every item of the run."""
 
     def draw(self, view: View) -> None:
-        """A good moment to show the run as it is now; there are about twelve a second."""
+        """Called about twelve times a second with the current view."""
 
     def end(self, view: View) -> None:
-        """The run is over."""
+        """The run has ended."""
+
+
+def play(source: RunSource, output: Output, view: View) -> View:
+    """Show the run of `source` on top of `view`, and return the view at its end."""
+    due = time.monotonic()
+    while True:
+        try:
+            item = source.next(max(0.0, due - time.monotonic()))
+        except EOFError:
+            output.end(view)
+            return view
+        if item is None:
+            output.draw(view)
+            due = time.monotonic() + FRAME_SECONDS
+        else:
+            output.take(item)
+            view = reduce(view, item)
 
 
 class PlainOutput:
@@ -32,22 +59,22 @@ class PlainOutput:
 
     def __init__(self, answers: TextIO, progress: TextIO) -> None:
         self._streams = {"answer": answers, "progress": progress}
-        self._facts = 0
+        self._entries = 0
         self._lines = 0
 
     def begin(self, asked: Asked, *, typed: bool, view: View) -> None:
-        self._facts, self._lines = len(view.facts), len(plain_lines(view.facts))
+        self._entries, self._lines = len(view.transcript), len(plain_lines(view.transcript))
 
-    def take(self, item: Event | Notice) -> None:
+    def take(self, item: Event | TerminalNotice) -> None:
         pass
 
     def draw(self, view: View) -> None:
-        if len(view.facts) == self._facts:
+        if len(view.transcript) == self._entries:
             return
-        lines = plain_lines(view.facts)
+        lines = plain_lines(view.transcript)
         for line in lines[self._lines :]:
             print(line.text, file=self._streams[line.channel], flush=True)
-        self._facts, self._lines = len(view.facts), len(lines)
+        self._entries, self._lines = len(view.transcript), len(lines)
 
     def end(self, view: View) -> None:
         self.draw(view)
@@ -65,8 +92,8 @@ class JsonOutput:
         self._begun = time.monotonic()
         print(encode_line(asked, 0.0), file=self._events, flush=True)
 
-    def take(self, item: Event | Notice) -> None:
-        if isinstance(item, Notice):
+    def take(self, item: Event | TerminalNotice) -> None:
+        if isinstance(item, TerminalNotice):
             print(item.text, file=self._notices, flush=True)
         else:
             print(encode_line(item, time.monotonic() - self._begun), file=self._events, flush=True)

@@ -1,4 +1,4 @@
-"""A view as plain lines, for pipes and logs: the answer by itself, everything else as progress."""
+"""The transcript as plain lines, for pipes and logs: the answer on one channel, everything else as progress."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from ai_platform_engineering.events import Canceled, Failed, FinalResult, InputRequired, PlanStep, StepStatus
-from ai_platform_engineering.terminal import words
+from ai_platform_engineering.terminal import wording
 from ai_platform_engineering.terminal.view import (
+    CallFinished,
+    CallStarted,
     Delegation,
-    Ended,
-    Fact,
-    Finished,
-    Notice,
-    Planned,
+    MessageText,
+    PlanChanged,
     PlanShown,
-    Spoke,
-    Started,
-    Tool,
+    RunEnded,
+    TerminalNotice,
+    ToolCall,
+    TranscriptEntry,
 )
 from ai_platform_engineering.text.plain_text import clean
 
@@ -33,41 +33,41 @@ class PlainLine:
     text: str
 
 
-def plain_lines(facts: Sequence[Fact]) -> list[PlainLine]:
-    """The lines so far; more facts only add to them.
+def plain_lines(transcript: Sequence[TranscriptEntry]) -> list[PlainLine]:
+    """The lines of the transcript; a longer transcript only adds lines.
 
-    The last message is kept back until it is clear whether it is the answer.
+    The last message is pending until it is clear whether it is the answer.
     """
     lines: list[PlainLine] = []
-    held: list[Spoke] = []
+    pending: list[MessageText] = []
     heading: str | None = None
-    for fact in facts:
-        match fact:
-            case Spoke():
-                lines += _progress(spoke.text for spoke in held if spoke.message_id != fact.message_id)
-                held = [*(spoke for spoke in held if spoke.message_id == fact.message_id), fact]
-            case Started(call):
-                lines += _progress(spoke.text for spoke in held)
-                held = []
+    for entry in transcript:
+        match entry:
+            case MessageText():
+                lines += _progress(message.text for message in pending if message.message_id != entry.message_id)
+                pending = [*(message for message in pending if message.message_id == entry.message_id), entry]
+            case CallStarted(call):
+                lines += _progress(message.text for message in pending)
+                pending = []
                 if isinstance(call, Delegation):
-                    lines += _progress([words.calling(call)])
-            case Finished(call):
+                    lines += _progress([wording.calling(call)])
+            case CallFinished(call):
                 lines += _progress([_finished(call)])
-            case Planned(title, new, changed):
+            case PlanChanged(title, new, changed):
                 if new:
-                    # New steps mean that there is work to come, so what was said before is not the answer.
-                    lines += _progress(spoke.text for spoke in held)
-                    held = []
+                    # New steps mean more work, so the pending message is not the answer.
+                    lines += _progress(message.text for message in pending)
+                    pending = []
                 if title != heading or not lines:
-                    lines += _progress([words.plan_heading(title)])
+                    lines += _progress([wording.plan_heading(title)])
                     heading = title
-                told = [*new, *(step for step in changed if step.status in {"completed", "failed"})]
-                lines += _progress(f"  {_step(step)}" for step in told)
-            case Notice(text):
+                steps = [*new, *(step for step in changed if step.status in {"completed", "failed"})]
+                lines += _progress(f"  {_step(step)}" for step in steps)
+            case TerminalNotice(text):
                 lines += _progress([text])
-            case Ended():
-                lines += _ended(fact, held)
-                held = []
+            case RunEnded():
+                lines += _ended(entry, pending)
+                pending = []
             case PlanShown():
                 pass
     return lines
@@ -77,29 +77,29 @@ def _progress(texts: Iterable[str]) -> list[PlainLine]:
     return [PlainLine("progress", text) for text in texts]
 
 
-def _finished(call: Tool | Delegation) -> str:
+def _finished(call: ToolCall | Delegation) -> str:
     indent = "" if isinstance(call, Delegation) else "  "
-    return f"{indent}{words.name_of(call)}: {'ok' if call.state == 'ok' else words.failed(call.reason)}"
+    return f"{indent}{wording.name_of(call)}: {'ok' if call.state == 'ok' else wording.failed(call.reason)}"
 
 
 def _step(step: PlanStep) -> str:
-    return f"{_BOXES[step.status]} {words.step(step)}"
+    return f"{_BOXES[step.status]} {wording.step(step)}"
 
 
-def _ended(fact: Ended, held: Sequence[Spoke]) -> list[PlainLine]:
-    tools = (tool for call in fact.waiting if isinstance(call, Delegation) for tool in call.tools)
-    still = [*fact.waiting, *(tool for tool in tools if tool.state == "running")]
-    waiting = _progress(f"{words.name_of(call)}: waiting" for call in still)
-    match fact.ending:
+def _ended(entry: RunEnded, pending: Sequence[MessageText]) -> list[PlainLine]:
+    tools = (tool for call in entry.waiting if isinstance(call, Delegation) for tool in call.tools)
+    open_calls = [*entry.waiting, *(tool for tool in tools if tool.state == "running")]
+    waiting = _progress(f"{wording.name_of(call)}: waiting" for call in open_calls)
+    match entry.ending:
         case FinalResult() as result:
-            lines = _progress(spoke.text for spoke in held if spoke.message_id != result.answer_message_id)
-            lines += _progress(words.limit_lines(result))
+            lines = _progress(message.text for message in pending if message.message_id != result.answer_message_id)
+            lines += _progress(wording.limit_lines(result))
             return [*lines, *waiting, PlainLine("answer", clean(result.text).strip("\n"))]
         case Failed() as failure:
-            told = [spoke.text for spoke in held]
-            return _progress([*told, *words.partial_lines(failure), words.failure(failure)])
+            texts = [message.text for message in pending]
+            return _progress([*texts, *wording.partial_lines(failure), wording.failure(failure)])
         case Canceled() as canceled:
-            return _progress([*(spoke.text for spoke in held), words.canceled(canceled)])
+            return _progress([*(message.text for message in pending), wording.canceled(canceled)])
         case InputRequired() as question:
-            told = [spoke.text for spoke in held]
-            return [*_progress(told), *waiting, *_progress(words.question_lines(question))]
+            texts = [message.text for message in pending]
+            return [*_progress(texts), *waiting, *_progress(wording.question_lines(question))]

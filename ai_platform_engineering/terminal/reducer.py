@@ -1,4 +1,4 @@
-"""The fold: a view and the next event give the next view. Nothing a run sends gets into a view uncleaned."""
+"""The fold over a run: `reduce(view, item) -> view`. All text from the run is cleaned before it enters the view."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from ai_platform_engineering.events import (
 from ai_platform_engineering.terminal.view import (
     SETTLED,
     Call,
+    CallFinished,
+    CallStarted,
     CallState,
     Delegation,
-    Ended,
-    Fact,
-    Finished,
-    Notice,
-    Planned,
+    MessageText,
+    PartialMessage,
+    PlanChanged,
     PlanShown,
-    Speech,
-    Spoke,
-    Started,
-    Tool,
+    RunEnded,
+    TerminalNotice,
+    ToolCall,
+    TranscriptEntry,
     View,
     closing_steps,
 )
@@ -42,7 +42,7 @@ from ai_platform_engineering.text.plain_text import clean, one_line, split_finis
 CUT_OFF = "The text above was cut off; it is written again."
 
 
-def reduce(view: View, item: Event | Notice) -> View:
+def reduce(view: View, item: Event | TerminalNotice) -> View:
     match item:
         case TextDelta():
             after = _write(view, item)
@@ -58,17 +58,17 @@ def reduce(view: View, item: Event | Notice) -> View:
             after = _end_tool(view, item)
         case PlanUpdated():
             after = _update_plan(view, item)
-        case Notice():
-            after = _add(view, Notice(one_line(item.text)))
+        case TerminalNotice():
+            after = _add(view, TerminalNotice(one_line(item.text)))
         case FinalResult() | Failed() | Canceled() | InputRequired():
             after = _end(view, item)
     return after
 
 
-def go_on(view: View) -> View:
-    """The view of a run that has got an answer; a new one where it did not ask for any.
+def resume_view(view: View) -> View:
+    """The view for the next run: the same one if the run waited for input, else an empty one.
 
-    What was told when it stopped is not told again when it ends.
+    Calls that were reported as waiting are not reported again at the next end.
     """
     if not isinstance(view.ending, InputRequired):
         return View()
@@ -76,51 +76,57 @@ def go_on(view: View) -> View:
     return replace(view, ending=None, calls=view.waiting, plan_is_live=live)
 
 
-def _add(view: View, *facts: Fact) -> View:
-    return replace(view, facts=view.facts + facts)
+def _add(view: View, *entries: TranscriptEntry) -> View:
+    return replace(view, transcript=view.transcript + entries)
 
 
 def _write(view: View, delta: TextDelta) -> View:
     if delta.parent_call_id is not None:
-        # What an agent writes is for the supervisor, who answers from it.
+        # An agent's text is input for the supervisor, which writes the answer.
         return view
-    if delta.supersedes is not None and delta.supersedes in view.spoken:
-        kept = tuple(speech for speech in view.speeches if speech.message_id != delta.supersedes)
-        view = _add(replace(view, speeches=kept), Notice(CUT_OFF))
-    speech = next((one for one in view.speeches if one.message_id == delta.message_id), None)
-    if speech is None:
+    if delta.supersedes is not None and delta.supersedes in view.seen_message_ids:
+        others = tuple(partial for partial in view.partial_messages if partial.message_id != delta.supersedes)
+        view = _add(replace(view, partial_messages=others), TerminalNotice(CUT_OFF))
+    partial = next((one for one in view.partial_messages if one.message_id == delta.message_id), None)
+    if partial is None:
         view = _show_plan_before_answer(view)
-        speech = Speech(delta.message_id, "")
-        view = replace(view, speeches=(*view.speeches, speech), spoken=view.spoken | {delta.message_id})
-    finished, rest = split_finished(speech.text + clean(delta.text))
-    speeches = tuple(Speech(one.message_id, rest) if one is speech else one for one in view.speeches)
-    return _say(replace(view, speeches=speeches), delta.message_id, finished)
+        partial = PartialMessage(delta.message_id, "")
+        view = replace(
+            view,
+            partial_messages=(*view.partial_messages, partial),
+            seen_message_ids=view.seen_message_ids | {delta.message_id},
+        )
+    finished, rest = split_finished(partial.text + clean(delta.text))
+    partial_messages = tuple(
+        PartialMessage(one.message_id, rest) if one is partial else one for one in view.partial_messages
+    )
+    return _add_text(replace(view, partial_messages=partial_messages), delta.message_id, finished)
 
 
 def _end_message(view: View, message_id: str) -> View:
-    for speech in view.speeches:
-        if speech.message_id == message_id:
-            speeches = tuple(one for one in view.speeches if one is not speech)
-            return _say(replace(view, speeches=speeches), message_id, speech.text)
+    for partial in view.partial_messages:
+        if partial.message_id == message_id:
+            partial_messages = tuple(one for one in view.partial_messages if one is not partial)
+            return _add_text(replace(view, partial_messages=partial_messages), message_id, partial.text)
     return view
 
 
-def _say(view: View, message_id: str, text: str) -> View:
-    # Only line ends are taken away: spaces at the beginning of a line mean something in Markdown.
-    return _add(view, Spoke(message_id, text.strip("\n"))) if text.strip() else view
+def _add_text(view: View, message_id: str, text: str) -> View:
+    # Only newlines are stripped: leading spaces have a meaning in Markdown.
+    return _add(view, MessageText(message_id, text.strip("\n"))) if text.strip() else view
 
 
 def _start(view: View, call: Call) -> View:
     live = view.plan_is_live or (view.plan is not None and not _is_settled(view.plan))
-    return _add(replace(view, calls=(*view.calls, call), plan_is_live=live), Started(call))
+    return _add(replace(view, calls=(*view.calls, call), plan_is_live=live), CallStarted(call))
 
 
 def _start_tool(view: View, event: ToolStarted) -> View:
-    tool = Tool(one_line(event.agent), one_line(event.tool), event.call_id, skill=one_line(event.skill or ""))
+    tool = ToolCall(one_line(event.agent), one_line(event.tool), event.call_id, skill=one_line(event.skill or ""))
     for call in view.calls:
         if isinstance(call, Delegation) and call.call_id == event.parent_call_id:
             calls = _replaced(view.calls, call, replace(call, tools=(*call.tools, tool)))
-            return _add(replace(view, calls=calls), Started(tool))
+            return _add(replace(view, calls=calls), CallStarted(tool))
     return _start(view, tool)
 
 
@@ -128,16 +134,16 @@ def _end_tool(view: View, event: ToolFinished) -> View:
     state, reason = _outcome(event.ok, event.reason)
     for call in view.calls:
         match call:
-            case Tool(call_id=event.call_id):
+            case ToolCall(call_id=event.call_id):
                 ended = replace(call, state=state, reason=reason)
-                return _add(replace(view, calls=_without(view.calls, call)), Finished(ended))
+                return _add(replace(view, calls=_without(view.calls, call)), CallFinished(ended))
             case Delegation():
                 for tool in call.tools:
                     if tool.call_id == event.call_id:
                         ended = replace(tool, state=state, reason=reason)
                         tools = tuple(ended if one is tool else one for one in call.tools)
                         calls = _replaced(view.calls, call, replace(call, tools=tools))
-                        return _add(replace(view, calls=calls), Finished(ended, inner=True))
+                        return _add(replace(view, calls=calls), CallFinished(ended, inner=True))
     return view
 
 
@@ -145,11 +151,11 @@ def _end_delegation(view: View, event: AgentFinished) -> View:
     state, reason = _outcome(event.ok, event.reason)
     for call in view.calls:
         if isinstance(call, Delegation) and call.call_id == event.call_id:
-            # A tool that outlives its agent goes on beside it.
+            # A tool call that is still running is shown on its own after its agent has ended.
             running = tuple(tool for tool in call.tools if tool.state == "running")
             tools = tuple(tool for tool in call.tools if tool.state != "running")
             ended = replace(call, state=state, reason=reason, tools=tools)
-            return _add(replace(view, calls=(*_without(view.calls, call), *running)), Finished(ended))
+            return _add(replace(view, calls=(*_without(view.calls, call), *running)), CallFinished(ended))
     return view
 
 
@@ -172,19 +178,20 @@ def _update_plan(view: View, event: PlanUpdated) -> View:
     changed = tuple(step for step in plan.steps if step.id in known and known[step.id].status != step.status)
     view = replace(view, plan=plan, plan_is_live=view.plan_is_live or bool(new))
     if new or changed:
-        view = _add(view, Planned(plan.title, new, changed))
+        view = _add(view, PlanChanged(plan.title, new, changed))
     return _show_plan(view) if view.plan_is_live and _is_settled(plan) else view
 
 
 def _cleaned(plan: PlanUpdated) -> PlanUpdated:
     steps = (
-        replace(step, title=_untagged(step), agent=one_line(step.agent) if step.agent else None) for step in plan.steps
+        replace(step, title=_without_agent_tag(step), agent=one_line(step.agent) if step.agent else None)
+        for step in plan.steps
     )
     return PlanUpdated(tuple(sorted(steps, key=lambda step: step.order)), one_line(plan.title))
 
 
-def _untagged(step: PlanStep) -> str:
-    """The title without the name of the agent in brackets, which models like to put before it."""
+def _without_agent_tag(step: PlanStep) -> str:
+    """The title without a leading `[agent]`, which some models write."""
     title = one_line(step.title)
     tag = f"[{step.agent}]"
     return title[len(tag) :].lstrip() if step.agent and title.lower().startswith(tag.lower()) else title
@@ -199,7 +206,7 @@ def _show_plan(view: View) -> View:
 
 
 def _show_steps(view: View, steps: tuple[PlanStep, ...], *, live: bool) -> View:
-    """The plan with those of `steps` that were not shown like this before; without its heading below an answer."""
+    """Print the `steps` that are new or changed since the last time; without the heading below an answer."""
     if view.plan is None:
         return view
     unseen = tuple(step for step in steps if step not in view.shown_steps)
@@ -209,9 +216,9 @@ def _show_steps(view: View, steps: tuple[PlanStep, ...], *, live: bool) -> View:
 
 
 def _show_plan_before_answer(view: View) -> View:
-    """When all agents are done and text follows, what they did is shown first: below the answer nobody reads it.
+    """Print the settled steps above the answer when all agent steps are settled.
 
-    The steps that are left are what the text does; they follow when it is done.
+    The remaining steps are the supervisor's own work on the answer; they are printed below it.
     """
     if not view.plan_is_live or view.plan is None or view.calls:
         return view
@@ -221,19 +228,19 @@ def _show_plan_before_answer(view: View) -> View:
 
 
 def _end(view: View, ending: FinalResult | Failed | Canceled | InputRequired) -> View:
-    for speech in view.speeches:
-        view = _end_message(view, speech.message_id)
+    for partial in view.partial_messages:
+        view = _end_message(view, partial.message_id)
     if view.plan_is_live or not isinstance(ending, FinalResult):
         view = _show_plan(view)
-    if isinstance(ending, FinalResult) and ending.answer_message_id not in view.spoken:
-        view = _say(view, ending.answer_message_id, clean(ending.text))
-    unheard = tuple(call for call in view.calls if call not in view.waiting)
+    if isinstance(ending, FinalResult) and ending.answer_message_id not in view.seen_message_ids:
+        view = _add_text(view, ending.answer_message_id, clean(ending.text))
+    unreported = tuple(call for call in view.calls if call not in view.waiting)
     waiting = tuple(_still_open(call) for call in view.calls)
-    return _add(replace(view, ending=ending, calls=(), waiting=waiting), Ended(ending, unheard))
+    return _add(replace(view, ending=ending, calls=(), waiting=waiting), RunEnded(ending, unreported))
 
 
 def _still_open(call: Call) -> Call:
-    """The call without those of its tools that have ended."""
-    if isinstance(call, Tool):
+    """The call without its finished tool calls."""
+    if isinstance(call, ToolCall):
         return call
     return replace(call, tools=tuple(tool for tool in call.tools if tool.state == "running"))

@@ -1,4 +1,4 @@
-"""Answers to forms that were given on the command line."""
+"""Answers to forms from command-line options."""
 
 from __future__ import annotations
 
@@ -10,41 +10,44 @@ from typing import Any
 from ai_platform_engineering.events import Form
 from ai_platform_engineering.forms.answers import Answer, Approved, Dismissed, Rejected, Submitted
 from ai_platform_engineering.forms.decisions import is_approval
-from ai_platform_engineering.text.form_words import arguments_of
+from ai_platform_engineering.text.form_text import arguments_of
 from ai_platform_engineering.text.plain_text import one_line
 
 
 class NoAnswerError(Exception):
-    """What was given answers no form; the text says why."""
+    """The options do not answer an open form; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
-class Scripted:
-    """An answer to the form `form_id`, or to the one that it fits. A rejection has a reason, if only an empty one."""
+class ScriptedAnswer:
+    """The answer to the form `form_id`, or without an id to the open form that it fits.
+
+    `reject` is the reason of a rejection, which may be empty; None means that the form is not rejected.
+    """
 
     values: Mapping[str, str]
     approve: bool = False
     reject: str | None = None
     form_id: str | None = None
 
-    def form_of(self, forms: Sequence[Form]) -> Form:
-        """The form among those open that is meant."""
+    def select_form(self, forms: Sequence[Form]) -> Form:
+        """The open form that this answer is for."""
         if not forms:
-            raise NoAnswerError("The task waits for an answer, but not with a form; answer it with a message.")
+            raise NoAnswerError("The task waits for an answer but has no form; answer it with a message.")
         if self.form_id is not None:
             named = [form for form in forms if form.form_id == self.form_id]
-            wrong = f"No form {self.form_id!r} is open; those open are {_listed(forms)}."
+            wrong = f"No form {self.form_id!r} is open. Open forms: {_listed(forms)}."
         elif len(forms) == 1:
             return forms[0]
         else:
             named = [form for form in forms if self._fits(form)]
-            wrong = f"Several forms are open: {_listed(forms)}. Say with --form which one is answered."
+            wrong = f"Several forms are open: {_listed(forms)}. Choose one with --form."
         if len(named) != 1:
             raise NoAnswerError(wrong)
         return named[0]
 
     def answer_to(self, form: Form) -> Answer:
-        """The answer. Its values are texts; the supervisor reads them as what the form declares and checks them."""
+        """The answer. Its values are strings, which the supervisor parses and validates by the fields of the form."""
         if self.reject is not None:
             return Rejected(self.reject) if is_approval(form) else Dismissed(self.reject)
         if not (self.approve and is_approval(form)):
@@ -52,7 +55,7 @@ class Scripted:
         if not self.values:
             return Approved()
         if len(form.action_requests) != 1:
-            raise NoAnswerError("Several actions wait in this form, so their arguments cannot be changed.")
+            raise NoAnswerError("This form has several actions, so their arguments cannot be changed.")
         known = arguments_of(form.action_requests[0])
         return Approved({name: _argument(name, text, known) for name, text in self.values.items()})
 
@@ -63,7 +66,7 @@ class Scripted:
 
 
 def _argument(name: str, text: str, known: Mapping[str, Any]) -> Any:
-    """The value of an argument: a text where it is one now, JSON where it is something else."""
+    """The new value of an argument: a string if the current value is one, else parsed JSON."""
     if name not in known or isinstance(known[name], str):
         return text
     try:

@@ -1,6 +1,6 @@
-"""What a terminal shows of one run: facts, which are shown once and stay, and what is still changing.
+"""The state of a run in a terminal: a transcript, which is append-only and printed once, and the live part below it.
 
-Facts are only ever added. Values only; the fold over events is in `reducer`.
+Values only; the fold over events is in `reducer`.
 """
 
 from __future__ import annotations
@@ -12,25 +12,25 @@ from ai_platform_engineering.events import Ending, PlanStep, PlanUpdated
 
 CallState = Literal["running", "ok", "failed"]
 SETTLED: Final = frozenset({"completed", "failed"})
-"""The status of a step that does not change any more."""
+"""The final states of a step."""
 
 
 @dataclass(frozen=True, slots=True)
-class Notice:
-    """Something the terminal itself has to say, about the connection for example."""
+class TerminalNotice:
+    """A message of the terminal itself, for example about the connection."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Tool:
+class ToolCall:
     agent: str
     name: str
     call_id: str
     state: CallState = "running"
     reason: str = ""
     skill: str = ""
-    """The skill that it reads, if it reads one."""
+    """The skill that the call reads, if any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,44 +39,44 @@ class Delegation:
     call_id: str
     state: CallState = "running"
     reason: str = ""
-    tools: tuple[Tool, ...] = ()
+    tools: tuple[ToolCall, ...] = ()
 
 
-Call = Tool | Delegation
+Call = ToolCall | Delegation
 
 
 @dataclass(frozen=True, slots=True)
-class Speech:
-    """The part of a message that is still being written."""
+class PartialMessage:
+    """The unfinished last block of a message that is still streaming."""
 
     message_id: str
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Spoke:
-    """Whole blocks of a message."""
+class MessageText:
+    """Finished Markdown blocks of a message."""
 
     message_id: str
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Started:
+class CallStarted:
     call: Call
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
-    """A call ended. `inner` where it belongs to a delegation that shows it."""
+class CallFinished:
+    """A call ended. `inner`: it is shown as part of its delegation."""
 
     call: Call
     inner: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
-    """The plan changed: its new steps and those with another status."""
+class PlanChanged:
+    """The plan changed: its new steps, and the steps whose status changed."""
 
     title: str
     new: tuple[PlanStep, ...]
@@ -85,38 +85,41 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class PlanShown:
-    """Steps of the plan that were not shown like this before; without a title where they go on below an answer."""
+    """Steps of the plan that are new or changed since the plan was last printed.
+
+    `title` is None when the steps continue a plan that was printed above the answer.
+    """
 
     title: str | None
     steps: tuple[PlanStep, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
-    """The run's end, for now where it asks for input. `waiting` are the calls that wait and were not told to before."""
+class RunEnded:
+    """The run ended, or paused for input. `waiting` are the calls that wait for it and were not reported before."""
 
     ending: Ending
     waiting: tuple[Call, ...] = ()
 
 
-Fact = Spoke | Started | Finished | Planned | PlanShown | Notice | Ended
+TranscriptEntry = MessageText | CallStarted | CallFinished | PlanChanged | PlanShown | TerminalNotice | RunEnded
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    facts: tuple[Fact, ...] = ()
-    speeches: tuple[Speech, ...] = ()
+    transcript: tuple[TranscriptEntry, ...] = ()
+    partial_messages: tuple[PartialMessage, ...] = ()
     calls: tuple[Call, ...] = ()
     plan: PlanUpdated | None = None
     plan_is_live: bool = False
     shown_steps: tuple[PlanStep, ...] = ()
-    spoken: frozenset[str] = field(default_factory=frozenset)
+    seen_message_ids: frozenset[str] = field(default_factory=frozenset)
     waiting: tuple[Call, ...] = ()
     ending: Ending | None = None
 
 
 def closing_steps(view: View) -> tuple[PlanStep, ...]:
-    """What is left of a plan whose agents are done and were shown: the supervisor's own work on the answer."""
+    """The steps without an agent that remain after all agent steps were printed: the work on the answer."""
     steps = view.plan.steps if view.plan else ()
     shown = [step for step in steps if step in view.shown_steps and step.status in SETTLED]
     if not shown or any(step.agent and step not in shown for step in steps):

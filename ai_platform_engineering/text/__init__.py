@@ -1,4 +1,4 @@
-"""Text that all surfaces share: the words of forms, cleaning for a terminal or a message, the words of a query.
+"""Text functions that several packages share: forms as text, cleaning of untrusted text, tokens of a query.
 
-Pure functions. How a surface lays text out belongs to the surface.
+Pure functions. The layout belongs to each surface.
 """

@@ -1,11 +1,12 @@
-"""Text from outside, made fit for a terminal, and cut where Markdown may be cut."""
+"""Plain text: cleaning of untrusted text, columns, and splitting of streamed Markdown into finished blocks."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from typing import Final
 
-# Everything that could move the cursor, change the terminal or hide what is written; line feeds and tabs stay.
+# Characters that could move the cursor, change the terminal's state or hide text; newlines and tabs stay.
 _UNSAFE: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _BROKEN: Final = re.compile(r"[\ud800-\udfff]")
 _FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
@@ -19,10 +20,17 @@ def one_line(text: str) -> str:
     return " ".join(clean(text).split())
 
 
-def split_finished(text: str) -> tuple[str, str]:
-    """The Markdown blocks at the beginning of `text` that no further text can change, and the rest.
+def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """One line per row, with aligned columns."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        yield "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
 
-    A block is over when an empty line and the beginning of another block have followed it, outside of fenced code.
+
+def split_finished(text: str) -> tuple[str, str]:
+    """Split `text` into leading Markdown blocks that no further text can change, and the rest.
+
+    A block is finished when an empty line and the first line of another block follow it, outside of fenced code.
     """
     boundary = position = 0
     fence: str | None = None

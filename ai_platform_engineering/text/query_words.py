@@ -1,7 +1,7 @@
-"""The words of a text, and those of a question that are worth looking for.
+"""The words of a text as the full-text index sees them, and the search words of a query.
 
-Japanese and Chinese are written without spaces: there each pair of neighbouring signs counts as a word, in what is
-indexed as in what is asked.
+Japanese and Chinese are written without spaces: there, each pair of neighbouring characters is a word, in the index and
+in the query.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Final
 
 MAX_WORDS: Final = 64
-"""Of a text that was pasted whole, the first words say what it is about; every further one costs a scan."""
+"""Limit for long pasted texts: their first words carry the topic, and each word costs an index scan."""
 
 _RUN: Final = re.compile(r"\w+(?:[^\w\s]+\w+)*")
 _WORD: Final = re.compile(r"[^\W_]+")
@@ -34,15 +34,15 @@ _STOP_WORDS: Final = frozenset(
 
 
 def words_of(text: str) -> list[str]:
-    """Lower-case words, as a full-text index sees them: `RAG_SERVER_URL` is three."""
+    """Lower-case words, as a full-text index sees them: `RAG_SERVER_URL` is three words."""
     text = text.lower()
     if text.isascii() or not _UNSPACED.search(text):
         return _WORD.findall(text)
-    return [text[start:end] for start, end in places_of_words(text)]
+    return [text[start:end] for start, end in word_spans(text)]
 
 
-def places_of_words(text: str) -> Iterator[tuple[int, int]]:
-    """Where each word begins and ends; pairs of signs overlap."""
+def word_spans(text: str) -> Iterator[tuple[int, int]]:
+    """Start and end of each word; pairs of unspaced characters overlap."""
     for piece in _PIECE.finditer(text):
         start, end = piece.span()
         if piece["unspaced"] and end - start > _PAIR:
@@ -52,19 +52,19 @@ def places_of_words(text: str) -> Iterator[tuple[int, int]]:
 
 
 def spaced(text: str) -> str:
-    """The text for an index that knows words by the spaces between them."""
+    """The text with spaces between the words of unspaced scripts, for an index that splits at spaces."""
     if text.isascii() or not _UNSPACED.search(text):
         return text
     return _UNSPACED.sub(lambda run: f" {' '.join(words_of(run[0]))} ", text)
 
 
 def query_words(query: str) -> list[str]:
-    """Each word once, in order, without those that any question has; a query of nothing else keeps them."""
+    """Each word once, in order, without stop words; a query of stop words only keeps them."""
     words = list(dict.fromkeys(words_of(query)))
     return ([word for word in words if word not in _STOP_WORDS] or words)[:MAX_WORDS]
 
 
-def query_names(query: str) -> list[list[str]]:
-    """Words that were written as one (`RAG_SERVER_URL`, `docs/deploy.md`): found as written they mean more."""
+def query_identifiers(query: str) -> list[list[str]]:
+    """The words of each compound identifier (`RAG_SERVER_URL`, `docs/deploy.md`): a match as a phrase ranks higher."""
     runs = dict.fromkeys(tuple(words_of(run)) for run in _RUN.findall(query))
     return [list(run) for run in runs if len(run) > 1][:MAX_WORDS]

@@ -1,4 +1,4 @@
-"""Small parts that several packages use: errors, redaction, keys, tokens, logs, serving; and A2A in `a2a_common`.
+"""Small modules that several packages use: errors, redaction, keys, tokens, logs, serving; and A2A in `a2a_common`.
 
-Nothing here knows which agents exist or which of them are remote.
+None of them knows which agents exist or which are remote.
 """

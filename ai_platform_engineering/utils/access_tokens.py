@@ -1,6 +1,6 @@
 """Access tokens for clients of the supervisor: OAuth2, the client credentials grant.
 
-A token is fetched when one is needed and kept until shortly before it expires.
+A token is fetched when needed, and cached until shortly before it expires.
 """
 
 from __future__ import annotations
@@ -24,22 +24,21 @@ from ai_platform_engineering.utils.keys import agents_key, opening_key
 
 _SECONDS: Final = 10.0
 _MARGIN_SECONDS: Final = 30.0
-_UNSAID_SECONDS: Final = 300.0
-"""How long a token is taken to be good when the server does not say."""
+_DEFAULT_LIFETIME: Final = 300.0
+"""Seconds that a token is considered valid if the server sends no `expires_in`."""
 
 
 class AccessTokenError(ReadableError, httpx.ConnectError):
-    """There is no access token to send. For whoever wanted to send something, this is a connection that was never
-    made."""
+    """No access token could be fetched. It is a `ConnectError`, because the request it was for was never sent."""
 
 
 class AccessTokenRefusedError(AccessTokenError):
-    """There will be none until somebody changes a setting."""
+    """The OAuth2 server refused: a retry does not help until a setting is changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """Where a client gets its tokens, and as whom."""
+    """The token endpoint and the credentials of a client."""
 
     url: str
     client_id: str
@@ -49,7 +48,7 @@ class Grant:
 
     @classmethod
     def of(cls, settings: Settings) -> Grant | None:
-        """What is set; None where nothing is. Raises `SettingsError` where half of it is."""
+        """The configured grant; None if there is none. Raises `SettingsError` if it is incomplete."""
         url, client_id, secret = (
             settings.a2a_oauth_grant_url,
             settings.a2a_oauth_client_id,
@@ -66,20 +65,20 @@ class Grant:
 
 
 class AccessTokens:
-    """The token of one client. Whoever needs one while it is fetched waits for the same."""
+    """The token of one client. Concurrent callers wait for the same fetch."""
 
     def __init__(self, grant: Grant, clock: Callable[[], float] = time.monotonic) -> None:
         self._grant = grant
         self._clock = clock
         self._token = ""
-        self._good_until = 0.0
+        self._valid_until = 0.0
         self._in_body = False
         self._fetching: asyncio.Task[str] | None = None
-        # Kept, as reading the trusted certificates takes longer than the request and stops everything else.
+        # Created once: loading the certificates takes longer than the request, and blocks the event loop.
         self._tls = httpx.create_ssl_context()
 
     async def token(self) -> str:
-        if self._token and self._clock() < self._good_until:
+        if self._token and self._clock() < self._valid_until:
             return self._token
         if self._fetching is None:
             self._fetching = asyncio.create_task(self._fetch(), name="access-token")
@@ -87,24 +86,24 @@ class AccessTokens:
         return await asyncio.shield(self._fetching)
 
     def forget(self, token: str) -> None:
-        """It was refused: the next one is fetched."""
+        """Drop a token that a server refused."""
         if token == self._token:
             self._token = ""
 
     def _fetched(self, fetching: asyncio.Task[str]) -> None:
         self._fetching = None
         if not fetching.cancelled():
-            fetching.exception()  # those who wait raise it; if nobody does any more, it is of no interest
+            fetching.exception()  # raised in the callers; without callers it must not be logged as unhandled
 
     async def _fetch(self) -> str:
-        asked = self._clock()
+        requested_at = self._clock()
         try:
             async with asyncio.timeout(_SECONDS), httpx.AsyncClient(verify=self._tls, timeout=_SECONDS) as http:
-                response = await self._ask(http)
+                response = await self._request(http)
                 if _error_code(response) == "invalid_client" and not self._in_body:
-                    # Some servers take the secret as a field alone.
+                    # Some servers accept the secret only in the body.
                     self._in_body = True
-                    response = await self._ask(http)
+                    response = await self._request(http)
         except TimeoutError:
             raise AccessTokenError(f"The OAuth2 server gave no access token within {_SECONDS:g} s.") from None
         except (httpx.HTTPError, httpx.InvalidURL) as error:
@@ -114,30 +113,32 @@ class AccessTokens:
         if response.status_code != httpx.codes.OK:
             self._in_body = False
             raise _refusal(response)
-        answer = _fields(response)
-        token = answer.get("access_token")
+        fields = _fields(response)
+        token = fields.get("access_token")
         if not isinstance(token, str) or not re.fullmatch(r"[\x21-\x7e]+", token):
-            raise AccessTokenRefusedError("What is at A2A_OAUTH_GRANT_URL answered without an access token.")
+            raise AccessTokenRefusedError("The response of A2A_OAUTH_GRANT_URL contains no access token.")
         self._token = token
-        self._good_until = asked + _usable_for(answer.get("expires_in"))
+        self._valid_until = requested_at + _usable_seconds(fields.get("expires_in"))
         return token
 
-    async def _ask(self, http: httpx.AsyncClient) -> httpx.Response:
+    async def _request(self, http: httpx.AsyncClient) -> httpx.Response:
         grant = self._grant
         form = {"grant_type": "client_credentials"}
         form |= {name: value for name, value in (("scope", grant.scope), ("audience", grant.audience)) if value}
         if self._in_body:
             credentials = {"client_id": grant.client_id, "client_secret": grant.client_secret}
             return await http.post(grant.url, data=form | credentials)
-        # The standard has both encoded as in a form before they are put into the header.
+        # RFC 6749 requires both to be form-encoded in the header.
         return await http.post(
             grant.url, data=form, auth=httpx.BasicAuth(quote_plus(grant.client_id), quote_plus(grant.client_secret))
         )
 
 
 class SupervisorAuth(httpx.Auth):
-    """Sends what the settings have for the supervisor: an access token, the shared key, or nothing. A token that is
-    refused is replaced once."""
+    """Authenticates at the supervisor with an access token, the shared key, or not at all, as configured.
+
+    A refused token is replaced once.
+    """
 
     def __init__(self, settings: Settings) -> None:
         grant = Grant.of(settings)
@@ -160,12 +161,12 @@ class SupervisorAuth(httpx.Auth):
             yield request
 
     def sync_auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response]:
-        raise RuntimeError("the supervisor is spoken to from an event loop")
+        raise RuntimeError("the supervisor client is asynchronous only")
 
 
 class OwnBearer:
-    """What the supervisor sends to the servers behind it: the agents' key, else the caller's access token, else an
-    access token of its own, else nothing. The key that opens the supervisor is never passed on."""
+    """The bearer value that the supervisor sends to its agents and its knowledge base: the agents' key, else the
+    caller's access token, else an access token of its own, else none. The supervisor's own key is never passed on."""
 
     def __init__(self, settings: Settings) -> None:
         key = agents_key(settings)
@@ -175,16 +176,16 @@ class OwnBearer:
         own_key = opening_key(settings, "front")
         self._supervisor_key = own_key.value.encode() if own_key else b""
 
-    async def token(self, of_caller: str | None = None) -> str | None:
+    async def token(self, callers_token: str | None = None) -> str | None:
         if self._key is not None:
             return self._key
-        if of_caller and not hmac.compare_digest(of_caller.encode(), self._supervisor_key):
-            return of_caller
+        if callers_token and not hmac.compare_digest(callers_token.encode(), self._supervisor_key):
+            return callers_token
         return None if self._tokens is None else await self._tokens.token()
 
 
-def _usable_for(expires_in: object) -> float:
-    seconds = _UNSAID_SECONDS
+def _usable_seconds(expires_in: object) -> float:
+    seconds = _DEFAULT_LIFETIME
     if isinstance(expires_in, int | float | str):
         with suppress(ValueError):
             seconds = float(expires_in)
@@ -208,14 +209,14 @@ def _refusal(response: httpx.Response) -> AccessTokenError:
 
 
 def _error_code(response: httpx.Response) -> str:
-    """As the standard has them; whatever else stands there is not repeated to anybody."""
+    """The standard error code of a response. Any other text is dropped, because it may contain secrets."""
     code = _fields(response).get("error") if response.is_client_error else None
     return code if isinstance(code, str) and re.fullmatch(r"[a-z_]{1,40}", code) else ""
 
 
 def _fields(response: httpx.Response) -> Mapping[str, Any]:
     try:
-        answer = response.json()
+        body = response.json()
     except ValueError:
-        answer = None
-    return answer if isinstance(answer, dict) else {}
+        body = None
+    return body if isinstance(body, dict) else {}

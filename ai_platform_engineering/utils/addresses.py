@@ -1,7 +1,7 @@
-"""Addresses of machines: which of them may be contacted on behalf of somebody else.
+"""IP addresses: which of them may be contacted on behalf of a user (protection against SSRF).
 
-A name is resolved, its addresses are judged, and the connection goes to an address that was judged. Whoever resolves
-a name a second time has judged nothing.
+A name is resolved, its addresses are checked, and the connection goes to a checked address. Resolving the name a second
+time would make the check useless.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import idna
 
 Address = IPv4Address | IPv6Address
 Resolve = Callable[[str], Awaitable[Sequence[Address]]]
-"""From a host name to its addresses; none if nobody knows the name."""
+"""Resolves a host name; the result is empty if the name does not exist."""
 
-# Answers on these hand out the credentials of the machine, so they stay shut where private addresses are allowed.
+# Metadata services give out the credentials of the machine: blocked even if private addresses are allowed.
 METADATA: Final = frozenset(
     ipaddress.ip_address(address)
     for address in (
@@ -43,18 +43,18 @@ _LABEL: Final = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
 
 
 def refusal(address: Address, *, allow_private: bool, allowed_by: str) -> str | None:
-    """Why an address must not be reached, or None; `allowed_by` is the variable that allows private ones."""
-    reached = _carried(address) or _without_scope(address)
-    if reached in METADATA:
+    """Why an address must not be contacted, or None. `allowed_by` is the variable that allows private ones."""
+    target = _embedded_ipv4(address) or _without_scope(address)
+    if target in METADATA:
         return "the metadata service of a cloud, which is never contacted"
-    if reached.is_multicast or reached.is_unspecified or reached == IPv4Address("255.255.255.255"):
+    if target.is_multicast or target.is_unspecified or target == IPv4Address("255.255.255.255"):
         return "not the address of one machine"
-    kind = None if allow_private else _private_kind(reached)
+    kind = None if allow_private else _private_kind(target)
     return None if kind is None else f"{kind}; {allowed_by}=true allows it"
 
 
 def literal(text: str) -> Address | None:
-    """The address that a text is; None for a name."""
+    """The IP address in a text; None if it is a name."""
     try:
         return ipaddress.ip_address(text)
     except ValueError:
@@ -62,8 +62,8 @@ def literal(text: str) -> Address | None:
 
 
 def host_name(text: str) -> str | None:
-    """A host name as it is asked for in DNS: international names in their ASCII form, no dot at the end. None if the
-    text is no host name."""
+    """A host name in the form of DNS: international names in ASCII, without a dot at the end. None if the text is not a
+    host name."""
     wanted = text.strip().rstrip(".").lower()
     try:
         encoded = wanted if wanted.isascii() else idna.encode(wanted, uts46=True).decode("ascii")
@@ -75,7 +75,7 @@ def host_name(text: str) -> str | None:
 
 
 async def resolve(name: str) -> Sequence[Address]:
-    """As other programs on this machine resolve, with its hosts file."""
+    """Resolve a name as other programs on this machine do, with its hosts file."""
     try:
         found = await asyncio.get_running_loop().getaddrinfo(name, None, type=socket.SOCK_STREAM)
     except (socket.gaierror, UnicodeError):
@@ -92,20 +92,20 @@ def _private_kind(address: Address) -> str | None:
     return "a private or reserved address" if reserved or not address.is_global else None
 
 
-def _carried(address: Address) -> IPv4Address | None:
-    """The IPv4 address that an IPv6 address stands for, where it leads to one."""
+def _embedded_ipv4(address: Address) -> IPv4Address | None:
+    """The IPv4 address that an IPv6 address contains and leads to; None if there is none."""
     if isinstance(address, IPv4Address):
         return None
     if any(address in network for network in _ENDING_IN_IPV4):
-        return _ending(address)
+        return _last_32_bits(address)
     if address.teredo is not None:
         return address.teredo[1]
-    if address in _COMPATIBLE and _ending(address) not in _THIS_NETWORK:
-        return _ending(address)
+    if address in _COMPATIBLE and _last_32_bits(address) not in _THIS_NETWORK:
+        return _last_32_bits(address)
     return address.sixtofour
 
 
-def _ending(address: IPv6Address) -> IPv4Address:
+def _last_32_bits(address: IPv6Address) -> IPv4Address:
     return IPv4Address(int(address) & 0xFFFFFFFF)
 
 

@@ -1,24 +1,28 @@
-"""Where conversations are remembered between questions: in a file, or in memory.
+"""Chooses the checkpointer that stores conversations between questions: in a file, on a server, or in memory.
 
-The supervisor's are in a file of the data directory unless the settings say otherwise. An agent's own server has them
-in memory, and what it was delegated only until that has ended; but those that wait for a person are in a file too.
+The supervisor's conversations are in a file of the data directory unless the settings say otherwise. While the file or
+the server cannot be used, they are in memory. An agent's own server has them in memory, those of a delegation only
+until it has ended. Conversations with an open form are in a file.
 """
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager, closing
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from contextlib import asynccontextmanager, closing, suppress
+from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
-from langgraph.channels.delta import DeltaChannel
+from langgraph.channels import DeltaChannel
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.settings import Settings
-from ai_platform_engineering.storage.checkpoints.file_saver import FileSaver
+from ai_platform_engineering.storage.checkpoints.fallback_saver import FallbackSaver
 from ai_platform_engineering.storage.checkpoints.memory_saver import MemorySaver
-from ai_platform_engineering.storage.checkpoints.parking_saver import ParkingSaver
-from ai_platform_engineering.storage.checkpoints.waiting_file import WaitingFile
+from ai_platform_engineering.storage.checkpoints.pending_form_file import PendingFormFile
+from ai_platform_engineering.storage.checkpoints.pending_form_saver import PendingFormSaver
+from ai_platform_engineering.storage.checkpoints.stores import store_address
 from ai_platform_engineering.storage.data_files import conversations_file, keeps_conversations
 
 if TYPE_CHECKING:
@@ -26,68 +30,113 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ConversationSaver",
-    "FileSaver",
+    "FallbackSaver",
     "MemorySaver",
-    "ParkingSaver",
+    "PendingFormSaver",
     "checkpointer_for",
     "release",
     "settle",
+    "store_problem",
 ]
+
+
+logger = logging.getLogger(__name__)
+
+_ROUND_SECONDS: Final = 60.0
+_MIN_ROUND_SECONDS: Final = 0.5
 
 
 @runtime_checkable
 class ConversationSaver(Protocol):
-    """What our checkpointers can do beside checkpointing."""
+    """The methods of our checkpointers beside LangGraph's interface."""
 
     async def keep_latest(self, thread_id: str) -> bool:
-        """Drop all of a conversation but its last state; false, and nothing dropped, if something in it waits.
-
-        What waits is safe when this returns.
-        """
+        """Delete all checkpoints of a conversation but the last one. If a form is open in it, delete nothing and return
+        false; the conversation is persisted when this returns."""
 
     async def release(self, thread_id: str, for_good: bool) -> None:
-        """Nobody will answer what waits in a conversation: it is as if that had not been asked, or drop it whole."""
+        """Drop the open form of a conversation, which will not be answered. `for_good` deletes the whole
+        conversation."""
 
     async def forget(self, thread_ids: Iterable[str]) -> None:
-        """Drop whole conversations."""
+        """Delete conversations."""
 
 
 @asynccontextmanager
 async def checkpointer_for(
     settings: Settings, name: str = SUPERVISOR
 ) -> AsyncIterator[BaseCheckpointSaver[Any] | None]:
-    """The checkpointer of the supervisor, or of the agent `name`, while it is needed."""
-    if settings.langgraph_dev:  # LangGraph Studio brings its own
+    """The checkpointer of the supervisor or of the agent `name`; open inside the `async with` block."""
+    if settings.langgraph_dev:  # LangGraph Studio has its own
         yield None
+    elif name == SUPERVISOR:
+        async with _supervisors(settings) as saver, _expiring(saver, settings.langgraph_checkpoint_ttl_minutes):
+            yield saver
     elif not keeps_conversations(settings, name):
         yield MemorySaver(settings.event_log_max_tasks)
-    elif name == SUPERVISOR:
-        async with FileSaver.opened(settings) as file_saver:
-            # Tasks that are not kept cannot take their conversations with them when they are dropped.
-            if settings.event_log == "memory":
-                await file_saver.forget_quiet(settings.event_log_max_tasks, settings.event_log_max_age_days)
-            yield file_saver
     else:
-        with closing(WaitingFile(conversations_file(settings, name))) as file:
-            yield ParkingSaver(settings.event_log_max_tasks, file)
+        with closing(PendingFormFile(conversations_file(settings, name))) as file:
+            yield PendingFormSaver(settings.event_log_max_tasks, file)
+
+
+@asynccontextmanager
+async def _supervisors(settings: Settings) -> AsyncIterator[FallbackSaver | MemorySaver]:
+    address = store_address(settings)
+    if address is None:
+        yield MemorySaver(settings.event_log_max_tasks)
+        return
+    async with FallbackSaver.opened(
+        address, settings.event_log_max_tasks, required=settings.require_persistence
+    ) as saver:
+        yield saver
+
+
+@asynccontextmanager
+async def _expiring(saver: FallbackSaver | MemorySaver, minutes: float) -> AsyncIterator[None]:
+    """Delete idle conversations while the block runs. 0 minutes delete nothing."""
+
+    async def expire() -> None:
+        while True:
+            try:
+                await saver.expire(minutes)
+            except Exception:  # the next round may succeed
+                logger.exception("idle conversations could not be deleted")
+            await asyncio.sleep(max(_MIN_ROUND_SECONDS, min(_ROUND_SECONDS, minutes * 60 / 4)))
+
+    if not minutes:
+        yield
+        return
+    rounds = asyncio.create_task(expire(), name="conversations-expiry")
+    try:
+        yield
+    finally:
+        rounds.cancel()
+        with suppress(asyncio.CancelledError):
+            await rounds
 
 
 async def settle(graph: Graph, thread_id: str, *, for_good: bool = False) -> None:
-    """A run has ended: its steps are no longer needed and, if the conversation ends with it, its state neither.
+    """Delete the checkpoints that a run no longer needs when it has ended; with `for_good` the whole conversation.
 
-    Or it waits for a person: settled before that is shown, it can be answered whatever happens to this process.
+    If the run waits for a form, the conversation is persisted instead. Call this before the form is shown: then the
+    form can be answered even if this process dies.
     """
     saver = graph.checkpointer
-    # The value of such a channel is spread over the checkpoints before.
-    spread = any(isinstance(channel, DeltaChannel) for channel in graph.channels.values())
-    if isinstance(saver, ConversationSaver) and not spread:
+    # The value of a delta channel is spread over earlier checkpoints, so these must stay.
+    has_deltas = any(isinstance(channel, DeltaChannel) for channel in graph.channels.values())
+    if isinstance(saver, ConversationSaver) and not has_deltas:
         has_ended = await saver.keep_latest(thread_id)
         if has_ended and for_good:
             await saver.forget([thread_id])
 
 
+def store_problem(graph: Graph) -> str | None:
+    """Why the conversations of this graph are in memory instead of their store; None if they are stored."""
+    return graph.checkpointer.problem if isinstance(graph.checkpointer, FallbackSaver) else None
+
+
 async def release(graph: Graph, thread_id: str, *, for_good: bool = False) -> None:
-    """A run has ended without an answer, by failing or by being canceled: what it had asked is no longer asked."""
+    """Drop the open form of a run that failed or was canceled; with `for_good` the whole conversation."""
     saver = graph.checkpointer
     if isinstance(saver, ConversationSaver):
         await saver.release(thread_id, for_good)

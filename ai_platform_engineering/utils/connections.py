@@ -1,4 +1,4 @@
-"""Why a connection failed, in words that name nothing internal."""
+"""The reason of a failed connection, as a phrase without internal names."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ def reason_of(error: BaseException) -> str:
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:
-    """The error and everything that led to it, the deepest first."""
+    """The error and its causes, the deepest first."""
     chain: list[BaseException] = []
     seen: set[int] = set()
-    waiting: list[BaseException] = [error]
-    while waiting:
-        cause = waiting.pop()
+    unvisited: list[BaseException] = [error]
+    while unvisited:
+        cause = unvisited.pop()
         if id(cause) in seen:
             continue
         seen.add(id(cause))
         chain.append(cause)
         if isinstance(cause, BaseExceptionGroup):
-            waiting.extend(cause.exceptions)
-        waiting.extend(linked for linked in (cause.__cause__, cause.__context__) if linked is not None)
+            unvisited.extend(cause.exceptions)
+        unvisited.extend(linked for linked in (cause.__cause__, cause.__context__) if linked is not None)
     yield from reversed(chain)

@@ -1,4 +1,4 @@
-"""The error that may be read by people: everything else is only for the log."""
+"""Errors whose text may be shown to people. The texts of all others go to the log only."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ FailureCode = Literal[
 
 
 class ReadableError(Exception):
-    """An error whose text is a sentence for people and models: it names the thing and the way out, and no secret."""
+    """An error whose text is a sentence for people and models: what is wrong and what to do, without secrets."""
 
     code: FailureCode = "unavailable"

@@ -1,4 +1,4 @@
-"""Logs: lines for people or JSON for machines, on standard error, with every credential taken out."""
+"""Logging to standard error, as text or JSON lines, with credentials redacted."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from ai_platform_engineering.utils.redact import Redactor
 
 _OURS: Final = "ai_platform_engineering"
 
-# Libraries that report every request or connection at a level where we only want to hear of trouble.
-_TALKATIVE: Final = ("a2a", "fastmcp", "httpx", "httpx2", "mcp", "sse_starlette", "uvicorn")
-_VERY_TALKATIVE: Final = ("asyncio", "hpack", "httpcore", "httpcore2", "h11")
-# Warns again and again while a database is away, which whoever wants something of it is told anyway.
+# Libraries that log every request or connection at INFO; only their warnings are of interest.
+_VERBOSE: Final = ("a2a", "fastmcp", "httpx", "httpx2", "mcp", "sse_starlette", "uvicorn")
+_DEBUG_VERBOSE: Final = ("asyncio", "hpack", "httpcore", "httpcore2", "h11")
+# Warns repeatedly while a database is unreachable. Each failed request reports that already.
 _REPEATING: Final = ("psycopg.pool",)
 
 
 class RedactingFormatter(logging.Formatter):
-    """Formats a record as text and redacts the whole of it, tracebacks included."""
+    """Formats a record as text, and redacts it with its traceback."""
 
     def __init__(self, redactor: Redactor) -> None:
         super().__init__("%(asctime)s %(levelname)-7s %(source)s: %(message)s", "%H:%M:%S")
         self._redactor = redactor
 
     def format(self, record: logging.LogRecord) -> str:
-        # Of our own loggers the module is enough to know where a line comes from.
+        # For our own loggers the name of the module is enough.
         record.source = record.name.rpartition(".")[2] if record.name.startswith(f"{_OURS}.") else record.name
         return self._redactor(super().format(record))
 
 
 class JsonFormatter(logging.Formatter):
-    """Formats a record as one JSON object on one line, each text in it redacted."""
+    """Formats a record as one JSON object per line, with redacted texts."""
 
     def __init__(self, redactor: Redactor) -> None:
         super().__init__()
@@ -53,9 +53,9 @@ class JsonFormatter(logging.Formatter):
 
 
 def configure_logging(settings: Settings, *, quiet: bool = False) -> None:
-    """Send the log of the whole process to standard error as the settings say. Called once, at start.
+    """Configure logging of the whole process. Call it once, at start.
 
-    `quiet` is for commands whose output is the report: only errors, unless `LOG_LEVEL` is set.
+    `quiet` is for commands that print a report: only errors are logged, unless `LOG_LEVEL` is set.
     """
     level_name = "error" if quiet and "LOG_LEVEL" not in settings.environ else settings.log_level
     redactor = Redactor.of(settings.environ)
@@ -63,9 +63,9 @@ def configure_logging(settings: Settings, *, quiet: bool = False) -> None:
     handler.setFormatter(JsonFormatter(redactor) if settings.log_format == "json" else RedactingFormatter(redactor))
     level: int = logging.getLevelNamesMapping()[level_name.upper()]
     logging.basicConfig(level=level, handlers=[handler], force=True)
-    for name in _TALKATIVE:
+    for name in _VERBOSE:
         logging.getLogger(name).setLevel(level if level <= logging.DEBUG else max(level, logging.WARNING))
-    for name in _VERY_TALKATIVE:
+    for name in _DEBUG_VERBOSE:
         logging.getLogger(name).setLevel(max(level, logging.WARNING))
     for name in _REPEATING:
         logging.getLogger(name).setLevel(logging.ERROR)

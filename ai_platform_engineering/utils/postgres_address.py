@@ -1,7 +1,7 @@
-"""The address of a Postgres server: how it is connected to, and what is said when it cannot be used.
+"""The address of a Postgres server: its connection parameters, and the sentences of its errors.
 
-No sentence has the password. libpq itself shows parts of one that was not percent-encoded, as it takes them for a host
-or a port: such addresses are told apart before anything is connected to.
+No sentence contains the password. libpq shows parts of a password that is not percent-encoded, because it parses them
+as host or port: these addresses are rejected before a connection is made.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 _DEFAULTS: Final[dict[str, str | int]] = {
     "application_name": "platform-engineer",
     "connect_timeout": 5,
-    # A server that vanished without a word is noticed in half a minute, not in two hours.
+    # A server that disappears is detected in half a minute, not in two hours.
     "keepalives_idle": 15,
     "keepalives_interval": 5,
     "keepalives_count": 3,
     "tcp_user_timeout": 30_000,
 }
-_TRY_AGAIN: Final = "Try again; if it stays so, the log of the server says more"
+_TRY_AGAIN: Final = "Try again; if the error persists, see the log of the server"
 
 
 class PostgresAddress:
-    """A subclass says which setting has the address, what the server is for, and which error is raised."""
+    """A subclass defines the setting with the address, the purpose of the server, and the error that is raised."""
 
     setting: ClassVar[str]
     purpose: ClassVar[str]
     error: ClassVar[type[Exception]]
     tables_gone: ClassVar[str]
-    """What to do when the tables do not exist any more."""
+    """What to do if the tables no longer exist."""
 
     def __init__(self, url: str) -> None:
         try:
@@ -43,18 +43,28 @@ class PostgresAddress:
         if "@" in host + port + database or (port and not port.replace(",", "").isdecimal()):
             raise self._unreadable()
         self.conninfo = make_conninfo(url, **{key: value for key, value in _DEFAULTS.items() if key not in given})
-        self._place = f"{host or 'localhost'}{port and f':{port}'}{database and f'/{database}'}"
+        self.place = f"{host or 'localhost'}{port and f':{port}'}{database and f'/{database}'}"
 
     def __str__(self) -> str:
-        return f"Postgres at {self._place}"
+        return f"Postgres at {self.place}"
 
     def unusable(self, error: psycopg.Error) -> Exception:
-        # An error without a code is libpq's own: there is no connection. 57P are the codes of a server that stops.
-        is_away = error.sqlstate is None or error.sqlstate.startswith("57P")
+        return self.unusable_because(self.reason(error), self.way_out(error))
+
+    def way_out(self, error: psycopg.Error) -> str:
+        # An error without a code comes from libpq: there is no connection. 57P are the codes of a server that stops.
+        is_unreachable = error.sqlstate is None or error.sqlstate.startswith("57P")
         check = f"Check that the server is running, and the host, user and password in {self.setting}"
-        ways_out = self._ways_out().items()
-        way_out = next((text for kind, text in ways_out if isinstance(error, kind)), check if is_away else _TRY_AGAIN)
-        return self.unusable_because(_reason(error), way_out)
+        default = check if is_unreachable else _TRY_AGAIN
+        return next((text for kind, text in self._ways_out().items() if isinstance(error, kind)), default)
+
+    @staticmethod
+    def reason(error: psycopg.Error) -> str:
+        """The message of the server or, if there is none, the last one of libpq."""
+        if error.diag.message_primary:
+            return error.diag.message_primary
+        line = str(error).strip().partition("\n")[0]
+        return line.rpartition(" failed: ")[2].removeprefix("FATAL:").strip().rstrip(".") or type(error).__name__
 
     def unusable_because(self, reason: str, way_out: str) -> Exception:
         return self.error(f"{self} cannot be used {self.purpose}: {reason}. {way_out}.")
@@ -71,14 +81,6 @@ class PostgresAddress:
     def _unreadable(self) -> Exception:
         return self.error(
             f"{self.setting} is not the address of a Postgres database: it has to look like "
-            "postgresql://user:password@host:5432/database, with characters such as @ / : in the password "
+            "postgresql://user:password@host:5432/database, with @, / and : in the password "
             "percent-encoded."
         )
-
-
-def _reason(error: psycopg.Error) -> str:
-    """What the server says or, where there is none, the last thing libpq says about it."""
-    if error.diag.message_primary:
-        return error.diag.message_primary
-    line = str(error).strip().partition("\n")[0]
-    return line.rpartition(" failed: ")[2].removeprefix("FATAL:").strip().rstrip(".") or type(error).__name__

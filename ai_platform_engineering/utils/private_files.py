@@ -1,4 +1,4 @@
-"""Private files: what the product writes into its data directory, only the user it runs as may read."""
+"""Private files: only the user that runs the product may read the files in its data directory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 _DIRECTORY_MODE: Final = 0o700
 _FILE_MODE: Final = 0o600
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
-# A name covers the files that SQLite keeps beside a database, too.
+# The patterns include the WAL and journal files of SQLite.
 _NAMES: Final = (
     "tasks.db*",
     "tasks-*.db*",
@@ -36,14 +36,14 @@ _NAMES: Final = (
 
 
 def make_private_directory(path: Path) -> None:
-    """Create the directory, for this user alone, if there is none."""
+    """Create the directory if it does not exist, accessible for this user only."""
     path.mkdir(mode=_DIRECTORY_MODE, parents=True, exist_ok=True)
 
 
 def create_private_file(path: Path) -> None:
-    """Create the file, for this user alone, if there is none. SQLite gives its other files the mode of this one.
+    """Create the file if it does not exist, accessible for this user only. SQLite's other files get the same mode.
 
-    A file that exists is not opened: closing it would release the locks that SQLite holds on it in this process.
+    An existing file is not opened: closing it would release the locks that SQLite holds on it in this process.
     """
     make_private_directory(path.parent)
     try:
@@ -55,51 +55,60 @@ def create_private_file(path: Path) -> None:
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path) from None
 
 
-def secure_data_dir(directory: Path) -> None:
-    """Take from other users what earlier versions, or another umask, let them read.
+def product_files(directory: Path) -> list[Path]:
+    """The files in the data directory that belong to the product, by their names; none if it cannot be read."""
+    try:
+        return sorted(path for path in directory.iterdir() if _is_product_file(path.name))
+    except OSError:
+        return []
 
-    A directory that also holds files of others keeps its mode: it is not ours to close. Raises `SettingsError` for a
-    file that stays readable.
+
+def secure_data_dir(directory: Path) -> None:
+    """Remove the access that earlier versions, or another umask, gave to other users.
+
+    A directory that also contains other files keeps its mode. Raises `SettingsError` if a file stays readable.
     """
     try:
         mode, names = directory.stat().st_mode, sorted(path.name for path in directory.iterdir())
     except OSError:
-        return  # there is none yet; one that cannot be used is reported by the file that is opened in it
-    ours = [name for name in names if any(fnmatchcase(name, pattern) for pattern in _NAMES)]
-    tightened = [name for name in ours if _tightened(directory / name)]
+        return  # it does not exist, or is reported when a file in it is opened
+    ours = [name for name in names if _is_product_file(name)]
+    restricted = [name for name in ours if _restrict_file(directory / name)]
     if mode & _OTHERS:
-        if _close_directory(directory, only_ours=len(ours) == len(names)):
-            tightened.append(".")
+        if len(ours) == len(names) and _restrict_directory(directory):
+            restricted.append(".")
         else:
             logger.warning(
-                "Other users may list %s (mode %04o), which this process does not own or which holds other files as "
-                "well. Its files are private; `chmod 700` closes the directory, too.",
+                "Other users may list %s (mode %04o), which this process does not own or which contains other files. "
+                "Its files are private; `chmod 700` makes the directory private as well.",
                 directory,
                 stat.S_IMODE(mode),
             )
-    if tightened:
-        logger.warning("Other users could read files in %s. They no longer can: %s", directory, ", ".join(tightened))
+    if restricted:
+        logger.warning("Other users could read files in %s. They no longer can: %s", directory, ", ".join(restricted))
 
 
-def _tightened(path: Path) -> bool:
+def _is_product_file(name: str) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in _NAMES)
+
+
+def _restrict_file(path: Path) -> bool:
     try:
         mode = path.lstat().st_mode
         if not stat.S_ISREG(mode) or not mode & _OTHERS:
             return False
         path.chmod(stat.S_IMODE(mode) & ~_OTHERS)
     except FileNotFoundError:
-        return False  # SQLite removes the files beside a database when it closes it
+        return False  # SQLite deletes WAL files when it closes a database
     except PermissionError:
         raise SettingsError(
-            f"{path} can be read by other users and belongs to another one. Give it to the user that this process "
-            "runs as, or choose another directory with DATA_DIR."
+            f"{path} can be read by other users and belongs to another one. Make the user of this process its owner, "
+            "or choose another directory with DATA_DIR."
         ) from None
     return True
 
 
-def _close_directory(directory: Path, *, only_ours: bool) -> bool:
-    if not only_ours:
-        return False
+def _restrict_directory(directory: Path) -> bool:
     try:
         directory.chmod(_DIRECTORY_MODE)
     except PermissionError:

@@ -1,6 +1,6 @@
-"""Redaction: takes credentials out of text that people or files will see.
+"""Redaction: removes credentials from text that people see or files store.
 
-`redact` knows what credentials look like; a `Redactor` also knows the ones this process was given.
+`redact` finds credentials by their format; a `Redactor` also finds the values of this process's settings.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final
 
 MASK: Final = "***"
 
-# Shorter values ("yes", "8000") would take ordinary words out of every line.
+# Shorter values ("yes", "8000") would match ordinary words.
 _MIN_SECRET_LENGTH: Final = 6
 
 _SECRET_WORDS: Final = frozenset(
@@ -32,7 +32,7 @@ _PATTERNS: Final = (
         ),
         rf"\g<keep>{MASK}",
     ),
-    # Formats that are credentials wherever they stand: JSON web tokens, GitHub, GitLab, Slack, OpenAI-like, AWS.
+    # Formats that are credentials in any context: JSON web tokens, GitHub, GitLab, Slack, OpenAI-like, AWS.
     (
         re.compile(
             r"\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*"
@@ -52,7 +52,7 @@ def redact(text: str) -> str:
 
 
 def looks_secret(variable: str) -> bool:
-    """Whether the name of a variable says that its value is a credential."""
+    """Whether the name of a variable indicates that its value is a credential."""
     words = variable.upper().split("_")
     return words[-1] not in _PLAIN_ENDINGS and not _SECRET_WORDS.isdisjoint(words)
 
@@ -62,13 +62,13 @@ class Redactor:
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         values = {secret.strip() for secret in secrets}
-        # The longest first: a credential may begin with another one.
+        # Longest first: a credential may begin with another one.
         known = sorted((value for value in values if len(value) >= _MIN_SECRET_LENGTH), key=len, reverse=True)
         self._known = re.compile("|".join(map(re.escape, known))) if known else None
 
     @classmethod
     def of(cls, environ: Mapping[str, str]) -> Redactor:
-        """A redactor for the values of those variables whose names look secret."""
+        """A redactor for the values of the variables whose names look secret."""
         return cls(value for variable, value in environ.items() if looks_secret(variable))
 
     def __call__(self, text: str) -> str:

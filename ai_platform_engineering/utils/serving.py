@@ -1,16 +1,18 @@
-"""Serving: takes a port, runs an ASGI app on it until a signal comes, and says when it is ready."""
+"""Serving: listens on a port, runs an ASGI app until a signal stops it, and tunes the process for that."""
 
 from __future__ import annotations
 
+import asyncio
+import contextvars
 import errno
 import gc
 import logging
 import signal
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from importlib.util import find_spec
 from types import FrameType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import uvicorn
 
@@ -19,64 +21,104 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-Stop = Callable[[], Awaitable[None]]
+Stop = Callable[[float], Coroutine[Any, Any, None]]
+"""Ends all work. It may take the given number of seconds."""
 
 GRACEFUL_SHUTDOWN_SECONDS: Final = 3
+_POLL_SECONDS: Final = 0.1
 KEEP_ALIVE_SECONDS: Final = 75
-"""Longer than clients and proxies keep a connection that is not used, a minute as a rule: whoever hangs up first must
-not be the one who is being sent a question."""
+"""The server's keep-alive must outlive that of clients and proxies, usually a minute, or a request races with the
+close."""
 
 
 class ListenError(Exception):
-    """The server cannot listen where it was told to. The text says what to change."""
+    """The server cannot listen on the given host and port. The text says what to change."""
 
 
 class _Server(uvicorn.Server):
-    """Calls `on_ready` when requests are answered, and `on_stop` when no more are accepted.
+    """Calls `on_ready` when the server accepts requests, and `on_stop` when it accepts no more.
 
-    What `on_stop` ends can still be sent to the callers that wait for it.
+    Responses that `on_stop` completes are still sent. It has `grace` seconds, and none after SIGINT.
     """
 
-    def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None], on_stop: Stop) -> None:
+    def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None], on_stop: Stop, grace: float) -> None:
         super().__init__(config)
         self._on_ready = on_ready
         self._on_stop = on_stop
+        self._grace = grace
+        self._interrupted = False
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        super().handle_exit(sig, frame)
+        self._interrupted = self._interrupted or sig == signal.SIGINT
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started and not self.should_exit:
-            _collect_garbage_from_now_on()
+            _enable_garbage_collection()
             self._on_ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         for server in self.servers:
             server.close()
         try:
-            await self._on_stop()
+            await self._stop_work()
         except Exception:
-            logger.exception("The work that was under way could not be ended in order")
+            logger.exception("Running work could not be stopped cleanly")
         await super().shutdown(sockets)
+
+    async def _stop_work(self) -> None:
+        stopping = asyncio.create_task(self._on_stop(0.0 if self._interrupted else self._grace))
+        while not stopping.done() and not self._interrupted:
+            # A signal does not wake the event loop.
+            await asyncio.wait({stopping}, timeout=_POLL_SECONDS)
+        if not stopping.done():
+            await self._on_stop(0.0)
+        await stopping
 
 
 def begin_start() -> None:
-    """Look for no garbage until the server is ready: what is imported and built until then stays.
+    """Disable garbage collection until the server is ready.
 
-    Looking for it takes a sixth of the time that a start takes.
+    Objects created during the start stay alive, and collecting takes a sixth of the start time.
     """
     gc.disable()
 
 
-def _collect_garbage_from_now_on() -> None:
-    # Frozen, what the start has left is not looked through again: that would hold up requests for a tenth of a second.
+def _enable_garbage_collection() -> None:
+    # Frozen objects are not scanned again; a scan of all of them would block requests for a tenth of a second.
     gc.freeze()
     gc.enable()
+
+
+def disable_tracing_threads() -> None:
+    """Run LangChain's tracing hooks inline while tracing is off. Call once, when the process starts.
+
+    LangChain hands every hook of a graph to a thread twice, also when nothing is traced: about twenty hops per request.
+    """
+    import langsmith  # noqa: PLC0415 - slow to import, and only servers that run graphs need it
+    from langsmith.utils import tracing_is_enabled  # noqa: PLC0415
+
+    async def inline(
+        in_thread: Callable[..., Awaitable[Any]],
+        context: contextvars.Context,
+        function: Callable[..., Any],
+        /,
+        *args: Any,
+        **kwargs: Any,
+    ) -> Any:
+        if tracing_is_enabled():
+            return await in_thread(context, function, *args, **kwargs)
+        return context.run(function, *args, **kwargs)
+
+    langsmith.set_runtime_overrides(aio_to_thread=inline)
 
 
 def listen(host: str, port: int) -> socket.socket:
     """A listening socket; port 0 takes any free port.
 
-    It listens before the app has started, so that a port in use is found out before anything is started, and a caller
-    who comes early waits instead of being refused.
+    The socket listens before the app is started: a port in use is detected first, and early callers wait instead of
+    being refused.
     """
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
@@ -95,14 +137,21 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-async def _nothing_to_stop() -> None:
+async def _nothing_to_stop(_grace: float) -> None:
     pass
 
 
-def run(app: ASGIApp, listener: socket.socket, on_ready: Callable[[], None], on_stop: Stop = _nothing_to_stop) -> int:
+def run(
+    app: ASGIApp,
+    listener: socket.socket,
+    on_ready: Callable[[], None],
+    on_stop: Stop = _nothing_to_stop,
+    grace: float = 0.0,
+) -> int:
     """Serve `app` until SIGINT or SIGTERM; the exit code of the process.
 
-    The order at the end: no new connections, `on_stop`, the responses that are under way, the app's own shutdown.
+    The order of the shutdown: no new connections, `on_stop` (with `grace` seconds after SIGTERM), responses in flight,
+    the app's own shutdown.
     """
     config = uvicorn.Config(
         app,
@@ -115,13 +164,13 @@ def run(app: ASGIApp, listener: socket.socket, on_ready: Callable[[], None], on_
         timeout_graceful_shutdown=GRACEFUL_SHUTDOWN_SECONDS,
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
     )
-    server = _Server(config, on_ready, on_stop)
+    server = _Server(config, on_ready, on_stop, grace)
 
     def stop(_signal: int, _frame: FrameType | None) -> None:
         server.should_exit = True
 
-    # uvicorn handles these while it serves and then raises them again for whoever had them before. Asked to stop and
-    # stopped in order is a success, not a death by signal.
+    # uvicorn handles these signals while it serves, then raises them again for the previous handlers. A requested and
+    # clean stop is a success, not a death by signal.
     for signal_number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(signal_number, stop)
     try:

@@ -1,4 +1,4 @@
-"""Files of one YAML mapping, as people write manifests and workflows."""
+"""Reads YAML files with one mapping, for example manifests and workflows."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from typing import Any, Final
 
 import yaml
 
-# Ten times as fast as the other; not every build of PyYAML has it.
+# Ten times as fast as SafeLoader; not every build of PyYAML has it.
 FAST_LOADER: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def parse(text: str) -> Any:
-    """What a text in YAML holds."""
+    """The value of a YAML text."""
     try:
         return yaml.load(text, Loader=FAST_LOADER)  # noqa: S506 - a safe loader
     except yaml.YAMLError:
-        # The other one knows better where the mistake is.
+        # SafeLoader reports the position of the error more precisely.
         return yaml.safe_load(text)
 
 
 def read_keys(file: Path, what: str, allowed: Iterable[str], problem: type[Exception]) -> dict[str, Any]:
-    """The keys and values in `file`, which holds those of one `what`; raises `problem` with the way out."""
+    """The mapping in `file`, which describes one `what`. Raises `problem` with a sentence that says what to correct."""
     try:
         content = parse(file.read_text(encoding="utf-8"))
     except OSError as error:
@@ -38,6 +38,6 @@ def read_keys(file: Path, what: str, allowed: Iterable[str], problem: type[Excep
 
 def _place(error: yaml.YAMLError) -> str:
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
-        mark = error.problem_mark
-        return f" at line {mark.line + 1}, column {mark.column + 1}: {error.problem}"
+        position = error.problem_mark
+        return f" at line {position.line + 1}, column {position.column + 1}: {error.problem}"
     return ""

@@ -1,4 +1,4 @@
-"""The knowledge base as it is measured: what is asked and what answers it, texts of any number, and who searches them.
+"""The inputs of the knowledge base benchmarks: questions with their answers, generated documents, searching processes.
 
-The measuring is in `benchmarks.measurements.retrieval` and `benchmarks.measurements.knowledge`.
+`benchmarks.measurements.retrieval` and `benchmarks.measurements.knowledge` measure with them.
 """

@@ -1,18 +1,18 @@
-"""The first documents of a source, for a run that only has to show that it works."""
+"""A source that is limited to its first documents, for a short run that only checks that everything works."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
-from ai_platform_engineering.knowledge_bases.rag.source import Item, Source
+from ai_platform_engineering.knowledge_bases.rag.source import DocumentSource, Item
 
 
 class Beginning:
     complete = False
 
-    def __init__(self, source: Source, most: int | None) -> None:
+    def __init__(self, source: DocumentSource, max_documents: int | None) -> None:
         self._source = source
-        self._most = most
+        self._max_documents = max_documents
 
     @property
     def datasource(self) -> str:
@@ -25,7 +25,7 @@ class Beginning:
     async def items(self) -> AsyncIterator[Item]:
         number = 0
         async for item in self._source.items():
-            if number == self._most:
+            if number == self._max_documents:
                 return
             number += 1
             yield item

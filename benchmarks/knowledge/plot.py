@@ -1,4 +1,4 @@
-"""The plot: what a search is made of, and how its cost grows with the number of chunks."""
+"""The plot of the parts of a search, and of its cost by the number of chunks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _STYLE: Final = """\
 
 
 def sizes(rows: Sequence[Row], store: str) -> list[int]:
-    """The numbers of chunks at which a store was measured; none if it was left out."""
+    """The numbers of chunks with which a store was measured. Empty if it was not measured."""
     names = [row.name.split(".") for row in rows if row.name.startswith(f"knowledge.{store}.")]
     return sorted({int(size) for _, _, size, _ in names})
 

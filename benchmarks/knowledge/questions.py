@@ -1,4 +1,4 @@
-"""Questions with the places that answer them, from `questions.yaml`."""
+"""Questions and the sections that answer them, from `questions.yaml`."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import yaml
 
 _FILE: Final = Path(__file__).with_name("questions.yaml")
 _UNRELATED: Final = "unrelated"
-_BETWEEN: Final = " > "
+_SEPARATOR: Final = " > "
 
 
 class Place(NamedTuple):
-    """A section of a document, by the heading it stands under."""
+    """A section of a document, identified by its heading."""
 
     path: str
     heading: str
 
     @classmethod
     def of(cls, path: str, trail: str) -> Self:
-        """Of a trail of headings (`Deploy > Placement`), the last one."""
-        return cls(path, trail.rpartition(_BETWEEN)[2])
+        """`trail` is a trail of headings (`Deploy > Placement`); the last one counts."""
+        return cls(path, trail.rpartition(_SEPARATOR)[2])
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Question:
 
 def questions() -> list[Question]:
     return [
-        Question(kind, text, frozenset(Place.of(*place.split(_BETWEEN)) for place in places))
+        Question(kind, text, frozenset(Place.of(*place.split(_SEPARATOR)) for place in places))
         for kind, asked in _read().items()
         if kind != _UNRELATED
         for text, places in asked.items()
@@ -42,7 +42,7 @@ def questions() -> list[Question]:
 
 
 def unrelated() -> list[str]:
-    """Questions that nothing answers."""
+    """Questions that no document answers."""
     return list(_read()[_UNRELATED])
 
 

@@ -1,4 +1,4 @@
-"""The READMEs of the installed packages: real texts of some thousand chunks, the same ones wherever the lock is."""
+"""The READMEs of the installed packages: real texts of some thousand chunks, the same for the same lock file."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from functools import partial
 from importlib.metadata import distributions
 from typing import Final
 
-from ai_platform_engineering.knowledge_bases.rag.source import Item, Loaded
-from ai_platform_engineering.knowledge_bases.rag.stores.store import Known
+from ai_platform_engineering.knowledge_bases.rag.source import Item, LoadedItem
+from ai_platform_engineering.knowledge_bases.rag.stores.store import DocumentVersion
 
-_OUR_OWN: Final = "ai-platform-engineering"
+_OWN_PACKAGE: Final = "ai-platform-engineering"
 _DEFAULT: Final = "text/x-rst"
 
 
 class PackageReadmes:
-    """A source of them, in the order of their names."""
+    """A source of the READMEs, sorted by the names of their packages."""
 
     datasource: Final = "packages"
     origin: Final = "the installed packages"
@@ -32,18 +32,18 @@ class PackageReadmes:
             yield Item(name, partial(_load, readme))
 
 
-async def _load(readme: Loaded, _known: Known | None) -> Loaded:
+async def _load(readme: LoadedItem, _stored: DocumentVersion | None) -> LoadedItem:
     return readme
 
 
-def _readmes() -> dict[str, Loaded]:
-    found: dict[str, Loaded] = {}
+def _readmes() -> dict[str, LoadedItem]:
+    found: dict[str, LoadedItem] = {}
     for distribution in distributions():
         name = distribution.name.lower()
         metadata, _, body = (distribution.read_text("METADATA") or "").partition("\n\n")
-        if name == _OUR_OWN or not body.strip():
+        if name == _OWN_PACKAGE or not body.strip():
             continue
         kinds = [line for line in metadata.splitlines() if line.startswith("Description-Content-Type:")]
         kind = kinds[0].partition(":")[2].strip() if kinds else _DEFAULT
-        found[name] = Loaded(body.encode(errors="replace"), kind, name, f"packages/{name}")
+        found[name] = LoadedItem(body.encode(errors="replace"), kind, name, f"packages/{name}")
     return found

@@ -1,7 +1,7 @@
-"""Documents in any number, with the words of real ones as often as these have them: their sentences, put together anew.
+"""Generates any number of documents from the sentences of real ones, with the same word frequencies.
 
-The words are those of the originals and no others, so in a hundred times as many chunks each is a hundred times as
-often. A collection that grew by itself would have new words too: searching this one is rather more work than less.
+No new words occur, so with a hundred times as many chunks each word is a hundred times as frequent. A real collection
+of this size would have more distinct words, so searching this one is more work, not less.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import numpy.typing as npt
 from ai_platform_engineering.knowledge_bases.rag.documents import Chunk, Document, document_id
 
 DATASOURCE: Final = "recombined"
-_CHUNKS: Final = 10
-_CHARACTERS: Final = 900
+_CHUNKS_PER_DOCUMENT: Final = 10
+_CHUNK_LENGTH: Final = 900
 _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+|\n+")
 _NOISE: Final = 0.6
 
@@ -34,10 +34,9 @@ class Recombined:
 
 
 def recombined(originals: Sequence[Chunk], vectors: Vectors, first: int, chunks: int) -> Iterator[Recombined]:
-    """As many documents as it takes for that many chunks, numbered from `first`; the same ones every time.
+    """Enough documents for this number of chunks, numbered from `first`. Deterministic.
 
-    Their vectors are made from those of originals, with noise: near each other in the way real ones are, but not what
-    a model would say of the text.
+    Their vectors are vectors of real chunks with noise. Their distances are realistic, but they do not match the text.
     """
     sentences = [part for chunk in originals for part in _SENTENCE.split(chunk.text) if len(part) > 20]
     sections = [chunk.section for chunk in originals]
@@ -45,7 +44,7 @@ def recombined(originals: Sequence[Chunk], vectors: Vectors, first: int, chunks:
     noises = np.random.default_rng(first)
     number = first
     while chunks > 0:
-        count = min(_CHUNKS, chunks)
+        count = min(_CHUNKS_PER_DOCUMENT, chunks)
         chunks -= count
         path = f"{number:06}.md"
         texts = [_text(sentences, chance) for _ in range(count)]
@@ -62,10 +61,10 @@ def recombined(originals: Sequence[Chunk], vectors: Vectors, first: int, chunks:
 def _text(sentences: Sequence[str], chance: random.Random) -> str:
     chosen: list[str] = []
     length = 0
-    while length < _CHARACTERS:
+    while length < _CHUNK_LENGTH:
         chosen.append(chance.choice(sentences))
         length += len(chosen[-1])
-    return "\n".join(chosen)[: _CHARACTERS * 2]
+    return "\n".join(chosen)[: _CHUNK_LENGTH * 2]
 
 
 def _near(vectors: Vectors, count: int, noises: np.random.Generator) -> Vectors:

@@ -1,4 +1,4 @@
-"""How good a ranking is, as retrieval is judged everywhere: places that answer count 1, all others 0."""
+"""The usual metrics of retrieval quality, with binary relevance."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ Item = TypeVar("Item")
 
 
 def ndcg(ranking: Sequence[Item], relevant: Collection[Item], depth: int = 10) -> float:
-    """What answers counts less the later it comes; 1 is the best order there can be."""
-    gained = sum(1 / log2(place + 2) for place, item in enumerate(ranking[:depth]) if item in relevant)
-    return gained / sum(1 / log2(place + 2) for place in range(min(depth, len(relevant))))
+    """Relevant items count less at later ranks. 1 is the best possible order."""
+    gained = sum(1 / log2(rank + 2) for rank, item in enumerate(ranking[:depth]) if item in relevant)
+    return gained / sum(1 / log2(rank + 2) for rank in range(min(depth, len(relevant))))
 
 
 def recall(ranking: Sequence[Item], relevant: Collection[Item], depth: int = 10) -> float:
-    """The share of what answers that is there at all."""
+    """The share of the relevant items that were found."""
     return len(set(ranking[:depth]) & set(relevant)) / len(relevant)
 
 
 def reciprocal_rank(ranking: Sequence[Item], relevant: Collection[Item], depth: int = 10) -> float:
-    """1 where the first place answers, 1/2 where the second one is the first that does."""
-    return next((1 / place for place, item in enumerate(ranking[:depth], 1) if item in relevant), 0.0)
+    """1 if the first item is relevant, 1/2 if the second one is the first relevant item, and so on."""
+    return next((1 / rank for rank, item in enumerate(ranking[:depth], 1) if item in relevant), 0.0)
 
 
 def answered(ranking: Sequence[Item], relevant: Collection[Item], depth: int = 3) -> float:
-    """Whether any of the first ones answers."""
+    """1 if any of the first items is relevant."""
     return float(any(item in relevant for item in ranking[:depth]))

@@ -1,7 +1,7 @@
 """A process that searches the knowledge base of its settings: `python -m benchmarks.knowledge.searcher`.
 
-It says that it is ready, then obeys lines of JSON: `load` the embedding model, `open` the store, `search` for queries.
-Each is answered with the seconds it took, in parts.
+It prints `ready` and then executes commands, one line of JSON each: `load` the embedding model, `open` the store,
+`search` for queries. The reply to a command is the seconds that it took; for a search, by part.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ai_platform_engineering.knowledge_bases.rag.embeddings.choice import embedd
 from ai_platform_engineering.knowledge_bases.rag.embeddings.embedder import Embedder
 from ai_platform_engineering.knowledge_bases.rag.searching import search
 from ai_platform_engineering.knowledge_bases.rag.stores.opening import open_store
-from ai_platform_engineering.knowledge_bases.rag.stores.store import FoundChunk, Hit, Scope, Store, Vector
+from ai_platform_engineering.knowledge_bases.rag.stores.store import FoundChunk, Hit, KnowledgeStore, Scope, Vector
 from ai_platform_engineering.settings import load_settings
 from benchmarks.knowledge.rankings import EVERYWHERE, LIMIT
 
@@ -29,27 +29,27 @@ def main() -> None:
     settings = load_settings(env_file=None)
     embedder = embedder_of(settings)
     assert embedder is not None
-    store: Store | None = None
+    store: KnowledgeStore | None = None
     print("ready", flush=True)
     for line in sys.stdin:
         command = json.loads(line)
         began = perf_counter()
-        told: Any
+        reply: Any
         match command["do"]:
             case "load":
                 embedder.embed_query("hello")
-                told = perf_counter() - began
+                reply = perf_counter() - began
             case "open":
                 store = open_store(settings)
-                told = perf_counter() - began
+                reply = perf_counter() - began
             case _:
                 assert store is not None
-                told = [searched(store, embedder, query) for query in command["queries"]]
-        print(json.dumps(told), flush=True)
+                reply = [searched(store, embedder, query) for query in command["queries"]]
+        print(json.dumps(reply), flush=True)
 
 
-def searched(store: Store, embedder: Embedder, query: str) -> dict[str, float]:
-    """The seconds of one search and of its parts."""
+def searched(store: KnowledgeStore, embedder: Embedder, query: str) -> dict[str, float]:
+    """The seconds of one search, in total and by part."""
     watch = Watch()
     began = perf_counter()
     search(WatchedStore(store, watch), WatchedEmbedder(embedder, watch), query, LIMIT, EVERYWHERE)
@@ -84,9 +84,9 @@ class WatchedEmbedder:
 
 
 class WatchedStore:
-    """What a search needs of a store."""
+    """The methods of a store that a search calls."""
 
-    def __init__(self, store: Store, watch: Watch) -> None:
+    def __init__(self, store: KnowledgeStore, watch: Watch) -> None:
         self._store = store
         self._watch = watch
 
@@ -96,8 +96,8 @@ class WatchedStore:
     def nearest(self, vector: Vector, model: str, count: int, scope: Scope) -> list[Hit]:
         return self._watch.time("vectors", self._store.nearest, vector, model, count, scope)
 
-    def found(self, chunk_ids: Sequence[str]) -> list[FoundChunk]:
-        return self._store.found(chunk_ids)
+    def load_chunks(self, chunk_ids: Sequence[str]) -> list[FoundChunk]:
+        return self._store.load_chunks(chunk_ids)
 
 
 if __name__ == "__main__":

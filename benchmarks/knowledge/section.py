@@ -14,50 +14,51 @@ from benchmarks.rows import Row, by_name
 _SECTION: Final = """\
 ## Knowledge base
 
-How well a question finds the places that answer it: {count} questions about this documentation, asked of an index that
-also holds the READMEs of all packages that are installed with it. Both kinds of search alone, both together (hybrid),
-and what callers are given, from which places that have little to do with the question, and third ones of a document,
-are left out. {unrelated}
+The quality of the results for {count} questions about this documentation. The index also contains the READMEs of all
+installed packages. The table compares keyword search, vector search, both fused (hybrid), and the search that callers
+use, which drops weak matches and all but two results of each document.
+{unrelated}
 
 {quality}
 
 {kinds}
 
-What it costs, by the number of chunks:
+The cost by the number of chunks:
 
 ![A search by part, memory and disk, and how they grow](performance-knowledge.svg)
 
 {costs}
 
-- Ingest: documents are read and cut at {read}, embedded at {embed}, and kept as the table shows. All of it together,
-  with the {ingested} of the questions above, went at {ingest}: embedding is what takes the time.
-- Loading the embedding model takes {load}, once in a process, which has {rest} before that and {model} after it. The
-  memory in the table is all of it.
-- The questions are in `benchmarks/knowledge/questions.yaml`. They were written from the documents before anything was
-  measured. A place is a section of a document; one with several chunks counts where the first of them is found. How
-  strongly first places count in the fusion, and what is left out, was chosen with these questions and may suit them
-  better than others; with the constant that is usual for the fusion (60) hybrid was the best of the three as well.
-- For the costs, sentences of the same real documents are put together anew, ten chunks a document. Their vectors are
-  those of real chunks with noise; embedding itself is measured with real text. The searches are the questions above.
-- *Keep* is the speed from the size before up to this one, *first search* includes opening the store and, with SQLite,
-  bringing its vectors into memory. CPU and memory are those of the process that searches, not of the Postgres server.
+- Ingest: documents are read and chunked at {read} and embedded at {embed}; the table shows the speed of storing.
+  The whole ingest of the {ingested} for the questions above ran at {ingest}. Embedding takes most of the time.
+- Loading the embedding model takes {load}, once per process. The process uses {rest} of memory before that and
+  {model} after it. The memory in the table is the total.
+- The questions are in `benchmarks/knowledge/questions.yaml`. They were written from the documents before anything
+  was measured. A result is a section of a document; a section with several chunks has the rank of the first one.
+  The constant of the fusion and the limits for weak matches were chosen with these questions and may suit them
+  better than others. With the usual constant (60), hybrid was also the best of the three.
+- For the costs, documents of ten chunks are generated from sentences of the same real documents. Their vectors are
+  those of real chunks with noise. Embedding is measured with real text. The queries are the questions above.
+- *Store* is the speed while the store grows from the previous size to this one. *First search* includes opening the
+  store and, with SQLite, loading its vectors into memory. CPU and memory are those of the searching process, not of
+  the Postgres server.
 {postgres}
 {run}
 """
 _POSTGRES: Final = """\
-- Postgres runs on the machine that also searches, without `fsync`, as for tests. It is filled up to {size} chunks only:
-  its index of vectors is made chunk by chunk, and more would take longer than all else here.
+- Postgres runs on the same machine as the search, without `fsync`, as in the tests. It is filled with only {size}
+  chunks: its vector index is built chunk by chunk, and more would take longer than all other measurements.
 """
-_NO_POSTGRES: Final = "- Postgres was left out: there was no server. `make services` installs one.\n"
+_NO_POSTGRES: Final = "- Postgres was not measured, because it is not installed. `make services` installs it.\n"
 _COSTS: Final = {
-    "keep": "Keep, chunks a second",
+    "keep": "Store, chunks a second",
     "first": "First search, ms",
     "p50": "A search, median, ms",
     **{part: f"… {what}" for part, what in PARTS.items()},
     "p95": "A search, 95th percentile, ms",
     "cpu": "CPU of a search, ms",
     "memory": "Memory, MB",
-    "more-memory": "… more than before it was opened",
+    "more-memory": "… added by opening and searching it",
     "disk": "On disk, MB",
 }
 

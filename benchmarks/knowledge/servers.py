@@ -1,4 +1,4 @@
-"""The stores that are measured, by the settings with which the product opens them."""
+"""The settings with which the product opens the measured stores."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from tests.services.postgres import new_database, postgres_server
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """A knowledge base that is empty at first, and goes away in the end."""
+class TemporaryStore:
+    """A knowledge base that starts empty and is deleted at the end."""
 
     environ: Mapping[str, str]
 
     def megabytes(self) -> float:
-        """What it takes on disk."""
+        """Its size on disk."""
         if address := self.environ.get("RAG_DATABASE_URL"):
             with psycopg.connect(address) as connection:
                 row = connection.execute("SELECT pg_database_size(current_database())").fetchone()
@@ -32,14 +32,14 @@ class Kept:
 
 
 @contextmanager
-def in_a_file() -> Iterator[Kept]:
+def in_a_file() -> Iterator[TemporaryStore]:
     with TemporaryDirectory() as folder:
-        yield Kept({"DATA_DIR": folder})
+        yield TemporaryStore({"DATA_DIR": folder})
 
 
 @contextmanager
-def in_postgres() -> Iterator[Kept | None]:
-    """In the server of `TEST_POSTGRES_URL`, or one that is started here; None where there is none."""
+def in_postgres() -> Iterator[TemporaryStore | None]:
+    """In the server of `TEST_POSTGRES_URL`, or in one that is started here. None if Postgres is not installed."""
     with TemporaryDirectory() as folder, ExitStack() as stack:
         address = os.environ.get("TEST_POSTGRES_URL")
         if address is None:
@@ -49,4 +49,4 @@ def in_postgres() -> Iterator[Kept | None]:
                 yield None
                 return
         database = stack.enter_context(new_database(address))
-        yield Kept({"DATA_DIR": folder, "RAG_DATABASE_URL": database})
+        yield TemporaryStore({"DATA_DIR": folder, "RAG_DATABASE_URL": database})

@@ -13,20 +13,20 @@ import numpy as np
 
 from ai_platform_engineering.knowledge_bases.rag.chunking import chunks_of
 from ai_platform_engineering.knowledge_bases.rag.documents import Chunk, Document
+from ai_platform_engineering.knowledge_bases.rag.embeddings.embedder import passage
 from ai_platform_engineering.knowledge_bases.rag.embeddings.offline import OfflineEmbedder
-from ai_platform_engineering.knowledge_bases.rag.embeddings.passages import passage
 from ai_platform_engineering.knowledge_bases.rag.ingest.product_docs import ProductDocs
 from ai_platform_engineering.knowledge_bases.rag.readers.reading import read
-from ai_platform_engineering.knowledge_bases.rag.source import Loaded, Source
+from ai_platform_engineering.knowledge_bases.rag.source import DocumentSource, LoadedItem
 from ai_platform_engineering.knowledge_bases.rag.stores.opening import open_store
-from ai_platform_engineering.knowledge_bases.rag.stores.store import Known
+from ai_platform_engineering.knowledge_bases.rag.stores.store import DocumentVersion
 from ai_platform_engineering.settings import load_settings
 from benchmarks.effort import Effort
 from benchmarks.knowledge.beginning import Beginning
 from benchmarks.knowledge.questions import questions
 from benchmarks.knowledge.readmes import PackageReadmes
 from benchmarks.knowledge.recombined import Vectors, recombined
-from benchmarks.knowledge.servers import Kept, in_a_file, in_postgres
+from benchmarks.knowledge.servers import TemporaryStore, in_a_file, in_postgres
 from benchmarks.processes import started
 from benchmarks.rows import Row
 
@@ -91,18 +91,18 @@ def _loaded_model() -> list[Row]:
         ]
 
 
-async def _loaded(source: Source) -> list[tuple[str, Loaded]]:
+async def _loaded(source: DocumentSource) -> list[tuple[str, LoadedItem]]:
     items = [(item.path, await item.load(None)) async for item in source.items()]
-    return [(path, one) for path, one in items if isinstance(one, Loaded)]
+    return [(path, one) for path, one in items if isinstance(one, LoadedItem)]
 
 
-def _read(datasource: str, path: str, loaded: Loaded) -> tuple[Document, list[Chunk]]:
+def _read(datasource: str, path: str, loaded: LoadedItem) -> tuple[Document, list[Chunk]]:
     reading = read(loaded.content, loaded.media_type or "", loaded.name)
     document = Document(datasource, path, reading.title, reading.text, loaded.link)
     return document, chunks_of(document)
 
 
-def _grown(store: str, kept: Kept, originals: _Originals, sizes: Sequence[int], effort: Effort) -> list[Row]:
+def _grown(store: str, kept: TemporaryStore, originals: _Originals, sizes: Sequence[int], effort: Effort) -> list[Row]:
     """One store that is filled up to each size and searched there."""
     rows: list[Row] = []
     before = 0
@@ -116,24 +116,24 @@ def _grown(store: str, kept: Kept, originals: _Originals, sizes: Sequence[int], 
     return rows
 
 
-def _filled(kept: Kept, originals: _Originals, before: int, size: int) -> float:
+def _filled(kept: TemporaryStore, originals: _Originals, before: int, size: int) -> float:
     """Chunks that were kept in a second."""
     store = open_store(load_settings(kept.environ, env_file=None))
     seconds = 0.0
     try:
         for one in recombined(originals.chunks, originals.vectors, before, size - before):
             began = perf_counter()
-            store.put(one.document, Known("benchmark"), one.chunks, list(one.vectors), originals.model)
+            store.put(one.document, DocumentVersion("benchmark"), one.chunks, list(one.vectors), originals.model)
             seconds += perf_counter() - began
         began = perf_counter()
-        store.settle()
+        store.optimize()
         seconds += perf_counter() - began
     finally:
         store.close()
     return (size - before) / seconds
 
 
-def _searched(name: str, label: str, kept: Kept, effort: Effort) -> list[Row]:
+def _searched(name: str, label: str, kept: TemporaryStore, effort: Effort) -> list[Row]:
     """By a process that has only just been started."""
     asked = questions()
     queries = [question.text for question in asked[:: max(1, len(asked) // effort.queries)]]

@@ -76,7 +76,7 @@ async def _measured(folder: str, *, skills: bool) -> tuple[int, int, int]:
     sizes: list[int] = []
 
     def metered(part: Sequence[Turn]) -> MeteredChatModel:
-        return MeteredChatModel(part=part, report=sizes.append)
+        return MeteredChatModel(script=part, report=sizes.append)
 
     settings = load_settings(
         {"DATA_DIR": folder, "SANDBOX": "true", "ENABLE_SKILLS": str(skills).lower()}, env_file=None

@@ -15,8 +15,8 @@ from ai_platform_engineering.knowledge_bases.rag.ingest.engine import ingest
 from ai_platform_engineering.knowledge_bases.rag.ingest.product_docs import ProductDocs
 from ai_platform_engineering.knowledge_bases.rag.ingest.report import IngestReport
 from ai_platform_engineering.knowledge_bases.rag.searching import search
-from ai_platform_engineering.knowledge_bases.rag.stores.sqlite_store import SqliteStore
-from ai_platform_engineering.knowledge_bases.rag.stores.store import Store
+from ai_platform_engineering.knowledge_bases.rag.stores.sqlite_store import SqliteKnowledgeStore
+from ai_platform_engineering.knowledge_bases.rag.stores.store import KnowledgeStore
 from benchmarks.effort import Effort
 from benchmarks.knowledge.beginning import Beginning
 from benchmarks.knowledge.questions import Place, Question, questions, unrelated
@@ -44,7 +44,7 @@ Found = Sequence[tuple[Question, Mapping[str, Sequence[Place]]]]
 def retrieval(effort: Effort) -> list[Row]:
     embedder = OfflineEmbedder()
     with TemporaryDirectory() as folder:
-        store = SqliteStore(Path(folder, "knowledge.db"))
+        store = SqliteKnowledgeStore(Path(folder, "knowledge.db"))
         try:
             reports = asyncio.run(_ingested(store, embedder, effort))
             asked = [question for question in questions() if _answerable(question, store)]
@@ -96,12 +96,12 @@ def _mean(found: Found, way: str, metric: Callable[[Sequence[Place], Collection[
     return fmean(metric(ranked[way], question.places) for question, ranked in found)
 
 
-async def _ingested(store: Store, embedder: Embedder, effort: Effort) -> list[IngestReport]:
+async def _ingested(store: KnowledgeStore, embedder: Embedder, effort: Effort) -> list[IngestReport]:
     sources = Beginning(ProductDocs(), effort.pages), Beginning(PackageReadmes(), effort.readmes)
     return [await ingest(source, store, embedder) for source in sources]
 
 
-def _answerable(question: Question, store: Store) -> bool:
+def _answerable(question: Question, store: KnowledgeStore) -> bool:
     """Whether all that answers it is there: in a quick run most is not."""
-    kept = {path_of(document) for document in store.known(ProductDocs.datasource)}
+    kept = {path_of(document) for document in store.versions(ProductDocs.datasource)}
     return all(place.path in kept for place in question.places)

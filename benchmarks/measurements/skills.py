@@ -120,7 +120,7 @@ async def _list(catalog: SkillCatalog, settings: Settings, calls: int) -> float:
 
 async def _request(catalog: SkillCatalog, settings: Settings) -> str:
     """What a turn of the model takes from the catalog: the section of its prompt."""
-    await catalog.settle()
+    await catalog.reload_changed()
     found = catalog.view(ANONYMOUS).skills
     return listed_section(found.values(), settings.skills_prompt_max_chars) or searched_section(len(found))
 
@@ -146,7 +146,7 @@ async def _change(catalog: SkillCatalog, changes: int) -> float:
         skill = Skill(name, "Added while it runs.", Provenance("api"), digest=content_digest(document, {}, GLOBAL))
         began = perf_counter()
         await catalog.store.create(NewSkill(skill, SkillContent(document, "Do it.")), None)
-        await catalog.settle()
+        await catalog.reload_changed()
         assert name in catalog.view(ANONYMOUS).skills
         took.append((perf_counter() - began) * 1000)
     return median(took)

@@ -6,8 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from a2a.server.agent_execution import AgentExecutor, RequestContext
-from a2a.server.events import EventQueue
+from a2a.server.agent_execution import RequestContext
 
 from ai_platform_engineering.events import (
     Canceled,
@@ -22,10 +21,9 @@ from ai_platform_engineering.events import (
     ToolStarted,
 )
 from ai_platform_engineering.storage.event_log.event_log import EventLog
-from ai_platform_engineering.utils.a2a_common.protocol import PARKED_STATES
-from ai_platform_engineering.utils.a2a_common.wire import StreamState, WireEvent, begin, encode, metadata_of, recall
-
-CLOSING = frozenset({"working", "final_result", "partial_result", "input_required", "completed", "failed", "canceled"})
+from ai_platform_engineering.utils.a2a_common.protocol import WAITING_STATES
+from ai_platform_engineering.utils.a2a_common.server.work_queue import Assignment
+from ai_platform_engineering.utils.a2a_common.wire import StreamState, begin, encode, restore
 
 
 class Gate(asyncio.Event):
@@ -47,44 +45,40 @@ FORM = InputRequired((Form("form-1", "Which app?", (FormField("app"),)),))
 
 
 @dataclass
-class ScriptedExecutor(AgentExecutor):
+class ScriptedExecutor:
     """`script` gives the steps for each turn of a task: the message's text and the number of the turn (from 0)."""
 
     log: EventLog
     script: Callable[[str, int], Script] = field(default=lambda text, turn: ANSWER)
     running: int = 0
 
-    async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
+    async def execute(self, assignment: Assignment) -> bool:
         self.running += 1
-        state = await self._state(context)
+        state = await self._state(assignment.request)
+        step: Step | None = None
         try:
-            await self._tell(state, begin(state), event_queue)
-            for step in self.script(context.get_user_input(), state.asked):
+            await self.log.append(state.task_id, begin(state))
+            for step in self.script(assignment.request.get_user_input(), state.questions):
                 match step:
                     case Gate():
                         await step.wait()
                     case Exception():
                         raise step
                     case _:
-                        await self._tell(state, encode(state, step), event_queue)
+                        await self.log.append(state.task_id, encode(state, step))
         except asyncio.CancelledError:
-            await self._tell(state, encode(state, Canceled()), event_queue)
+            await self.log.append(state.task_id, encode(state, Canceled()))
             raise
         finally:
             self.running -= 1
+        return isinstance(step, InputRequired)
 
-    async def cancel(self, context: RequestContext, event_queue: EventQueue) -> None:
-        if await self.log.state(context.task_id or "") in PARKED_STATES and not self.running:
-            state = await self._state(context)
-            await self._tell(state, encode(state, Canceled()), event_queue)
+    async def cancel(self, request: RequestContext) -> None:
+        if await self.log.state(request.task_id or "") in WAITING_STATES and not self.running:
+            state = await self._state(request)
+            await self.log.append(state.task_id, encode(state, Canceled()))
 
     async def _state(self, context: RequestContext) -> StreamState:
         state = StreamState(context.task_id or "", context.context_id or "", trace_id="trace")
-        recall(state, [entry.event for entry in await self.log.read(state.task_id)])
+        restore(state, [entry.event for entry in await self.log.read(state.task_id)])
         return state
-
-    async def _tell(self, state: StreamState, events: list[WireEvent], event_queue: EventQueue) -> None:
-        await self.log.append(state.task_id, events)
-        for event in events:
-            if metadata_of(event).fields["event"].string_value in CLOSING:
-                await event_queue.enqueue_event(event)

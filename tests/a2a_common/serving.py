@@ -29,6 +29,7 @@ from ai_platform_engineering.utils.a2a_common.server.a2a_server import (
 )
 from ai_platform_engineering.utils.a2a_common.server.auth import auth_middleware, security_schemes
 from ai_platform_engineering.utils.a2a_common.server.request_handler import LogRequestHandler
+from ai_platform_engineering.utils.serving import listen
 from tests.a2a_common.scripted_executor import ANSWER, Script, ScriptedExecutor
 
 TRANSPORTS = [("0.3", "JSONRPC"), ("0.3", "HTTP+JSON"), ("1.0", "JSONRPC"), ("1.0", "HTTP+JSON")]
@@ -126,7 +127,7 @@ async def serving(
     log = MemoryEventLog(settings.event_log_max_tasks)
     executor = ScriptedExecutor(log, script)
     skill = AgentSkill(id="s", name="scripted", description="Does what its script says.", tags=["test"])
-    with socket.create_server(("127.0.0.1", 0)) as listener:
+    with listen("127.0.0.1", 0) as listener:
         url = address(listener)
         card = agent_card(
             name="Scripted",
@@ -154,7 +155,7 @@ async def serving(
 @asynccontextmanager
 async def listening(app: Starlette) -> AsyncIterator[str]:
     """Any app on a loopback port: its address."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
+    with listen("127.0.0.1", 0) as listener:
         async with _answering(app, listener):
             yield address(listener)
 

@@ -5,7 +5,7 @@ import pytest
 from a2a.client import A2ACardResolver
 from starlette.applications import Starlette
 
-from ai_platform_engineering.utils.a2a_common.server.a2a_server import health_routes
+from ai_platform_engineering.utils.a2a_common.server.a2a_server import Degraded, health_routes
 from tests.a2a_common.serving import serving
 
 
@@ -27,7 +27,8 @@ async def test_health_is_about_the_process_and_readiness_about_its_work() -> Non
     async def tools() -> list[dict[str, str]]:
         return [{"agent": "argocd", "name": "version"}]
 
-    app = Starlette(routes=health_routes(lambda: ready, tools))
+    problem: Degraded | None = None
+    app = Starlette(routes=health_routes(lambda: ready, tools, lambda: problem))
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://t") as client:
         assert (await client.get("/healthz")).json() == {"status": "ok"}
         not_yet = await client.get("/readyz")
@@ -35,6 +36,10 @@ async def test_health_is_about_the_process_and_readiness_about_its_work() -> Non
         ready = True
         now = await client.get("/readyz")
         assert (now.status_code, now.json()) == (200, {"status": "ready"})
+        for problem in (Degraded("no store"), Degraded("no store", serves=False)):
+            degraded = await client.get("/readyz")
+            assert degraded.status_code == (200 if problem.serves else 503)
+            assert degraded.json() == {"status": "degraded", "reason": "no store"}
         assert (await client.get("/tools")).json() == {"tools": [{"agent": "argocd", "name": "version"}]}
 
 

@@ -63,6 +63,6 @@ async def test_the_card_says_that_a_key_is_needed() -> None:
         assert "securitySchemes" not in (await served.http.get(f"{served.url}/.well-known/agent-card.json")).json()
 
 
-async def test_without_a_key_set_nobody_needs_one() -> None:
+async def test_without_a_key_set_callers_need_none() -> None:
     async with serving() as served:
         assert (await served.http.post(served.url, json=CALL)).json()["result"]["kind"] == "task"

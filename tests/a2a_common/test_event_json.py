@@ -41,7 +41,7 @@ def sdk_0_3(item: Item) -> object:
 
 
 def without_times(read: StreamResponse) -> StreamResponse:
-    """The reader of streams passes over them, as nobody looks at them there."""
+    """The parser of streams ignores them, because no reader needs them there."""
     if read.HasField("status_update"):
         read.status_update.status.ClearField("timestamp")
     return read

@@ -205,7 +205,7 @@ async def test_a_task_canceled_while_it_waits_is_followed_to_its_end(log: Memory
     assert await numbers(log.follow("t", after=3)) == [4]
 
 
-async def test_a_follower_that_does_not_read_holds_nobody_up(log: MemoryEventLog, writer: Writer) -> None:
+async def test_a_follower_that_does_not_read_delays_no_one_else(log: MemoryEventLog, writer: Writer) -> None:
     stuck = log.follow("t")
     await anext(stuck)
     other = asyncio.create_task(numbers(log.follow("t")))
@@ -215,7 +215,7 @@ async def test_a_follower_that_does_not_read_holds_nobody_up(log: MemoryEventLog
     assert len(await numbers(stuck)) == 502
 
 
-async def test_a_follower_that_leaves_takes_nobody_along(log: MemoryEventLog, writer: Writer) -> None:
+async def test_a_follower_that_leaves_does_not_affect_others(log: MemoryEventLog, writer: Writer) -> None:
     leaving, staying = (asyncio.create_task(numbers(log.follow("t"))) for _ in range(2))
     await asyncio.sleep(0)
     leaving.cancel()

@@ -32,7 +32,7 @@ from ai_platform_engineering.events import (
 from ai_platform_engineering.llm.scripted import ScriptedChatModel, Turn
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.storage.event_log.event_log import Entry, MemoryEventLog
-from ai_platform_engineering.utils.a2a_common.base_langgraph_agent import BaseLangGraphAgent
+from ai_platform_engineering.utils.a2a_common.base_langgraph_agent import BaseLangGraphAgent, GraphRun
 from ai_platform_engineering.utils.a2a_common.server.a2a_app import with_a2a
 from ai_platform_engineering.utils.a2a_common.server.a2a_server import agent_card
 from ai_platform_engineering.utils.a2a_common.server.executor import RunExecutor
@@ -66,17 +66,17 @@ async def quick() -> str:
 async def served(
     part: Sequence[Turn], tools: Sequence[BaseTool] = (), log: MemoryEventLog | None = None, **environ: str
 ) -> AsyncIterator[Caller]:
-    graph = agent("supervisor", ScriptedChatModel(part=part), tools)
+    graph = agent("supervisor", ScriptedChatModel(script=part), tools)
 
     @asynccontextmanager
     async def running() -> AsyncIterator[None]:
         yield
 
     def app(settings: Settings) -> Any:
-        kept = log or MemoryEventLog()
+        event_log = log or MemoryEventLog()
         card = agent_card(name="t", description="t", url=settings.public_url, version="1")
-        executor = RunExecutor(BaseLangGraphAgent("supervisor", lambda: graph), kept, settings)
-        return with_a2a(executor, kept, card, settings, running=running, tools=list)
+        executor = RunExecutor(BaseLangGraphAgent("supervisor", lambda: graph), event_log, settings)
+        return with_a2a(executor, event_log, card, settings, running=running, tools=list)
 
     async with serving(app, environ) as url, calling(url) as caller:
         yield caller
@@ -111,7 +111,16 @@ async def test_cancel_while_it_waits_for_its_turn() -> None:
         assert isinstance(check(await first), Canceled)
 
 
-async def test_a_server_that_stops_says_so_and_blames_nobody() -> None:
+async def test_a_run_without_an_end_is_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def half(self: GraphRun) -> AsyncIterator[Event]:
+        yield TextDelta("supervisor", "m", "half ")
+
+    monkeypatch.setattr(GraphRun, "events", half)
+    async with served([]) as caller:
+        assert isinstance(check(await caller.ask("q")), Failed)
+
+
+async def test_a_server_that_stops_says_so_and_blames_no_agent() -> None:
     log = MemoryEventLog()
     async with served([Turn("Let me see.", [("waits", {})])], [waits], log) as caller:
         seen: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -165,11 +174,9 @@ async def test_text_is_joined_the_first_piece_at_once_and_nothing_is_held_at_a_b
     state = StreamState("t", "c", "trace")
     loop = asyncio.get_running_loop()
 
-    async def note(entries: Sequence[Entry]) -> None:
-        written.append(len(entries))
-
+    log.subscribe(lambda _, entries: written.append(len(entries)))
     await log.create(Task(id="t", context_id="c"))
-    async with Recorder(log, state, lambda: 30, note) as recorder:
+    async with Recorder(log, state, lambda: 30) as recorder:
         begun = loop.time()
         recorder.put(TextDelta("supervisor", "m", "a"))
         while not written:  # noqa: ASYNC110 - the recorder has no other way to say it
@@ -208,17 +215,18 @@ async def test_what_no_person_watches_is_all_joined_and_the_end_waits_for_nothin
     loop = asyncio.get_running_loop()
     opened = asyncio.Event()
 
-    async def note(entries: Sequence[Entry]) -> None:
+    def observe(_: str, entries: Sequence[Entry]) -> None:
         written.append(len(entries))
         opened.set()
 
+    log.subscribe(observe)
     await log.create(Task(id="t", context_id="c"))
     begun = loop.time()
-    async with Recorder(log, StreamState("t", "c", "trace"), lambda: interval, note, to_people=False) as recorder:
+    async with Recorder(log, StreamState("t", "c", "trace"), lambda: interval, to_people=False) as recorder:
         await recorder.begin()
         if interval < 1:
             await opened.wait()
-            assert written == [1], "that it has begun is told in time, whatever comes"
+            assert written == [1], "the start of the run is stored in time"
         recorder.put(ToolStarted("argocd", "version", "1"))
         await asyncio.sleep(0)
         recorder.put(ToolFinished("argocd", "version", "1", True))

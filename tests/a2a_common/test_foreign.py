@@ -100,12 +100,12 @@ def _newer(value: Any) -> Any:
         return value
     if "user_input" in value:
         return value
-    kept = {key: _newer(item) for key, item in value.items() if key not in ("kind", "final")}
-    if "state" in kept:
-        kept["state"] = "TASK_STATE_" + kept["state"].upper().replace("-", "_")
-    if "role" in kept:
-        kept["role"] = "ROLE_" + kept["role"].upper()
-    return kept
+    converted = {key: _newer(item) for key, item in value.items() if key not in ("kind", "final")}
+    if "state" in converted:
+        converted["state"] = "TASK_STATE_" + converted["state"].upper().replace("-", "_")
+    if "role" in converted:
+        converted["role"] = "ROLE_" + converted["role"].upper()
+    return converted
 
 
 @pytest.fixture(params=[in_0_3, in_1_0], ids=["0.3", "1.0"])

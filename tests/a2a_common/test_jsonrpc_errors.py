@@ -276,6 +276,7 @@ async def test_what_goes_wrong_in_here_stays_in_here(
 
     monkeypatch.setattr(served.log, "snapshot", broken)
     monkeypatch.setattr(served.log, "task", broken)
+    monkeypatch.setattr(served.log, "create", broken)
     for method, params in (
         ("tasks/get", {"id": "x"}),
         ("GetTask", {"id": "x"}),

@@ -224,7 +224,7 @@ async def test_listing_pages_through_every_task_newest_first(log: EventLog) -> N
     assert ended.tasks[0] == await log.task("t3")
     recent = await log.tasks(TaskQuery(changed_since_ns=1_005_000_000_000))
     assert [task.id for task in recent.tasks] == ["t6", "t5"]
-    assert (await log.tasks(TaskQuery(context_id="nobody"))).next is None
+    assert (await log.tasks(TaskQuery(context_id="unknown"))).next is None
 
 
 async def test_which_task_of_a_conversation_waits(log: EventLog) -> None:
@@ -280,6 +280,26 @@ async def test_only_what_still_waits_is_ended_for_waiting(log: EventLog, writer:
     assert await numbers(log.follow("t")) == [1, 2, 3, 4, 5, 6]
     with pytest.raises(UnknownTaskError):
         await log.end_waiting("nope", ending)
+
+
+async def test_deleting_a_conversation_leaves_its_open_tasks_and_other_conversations(log: EventLog) -> None:
+    for task_id, context_id in (("one", "c"), ("two", "c"), ("other", "d")):
+        await (await Writer(log, task_id, context_id).begin()).write(ANSWER)
+    waiting = await Writer(log, "waiting", "c").begin()
+    await waiting.write(QUESTION)
+    assert await log.delete_conversation("c") == 2
+    assert [await log.state(task_id) for task_id in ("one", "two")] == [None, None]
+    with pytest.raises(UnknownTaskError):
+        await log.read("one")
+    assert await log.waiting("c") == "waiting"
+    assert {task.id for task in (await log.tasks(TaskQuery())).tasks} == {"waiting", "other"}
+    await log.add_message("waiting", message("q2"))
+    await waiting.write(ANSWER)
+    assert await log.delete_conversation("c") == 1
+    assert await log.delete_conversation("c") == 0
+    await (await Writer(log, "later", "d").begin()).write(ANSWER)
+    assert [await log.state(task_id) for task_id in ("one", "two", "waiting")] == [None, None, None]
+    assert await log.prune(max_tasks=0, max_age_days=0) == {"d"}
 
 
 async def test_pruning_drops_what_has_ended_and_names_conversations_of_which_nothing_is_left(log: EventLog) -> None:

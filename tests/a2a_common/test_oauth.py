@@ -66,7 +66,7 @@ def _unsigned(issuer: TestIssuer) -> str:
         (lambda issuer: issuer.token(nbf=int(time.time()) + 60), "not valid yet"),
         (lambda issuer: issuer.token(iss="https://elsewhere.example"), "another issuer"),
         (lambda issuer: issuer.token(iss=None), "missing"),
-        (lambda issuer: issuer.token(aud="somebody-else"), "another audience"),
+        (lambda issuer: issuer.token(aud="another-service"), "another audience"),
         (lambda issuer: issuer.token(aud=None), "another audience"),
         (lambda issuer: issuer.token(new_key("EC", "k1"), aud="us"), "not signed by a key"),
         (lambda issuer: issuer.token(new_key("EC", "made-up"), aud="us"), "not signed by a key"),
@@ -74,9 +74,9 @@ def _unsigned(issuer: TestIssuer) -> str:
         (_signed_with_the_public_key, "not accepted"),
         (_unsigned, "not accepted"),
         (lambda issuer: f"{issuer.token(aud='us')[:-8]}AAAAAAAA", "not signed by a key"),
-        (lambda issuer: "x", "no access token"),
-        (lambda issuer: "a.b.c", "no access token"),
-        (lambda issuer: "ey." * 9000, "no access token"),
+        (lambda issuer: "x", "not an access token"),
+        (lambda issuer: "a.b.c", "not an access token"),
+        (lambda issuer: "ey." * 9000, "not an access token"),
     ],
 )
 async def test_no_other_token_does(made: Made, why: str) -> None:
@@ -242,7 +242,7 @@ async def test_an_issuer_that_was_never_there_is_said_in_a_sentence() -> None:
         answer = await served.http.get(f"{served.url}/tasks", headers=bearer(token))
     assert answer.status_code == 503
     assert answer.headers["retry-after"]
-    assert answer.json()["message"].startswith("The keys of the OAuth2 issuer cannot be had at the moment.")
+    assert answer.json()["message"].startswith("The keys of the OAuth2 issuer cannot be fetched at the moment.")
     assert "127.0.0.1:9" not in answer.text
 
 

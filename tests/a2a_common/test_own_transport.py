@@ -160,7 +160,7 @@ async def test_a_connection_that_breaks(pieces: Sequence[bytes], reason: str) ->
     assert reason_of(raised.value) == reason
 
 
-async def test_nobody_there() -> None:
+async def test_connection_refused() -> None:
     async with peer() as served:
         pass
     with pytest.raises(httpx.ConnectError) as raised:

@@ -110,7 +110,7 @@ async def _configured(served: Served, task_id: str, url: str) -> None:
     assert set_1_0["result"]["id"] == "b"
 
 
-async def test_configurations_are_kept_listed_and_deleted_in_both_protocols() -> None:
+async def test_configurations_are_stored_listed_and_deleted_in_both_protocols() -> None:
     gate = Gate()
     async with receiving() as receiver, serving(lambda text, turn: [gate, FORM], PUSH_ALLOW_PRIVATE="true") as served:
         begun = await served.rpc("message/send", message_0_3("hello") | {"configuration": {"blocking": False}})

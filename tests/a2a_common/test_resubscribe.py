@@ -61,7 +61,7 @@ async def test_every_frame_carries_its_number(transport: tuple[str, str]) -> Non
 
 @every_transport
 @pytest.mark.parametrize("seen", [0, 3, LAST - 1, LAST])
-async def test_an_ended_task_is_told_again_from_any_place(transport: tuple[str, str], seen: int) -> None:
+async def test_an_ended_task_is_sent_again_from_any_number(transport: tuple[str, str], seen: int) -> None:
     async with serving() as served:
         task_id = await answered(served)
         events = await SUBSCRIBE[transport](served, task_id, Last_Event_ID=str(seen))
@@ -104,7 +104,7 @@ async def test_stored_and_live_join_without_a_gap(transport: tuple[str, str]) ->
 
 
 @every_transport
-async def test_without_a_number_a_running_task_is_told_from_now_on(transport: tuple[str, str]) -> None:
+async def test_without_a_number_a_running_task_is_sent_from_now_on(transport: tuple[str, str]) -> None:
     gate = Gate()
     async with serving(lambda text, turn: [*ANSWER[:3], gate, *ANSWER[3:]]) as served:
         started = await served.rpc("message/send", message_0_3("hello") | {"configuration": {"blocking": False}})
@@ -134,7 +134,7 @@ async def test_without_a_number_an_ended_task_is_an_error_in_1_0_and_the_task_in
 
 @every_transport
 @pytest.mark.parametrize("header", [{}, {"Last_Event_ID": "0"}, {"Last_Event_ID": "3"}], ids=["none", "0", "3"])
-async def test_a_task_that_waits_for_an_answer_is_told_and_the_stream_ends(
+async def test_a_task_that_waits_for_an_answer_is_sent_and_the_stream_ends(
     transport: tuple[str, str], header: dict[str, str]
 ) -> None:
     async with serving(lambda text, turn: [FORM]) as served:

@@ -43,8 +43,8 @@ from ai_platform_engineering.storage.event_log.file import (
 )
 from ai_platform_engineering.storage.event_log.reader import read_page, read_waiting
 from ai_platform_engineering.storage.event_log.sqlite_log import LogClosedError, LogWriteError, SqliteEventLog
-from ai_platform_engineering.utils.a2a_common.protocol import PARKED_STATES
-from ai_platform_engineering.utils.a2a_common.server.upkeep import end_interrupted
+from ai_platform_engineering.utils.a2a_common.protocol import WAITING_STATES
+from ai_platform_engineering.utils.a2a_common.server.log_maintenance import end_interrupted
 from ai_platform_engineering.utils.a2a_common.wire import Decoder, StreamState, begin, encode
 from tests.a2a_common.test_log_contract import ANSWER, QUESTION, Writer, deltas, message, numbers, submitted
 from tests.invariants import check
@@ -87,7 +87,7 @@ async def test_it_is_in_the_file_before_anybody_sees_it(log: SqliteEventLog, pat
         await writer.write(ANSWER)
         seen = await following
     assert len(seen) == 63
-    assert all(kept >= shown for shown, kept in seen)
+    assert all(stored >= shown for shown, stored in seen)
 
 
 async def test_tasks_at_once_share_their_commits(log: SqliteEventLog) -> None:
@@ -104,7 +104,7 @@ async def test_tasks_at_once_share_their_commits(log: SqliteEventLog) -> None:
     assert commits < 10
 
 
-async def test_while_somebody_else_writes_the_loop_goes_on(log: SqliteEventLog, path: Path) -> None:
+async def test_another_writer_does_not_block_the_event_loop(log: SqliteEventLog, path: Path) -> None:
     writer = await Writer(log).begin()
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
@@ -116,7 +116,7 @@ async def test_while_somebody_else_writes_the_loop_goes_on(log: SqliteEventLog, 
     assert len(await events_of(log)) == 3
 
 
-def test_opening_waits_for_somebody_who_has_the_file_for_a_moment(path: Path) -> None:
+def test_opening_waits_for_a_short_lock_of_the_file(path: Path) -> None:
     LogFile(path).close()
     with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other:
         other.execute("BEGIN IMMEDIATE")
@@ -126,7 +126,7 @@ def test_opening_waits_for_somebody_who_has_the_file_for_a_moment(path: Path) ->
         later.join()
 
 
-async def test_somebody_else_who_writes_for_ever_is_not_waited_for(
+async def test_a_lock_that_is_never_released_ends_the_wait(
     log: SqliteEventLog, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ai_platform_engineering.storage.event_log.writer._BUSY_SECONDS", 0.05)
@@ -139,7 +139,7 @@ async def test_somebody_else_who_writes_for_ever_is_not_waited_for(
     assert len(await events_of(log)) == 3
 
 
-async def test_what_became_of_a_task_is_kept_without_a_commit_of_its_own(path: Path) -> None:
+async def test_the_state_of_a_task_is_stored_without_a_commit_of_its_own(path: Path) -> None:
     folded = "SELECT id FROM task WHERE folded IS NOT NULL ORDER BY id"
     with closing(sqlite3.connect(path)) as reader:
         async with SqliteEventLog(path).opened() as log:
@@ -181,7 +181,7 @@ async def test_what_was_parked_waits_on_after_a_restart(path: Path) -> None:
         assert await numbers(log.follow("t", after=3)) == [4, 5]
 
 
-async def test_an_answer_that_nobody_had_begun_to_work_on_is_asked_for_again(path: Path) -> None:
+async def test_a_form_whose_answer_was_not_worked_on_is_shown_again(path: Path) -> None:
     form = InputRequired((Form("form-1", "Which?", description="Say which."),))
     async with SqliteEventLog(path).opened() as log:
         await (await Writer(log).begin()).write(form)
@@ -340,9 +340,9 @@ async def test_a_full_disk_ends_the_run_keeps_what_was_shown_and_is_forgiven(pat
         timeout=60,
     )
     assert result.returncode == 0, result.stderr
-    refused, shown, kept, other = result.stdout.splitlines()
+    refused, shown, stored, other = result.stdout.splitlines()
     assert refused == str(LogWriteError())
-    assert shown == kept == "[1, 2, 3, 4] 4"
+    assert shown == stored == "[1, 2, 3, 4] 4"
     assert other == "[1, 2, 3] 3"
     assert "tasks.db" in result.stderr
 
@@ -431,6 +431,7 @@ async def test_a_dropped_task_is_still_followed_to_its_end(log: SqliteEventLog) 
     assert await numbers(reader) == [2, 3]
 
 
+@pytest.mark.long
 async def test_five_hundred_tasks_of_two_hundred_events(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     words = [TextDelta("supervisor", "m1", "word ") for _ in range(196)]
     async with SqliteEventLog(path).opened() as log:
@@ -453,8 +454,8 @@ async def test_five_hundred_tasks_of_two_hundred_events(path: Path, monkeypatch:
         assert task is not None
         assert len(await log.read("t250")) == 200
         assert time.process_time() - began < 2
-        assert not log._active
-        assert log._ended.events <= 20_000
+        assert not log._cache.running
+        assert log._cache.ended_events <= 20_000
 
     with closing(open_for_reading(path)) as reader:
         statements: list[str] = []
@@ -479,7 +480,7 @@ async def test_five_hundred_tasks_of_two_hundred_events(path: Path, monkeypatch:
 
 
 def test_the_file_and_the_log_agree_on_who_waits() -> None:
-    assert f"state IN ({', '.join(str(state) for state in sorted(PARKED_STATES))})" == WAITS
+    assert f"state IN ({', '.join(str(state) for state in sorted(WAITING_STATES))})" == WAITS
 
 
 async def test_who_waits_is_found_in_a_file_that_was_made_without_an_index_for_it(path: Path) -> None:
@@ -501,12 +502,13 @@ async def test_who_waits_is_asked_of_the_file_and_not_of_the_events(log: SqliteE
         statements: list[str] = []
         reader.set_trace_callback(statements.append)
         assert read_waiting(reader, "c7") == "t47"
-        assert read_waiting(reader, "nobody") is None
+        assert read_waiting(reader, "unknown") is None
         reader.set_trace_callback(None)
     assert len(statements) == 2
     assert not any("event" in statement or "submitted" in statement for statement in statements)
 
 
+@pytest.mark.long
 async def test_a_thousand_tasks_that_wait_take_no_memory(log: SqliteEventLog) -> None:
     async def park(first: int, last: int) -> None:
         for start in range(first, last, 50):
@@ -525,7 +527,7 @@ async def test_a_thousand_tasks_that_wait_take_no_memory(log: SqliteEventLog) ->
     finally:
         tracemalloc.stop()
     assert after - before < 200_000
-    # What protobuf takes is not traced; nobody has more than the last few in hand.
-    assert len(log._held) <= 100
+    # The memory of protobuf is not traced; readers hold only the last few events.
+    assert len(log._cache) <= 100
     assert await log.waiting("c5") == "t5"
     assert len(await log.read("t5")) == 11

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ai_platform_engineering.utils.a2a_common.server.sse import Chunk, EventStream, frame
+from ai_platform_engineering.utils.a2a_common.server.sse import EventStream, SseChunk, frame
 
 
 class Caller:
@@ -46,9 +46,9 @@ async def respond(stream: EventStream, caller: Caller) -> None:
 
 
 async def test_frames_are_sent_as_they_come_and_the_response_is_ended() -> None:
-    async def frames() -> AsyncGenerator[Chunk]:
-        yield Chunk(frame(b"one", 1))
-        yield Chunk(frame(b"two", 2, "error"))
+    async def frames() -> AsyncGenerator[SseChunk]:
+        yield SseChunk(frame(b"one", 1))
+        yield SseChunk(frame(b"two", 2, "error"))
 
     caller = Caller()
     await respond(EventStream(frames()), caller)
@@ -61,9 +61,9 @@ async def test_frames_are_sent_as_they_come_and_the_response_is_ended() -> None:
 
 
 async def test_the_end_goes_out_with_the_last_frame_where_that_is_known() -> None:
-    async def frames() -> AsyncGenerator[Chunk]:
-        yield Chunk(frame(b"one", 1) + frame(b"two", 2))
-        yield Chunk(frame(b"three", 3), is_last=True)
+    async def frames() -> AsyncGenerator[SseChunk]:
+        yield SseChunk(frame(b"one", 1) + frame(b"two", 2))
+        yield SseChunk(frame(b"three", 3), is_last=True)
 
     caller = Caller()
     await respond(EventStream(frames()), caller)
@@ -71,9 +71,9 @@ async def test_the_end_goes_out_with_the_last_frame_where_that_is_known() -> Non
     assert caller.body.count(b"data: ") == 3
 
 
-async def test_a_first_frame_that_is_there_does_not_wait_for_other_work() -> None:
-    async def frames() -> AsyncGenerator[Chunk]:
-        yield Chunk(frame(b"one", 1))
+async def test_a_first_frame_that_is_ready_does_not_wait_for_other_work() -> None:
+    async def frames() -> AsyncGenerator[SseChunk]:
+        yield SseChunk(frame(b"one", 1))
         await asyncio.Event().wait()
 
     caller = Caller()
@@ -84,7 +84,7 @@ async def test_a_first_frame_that_is_there_does_not_wait_for_other_work() -> Non
         seen.append(caller.body)
         others.set()
 
-    answering = asyncio.create_task(respond(EventStream(frames(), first_is_there=True), caller))
+    answering = asyncio.create_task(respond(EventStream(frames(), first_is_ready=True), caller))
     working = asyncio.create_task(other_work())
     await others.wait()
     assert seen == [b"id: 1\r\ndata: one\r\n\r\n"]
@@ -92,12 +92,12 @@ async def test_a_first_frame_that_is_there_does_not_wait_for_other_work() -> Non
     await asyncio.gather(answering, working)
 
 
-async def test_a_silent_stream_is_kept_open_with_comments() -> None:
+async def test_an_idle_stream_stays_open_with_comments() -> None:
     go_on = asyncio.Event()
 
-    async def frames() -> AsyncGenerator[Chunk]:
+    async def frames() -> AsyncGenerator[SseChunk]:
         await go_on.wait()
-        yield Chunk(frame(b"late", 1))
+        yield SseChunk(frame(b"late", 1))
 
     caller = Caller()
     answering = asyncio.create_task(respond(EventStream(frames(), ping_seconds=0.01), caller))
@@ -110,9 +110,9 @@ async def test_a_silent_stream_is_kept_open_with_comments() -> None:
 async def test_nothing_is_left_of_a_stream_whose_caller_is_gone() -> None:
     closed = asyncio.Event()
 
-    async def frames() -> AsyncGenerator[Chunk]:
+    async def frames() -> AsyncGenerator[SseChunk]:
         try:
-            yield Chunk(frame(b"one", 1))
+            yield SseChunk(frame(b"one", 1))
             await asyncio.sleep(60)
         finally:
             closed.set()
@@ -127,8 +127,8 @@ async def test_nothing_is_left_of_a_stream_whose_caller_is_gone() -> None:
 
 
 async def test_what_goes_wrong_while_sending_is_not_swallowed() -> None:
-    async def frames() -> AsyncGenerator[Chunk]:
-        yield Chunk(frame(b"one", 1))
+    async def frames() -> AsyncGenerator[SseChunk]:
+        yield SseChunk(frame(b"one", 1))
         raise RuntimeError("broken")
 
     with pytest.raises(RuntimeError, match="broken"):

@@ -30,7 +30,7 @@ from ai_platform_engineering.utils.a2a_common.wire import (
     begin,
     decode_task,
     encode,
-    recall,
+    restore,
     seq_of,
     stamp,
 )
@@ -128,7 +128,7 @@ def test_encoding_goes_on_where_another_process_stopped(run: list[Event], data: 
     cut = data.draw(st.integers(0, len(run)))
     before = [update for event in run[:cut] for update in encode(whole, event)]
     resumed = stream_state()
-    recall(resumed, before)
+    restore(resumed, before)
     for event in run[cut:]:
         assert encode(resumed, event) == encode(whole, event)
 

@@ -23,7 +23,7 @@ from ai_platform_engineering.events import (
     ToolFinished,
     ToolStarted,
 )
-from ai_platform_engineering.utils.a2a_common.wire import StreamState, begin, encode, recall
+from ai_platform_engineering.utils.a2a_common.wire import StreamState, begin, encode, restore
 
 Update = dict[str, Any]
 IDS = {"taskId": "t", "contextId": "c"}
@@ -34,7 +34,7 @@ def state(agent: str = "argocd") -> StreamState:
     return StreamState("t", "c", "trace", agent, clock=lambda: 1_700_000_000.25)
 
 
-def marks(kind: str, source: str = "argocd", **more: Any) -> Update:
+def metadata(kind: str, source: str = "argocd", **more: Any) -> Update:
     return {"source_agent": source, "event": kind, "trace_id": "trace", **more}
 
 
@@ -56,7 +56,7 @@ def message(key: str, text: str, **more: Any) -> Update:
 
 
 def test_a_run_begins() -> None:
-    assert [MessageToDict(update) for update in begin(state())] == [status("WORKING", marks("working"))]
+    assert [MessageToDict(update) for update in begin(state())] == [status("WORKING", metadata("working"))]
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_a_run_begins() -> None:
                     "text:argocd:m1",
                     "streaming_result",
                     "Hi",
-                    marks("text_delta", message_id="m1", parent_call_id="c1", supersedes="m0"),
+                    metadata("text_delta", message_id="m1", parent_call_id="c1", supersedes="m0"),
                 )
             ],
         ),
@@ -80,7 +80,7 @@ def test_a_run_begins() -> None:
                     "text:jira:m1",
                     "sub_agent_result",
                     "",
-                    marks("message_ended", "jira", message_id="m1", parent_call_id="c1"),
+                    metadata("message_ended", "jira", message_id="m1", parent_call_id="c1"),
                     lastChunk=True,
                 )
             ],
@@ -92,7 +92,7 @@ def test_a_run_begins() -> None:
                     "call:c1:start",
                     "tool_notification_start",
                     "🔧 Argocd: Calling Agent Jira...",
-                    marks(
+                    metadata(
                         "agent_started", "jira", call_id="c1", parent_call_id="c0", plan_step_id="s1", tool_name="jira"
                     ),
                     description="Tool call started: jira",
@@ -106,7 +106,7 @@ def test_a_run_begins() -> None:
                     "call:c1:end",
                     "tool_notification_end",
                     "❌ Argocd: Jira failed: no quota",
-                    marks(
+                    metadata(
                         "agent_finished",
                         "jira",
                         call_id="c1",
@@ -127,7 +127,7 @@ def test_a_run_begins() -> None:
                     "call:c2:start",
                     "tool_notification_start",
                     "🔧 Jira: Calling tool: Search",
-                    marks(
+                    metadata(
                         "tool_started",
                         "jira",
                         call_id="c2",
@@ -147,7 +147,7 @@ def test_a_run_begins() -> None:
                     "call:c2:end",
                     "tool_notification_end",
                     "✅ Jira: Tool Search completed",
-                    marks(
+                    metadata(
                         "tool_finished",
                         "jira",
                         call_id="c2",
@@ -168,7 +168,7 @@ def test_a_run_begins() -> None:
                     "plan",
                     "execution_plan_update",
                     "⟦🎯 Execution Plan: A plan⟧\nTell (failed)\n[Jira] Look",
-                    marks("plan_updated"),
+                    metadata("plan_updated"),
                     data={
                         "title": "A plan",
                         "steps": [
@@ -186,28 +186,28 @@ def test_a_run_begins() -> None:
                     "final_result",
                     "final_result",
                     "It is 3.1.",
-                    marks("final_result", answer_message_id="m1", limit="recursion_limit"),
+                    metadata("final_result", answer_message_id="m1", limit="recursion_limit"),
                     lastChunk=True,
                 ),
-                status("COMPLETED", marks("completed")),
+                status("COMPLETED", metadata("completed")),
             ],
         ),
         (
             Failed("timeout", "It took too long.", "Half"),
             [
-                artifact("partial_result", "partial_result", "Half", marks("partial_result"), lastChunk=True),
+                artifact("partial_result", "partial_result", "Half", metadata("partial_result"), lastChunk=True),
                 status(
                     "FAILED",
-                    marks("failed", error_code="timeout"),
-                    message("failure", "It took too long.", metadata=marks("failed", error_code="timeout")),
+                    metadata("failed", error_code="timeout"),
+                    message("failure", "It took too long.", metadata=metadata("failed", error_code="timeout")),
                 ),
             ],
         ),
         (
             Canceled("alice", "Not today."),
-            [status("CANCELED", marks("canceled", by="alice"), message("canceled", "Not today."))],
+            [status("CANCELED", metadata("canceled", by="alice"), message("canceled", "Not today."))],
         ),
-        (Canceled("alice"), [status("CANCELED", marks("canceled", by="alice"))]),
+        (Canceled("alice"), [status("CANCELED", metadata("canceled", by="alice"))]),
         (
             InputRequired((Form("f1", "Name?", agent="jira"), Form("f2", "Size?"))),
             [
@@ -215,7 +215,7 @@ def test_a_run_begins() -> None:
                     f"form:{form_id}",
                     "UserInputMetaData",
                     title,
-                    marks("input_required", source),
+                    metadata("input_required", source),
                     data={
                         "user_input": True,
                         "form_id": form_id,
@@ -232,7 +232,7 @@ def test_a_run_begins() -> None:
             + [
                 status(
                     "INPUT_REQUIRED",
-                    marks("input_required"),
+                    metadata("input_required"),
                     message("question:1", "Name?\n\nSize?", metadata={"form_ids": ["f1", "f2"]}),
                 )
             ],
@@ -259,6 +259,6 @@ def test_what_was_sent_is_remembered_by_another_process(event: Event) -> None:
     first = state()
     sent = [*begin(first), *encode(first, event)]
     second = state()
-    recall(second, sent)
-    assert (second.planned, second.opened, second.asked) == (first.planned, first.opened, first.asked)
+    restore(second, sent)
+    assert (second.has_plan, second.opened, second.questions) == (first.has_plan, first.opened, first.questions)
     assert encode(second, event) == encode(first, event)

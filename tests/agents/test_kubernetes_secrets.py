@@ -38,7 +38,7 @@ async def test_secrets_are_refused_before_the_server_is_asked(environ: dict[str,
             await asked.ask(tool, kind=kind, apiVersion="v1", namespace="default", name="shop")
             assert asked.outcome().reason == "the manifest of kubernetes denies this value of 'kind'"
     assert not [path for path, _ in api.requests if "secrets" in path]
-    assert PASSWORD not in str(asked.talk.told)
+    assert PASSWORD not in str(asked.talk.events)
 
 
 async def test_the_server_denies_them_as_well(environ: dict[str, str]) -> None:

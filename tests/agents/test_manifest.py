@@ -102,7 +102,7 @@ def test_configured_means_present_and_not_blank() -> None:
         ("name: supervisor", "name", "'supervisor' is reserved"),
         ("description: ''", "description", "must not be empty"),
         ("prompt: ~", "prompt", "must be text"),
-        ("requires: [star-url]", "requires.0", "such as ARGOCD_API_URL"),
+        ("requires: [star-url]", "requires.0", "for example ARGOCD_API_URL"),
         ("sandbox: some.module", "sandbox", "use package.module:attribute"),
         ("skills: [Incident-Triage]", "skills.0", "use lower-case letters, digits and single hyphens"),
         (f"skills: [{', '.join(f's{number}' for number in range(21))}]", "skills", "at most 20 items"),

@@ -258,7 +258,7 @@ class TestLookups:
             assert (found["records"], found["message"]) == ([], f"There is no NS record for {name}.")
 
     async def test_no_answer_is_told_in_time(self, names: NameServer) -> None:
-        with refused("No DNS server answered within 0.3 seconds about slow.test"):
+        with refused("No DNS server answered for slow.test within 0.3 seconds"):
             await tools(names, private=False, timeout=0.3)("dns_lookup", name="slow.test")
         with refused("slow.test could not be resolved within 0.3 seconds"):
             await tools(names, private=False, timeout=0.3)("check_port", host="slow.test", port=80)
@@ -394,7 +394,7 @@ class TestWebAddresses:
         with pytest.raises(ToolError, match=r"web address|only addresses|host name"):
             await tools(private=True)("http_check", url=url)
 
-    async def test_nobody_there(self, unused_port: int) -> None:
+    async def test_a_host_that_does_not_answer(self, unused_port: int) -> None:
         with refused("could not be reached"):
             await tools(private=True)("http_check", url=f"http://127.0.0.1:{unused_port}/")
 

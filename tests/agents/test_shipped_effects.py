@@ -20,11 +20,10 @@ from mcp.client.stdio import stdio_client
 from mcp.types import Tool, ToolAnnotations
 
 from ai_platform_engineering.approvals.effects import Effect, at_most
-from ai_platform_engineering.graphs.approval_policy import ApprovalPolicy, Asked, Refused
+from ai_platform_engineering.graphs.approval_policy import ApprovalPolicy, ApprovalRequired, CallRefused
 from ai_platform_engineering.manifest import McpServer, builtin_directory, load_manifests
-from ai_platform_engineering.mcp.effects import tool_effect
 from ai_platform_engineering.mcp.expansion import endpoint
-from ai_platform_engineering.mcp.tools import Names, build_tool
+from ai_platform_engineering.mcp.tools import ToolNames, build_tool, tool_effect
 from ai_platform_engineering.settings import load_settings
 from tests.agents.expected_effects import EXPECTED, MILDER_THAN_ANNOTATED, expected
 from tests.agents.kube_api import write_kubeconfig
@@ -217,11 +216,11 @@ SECRETS = ("Secret", "secret", "Secrets", "v1/Secret", " secret ", "secrets.v1")
 def test_arguments_decide(agent: str, server: str, tool: str, args: dict[str, Any], verdict: str) -> None:
     policy = ApprovalPolicy.of(load_settings({}, env_file=None), MANIFESTS[agent], sandboxed=False)
     entry = SERVERS[f"{agent}.{server}"]
-    built = build_tool(agent, entry, Tool(name=tool, inputSchema={"type": "object"}), Names(tool, tool), not_called)
+    built = build_tool(agent, entry, Tool(name=tool, inputSchema={"type": "object"}), ToolNames(tool, tool), not_called)
     match policy.judge(built, args):
-        case Asked(effect):
+        case ApprovalRequired(effect):
             assert effect == verdict
-        case Refused():
+        case CallRefused():
             assert verdict == "refused"
         case _:
             assert verdict == "called"

@@ -13,14 +13,14 @@ import pytest
 from langchain_core.language_models import BaseChatModel
 
 from ai_platform_engineering.events import Form, ToolFinished
-from ai_platform_engineering.graphs.local_agent import Models
-from ai_platform_engineering.llm.scripted import Cue, ScriptedChatModel, Turn
+from ai_platform_engineering.graphs.agent_models import ModelFactory
+from ai_platform_engineering.llm.scripted import ModelInput, ScriptedChatModel, Turn
 from ai_platform_engineering.manifest import AgentManifest
 from ai_platform_engineering.multi_agents.agent_app import create_agent_app
 from ai_platform_engineering.multi_agents.platform_engineer.deep_agent import PlatformEngineerDeepAgent
 from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
 from ai_platform_engineering.settings import Settings
-from tests.people.company import Dialogue
+from tests.people.dialogues import Dialogue
 from tests.servers import calling, serving
 
 placements = pytest.mark.parametrize("remote", [False, True], ids=["in-process", "remote"])
@@ -55,26 +55,28 @@ class Person:
 
     def outcome(self) -> ToolFinished:
         """How the agent's last tool call ended."""
-        return [event for event in self.talk.told if isinstance(event, ToolFinished) and event.agent == self.agent][-1]
+        return [event for event in self.talk.events if isinstance(event, ToolFinished) and event.agent == self.agent][
+            -1
+        ]
 
 
 def scripted(_settings: Settings, manifest: AgentManifest | None) -> BaseChatModel:
     """The question is the call that the agent makes."""
 
-    def supervisor(cue: Cue) -> Turn:
+    def supervisor(cue: ModelInput) -> Turn:
         call = ("task", {"description": cue.question, "subagent_type": json.loads(cue.question)[0]})
         return Turn("", [call]) if cue.turn == 0 else Turn("Asked.")
 
-    def agent(cue: Cue) -> Turn:
+    def agent(cue: ModelInput) -> Turn:
         _, tool, args = json.loads(cue.question)
         return Turn("", [(tool, args)]) if cue.turn == 0 else Turn("Called.")
 
-    return ScriptedChatModel(part=supervisor if manifest is None else agent)
+    return ScriptedChatModel(script=supervisor if manifest is None else agent)
 
 
 @asynccontextmanager
 async def person(
-    agent: str, environ: Mapping[str, str], remote: bool, models: Models = scripted
+    agent: str, environ: Mapping[str, str], remote: bool, models: ModelFactory = scripted
 ) -> AsyncIterator[Person]:
     environ = dict(environ)
     async with AsyncExitStack() as stack:

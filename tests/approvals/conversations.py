@@ -13,13 +13,13 @@ from langchain_core.tools import BaseTool, ToolException
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, Interrupt
 
-from ai_platform_engineering.approvals.remembered import GRANTS, granted_by
+from ai_platform_engineering.approvals.grants import GRANTS, granted_by
 from ai_platform_engineering.forms.answers import Answer, answer_data
 from ai_platform_engineering.forms.questions import form_of
 from ai_platform_engineering.graphs.agent_graph import PRIVATE_STATE, Graph, agent_graph
 from ai_platform_engineering.graphs.approval_gate import ApprovalGate, Judge
-from ai_platform_engineering.graphs.approval_policy import Allowed, Asked, Verdict
-from ai_platform_engineering.llm.scripted import Cue, ScriptedChatModel, Turn
+from ai_platform_engineering.graphs.approval_policy import ApprovalRequired, CallAllowed, Verdict
+from ai_platform_engineering.llm.scripted import ModelInput, ScriptedChatModel, Turn
 from tests.approvals.tools import Kind, mcp_tool
 from tests.runs.graphs import context, settings_of
 
@@ -48,7 +48,7 @@ class Backend:
 
 
 def destructive(tool: BaseTool, _args: Mapping[str, Any]) -> Verdict:
-    return Asked("destructive") if (tool.metadata or {}).get("destructive") else Allowed()
+    return ApprovalRequired("destructive") if (tool.metadata or {}).get("destructive") else CallAllowed()
 
 
 def agent(name: str, tools: Sequence[BaseTool], *rounds: Calls, judge: Judge = destructive) -> Graph:
@@ -65,18 +65,18 @@ def supervisor(agents: Mapping[str, Graph], *rounds: Sequence[str]) -> Graph:
         private_state_keys=PRIVATE_STATE,
     )
     turns = [Turn("", [("task", {"description": "go", "subagent_type": name}) for name in names]) for names in rounds]
-    return _graph("supervisor", turns, [], [delegation], list(agents), lambda _tool, _args: Allowed())
+    return _graph("supervisor", turns, [], [delegation], list(agents), lambda _tool, _args: CallAllowed())
 
 
 def _graph(
     name: str, turns: Sequence[Turn], tools: Any, middleware: Sequence[Any], agents: Sequence[str], judge: Any
 ) -> Graph:
-    def part(cue: Cue) -> Turn:
+    def part(cue: ModelInput) -> Turn:
         return turns[cue.turn] if cue.turn < len(turns) else Turn("That is all.")
 
     return agent_graph(
         settings_of(TOOL_RESULT_MAX_CHARS="1000"),
-        ScriptedChatModel(part=part),
+        ScriptedChatModel(script=part),
         tools,
         f"You are {name}.",
         name=name,

@@ -11,7 +11,7 @@ import pytest
 from langchain_core.language_models import BaseChatModel
 
 from ai_platform_engineering.forms.answers import Approved, Rejected
-from ai_platform_engineering.llm.scripted import Cue, ScriptedChatModel, Turn
+from ai_platform_engineering.llm.scripted import ModelInput, ScriptedChatModel, Turn
 from ai_platform_engineering.manifest import AgentManifest
 from ai_platform_engineering.multi_agents.agent_registry import AgentRegistry
 from ai_platform_engineering.multi_agents.platform_engineer.deep_agent import PlatformEngineerDeepAgent
@@ -24,14 +24,14 @@ ROLLBACK = ("rollback_application", {"name": "checkout"})
 def models(_settings: Settings, manifest: AgentManifest | None) -> BaseChatModel:
     """The supervisor asks argocd, twice on every question; argocd rolls back."""
 
-    def asks(cue: Cue) -> Turn:
+    def asks(cue: ModelInput) -> Turn:
         call = ("task", {"description": "roll back", "subagent_type": "argocd"})
         return Turn("", [call]) if cue.turn < 2 else Turn("Done.")
 
-    def rolls_back(cue: Cue) -> Turn:
+    def rolls_back(cue: ModelInput) -> Turn:
         return Turn("", [ROLLBACK]) if cue.turn == 0 else Turn("Rolled back.")
 
-    return ScriptedChatModel(part=asks if manifest is None else rolls_back)
+    return ScriptedChatModel(script=asks if manifest is None else rolls_back)
 
 
 @asynccontextmanager
@@ -77,7 +77,7 @@ async def test_where_the_settings_say_so_nothing_waits(tmp_path: Path, environ: 
         assert await talk.ask() == []
 
 
-def test_an_agent_that_does_not_exist_is_told(tmp_path: Path) -> None:
+def test_an_agent_that_does_not_exist_is_reported(tmp_path: Path) -> None:
     environ = {"DATA_DIR": str(tmp_path), "REQUIRE_APPROVAL_OVERRIDES": "argcd.sync=always"}
     [problem] = AgentRegistry.load(load_settings(environ, env_file=None)).problems
     assert "Did you mean 'argocd'?" in problem

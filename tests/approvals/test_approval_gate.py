@@ -10,7 +10,7 @@ from langgraph.types import Interrupt
 
 from ai_platform_engineering.approvals.edited_call import edited_arguments_of, with_notes
 from ai_platform_engineering.forms.answers import Answer, Approved, Dismissed, Rejected, Submitted
-from ai_platform_engineering.graphs.approval_policy import Asked, Refused, Verdict
+from ai_platform_engineering.graphs.approval_policy import ApprovalRequired, CallRefused, Verdict
 from tests.approvals.conversations import SCHEMA, Backend, Conversation, agent, supervisor
 from tests.approvals.tools import grant_for
 
@@ -22,9 +22,9 @@ def asked(waiting: Interrupt) -> dict[str, Any]:
     return dict(request)
 
 
-def alone(backend: Backend, *rounds: Any, **marks: Any) -> Conversation:
+def alone(backend: Backend, *rounds: Any, **options: Any) -> Conversation:
     tools = [backend.tool("alone", "drop"), backend.tool("alone", "drop_all"), backend.tool("alone", "list", "reads")]
-    return Conversation(agent("alone", tools, *rounds, **marks))
+    return Conversation(agent("alone", tools, *rounds, **options))
 
 
 class TestDecisions:
@@ -144,9 +144,9 @@ class TestDecisions:
 class TestRefusals:
     @staticmethod
     def judge(_tool: BaseTool, args: Mapping[str, Any]) -> Verdict:
-        return Refused("web is in production") if args.get("name") == "web" else Asked("destructive")
+        return CallRefused("web is in production") if args.get("name") == "web" else ApprovalRequired("destructive")
 
-    async def test_a_call_that_is_not_allowed_runs_nothing_and_asks_nobody(self) -> None:
+    async def test_a_call_that_is_not_allowed_runs_nothing_and_opens_no_form(self) -> None:
         backend = Backend()
         conversation = alone(backend, [DROP], judge=self.judge)
         assert await conversation.ask() == []
@@ -166,7 +166,7 @@ class TestRefusals:
 
 
 class TestWhatPasses:
-    async def test_tools_that_need_nobody_and_tools_that_do_not_exist(self) -> None:
+    async def test_tools_without_approval_and_tools_that_do_not_exist(self) -> None:
         backend = Backend()
         conversation = alone(backend, [("list", {"name": "web"}), ("nosuch", {})])
         assert await conversation.ask() == []

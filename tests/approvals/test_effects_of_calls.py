@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ai_platform_engineering.graphs.local_agent import model_for
+from ai_platform_engineering.graphs.agent_models import model_for
 from tests.approvals.calls import person, placements
 from tests.servers import CommandLine
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ai_platform_engineering.approvals.grants import covers
-from ai_platform_engineering.approvals.remembered import granted_by
+from ai_platform_engineering.approvals.grants import covers, granted_by
 from ai_platform_engineering.forms.answers import Approved
 from ai_platform_engineering.forms.questions import form_of
 from ai_platform_engineering.graphs.remote_agent import _waiting

@@ -38,7 +38,7 @@ def test_a_wrong_override_stops_the_start_with_one_sentence(wrong: str) -> None:
 
 
 def test_two_levels_for_one_thing_stop_the_start() -> None:
-    with pytest.raises(SettingsError, match="=jira=always cannot be used: it must be said once; jira=never stands"):
+    with pytest.raises(SettingsError, match="=jira=always cannot be used: it must be given once; jira=never is set"):
         load_settings({"REQUIRE_APPROVAL_OVERRIDES": "jira=never,jira=always"}, env_file=None)
 
 
@@ -58,14 +58,14 @@ def test_an_unknown_agent_is_named_with_the_nearest_known_one() -> None:
     known = ["argocd", "jira"]
     overrides = parse_overrides("argcd=never, argcd.sync=always, jira.create=never, zzz=never")
     assert unknown_agents(overrides, known) == [
-        "REQUIRE_APPROVAL_OVERRIDES names 'argcd', which is no known agent. Did you mean 'argocd'?",
-        "REQUIRE_APPROVAL_OVERRIDES names 'zzz', which is no known agent. Known agents: argocd, jira.",
+        "REQUIRE_APPROVAL_OVERRIDES names 'argcd', which is not a known agent. Did you mean 'argocd'?",
+        "REQUIRE_APPROVAL_OVERRIDES names 'zzz', which is not a known agent. Known agents: argocd, jira.",
     ]
 
 
 def test_an_unknown_tool_is_named_with_the_nearest_one_of_that_agent() -> None:
     overrides = parse_overrides("argocd.sync_aplication=always, argocd.LIST=never, jira.other=never, argocd=writes")
     assert unknown_tools(overrides, "argocd", ["sync_application", "List"]) == [
-        "REQUIRE_APPROVAL_OVERRIDES names 'argocd.sync_aplication', a tool the agent has not. "
+        "REQUIRE_APPROVAL_OVERRIDES names 'argocd.sync_aplication', a tool that the agent does not have. "
         "Did you mean 'sync_application'?"
     ]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from langchain_core.tools import BaseTool, tool
 
-from ai_platform_engineering.graphs.approval_policy import ApprovalPolicy, Asked
+from ai_platform_engineering.graphs.approval_policy import ApprovalPolicy, ApprovalRequired
 from ai_platform_engineering.graphs.long_results import LongResults
 from ai_platform_engineering.manifest import (
     AgentManifest,
@@ -38,7 +38,7 @@ def policy_of(
 
 
 def waits(policy: ApprovalPolicy, tool: BaseTool, **args: Any) -> bool:
-    return isinstance(policy.judge(tool, args), Asked)
+    return isinstance(policy.judge(tool, args), ApprovalRequired)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Tools with the marks that tools of MCP servers have."""
+"""Tools with the metadata of MCP servers' tools."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mcp.types import Tool, ToolAnnotations
 
 from ai_platform_engineering.approvals.grants import leading_arguments
 from ai_platform_engineering.manifest import McpServer
-from ai_platform_engineering.mcp.tools import Invoke, McpTool, Names, build_tool
+from ai_platform_engineering.mcp.tools import Invoke, McpTool, ToolNames, build_tool
 
 Kind = Literal["reads", "writes", "destroys"]
 
@@ -26,7 +26,7 @@ def mcp_tool(
     annotations = ToolAnnotations(readOnlyHint=kind == "reads", destructiveHint=kind == "destroys")
     described = Tool(name=name, inputSchema=dict(schema or {"type": "object"}), annotations=annotations)
     entry = McpServer(name=server, transport="memory", module="some.module:server")
-    return build_tool(agent, entry, described, Names(name, name), invoke or _nothing)
+    return build_tool(agent, entry, described, ToolNames(name, name), invoke or _nothing)
 
 
 async def _nothing(_tool: str, _arguments: dict[str, Any]) -> str:

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ai_platform_engineering.events import FieldRules, FieldType, Form, FormField
-from ai_platform_engineering.forms.credentials import is_secret
-from ai_platform_engineering.forms.filling import Filled, Refused, fill, propose
+from ai_platform_engineering.forms.field_names import is_secret
+from ai_platform_engineering.forms.filling import FilledForm, InvalidForm, fill, propose
 from ai_platform_engineering.utils.a2a_common.codec.values import get_value, set_value
 from tests.forms.declared import answered_forms, declared_forms, submitted_values
 
@@ -24,13 +24,13 @@ def form(*fields: FormField) -> Form:
 
 def taken(field: FormField, value: Any) -> Any:
     filled = fill(form(field), {field.field_name: value})
-    assert isinstance(filled, Filled), filled
+    assert isinstance(filled, FilledForm), filled
     return filled.values[field.field_name]
 
 
 def refused(field: FormField, value: Any) -> str:
     outcome = fill(form(field), {field.field_name: value})
-    assert isinstance(outcome, Refused), outcome
+    assert isinstance(outcome, InvalidForm), outcome
     error = outcome.form.fields[0].error
     assert error is not None
     assert outcome.form.response == error
@@ -195,11 +195,11 @@ def test_a_value_that_does_not_fit_is_refused_in_words(field: FormField, value: 
 @pytest.mark.parametrize("omitted", [{}, {"name": ""}, {"name": "  "}, {"name": None}])
 def test_a_field_that_is_left_out_takes_what_is_proposed_then_the_default_then_nothing(omitted: dict[str, Any]) -> None:
     both = FormField("name", default_value="default", value="proposed")
-    assert fill(form(both), omitted) == Filled({"name": "proposed"})
-    assert fill(form(replace(both, value=None)), omitted) == Filled({"name": "default"})
-    assert fill(form(FormField("name", required=False)), omitted) == Filled({})
+    assert fill(form(both), omitted) == FilledForm({"name": "proposed"})
+    assert fill(form(replace(both, value=None)), omitted) == FilledForm({"name": "default"})
+    assert fill(form(FormField("name", required=False)), omitted) == FilledForm({})
     required = fill(form(FormField("name"), REPLICAS), omitted)
-    assert isinstance(required, Refused)
+    assert isinstance(required, InvalidForm)
     assert required.form.response == (
         "`name` is required. `replicas` is required: it takes a whole number from 1 to 5."
     )
@@ -207,56 +207,56 @@ def test_a_field_that_is_left_out_takes_what_is_proposed_then_the_default_then_n
 
 def test_what_is_proposed_is_checked_and_converted_like_everything_else() -> None:
     replicas = replace(REPLICAS, value="3")
-    assert fill(form(replicas), {}) == Filled({"replicas": 3})
-    assert isinstance(fill(form(replace(replicas, value=9)), {}), Refused)
+    assert fill(form(replicas), {}) == FilledForm({"replicas": 3})
+    assert isinstance(fill(form(replace(replicas, value=9)), {}), InvalidForm)
 
 
 def test_a_default_that_does_not_fit_is_none() -> None:
     team = FormField("team", "select", field_values=("a", "b"), default_value="c", required=False)
-    assert fill(form(team), {}) == Filled({})
-    assert isinstance(fill(form(replace(team, required=True)), {}), Refused)
+    assert fill(form(team), {}) == FilledForm({})
+    assert isinstance(fill(form(replace(team, required=True)), {}), InvalidForm)
 
 
 def test_what_does_not_fit_can_be_taken_back() -> None:
     first = fill(form(replace(REPLICAS, required=False)), {"replicas": "many"})
-    assert isinstance(first, Refused)
-    assert isinstance(fill(first.form, {}), Refused)
-    assert fill(first.form, {"replicas": ""}) == Filled({})
+    assert isinstance(first, InvalidForm)
+    assert isinstance(fill(first.form, {}), InvalidForm)
+    assert fill(first.form, {"replicas": ""}) == FilledForm({})
     again = fill(form(*first.form.fields, FormField("name")), {"replicas": ""})
-    assert isinstance(again, Refused)
+    assert isinstance(again, InvalidForm)
     assert again.form.fields[0].value is None
 
 
 def test_a_field_that_is_left_empty_keeps_what_is_proposed() -> None:
     again = fill(form(replace(REPLICAS, value=3), FormField("name")), {"replicas": ""})
-    assert isinstance(again, Refused)
+    assert isinstance(again, InvalidForm)
     assert again.form.fields[0].value == 3
 
 
 def test_a_form_comes_back_with_what_was_typed_and_only_what_is_wrong_now() -> None:
     asked = form(FormField("name"), VISIBILITY, REPLICAS, FormField("note", required=False))
     first = fill(asked, {"name": "demo", "visibility": "PUBLIC", "replicas": 9})
-    assert isinstance(first, Refused)
+    assert isinstance(first, InvalidForm)
     assert [field.value for field in first.form.fields] == ["demo", "public", 9, None]
     assert [field.error is None for field in first.form.fields] == [True, True, False, True]
     second = fill(first.form, {"replicas": 2, "name": 7})
-    assert isinstance(second, Refused)
+    assert isinstance(second, InvalidForm)
     assert [field.value for field in second.form.fields] == [7, "public", 2, None]
     assert [field.error is None for field in second.form.fields] == [False, True, True, True]
-    assert fill(second.form, {"name": "demo"}) == Filled({"name": "demo", "visibility": "public", "replicas": 2})
+    assert fill(second.form, {"name": "demo"}) == FilledForm({"name": "demo", "visibility": "public", "replicas": 2})
     assert replace(second.form, fields=asked.fields, response=asked.response) == asked
 
 
 def test_a_name_that_is_no_field_is_named_with_its_value_and_the_nearest_one() -> None:
     outcome = fill(form(FormField("name"), FormField("team", required=False)), {"name": "demo", "taem": "shop"})
-    assert isinstance(outcome, Refused)
+    assert isinstance(outcome, InvalidForm)
     assert outcome.form.response == "There is no field `taem` (with “shop”); did you mean `team`?"
     assert outcome.form.fields[0].value == "demo"
     far = fill(form(FormField("name")), {"name": "demo", "zzz": 1})
-    assert isinstance(far, Refused)
+    assert isinstance(far, InvalidForm)
     assert far.form.response == "There is no field `zzz` (with “1”); the fields are `name`."
     none = fill(form(), {"x" * 500: None})
-    assert isinstance(none, Refused)
+    assert isinstance(none, InvalidForm)
     assert none.form.response == f"There is no field `{'x' * 79}…`; the form has no fields."
 
 
@@ -264,7 +264,7 @@ def test_a_name_that_is_no_field_is_named_with_its_value_and_the_nearest_one() -
 def test_a_name_that_is_too_long_to_compare_gets_all_names(length: int, hint: str) -> None:
     name = "x" * 78
     outcome = fill(form(FormField(name, required=False), FormField("team", required=False)), {"x" * length: ""})
-    assert isinstance(outcome, Refused)
+    assert isinstance(outcome, InvalidForm)
     assert outcome.form.response.endswith(f"; {hint.format(name)}")
 
 
@@ -272,16 +272,16 @@ def test_a_credential_is_neither_repeated_nor_kept() -> None:
     asked = form(FormField("name"), FormField("apiToken", rules=FieldRules(min_length=9)))
     for values in ({"apiToken": "hunter22"}, {"apiToken": "hunter2222"}, {"name": "demo", "password": "hunter22"}):
         outcome = fill(asked, values)
-        assert isinstance(outcome, Refused)
+        assert isinstance(outcome, InvalidForm)
         assert "hunter22" not in str(outcome)
     good = fill(asked, {"apiToken": "hunter2222"})
-    assert isinstance(good, Refused)
+    assert isinstance(good, InvalidForm)
     assert good.form.fields[1].error is None
     assert good.form.response == "`name` is required. Please enter `apiToken` again: it is not kept."
     proposed = fill(form(FormField("apiToken", default_value="hunter2222"), FormField("name")), {})
-    assert isinstance(proposed, Refused)
+    assert isinstance(proposed, InvalidForm)
     assert proposed.form.response == "`name` is required."
-    assert fill(good.form, {"name": "demo", "apiToken": "hunter2222"}) == Filled(
+    assert fill(good.form, {"name": "demo", "apiToken": "hunter2222"}) == FilledForm(
         {"name": "demo", "apiToken": "hunter2222"}
     )
 
@@ -315,15 +315,15 @@ def test_names_tell_which_fields_take_credentials(name: str, secret: bool) -> No
 
 def test_numbers_json_does_not_know_come_back_as_text() -> None:
     outcome = fill(form(FormField("n", "number"), FormField("m")), {"n": math.nan, "m": [{"x": math.inf}]})
-    assert isinstance(outcome, Refused)
+    assert isinstance(outcome, InvalidForm)
     assert [field.value for field in outcome.form.fields] == ["nan", [{"x": "inf"}]]
 
 
 def test_of_two_fields_with_one_name_the_first_counts() -> None:
     twice = form(FormField("n", "number"), FormField("n", "boolean"))
-    assert fill(twice, {"n": 3}) == Filled({"n": 3})
+    assert fill(twice, {"n": 3}) == FilledForm({"n": 3})
     outcome = fill(twice, {"n": "x"})
-    assert isinstance(outcome, Refused)
+    assert isinstance(outcome, InvalidForm)
     assert [field.field_type for field in outcome.form.fields] == ["number", "boolean"]
 
 
@@ -357,7 +357,7 @@ def test_any_values_fill_in_any_form_or_bring_it_back_with_a_reason(data: st.Dat
     values = data.draw(submitted_values(asked))
     outcome = fill(asked, values)
     match outcome:
-        case Filled(filled):
+        case FilledForm(filled):
             assert set(filled) <= {field.field_name for field in asked.fields}
             assert {name for name, value in values.items() if not blank(value)} <= set(filled)
             for field in asked.fields:
@@ -365,7 +365,7 @@ def test_any_values_fill_in_any_form_or_bring_it_back_with_a_reason(data: st.Dat
                 value = values.get(field.field_name)
                 if not blank(value):
                     assert same(field.field_type, value, filled[field.field_name])
-        case Refused(again):
+        case InvalidForm(again):
             assert again.response
             assert again != asked
             assert [replace(field, value=None, error=None) for field in again.fields] == [
@@ -383,8 +383,8 @@ def test_any_values_fill_in_any_form_or_bring_it_back_with_a_reason(data: st.Dat
 def test_values_that_fit_are_taken_as_they_are(case: tuple[Form, dict[str, Any]]) -> None:
     asked, values = case
     outcome = fill(asked, values)
-    assert outcome == Filled(values)
-    assert isinstance(outcome, Filled)
+    assert outcome == FilledForm(values)
+    assert isinstance(outcome, FilledForm)
     assert {name: type(value) for name, value in outcome.values.items()} == {
         name: type(value) for name, value in values.items()
     }
@@ -399,9 +399,9 @@ def test_a_form_that_came_back_needs_only_what_was_wrong(
     asked, values = case
     wrong = data.draw(st.sampled_from(sorted(values)))
     first = fill(asked, {**values, wrong: {"not": "a value"}})
-    assert isinstance(first, Refused)
+    assert isinstance(first, InvalidForm)
     assert [field.field_name for field in first.form.fields if field.error] == [wrong]
-    assert fill(first.form, {wrong: values[wrong]}) == Filled(values)
+    assert fill(first.form, {wrong: values[wrong]}) == FilledForm(values)
 
 
 def blank(value: Any) -> bool:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ai_platform_engineering.events import FieldRules, Form, FormField
-from ai_platform_engineering.forms.filling import Filled, fill
+from ai_platform_engineering.forms.filling import FilledForm, fill
 from ai_platform_engineering.forms.questions import APPROVAL_FIELDS, form_of, question_data
 from ai_platform_engineering.utils.redact import MASK
 from tests.forms.declared import declared_forms
@@ -34,7 +34,7 @@ def test_the_form_of_a_question_is_the_one_that_was_asked(form: Form) -> None:
     assert repr(form_of("i1", question_data(asked))) == repr(replace(asked, form_id="i1"))
 
 
-def test_no_form_shows_credentials_whoever_made_it() -> None:
+def test_no_form_shows_credentials() -> None:
     args = {"name": "ada", "password": "hunter2", "login": {"api_key": {"value": "k-98765"}}, "token": ""}
     requests = ({"tool": "create", "args": args, "remember": args}, {"tool": "delete", "args": "all"})
     foreign = Form("f1", "Create?", APPROVAL_FIELDS, action_requests=requests)
@@ -100,7 +100,7 @@ def test_anything_else_is_shown_as_its_text() -> None:
     assert form_of("i1", {"action_requests": [{"args": {}}]}).fields[0].field_name == "response"
 
 
-def test_fields_nobody_can_name_are_passed_over() -> None:
+def test_fields_without_a_unique_name_are_left_out() -> None:
     fields = [{"field_name": "a"}, {"field_name": "a", "field_type": "number"}, {"field_name": " "}, 7]
     assert [field.field_type for field in form_of("i1", {"input_fields": fields}).fields] == ["text"]
     assert form_of("i1", {"input_fields": [{"field_type": "text"}]}).fields[0].field_name == "response"
@@ -142,4 +142,4 @@ def test_a_payload_of_any_shape_gives_a_form_that_can_be_answered(payload: Any, 
     assert all(names)
     assert len(names) == len(set(names))
     if names == ["response"]:
-        assert fill(form, {"response": "Because."}) == Filled({"response": "Because."})
+        assert fill(form, {"response": "Because."}) == FilledForm({"response": "Because."})

@@ -19,9 +19,9 @@ from ai_platform_engineering.forms.answers import (
     answer_data,
     read_answer,
 )
-from ai_platform_engineering.forms.filling import Filled, Refused, fill
+from ai_platform_engineering.forms.filling import FilledForm, InvalidForm, fill
 from ai_platform_engineering.forms.questions import APPROVAL_FIELDS
-from ai_platform_engineering.forms.replies import ASK_ELSEWHERE, AskAgain, Reply, Resume, understand
+from ai_platform_engineering.forms.replies import ASK_ELSEWHERE, AskAgain, FormReply, Resume, interpret
 from tests.forms.declared import answered_forms, declared_forms, submitted_values
 from tests.strategies import json_values
 
@@ -59,15 +59,15 @@ NOT_UNDERSTOOD = (
 HOW_TO_ANSWER_REPO = "Reply with a value for `repo_name` (text that matches the pattern `[a-z-]+`), or with `cancel`."
 
 
-def answer(form: Form, reply: Reply | str) -> Answer:
-    outcome = understand([form], Reply(reply) if isinstance(reply, str) else reply)
+def answer(form: Form, reply: FormReply | str) -> Answer:
+    outcome = interpret([form], FormReply(reply) if isinstance(reply, str) else reply)
     assert isinstance(outcome, Resume), outcome
     assert outcome.form is form
     return outcome.answer
 
 
-def back(forms: list[Form], reply: Reply | str) -> tuple[Form, ...]:
-    outcome = understand(forms, Reply(reply) if isinstance(reply, str) else reply)
+def back(forms: list[Form], reply: FormReply | str) -> tuple[Form, ...]:
+    outcome = interpret(forms, FormReply(reply) if isinstance(reply, str) else reply)
     assert isinstance(outcome, AskAgain), outcome
     assert [form.form_id for form in outcome.forms] == [form.form_id for form in forms]
     return outcome.forms
@@ -90,7 +90,7 @@ def back(forms: list[Form], reply: Reply | str) -> tuple[Form, ...]:
 def test_a_text_to_the_conversation_answers_only_if_it_plainly_does(
     form: Form, text: str, expected: Answer | None
 ) -> None:
-    outcome = understand([form], Reply(text, to_conversation=True))
+    outcome = interpret([form], FormReply(text, to_conversation=True))
     if expected is not None:
         assert outcome == Resume(form, expected)
         return
@@ -102,19 +102,19 @@ def test_a_text_to_the_conversation_answers_only_if_it_plainly_does(
 
 
 def test_a_text_that_may_be_a_new_question_says_how_to_answer_and_where_to_ask() -> None:
-    [alone] = understand([CLUSTER], Reply("prod", to_conversation=True)).forms  # type: ignore[union-attr]
+    [alone] = interpret([CLUSTER], FormReply("prod", to_conversation=True)).forms  # type: ignore[union-attr]
     assert alone.response == (
         f"A form is open: reply with `cluster: ...` (text), or with `cancel`. {ASK_ELSEWHERE} You wrote “prod”."
     )
-    first, _ = understand([CLUSTER, TICKET], Reply("prod", to_conversation=True)).forms  # type: ignore[union-attr]
+    first, _ = interpret([CLUSTER, TICKET], FormReply("prod", to_conversation=True)).forms  # type: ignore[union-attr]
     assert first.response == (
         "Several forms are open, so say which one you answer. Begin with its name (`Which cluster?: ...`, "
         f"`Open a ticket: ...`), or send its `form_id`. {ASK_ELSEWHERE} You wrote “prod”."
     )
 
 
-def data(**resume: Any) -> Reply:
-    return Reply("", resume)
+def data(**resume: Any) -> FormReply:
+    return FormReply("", resume)
 
 
 def typed(form: Form) -> dict[str, Any]:
@@ -122,7 +122,7 @@ def typed(form: Form) -> dict[str, Any]:
 
 
 def test_values_answer_the_form_they_name() -> None:
-    outcome = understand([REPO, TICKET], data(form_id="f2", values={"summary": "Broken", "project": "SHOP"}))
+    outcome = interpret([REPO, TICKET], data(form_id="f2", values={"summary": "Broken", "project": "SHOP"}))
     assert outcome == Resume(TICKET, Submitted({"summary": "Broken", "project": "SHOP"}))
 
 
@@ -132,7 +132,7 @@ def test_without_an_id_the_one_open_form_is_meant(form_id: dict[str, Any]) -> No
 
 
 def test_without_an_id_values_find_the_one_form_that_has_fields_for_them() -> None:
-    outcome = understand([REPO, TICKET], data(values={"summary": "Broken", "project": "SHOP"}))
+    outcome = interpret([REPO, TICKET], data(values={"summary": "Broken", "project": "SHOP"}))
     assert isinstance(outcome, Resume)
     assert outcome.form is TICKET
     first, second = back([TICKET, replace(TICKET, form_id="f9", title="Other")], data(values={"summary": "Broken"}))
@@ -142,14 +142,14 @@ def test_without_an_id_values_find_the_one_form_that_has_fields_for_them() -> No
     )
     assert second.response == ""
     decision = data(values={"decision": "approve"})
-    assert understand([CLUSTER, BARE_APPROVAL], decision) == Resume(BARE_APPROVAL, Approved())
+    assert interpret([CLUSTER, BARE_APPROVAL], decision) == Resume(BARE_APPROVAL, Approved())
 
 
 @pytest.mark.parametrize(
     "resume", [{"cancel": True}, {"decisions": [{"type": "approve"}]}, {"values": {}}, {"values": {"zzz": 1}}]
 )
 def test_without_an_id_and_with_several_forms_nothing_is_guessed(resume: dict[str, Any]) -> None:
-    assert "Several forms are open" in back([APPROVAL, CLUSTER], Reply("", resume))[0].response
+    assert "Several forms are open" in back([APPROVAL, CLUSTER], FormReply("", resume))[0].response
 
 
 def test_a_form_that_is_not_open_was_answered_already() -> None:
@@ -199,7 +199,7 @@ def test_decisions_on_a_form_are_its_values() -> None:
     ],
 )
 def test_an_approval_takes_a_decision(form: Form, resume: dict[str, Any], expected: Answer) -> None:
-    assert answer(form, Reply("", resume)) == expected
+    assert answer(form, FormReply("", resume)) == expected
 
 
 def test_an_approval_can_be_remembered() -> None:
@@ -221,8 +221,8 @@ def test_an_approval_can_be_remembered() -> None:
     ],
 )
 def test_what_is_no_decision_approves_nothing(resume: dict[str, Any], words: str) -> None:
-    assert words in back([APPROVAL], Reply("", resume))[0].response
-    assert words in back([BARE_APPROVAL], Reply("", resume))[0].response
+    assert words in back([APPROVAL], FormReply("", resume))[0].response
+    assert words in back([BARE_APPROVAL], FormReply("", resume))[0].response
 
 
 def test_what_was_entered_before_decides_nothing() -> None:
@@ -262,17 +262,17 @@ def test_a_decision_needs_actions_and_may_have_other_options() -> None:
 
 
 def test_data_wins_over_text() -> None:
-    assert answer(CLUSTER, Reply("cancel", {"values": {"cluster": "prod"}})) == Submitted({"cluster": "prod"})
-    assert answer(CLUSTER, Reply("prod", {"cancel": True})) == Dismissed()
-    assert "not understood" in back([CLUSTER], Reply("prod", {"values": "dev"}))[0].response
+    assert answer(CLUSTER, FormReply("cancel", {"values": {"cluster": "prod"}})) == Submitted({"cluster": "prod"})
+    assert answer(CLUSTER, FormReply("prod", {"cancel": True})) == Dismissed()
+    assert "not understood" in back([CLUSTER], FormReply("prod", {"values": "dev"}))[0].response
 
 
 def test_a_form_may_be_named_by_data_and_answered_by_text() -> None:
-    outcome = understand([CLUSTER, APPROVAL], Reply("approve", {"form_id": "a1"}))
+    outcome = interpret([CLUSTER, APPROVAL], FormReply("approve", {"form_id": "a1"}))
     assert outcome == Resume(APPROVAL, Approved())
-    outcome = understand([CLUSTER, APPROVAL], Reply("approve", {"form_id": "f3"}))
+    outcome = interpret([CLUSTER, APPROVAL], FormReply("approve", {"form_id": "f3"}))
     assert outcome == Resume(CLUSTER, Submitted({"cluster": "approve"}))
-    outcome = understand([CLUSTER, APPROVAL], Reply("Which cluster?: approve", {}))
+    outcome = interpret([CLUSTER, APPROVAL], FormReply("Which cluster?: approve", {}))
     assert outcome == Resume(CLUSTER, Submitted({"cluster": "approve"}))
 
 
@@ -441,12 +441,12 @@ def test_what_is_not_understood_brings_the_form_back_with_how_to_answer(text: st
 
 def test_with_several_forms_a_text_names_the_one_it_answers() -> None:
     forms = [CLUSTER, TICKET, APPROVAL]
-    assert understand(forms, Reply("which cluster?: prod")) == Resume(CLUSTER, Submitted({"cluster": "prod"}))
-    assert understand(forms, Reply("a1: no, wait")) == Resume(APPROVAL, Rejected("wait"))
-    assert understand(forms, Reply("Open a ticket:\nsummary: Broken\nproject: SHOP")) == Resume(
+    assert interpret(forms, FormReply("which cluster?: prod")) == Resume(CLUSTER, Submitted({"cluster": "prod"}))
+    assert interpret(forms, FormReply("a1: no, wait")) == Resume(APPROVAL, Rejected("wait"))
+    assert interpret(forms, FormReply("Open a ticket:\nsummary: Broken\nproject: SHOP")) == Resume(
         TICKET, Submitted({"summary": "Broken", "project": "SHOP"})
     )
-    assert understand(forms, Reply("Approve delete_app?: cancel")) == Resume(APPROVAL, Rejected())
+    assert interpret(forms, FormReply("Approve delete_app?: cancel")) == Resume(APPROVAL, Rejected())
     assert back(forms, "Open a ticket: hm")[1].response == (
         "Reply with one line for each value (`summary: ...`, `project: ...`), or with `cancel`. You wrote “hm”."
     )
@@ -461,14 +461,14 @@ def test_the_name_of_the_one_open_form_is_no_part_of_the_value() -> None:
 
 
 def test_with_several_forms_a_text_that_fits_one_answers_it() -> None:
-    assert understand([TICKET, APPROVAL], Reply("approve")) == Resume(APPROVAL, Approved())
-    assert understand([TICKET, CLUSTER], Reply("prod")) == Resume(CLUSTER, Submitted({"cluster": "prod"}))
+    assert interpret([TICKET, APPROVAL], FormReply("approve")) == Resume(APPROVAL, Approved())
+    assert interpret([TICKET, CLUSTER], FormReply("prod")) == Resume(CLUSTER, Submitted({"cluster": "prod"}))
     scale = Form("f6", "Scale", (FormField("replicas", "number"),))
-    assert understand([scale, CLUSTER], Reply("prod")) == Resume(CLUSTER, Submitted({"cluster": "prod"}))
+    assert interpret([scale, CLUSTER], FormReply("prod")) == Resume(CLUSTER, Submitted({"cluster": "prod"}))
     in_part = "summary: Broken\nplease"
-    assert understand([TICKET, CLUSTER], Reply(in_part)) == Resume(CLUSTER, Submitted({"cluster": in_part}))
-    lines = Reply("summary: Broken\nproject: SHOP")
-    assert understand([CLUSTER, TICKET], lines) == Resume(TICKET, Submitted({"summary": "Broken", "project": "SHOP"}))
+    assert interpret([TICKET, CLUSTER], FormReply(in_part)) == Resume(CLUSTER, Submitted({"cluster": in_part}))
+    lines = FormReply("summary: Broken\nproject: SHOP")
+    assert interpret([CLUSTER, TICKET], lines) == Resume(TICKET, Submitted({"summary": "Broken", "project": "SHOP"}))
     first, second = back([APPROVAL, TICKET], "summary: Broken\nplease")
     assert first is APPROVAL
     assert typed(second) == {"summary": "Broken"}
@@ -481,10 +481,10 @@ def test_with_several_forms_a_text_that_fits_more_than_one_answers_none(text: st
     assert [other.response for other in others] == ["", ""]
 
 
-def test_forms_with_one_title_are_told_apart_by_their_ids() -> None:
+def test_forms_with_one_title_are_distinguished_by_their_ids() -> None:
     twin = replace(CLUSTER, form_id="f4")
     assert "`f3: ...`, `f4: ...`" in back([CLUSTER, twin], "Which cluster?: prod")[0].response
-    assert understand([CLUSTER, twin], Reply("f4: prod")) == Resume(twin, Submitted({"cluster": "prod"}))
+    assert interpret([CLUSTER, twin], FormReply("f4: prod")) == Resume(twin, Submitted({"cluster": "prod"}))
     for title in ("WHICH cluster?", ""):
         assert "(`f3: ...`, `f4: ...`)" in back([CLUSTER, replace(twin, title=title)], "prod")[0].response
 
@@ -504,17 +504,17 @@ def test_a_credential_in_a_text_is_not_repeated() -> None:
 def test_any_values_go_on_as_they_are_or_bring_the_form_back_with_a_reason(drawn: st.DataObject) -> None:
     form = drawn.draw(declared_forms())
     values = drawn.draw(submitted_values(form))
-    outcome = understand([CLUSTER, form], data(form_id=form.form_id, values=values))
+    outcome = interpret([CLUSTER, form], data(form_id=form.form_id, values=values))
     expected = fill(form, values)
     match outcome:
         case Resume(resumed, given_answer):
             assert resumed is form
-            assert expected == Filled(dict(given_answer.values)) if isinstance(given_answer, Submitted) else False
+            assert expected == FilledForm(dict(given_answer.values)) if isinstance(given_answer, Submitted) else False
             assert read_answer(answer_data(given_answer)) == given_answer
         case AskAgain((other, again)):
             assert other is CLUSTER
             assert again.response
-            assert isinstance(expected, Refused)
+            assert isinstance(expected, InvalidForm)
         case _:
             pytest.fail(f"something else happened: {outcome}")
 
@@ -523,11 +523,11 @@ def test_any_values_go_on_as_they_are_or_bring_the_form_back_with_a_reason(drawn
 @given(answered_forms())
 def test_values_that_fit_reach_the_graph_unchanged(case: tuple[Form, dict[str, Any]]) -> None:
     form, values = case
-    assert understand([form], data(values=values)) == Resume(form, Submitted(values))
+    assert interpret([form], data(values=values)) == Resume(form, Submitted(values))
 
 
 replies = st.builds(
-    Reply,
+    FormReply,
     st.text()
     | st.lists(
         st.sampled_from(
@@ -566,13 +566,13 @@ def test_any_message_answers_one_open_form_or_brings_them_all_back(drawn: st.Dat
             unique_by=lambda form: form.form_id,
         )
     )
-    outcome = understand(forms, drawn.draw(replies))
+    outcome = interpret(forms, drawn.draw(replies))
     if isinstance(outcome, Resume):
         assert any(outcome.form is form for form in forms)
         match outcome.answer:
             case Submitted(values):
                 assert not outcome.form.action_requests
-                assert fill(outcome.form, values) == Filled(dict(values))
+                assert fill(outcome.form, values) == FilledForm(dict(values))
             case Approved() | Rejected():
                 assert outcome.form.action_requests
             case Dismissed():

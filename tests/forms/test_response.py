@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from pydantic import ValidationError
 
 from ai_platform_engineering.events import FieldRules, Form, FormField
-from ai_platform_engineering.forms.filling import Filled, fill
+from ai_platform_engineering.forms.filling import FilledForm, fill
 from ai_platform_engineering.forms.response import CAIPEAgentResponse
 from tests.strategies import json_values
 
@@ -45,7 +45,7 @@ def test_a_response_is_a_form_without_an_id() -> None:
     )
     assert type(form.fields[1].default_value) is int
     assert form.fields[2].default_value is False
-    assert fill(form, {"name": "demo"}) == Filled({"name": "demo", "stars": 3, "public": False})
+    assert fill(form, {"name": "demo"}) == FilledForm({"name": "demo", "stars": 3, "public": False})
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_a_question_without_fields_takes_one_reply() -> None:
         ([{"name": "n", "min_length": 5, "max_length": 3}], "`n` takes at least 5 and at most 3"),
     ],
 )
-def test_what_nobody_could_fill_in_is_refused_with_a_sentence(fields: Any, sentence: str) -> None:
+def test_a_form_that_cannot_be_filled_in_is_refused_with_a_sentence(fields: Any, sentence: str) -> None:
     with pytest.raises(ValidationError) as caught:
         CAIPEAgentResponse.model_validate({"title": "T", "fields": fields})
     assert f"Value error, {sentence}" in str(caught.value)

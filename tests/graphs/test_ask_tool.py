@@ -32,7 +32,7 @@ async def test_the_model_reads_what_the_person_said_to_the_form(said: dict[str, 
     form = {"title": "Which?", "fields": [{"name": "name", "description": "Its name."}]}
     turns = [Turn("", [("request_user_input", form)]), Turn("Done.")]
     graph = agent_graph(
-        settings_of(), ScriptedChatModel(part=turns), [], "You ask.", name="jira", checkpointer=InMemorySaver()
+        settings_of(), ScriptedChatModel(script=turns), [], "You ask.", name="jira", checkpointer=InMemorySaver()
     )
     await graph.ainvoke({"messages": [HumanMessage("q")]}, CONFIG, context=context())
     [waiting] = (await graph.aget_state(CONFIG)).interrupts

@@ -15,13 +15,8 @@ from langchain_core.messages import AIMessage, AnyMessage, ChatMessage, HumanMes
 from langchain_core.tools import StructuredTool
 from langchain_openai import ChatOpenAI
 
-from ai_platform_engineering.graphs.history import (
-    OUTCOME_UNKNOWN,
-    REPEATABLE,
-    unanswered,
-    valid_history,
-)
-from ai_platform_engineering.llm.scripted import Cue, ScriptedChatModel, Turn
+from ai_platform_engineering.graphs.history import OUTCOME_UNKNOWN, REPEATABLE, unanswered_calls, valid_history
+from ai_platform_engineering.llm.scripted import ModelInput, ScriptedChatModel, Turn
 from tests.graphs.strict_provider import strict_provider
 from tests.runs.graphs import agent, context
 
@@ -189,7 +184,7 @@ def test_no_result_that_has_a_call_is_lost(rounds: Sequence[tuple[list[str], boo
         results = [ToolMessage(f"{number}.{place}", tool_call_id=i) for place, i in enumerate(answered)]
         expected[number] = [str(result.text) for result in results]
         history += [HumanMessage("and"), *results] if late else [*results, HumanMessage("and")]
-        history.append(ToolMessage("orphan", tool_call_id="nobody"))
+        history.append(ToolMessage("orphan", tool_call_id="unknown"))
     repaired = valid_history(history)
     for number, texts in expected.items():
         place = next(p for p, message in enumerate(repaired) if str(message.text) == f"turn {number}")
@@ -248,14 +243,17 @@ def test_what_only_reads_can_be_repeated() -> None:
 
 def test_the_unanswered_calls_of_the_last_turn() -> None:
     history = BROKEN["a reused id after a cancel"]
-    assert [call.id for call in unanswered(history[:2])] == ["a"]
-    assert unanswered(history) == []
-    assert [call.id for call in unanswered([*history[:4], HumanMessage("and")])] == ["a"]
+    assert [call.id for call in unanswered_calls(history[:2])] == ["a"]
+    assert unanswered_calls(history) == []
+    assert [call.id for call in unanswered_calls([*history[:4], HumanMessage("and")])] == ["a"]
     calls = [{"id": i, "name": "search", "args": {}} for i in ("a", "b", "c")]
     turn = AIMessage("", tool_calls=calls)
-    assert [call.id for call in unanswered([HumanMessage("q"), turn, ToolMessage("r", tool_call_id="b")])] == ["a", "c"]
-    assert unanswered([turn, HumanMessage("q"), AIMessage("No calls.")]) == []
-    assert unanswered([HumanMessage("q")]) == unanswered([]) == []
+    assert [call.id for call in unanswered_calls([HumanMessage("q"), turn, ToolMessage("r", tool_call_id="b")])] == [
+        "a",
+        "c",
+    ]
+    assert unanswered_calls([turn, HumanMessage("q"), AIMessage("No calls.")]) == []
+    assert unanswered_calls([HumanMessage("q")]) == unanswered_calls([]) == []
 
 
 def call(call_id: str, name: str = "search", **args: Any) -> dict[str, Any]:
@@ -408,12 +406,12 @@ async def test_the_model_reads_that_an_interrupted_call_only_reads() -> None:
     unknown = StructuredTool.from_function(search, name="other")
     results: list[tuple[str | None, str]] = []
 
-    def part(cue: Cue) -> Turn:
+    def part(cue: ModelInput) -> Turn:
         results.extend((m.name, str(m.text)) for m in cue.messages if isinstance(m, ToolMessage))
         return Turn("Done.")
 
     interrupted = AIMessage("", tool_calls=[call("a"), call("b", "create"), call("c", "other")])
     given = [HumanMessage("q"), interrupted, HumanMessage("and?")]
-    graph = agent("jira", ScriptedChatModel(part=part), [reads, writes, unknown])
+    graph = agent("jira", ScriptedChatModel(script=part), [reads, writes, unknown])
     await graph.ainvoke({"messages": given}, context=context())
     assert results == [("search", REPEATABLE), ("create", OUTCOME_UNKNOWN), ("other", OUTCOME_UNKNOWN)]

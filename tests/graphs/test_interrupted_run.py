@@ -13,9 +13,9 @@ from ai_platform_engineering.events import InputRequired, ToolFinished
 from ai_platform_engineering.graphs.agent_graph import Graph, agent_graph
 from ai_platform_engineering.graphs.history import OUTCOME_UNKNOWN
 from ai_platform_engineering.graphs.interrupted_run import complete_conversation
-from ai_platform_engineering.llm.scripted import Cue, ScriptedChatModel, Turn
+from ai_platform_engineering.llm.scripted import ModelInput, ScriptedChatModel, Turn
 from ai_platform_engineering.runs.outcomes import InterruptedRun
-from ai_platform_engineering.utils.a2a_common.base_langgraph_agent import Run
+from ai_platform_engineering.utils.a2a_common.base_langgraph_agent import GraphRun
 from tests.runs.graphs import agent, context, settings_of, supervisor
 
 WAITED = "This call was ended while it waited for a person's answer. What it waited for was not done."
@@ -48,7 +48,7 @@ class Holding:
 
 
 def scripted(*turns: Turn) -> ScriptedChatModel:
-    return ScriptedChatModel(part=lambda cue: turns[cue.turn] if cue.turn < len(turns) else Turn("Done."))
+    return ScriptedChatModel(script=lambda cue: turns[cue.turn] if cue.turn < len(turns) else Turn("Done."))
 
 
 def delegates(*agents: str) -> Turn:
@@ -57,7 +57,7 @@ def delegates(*agents: str) -> Turn:
 
 async def interrupted(graph: Graph, holding: Holding) -> InterruptedRun:
     """A run that is stopped once one call has finished and the others hold."""
-    run = Run(graph, "supervisor", "q", context())
+    run = GraphRun(graph, "supervisor", "q", context())
     finished = asyncio.Event()
 
     async def consume() -> None:
@@ -127,10 +127,10 @@ async def test_an_agent_that_asked_a_person_has_nothing_under_way() -> None:
         scripted(delegates("argocd", "jira")),
         {"jira": agent("jira", works, [version]), "argocd": agent("argocd", scripted(Turn("Synced.")))},
     )
-    run = Run(graph, "supervisor", "q", context())
-    told = [event async for event in run.events()]
-    assert isinstance(told[-1], InputRequired)
-    await complete_conversation(graph, InterruptedRun("context-1", "task-1", tuple(told)))
+    run = GraphRun(graph, "supervisor", "q", context())
+    history = [event async for event in run.events()]
+    assert isinstance(history[-1], InputRequired)
+    await complete_conversation(graph, InterruptedRun("context-1", "task-1", tuple(history)))
     by_name = [str(m.text) for m in await messages(graph) if isinstance(m, ToolMessage)]
     assert sorted(by_name) == ["Synced.", f"{WAITED} It had completed: version."]
 
@@ -138,11 +138,11 @@ async def test_an_agent_that_asked_a_person_has_nothing_under_way() -> None:
 async def test_of_a_run_that_was_killed_the_question_and_the_end_are_added() -> None:
     seen: list[list[str]] = []
 
-    def part(cue: Cue) -> Turn:
+    def part(cue: ModelInput) -> Turn:
         seen.append([str(message.text) for message in cue.messages[1:]])
         return Turn("Again.")
 
-    model = ScriptedChatModel(part=part)
+    model = ScriptedChatModel(script=part)
     graph = agent_graph(settings_of(), model, [version], "You look.", name="supervisor", checkpointer=InMemorySaver())
     run = InterruptedRun("context-1", "task-1", (), "What is it?", "It was stopped.")
     for _ in range(2):  # the second time the question is there already
@@ -150,7 +150,7 @@ async def test_of_a_run_that_was_killed_the_question_and_the_end_are_added() -> 
         asked, ended = await messages(graph)
         assert (asked.type, asked.text, asked.id) == ("human", "What is it?", "task-1")
         assert (ended.type, ended.text) == ("ai", "It was stopped.")
-    assert [event async for event in Run(graph, "supervisor", "q", context(2)).events()]
+    assert [event async for event in GraphRun(graph, "supervisor", "q", context(2)).events()]
     assert seen == [["q"]]
     other = InterruptedRun("context-2", "task-9", (), "And then?", "It was stopped again.")
     await complete_conversation(graph, other)

@@ -8,8 +8,8 @@ from typing import Any, NotRequired
 import pytest
 from langchain.agents import AgentState, create_agent
 from langchain.agents.middleware import AgentMiddleware
-from langchain.agents.middleware.types import ModelRequest, ModelResponse, ToolCallRequest
-from langchain_core.messages import HumanMessage, ToolMessage
+from langchain.agents.middleware.types import ExtendedModelResponse, ModelRequest, ModelResponse, ToolCallRequest
+from langchain_core.messages import HumanMessage, RemoveMessage, ToolMessage
 from langchain_core.tools import tool
 from langgraph.types import Command
 
@@ -79,7 +79,7 @@ async def test_the_first_is_outermost_and_all_bring_their_tools_and_their_state(
     notes: list[str] = []
     part = [Turn("", [("count", {}), ("weigh", {})]), Turn("Done.")]
     graph = create_agent(
-        ScriptedChatModel(part=part), middleware=join([Counting("first", notes), Weighing("second", notes)])
+        ScriptedChatModel(script=part), middleware=join([Counting("first", notes), Weighing("second", notes)])
     )
     state = await graph.ainvoke({"messages": [HumanMessage("go")], "counted": 1, "weighed": 2})  # type: ignore[typeddict-unknown-key]
     turn = ["first asks", "second asks", "second has it", "first has it"]
@@ -87,6 +87,37 @@ async def test_the_first_is_outermost_and_all_bring_their_tools_and_their_state(
     assert notes == [*turn, *tools, *turn]
     assert [message.text for message in state["messages"]] == ["go", "", "one", "heavy", "Done."]
     assert (state["counted"], state["weighed"]) == (1, 2)  # type: ignore[typeddict-item]
+
+
+class Updating(AgentMiddleware[Any, Any, Any]):
+    """Changes the state together with the model's turn."""
+
+    state_schema = CountState
+
+    async def awrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
+    ) -> ExtendedModelResponse[Any]:
+        removed = RemoveMessage(id=str(request.messages[0].id))
+        return ExtendedModelResponse(await handler(request), Command(update={"messages": [removed], "counted": 2}))
+
+
+class Repeating(AgentMiddleware[Any, Any, Any]):
+    """Calls the model twice and returns the second turn."""
+
+    async def awrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
+    ) -> ModelResponse[Any]:
+        assert isinstance(await handler(request), ModelResponse)
+        return await handler(request)
+
+
+async def test_a_state_update_passes_middleware_that_only_knows_responses() -> None:
+    graph = create_agent(
+        ScriptedChatModel(script=[Turn("Done.")]), middleware=[JoinedHooks([Repeating(), Noting("", []), Updating()])]
+    )
+    state = await graph.ainvoke({"messages": [HumanMessage("first"), HumanMessage("second")]})
+    assert [message.text for message in state["messages"]] == ["second", "Done."]
+    assert state["counted"] == 2
 
 
 def test_one_with_other_hooks_cannot_be_joined() -> None:

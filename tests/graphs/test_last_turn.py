@@ -12,11 +12,11 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
 from ai_platform_engineering.events import FinalResult, TextDelta
+from ai_platform_engineering.final_results import CUT_SENTENCES, CutReason
 from ai_platform_engineering.graphs.agent_graph import agent_graph
 from ai_platform_engineering.graphs.last_turn import answer_only, without_tools
-from ai_platform_engineering.limits import CUT_SENTENCES, CutReason
 from ai_platform_engineering.llm.finish_reasons import cut_reason
-from ai_platform_engineering.llm.scripted import Cue, ScriptedChatModel, Turn
+from ai_platform_engineering.llm.scripted import ModelInput, ScriptedChatModel, Turn
 from tests.invariants import check
 from tests.runs.graphs import agent, context, events_of, settings_of
 
@@ -35,7 +35,7 @@ def steps(count: int) -> str:
 async def test_at_the_step_limit_the_answer_is_the_message_that_streamed() -> None:
     offered: list[tuple[str, ...]] = []
 
-    def part(cue: Cue) -> Turn:
+    def part(cue: ModelInput) -> Turn:
         offered.append(tuple(cue.tools))
         if cue.tools:
             return Turn("I look.", [("version", {})])
@@ -43,7 +43,7 @@ async def test_at_the_step_limit_the_answer_is_the_message_that_streamed() -> No
         return Turn("It is v3 so far.")
 
     events = await events_of(
-        agent("supervisor", ScriptedChatModel(part=part), [version], LANGGRAPH_RECURSION_LIMIT=steps(2))
+        agent("supervisor", ScriptedChatModel(script=part), [version], LANGGRAPH_RECURSION_LIMIT=steps(2))
     )
     ending = check(events)
     assert isinstance(ending, FinalResult)
@@ -69,12 +69,12 @@ async def test_at_the_step_limit_the_answer_is_the_message_that_streamed() -> No
     ids=["calls", "words and calls"],
 )
 async def test_a_model_that_calls_tools_to_the_end_is_answered_for(last: Turn, answer: str) -> None:
-    def part(cue: Cue) -> Turn:
+    def part(cue: ModelInput) -> Turn:
         return last if not cue.tools else Turn("", [("version", {})])
 
     ending = check(
         await events_of(
-            agent("supervisor", ScriptedChatModel(part=part), [version], LANGGRAPH_RECURSION_LIMIT=steps(2))
+            agent("supervisor", ScriptedChatModel(script=part), [version], LANGGRAPH_RECURSION_LIMIT=steps(2))
         )
     )
     assert isinstance(ending, FinalResult)
@@ -89,12 +89,12 @@ class WholeMessages(ScriptedChatModel):
 
 @pytest.mark.parametrize("kind", [ScriptedChatModel, WholeMessages])
 async def test_the_conversation_keeps_the_answer_under_the_id_that_people_saw(kind: type[ScriptedChatModel]) -> None:
-    def part(cue: Cue) -> Turn:
+    def part(cue: ModelInput) -> Turn:
         return Turn("", [("version", {})]) if cue.tools else Turn("It is v3 so far.")
 
     settings = settings_of(LANGGRAPH_RECURSION_LIMIT=steps(1))
     graph = agent_graph(
-        settings, kind(part=part), [version], "You look.", name="supervisor", checkpointer=InMemorySaver()
+        settings, kind(script=part), [version], "You look.", name="supervisor", checkpointer=InMemorySaver()
     )
     ending = check(await events_of(graph, ctx=context()))
     assert isinstance(ending, FinalResult)
@@ -107,7 +107,7 @@ async def test_the_conversation_keeps_the_answer_under_the_id_that_people_saw(ki
 
 
 async def test_silence_before_anything_was_gathered_says_so() -> None:
-    ending = check(await events_of(agent("supervisor", ScriptedChatModel(part=[Turn("")]))))
+    ending = check(await events_of(agent("supervisor", ScriptedChatModel(script=[Turn("")]))))
     assert isinstance(ending, FinalResult)
     assert ending.text == "The model wrote no answer of its own. Nothing had been gathered yet."
 
@@ -122,13 +122,13 @@ class Closing(AgentMiddleware[Any, Any, Any]):
 async def test_a_turn_that_is_the_last_already_is_not_asked_for_again() -> None:
     questions: list[str] = []
 
-    def part(cue: Cue) -> Turn:
+    def part(cue: ModelInput) -> Turn:
         questions.append(cue.question)
         return Turn("")
 
     graph = agent_graph(
         settings_of(),
-        ScriptedChatModel(part=part),
+        ScriptedChatModel(script=part),
         [version],
         "You answer.",
         name="supervisor",
@@ -167,7 +167,7 @@ def test_a_model_that_declined_says_so_before_the_results_and_a_cut_one_does_not
 
 
 async def answer_of(part: Any, **environ: str) -> FinalResult:
-    graph = agent("supervisor", ScriptedChatModel(part=part), [version], **environ)
+    graph = agent("supervisor", ScriptedChatModel(script=part), [version], **environ)
     ending = check(await events_of(graph))
     assert isinstance(ending, FinalResult)
     return ending
@@ -178,9 +178,9 @@ class Recorded:
 
     def __init__(self, *turns: Turn) -> None:
         self._turns = [*turns]
-        self.cues: list[Cue] = []
+        self.cues: list[ModelInput] = []
 
-    def __call__(self, cue: Cue) -> Turn:
+    def __call__(self, cue: ModelInput) -> Turn:
         self.cues.append(cue)
         return self._turns.pop(0)
 
@@ -251,7 +251,7 @@ async def test_the_last_turn_of_another_is_not_repeated_for_a_dropped_call() -> 
     part = Recorded(Turn("I look.", metadata=MALFORMED))
     graph = agent_graph(
         settings_of(),
-        ScriptedChatModel(part=part),
+        ScriptedChatModel(script=part),
         [version],
         "You answer.",
         name="supervisor",
@@ -264,7 +264,7 @@ async def test_the_last_turn_of_another_is_not_repeated_for_a_dropped_call() -> 
 
 def test_a_last_turn_has_no_tools_and_nothing_that_demands_them() -> None:
     request: ModelRequest[Any] = ModelRequest(
-        model=ScriptedChatModel(part=[]), messages=[], tools=[version], tool_choice="any", response_format=dict
+        model=ScriptedChatModel(script=[]), messages=[], tools=[version], tool_choice="any", response_format=dict
     )
     last = without_tools(request, "Answer now.")
     assert (last.tools, last.tool_choice, last.response_format) == ([], None, None)

@@ -15,15 +15,14 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.runtime import Runtime
 
 from ai_platform_engineering.graphs.agent_graph import Graph
-from ai_platform_engineering.graphs.handed_back import LocalAgent, handed_back
-from ai_platform_engineering.graphs.local_agent import Models, agent_prompt, local_agent_graph, model_for
-from ai_platform_engineering.graphs.undone_work import NotDoneError
-from ai_platform_engineering.graphs.unfinished_work import UnfinishedWorkError
-from ai_platform_engineering.graphs.whole_turns import WholeTurns
+from ai_platform_engineering.graphs.agent_models import ModelFactory, UnstreamedTurns, model_for
+from ai_platform_engineering.graphs.local_agent import LocalAgent, agent_prompt, local_agent_graph
+from ai_platform_engineering.graphs.work_failures import NotDoneError, UnfinishedWorkError
 from ai_platform_engineering.llm import chat_model
-from ai_platform_engineering.llm.scripted import Cue, ScriptedChatModel, Turn
+from ai_platform_engineering.llm.scripted import ModelInput, ScriptedChatModel, Turn
 from ai_platform_engineering.manifest import AgentManifest
 from ai_platform_engineering.mcp import McpServers
+from ai_platform_engineering.runs.answers import with_cut_note
 from ai_platform_engineering.skills_middleware.catalog import SkillCatalog
 from ai_platform_engineering.utils.errors import ReadableError
 from tests.runs.graphs import agent, context, settings_of
@@ -40,19 +39,19 @@ MANIFEST = AgentManifest.model_validate(DEPOT)
 CONFIG: Any = {"configurable": {"thread_id": "t"}}
 
 
-def playing(*turns: Turn, cues: list[Cue] | None = None) -> Models:
-    def part(cue: Cue) -> Turn:
+def playing(*turns: Turn, cues: list[ModelInput] | None = None) -> ModelFactory:
+    def part(cue: ModelInput) -> Turn:
         if cues is not None:
             cues.append(cue)
         return turns[cue.turn] if cue.turn < len(turns) else Turn("Done.")
 
-    return lambda _settings, _manifest: ScriptedChatModel(part=part)
+    return lambda _settings, _manifest: ScriptedChatModel(script=part)
 
 
 @asynccontextmanager
 async def depot(
     tmp_path: Path,
-    models: Models,
+    models: ModelFactory,
     *,
     manifest: AgentManifest = MANIFEST,
     started: bool = True,
@@ -84,8 +83,8 @@ async def depot(
         await catalog.aclose()
 
 
-async def ask(graph: Graph, question: str = "q", **marks: Any) -> list[AnyMessage]:
-    state = await graph.ainvoke({"messages": [HumanMessage(question)]}, CONFIG, context=context(**marks))
+async def ask(graph: Graph, question: str = "q", **options: Any) -> list[AnyMessage]:
+    state = await graph.ainvoke({"messages": [HumanMessage(question)]}, CONFIG, context=context(**options))
     messages: list[AnyMessage] = state["messages"]
     return messages
 
@@ -96,7 +95,7 @@ FIND = Turn("", [("find_parcel", {"name": "box"})])
 
 
 async def test_it_has_its_tools_its_prompt_and_its_skills(tmp_path: Path) -> None:
-    cues: list[Cue] = []
+    cues: list[ModelInput] = []
     async with depot(tmp_path, playing(FIND, cues=cues)) as graph:
         result = (await ask(graph))[2]
         assert graph.name == "depot"
@@ -147,10 +146,10 @@ async def test_work_that_broke_off_says_what_was_done(tmp_path: Path) -> None:
 
 
 async def test_a_step_of_a_workflow_needs_no_model(tmp_path: Path) -> None:
-    def no_turn(_cue: Cue) -> Turn:
+    def no_turn(_cue: ModelInput) -> Turn:
         raise AssertionError("the step names the tool")
 
-    models: Models = lambda _settings, _manifest: ScriptedChatModel(part=no_turn)  # noqa: E731
+    models: ModelFactory = lambda _settings, _manifest: ScriptedChatModel(script=no_turn)  # noqa: E731
     async with depot(tmp_path, models) as graph:
         step = {"tool": "find_parcel", "arguments": {"name": "box"}}
         state = await graph.ainvoke({"messages": [HumanMessage("q")], "step": step}, CONFIG, context=context())
@@ -167,7 +166,7 @@ async def test_a_step_of_a_workflow_needs_no_model(tmp_path: Path) -> None:
 async def test_without_tools_the_prompt_says_why(
     tmp_path: Path, manifest: AgentManifest, started: bool, problem: str
 ) -> None:
-    cues: list[Cue] = []
+    cues: list[ModelInput] = []
     async with depot(tmp_path, playing(cues=cues), manifest=manifest, started=started, ENABLE_SKILLS="false") as graph:
         await ask(graph)
     assert cues[0].messages[0].text == (
@@ -191,7 +190,7 @@ def test_an_agent_has_its_own_model_and_the_supervisor_has_the_one_for_all() -> 
 
 async def handed(*turns: Turn) -> tuple[list[AnyMessage], list[AnyMessage]]:
     """The messages of an agent, and those that the supervisor gets."""
-    graph = agent("depot", ScriptedChatModel(part=turns))
+    graph = agent("depot", ScriptedChatModel(script=turns))
     given = {"messages": [HumanMessage("q", id="q")]}
     plain = await graph.ainvoke(given, context=context())
     result = await LocalAgent(graph).ainvoke(given)
@@ -209,17 +208,17 @@ async def test_the_supervisor_gets_a_note_with_an_answer_that_was_cut_off() -> N
     assert got[1].id is not None
     whole, same = await handed(Turn("It is here."))
     assert [str(message.text) for message in same] == [str(message.text) for message in whole] == ["q", "It is here."]
-    assert handed_back("It is here.", None) == "It is here."
+    assert with_cut_note("It is here.", None) == "It is here."
 
 
 def test_it_can_only_be_awaited() -> None:
-    one = LocalAgent(agent("depot", ScriptedChatModel(part=[])))
+    one = LocalAgent(agent("depot", ScriptedChatModel(script=[])))
     assert one.name == "depot"
     with pytest.raises(NotImplementedError, match=r"^The depot agent can only be awaited"):
         one.invoke({"messages": []})
 
 
-async def model_used(middleware: WholeTurns, model: BaseChatModel, ctx: Any) -> BaseChatModel:
+async def model_used(middleware: UnstreamedTurns, model: BaseChatModel, ctx: Any) -> BaseChatModel:
     used: list[BaseChatModel] = []
 
     async def handler(request: ModelRequest[Any]) -> ModelResponse[Any]:
@@ -233,7 +232,7 @@ async def model_used(middleware: WholeTurns, model: BaseChatModel, ctx: Any) -> 
 
 
 @pytest.mark.parametrize(
-    ("inner", "marks", "streams"),
+    ("inner", "options", "streams"),
     [
         (True, {}, False),
         (True, {"stream_sub_agent_text": True}, True),
@@ -242,16 +241,16 @@ async def model_used(middleware: WholeTurns, model: BaseChatModel, ctx: Any) -> 
     ],
 )
 async def test_a_turn_is_streamed_only_where_its_text_is_read(
-    inner: bool, marks: dict[str, bool], streams: bool
+    inner: bool, options: dict[str, bool], streams: bool
 ) -> None:
     settings = settings_of(LLM_PROVIDER="openai", OPENAI_API_KEY="k", MODEL_NAME="m")
     model, other = chat_model(settings), chat_model(settings)
-    whole = WholeTurns(model, inner=inner)
-    used = await model_used(whole, model, context(**marks))
+    whole = UnstreamedTurns(model, inner=inner)
+    used = await model_used(whole, model, context(**options))
     assert (used is model) == streams
     assert bool(used.disable_streaming) == (not streams)
     assert await model_used(whole, model, None) is model
     # A middleware outside of it has chosen another model.
-    assert await model_used(whole, other, context(**marks)) is other
-    scripted = ScriptedChatModel(part=[])
-    assert await model_used(WholeTurns(scripted, inner=inner), scripted, context(**marks)) is scripted
+    assert await model_used(whole, other, context(**options)) is other
+    scripted = ScriptedChatModel(script=[])
+    assert await model_used(UnstreamedTurns(scripted, inner=inner), scripted, context(**options)) is scripted

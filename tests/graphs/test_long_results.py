@@ -9,7 +9,7 @@ from langchain_core.tools import BaseTool, tool
 
 from ai_platform_engineering.events import FinalResult, ToolFinished
 from ai_platform_engineering.graphs.long_results import LongResults, part, tool_name
-from ai_platform_engineering.llm.scripted import Cue, ScriptedChatModel, Turn
+from ai_platform_engineering.llm.scripted import ModelInput, ScriptedChatModel, Turn
 from tests.invariants import check
 from tests.runs.graphs import agent, context, events_of, supervisor
 
@@ -29,7 +29,7 @@ async def short() -> str:
     return "short"
 
 
-def reads_on(cue: Cue) -> Turn:
+def reads_on(cue: ModelInput) -> Turn:
     """Calls `logs`, then reads on for as long as there is more, and says what it has seen."""
     results = [str(message.text) for message in cue.messages if message.type == "tool"]
     if not results:
@@ -44,7 +44,7 @@ def reads_on(cue: Cue) -> Turn:
 
 async def test_a_long_result_is_read_in_parts_and_nothing_of_it_is_lost() -> None:
     events = await events_of(
-        agent("supervisor", ScriptedChatModel(part=reads_on), [logs], TOOL_RESULT_MAX_CHARS="1000")
+        agent("supervisor", ScriptedChatModel(script=reads_on), [logs], TOOL_RESULT_MAX_CHARS="1000")
     )
     ending = check(events)
     assert isinstance(ending, FinalResult)
@@ -54,20 +54,22 @@ async def test_a_long_result_is_read_in_parts_and_nothing_of_it_is_lost() -> Non
 
 
 async def test_what_one_agent_has_read_stays_with_it() -> None:
-    def asks(cue: Cue) -> Turn:
+    def asks(cue: ModelInput) -> Turn:
         assert "read_result" not in cue.tools, "the agent's long result is not the supervisor's"
         if cue.turn == 0:
             return Turn("", [("task", {"description": "read the logs", "subagent_type": "reader"})])
         return Turn("Read.")
 
-    reader = agent("reader", ScriptedChatModel(part=reads_on), [logs], TOOL_RESULT_MAX_CHARS="1000")
-    assert isinstance(check(await events_of(supervisor(ScriptedChatModel(part=asks), {"reader": reader}))), FinalResult)
+    reader = agent("reader", ScriptedChatModel(script=reads_on), [logs], TOOL_RESULT_MAX_CHARS="1000")
+    assert isinstance(
+        check(await events_of(supervisor(ScriptedChatModel(script=asks), {"reader": reader}))), FinalResult
+    )
 
 
 async def test_wrong_ids_and_places_are_errors_the_model_sees() -> None:
     seen: list[str] = []
 
-    def part_of(cue: Cue) -> Turn:
+    def part_of(cue: ModelInput) -> Turn:
         results = [str(message.text) for message in cue.messages if message.type == "tool"]
         if not results:
             return Turn("", [("logs", {}), ("short", {})])
@@ -79,7 +81,7 @@ async def test_wrong_ids_and_places_are_errors_the_model_sees() -> None:
         seen.extend(results[2:])
         return Turn("Neither worked.")
 
-    model = ScriptedChatModel(part=part_of)
+    model = ScriptedChatModel(script=part_of)
     check(await events_of(agent("supervisor", model, [logs, short], TOOL_RESULT_MAX_CHARS="1000")))
     assert "no result 'nosuch'" in seen[0]
     assert f"{len(TEXT)} characters" in seen[1]
@@ -95,10 +97,10 @@ async def calls_of(
 ) -> list[ToolMessage]:
     """The results of these calls, one turn for each."""
 
-    def part_of(cue: Cue) -> Turn:
+    def part_of(cue: ModelInput) -> Turn:
         return Turn("", [calls[cue.turn]]) if cue.turn < len(calls) else Turn("Done.")
 
-    graph = agent("supervisor", ScriptedChatModel(part=part_of), tools, TOOL_RESULT_MAX_CHARS=str(limit))
+    graph = agent("supervisor", ScriptedChatModel(script=part_of), tools, TOOL_RESULT_MAX_CHARS=str(limit))
     state = await graph.ainvoke({"messages": [HumanMessage("q")]}, context=context())
     return [message for message in state["messages"] if isinstance(message, ToolMessage)]
 
@@ -125,7 +127,7 @@ async def test_a_result_is_cut_only_where_it_is_longer_than_the_limit() -> None:
     assert (shown.name, shown.status, len(found[1])) == ("cut", "success", 8)
 
 
-async def test_a_result_is_read_from_its_start_unless_told_otherwise_and_up_to_its_last_character() -> None:
+async def test_a_result_is_read_from_its_start_by_default_and_up_to_its_last_character() -> None:
     text = "a" * 1000 + "z"
     first = (await calls_of(saying(text), calls=[("say", {})]))[0]
     found = NEXT.search(str(first.text))

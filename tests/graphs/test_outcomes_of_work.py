@@ -11,13 +11,17 @@ from langchain_core.tools import BaseTool, ToolException, tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import GraphBubbleUp
 
+from ai_platform_engineering.final_results import CUT_SENTENCES
 from ai_platform_engineering.graphs.agent_graph import Graph, agent_graph
 from ai_platform_engineering.graphs.joined_hooks import Member
-from ai_platform_engineering.graphs.undone_work import NotDoneError, UndoneWork
-from ai_platform_engineering.graphs.unfinished_work import UnfinishedWork, UnfinishedWorkError
+from ai_platform_engineering.graphs.work_failures import (
+    CompletedToolsNote,
+    NotDoneError,
+    SuccessCheck,
+    UnfinishedWorkError,
+)
 from ai_platform_engineering.graphs.workflow_step import StepFailedError, WorkflowStep, since_question
-from ai_platform_engineering.limits import CUT_SENTENCES
-from ai_platform_engineering.llm.scripted import Cue, ScriptedChatModel, Turn
+from ai_platform_engineering.llm.scripted import ModelInput, ScriptedChatModel, Turn
 from ai_platform_engineering.mcp.errors import ToolFailed
 from ai_platform_engineering.utils.errors import ReadableError
 from tests.runs.graphs import context, settings_of
@@ -59,7 +63,7 @@ def calls(*made: Call) -> Turn:
 def graph(middleware: Member, *turns: Turn, tools: Sequence[BaseTool] = TOOLS) -> Graph:
     return agent_graph(
         settings_of(),
-        ScriptedChatModel(part=turns),
+        ScriptedChatModel(script=turns),
         tools,
         "You work.",
         name="worker",
@@ -91,7 +95,7 @@ SUCCEEDED = (
 )
 
 
-def no_turn(_cue: Cue) -> Turn:
+def no_turn(_cue: ModelInput) -> Turn:
     raise AssertionError("a step that names a tool needs no model")
 
 
@@ -115,7 +119,7 @@ class TestStepThatNamesATool:
     async def test_the_result_is_the_answer(self, step: Mapping[str, Any], answer: str) -> None:
         direct = agent_graph(
             settings_of(),
-            ScriptedChatModel(part=no_turn),
+            ScriptedChatModel(script=no_turn),
             TOOLS,
             "You work.",
             name="worker",
@@ -207,7 +211,7 @@ class TestStepInWords:
 class TestUndoneWork:
     async def undone(self, *turns: Turn, earlier: Sequence[Any] = (), tools: Sequence[BaseTool] = TOOLS) -> str:
         with pytest.raises(NotDoneError) as undone:
-            await work(graph(UndoneWork(), *turns, tools=tools), None, *earlier)
+            await work(graph(SuccessCheck(), *turns, tools=tools), None, *earlier)
         assert isinstance(undone.value, ReadableError)
         assert undone.value.code == "agent"
         return str(undone.value)
@@ -227,7 +231,7 @@ class TestUndoneWork:
         ids=["one succeeded", "no calls", "only instructions", "only reading on"],
     )
     async def test_one_with_a_success_or_without_work_has_not(self, turns: Sequence[Turn]) -> None:
-        assert await work(graph(UndoneWork(), *turns), None, *EARLIER) == "One worked."
+        assert await work(graph(SuccessCheck(), *turns), None, *EARLIER) == "One worked."
 
     async def test_instructions_that_were_read_are_no_success(self) -> None:
         turns = [calls(("read_skill", {}), ("restart", BROKEN)), Turn("It failed.")]
@@ -250,13 +254,13 @@ class TestUndoneWork:
 
     async def test_a_turn_that_was_cut_off_for_its_length_is_an_answer(self) -> None:
         turn = Turn("It is", metadata={"finish_reason": "length"})
-        assert await work(graph(UndoneWork(), turn)) == "It is"
+        assert await work(graph(SuccessCheck(), turn)) == "It is"
 
 
 class TestUnfinishedWork:
     async def broken(self, *turns: Turn, earlier: Sequence[Any] = ()) -> Exception:
         with pytest.raises(Exception) as broken:  # noqa: PT011 - the error is checked by the caller
-            await work(graph(UnfinishedWork(), *turns), None, *earlier)
+            await work(graph(CompletedToolsNote(), *turns), None, *earlier)
         return broken.value
 
     async def test_it_says_which_tools_had_completed(self) -> None:
@@ -287,4 +291,4 @@ class TestUnfinishedWork:
         assert await self.broken(calls(("restart", {})), Turn("", error=stop)) is stop
 
     async def test_work_that_goes_well_is_left_alone(self) -> None:
-        assert await work(graph(UnfinishedWork(), calls(("restart", {})), Turn("Done."))) == "Done."
+        assert await work(graph(CompletedToolsNote(), calls(("restart", {})), Turn("Done."))) == "Done."

@@ -14,12 +14,12 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import BaseModel
 
+from ai_platform_engineering.compat.langchain_openai import RAW_ARGUMENTS
 from ai_platform_engineering.events import FinalResult, ToolFinished
 from ai_platform_engineering.graphs.agent_graph import agent_graph
 from ai_platform_engineering.graphs.approval_gate import ApprovalGate
-from ai_platform_engineering.graphs.approval_policy import Asked
+from ai_platform_engineering.graphs.approval_policy import ApprovalRequired
 from ai_platform_engineering.graphs.refused_calls import REFUSED, checked, refused_turns
-from ai_platform_engineering.llm.compat.openai_deltas import RAW_ARGUMENTS
 from tests.invariants import check
 from tests.runs.graphs import agent, context, events_of, settings_of
 
@@ -42,7 +42,7 @@ class Turns(BaseChatModel):
         return ChatResult(generations=[ChatGeneration(message=self.turns.pop(0))])
 
 
-async def test_nobody_is_asked_to_approve_a_call_that_was_cut_off() -> None:
+async def test_a_call_that_was_cut_off_needs_no_approval() -> None:
     deleted: list[str] = []
 
     @tool
@@ -62,7 +62,7 @@ async def test_nobody_is_asked_to_approve_a_call_that_was_cut_off() -> None:
         [delete_application],
         "You delete.",
         name="supervisor",
-        middleware=[ApprovalGate("supervisor", lambda _tool, _args: Asked("destructive"))],
+        middleware=[ApprovalGate("supervisor", lambda _tool, _args: ApprovalRequired("destructive"))],
         checkpointer=InMemorySaver(),
     )
     events = await events_of(graph)
@@ -184,7 +184,7 @@ def test_the_reasons_of_the_latest_turns_in_which_every_call_was_refused() -> No
 
 
 @pytest.mark.parametrize(
-    ("turn", "told", "reason"),
+    ("turn", "content", "reason"),
     [
         (
             AIMessage("", tool_calls=[CALL], response_metadata={"finish_reason": "content_filter"}),
@@ -200,7 +200,7 @@ def test_the_reasons_of_the_latest_turns_in_which_every_call_was_refused() -> No
         ),
     ],
 )
-async def test_a_refused_call_is_answered_and_the_others_run(turn: AIMessage, told: str, reason: str) -> None:
+async def test_a_refused_call_is_answered_and_the_others_run(turn: AIMessage, content: str, reason: str) -> None:
     ran: list[str] = []
 
     @tool
@@ -214,7 +214,7 @@ async def test_a_refused_call_is_answered_and_the_others_run(turn: AIMessage, to
         {"messages": [HumanMessage("q")]}, context=context()
     )
     first, second = [message for message in state["messages"] if isinstance(message, ToolMessage)]
-    assert (first.text, first.name, first.tool_call_id, first.status) == (told, "sync", "a", "error")
+    assert (first.text, first.name, first.tool_call_id, first.status) == (content, "sync", "a", "error")
     assert first.artifact == {"reason": reason}
     assert (second.text, second.status, ran) == ("synced", "success", ["shop"])
 

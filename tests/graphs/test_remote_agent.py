@@ -33,15 +33,16 @@ from ai_platform_engineering.forms.answers import Answer, Dismissed, Submitted
 from ai_platform_engineering.graphs.agent_graph import Graph
 from ai_platform_engineering.graphs.remote_agent import RemoteAgent, waiting_remotely
 from ai_platform_engineering.graphs.skills_offer import SkillOffers
-from ai_platform_engineering.llm.scripted import Cue, ScriptedChatModel, Turn
+from ai_platform_engineering.llm.scripted import ModelInput, ScriptedChatModel, Turn
 from ai_platform_engineering.skills_middleware.catalog import SkillCatalog
 from ai_platform_engineering.utils.a2a_common.a2a_remote_agent_connect import (
     A2ARemoteAgentConnectTool,
     RemoteAgentError,
 )
-from ai_platform_engineering.utils.a2a_common.base_langgraph_agent import Resumption, Run
+from ai_platform_engineering.utils.a2a_common.base_langgraph_agent import GraphRun, Resumption
 from ai_platform_engineering.utils.a2a_common.codec.foreign import PLAIN_REPLY
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
+from ai_platform_engineering.utils.a2a_common.server.work_queue import Assignment
 from tests.a2a_common.scripted_executor import Gate
 from tests.a2a_common.serving import serving
 from tests.invariants import check, check_task
@@ -59,13 +60,13 @@ class Remote:
     stop: Callable[[], Any] = lambda: None
 
     def graph(self, skills: SkillOffers | None = None, *, times: int = 1) -> Graph:
-        def part(cue: Cue) -> Turn:
+        def part(cue: ModelInput) -> Turn:
             if cue.turn < times:
                 return Turn("", [("task", {"description": "do it", "subagent_type": "argocd"})])
             self.results[:] = [message for message in cue.messages if message.type == "tool"]  # type: ignore[misc]
             return Turn("Asked.")
 
-        return supervisor(ScriptedChatModel(part=part), {"argocd": RemoteAgent(self.connection, skills)})
+        return supervisor(ScriptedChatModel(script=part), {"argocd": RemoteAgent(self.connection, skills)})
 
     def metadata(self, number: int = 0) -> dict[str, Any]:
         return MessageToDict(self.received[number].metadata)
@@ -83,9 +84,10 @@ async def remote(*turns: Sequence[Any]) -> AsyncIterator[Remote]:
         it = Remote(connection, stop=stack.aclose)
         execute = served.executor.execute
 
-        async def recording(request: Any, queue: Any) -> None:
-            it.received.append(request.message)
-            await execute(request, queue)
+        async def recording(assignment: Assignment) -> bool:
+            if assignment.request.message is not None:
+                it.received.append(assignment.request.message)
+            return await execute(assignment)
 
         served.executor.execute = recording  # type: ignore[method-assign]
         try:
@@ -94,18 +96,18 @@ async def remote(*turns: Sequence[Any]) -> AsyncIterator[Remote]:
             await connection.aclose()
 
 
-async def run(graph: Graph, work: str | Resumption = "q", **marks: Any) -> list[Event]:
-    return [event async for event in Run(graph, "supervisor", work, context(**marks)).events()]
+async def run(graph: Graph, work: str | Resumption = "q", **options: Any) -> list[Event]:
+    return [event async for event in GraphRun(graph, "supervisor", work, context(**options)).events()]
 
 
-async def answered(graph: Graph, told: list[Event], said: Answer) -> list[Event]:
-    ending = told[-1]
+async def answered(graph: Graph, history: list[Event], said: Answer) -> list[Event]:
+    ending = history[-1]
     assert isinstance(ending, InputRequired)
-    return [*told, *await run(graph, Resumption(ending.forms[0], said, told))]
+    return [*history, *await run(graph, Resumption(ending.forms[0], said, history))]
 
 
-def delegation(told: Sequence[Event]) -> str:
-    (started,) = [event for event in told if isinstance(event, AgentStarted)]
+def delegation(history: Sequence[Event]) -> str:
+    (started,) = [event for event in history if isinstance(event, AgentStarted)]
     return started.call_id
 
 
@@ -117,13 +119,13 @@ STOPPED = "The argocd agent was stopped before it had an answer."
 
 async def test_the_question_goes_out_and_the_events_and_the_answer_come_back() -> None:
     async with remote([STARTED, FINISHED, ANSWER]) as it:
-        told = await run(it.graph(), user="alex")
-    ending = check(told)
+        history = await run(it.graph(), user="alex")
+    ending = check(history)
     assert isinstance(ending, FinalResult)
     assert (ending.text, ending.limit) == ("Asked.", None)
     assert [str(result.text) for result in it.results] == ["Synced."]
-    called = delegation(told)
-    events = [event for event in told if isinstance(event, ToolStarted | ToolFinished)]
+    called = delegation(history)
+    events = [event for event in history if isinstance(event, ToolStarted | ToolFinished)]
     assert [(event.agent, event.tool, event.parent_call_id) for event in events] == [("argocd", "sync", called)] * 2
     [message] = it.received
     assert (it.parts(0), message.message_id, message.context_id) == (["do it"], f"{called}-1", called)
@@ -162,9 +164,9 @@ async def test_a_limit_is_passed_on_and_a_cut_answer_says_so(limit: str, result:
 )
 async def test_an_agent_without_an_answer_is_a_failed_delegation(ending: Event, result: str) -> None:
     async with remote([STARTED, FINISHED, ending]) as it:
-        told = await run(it.graph())
-    check(told)
-    (finished,) = [event for event in told if isinstance(event, AgentFinished)]
+        history = await run(it.graph())
+    check(history)
+    (finished,) = [event for event in history if isinstance(event, AgentFinished)]
     assert not finished.ok
     assert str(it.results[0].text) == result
 
@@ -172,12 +174,12 @@ async def test_an_agent_without_an_answer_is_a_failed_delegation(ending: Event, 
 async def test_a_lost_connection_says_what_was_seen_of_the_work() -> None:
     script = [STARTED, FINISHED, ToolStarted("argocd", "prune", "c2"), Gate()]
     async with remote(script) as it:
-        told: list[Event] = []
-        async for event in Run(it.graph(), "supervisor", "q", context()).events():
-            told.append(event)
+        history: list[Event] = []
+        async for event in GraphRun(it.graph(), "supervisor", "q", context()).events():
+            history.append(event)
             if isinstance(event, ToolStarted) and event.tool == "prune":
                 await it.stop()
-    check(told)
+    check(history)
     assert str(it.results[0].text) == (
         "The connection to the argocd agent was lost while it worked. Completed: Argocd sync. Outcome unknown: Argocd "
         "prune. Check before asking again."
@@ -195,17 +197,17 @@ async def test_an_agent_that_never_got_the_message_has_done_nothing(unused_port:
 
 
 RULES = FieldRules(max_length=9, pattern="(a+)+$")
-WHICH = Form("f1", "Which?", (FormField("name", rules=RULES), FormField("zone")), agent="somebody")
+WHICH = Form("f1", "Which?", (FormField("name", rules=RULES), FormField("zone")), agent="another")
 NEXT = Form("f2", "And why?", (FormField("why"),))
 
 
 async def test_a_question_is_asked_and_its_answer_goes_to_the_same_task() -> None:
     async with remote([STARTED, FINISHED, InputRequired((WHICH, NEXT))], [InputRequired((NEXT,))], [ANSWER]) as it:
         graph = it.graph()
-        told = await run(graph)
-        check(told)
-        assert isinstance(told[-1], InputRequired)
-        [form] = told[-1].forms
+        history = await run(graph)
+        check(history)
+        assert isinstance(history[-1], InputRequired)
+        [form] = history[-1].forms
         assert (form.title, form.agent) == ("Which?", "argocd")
         assert [(each.field_name, each.rules) for each in form.fields] == [
             ("name", FieldRules(max_length=9)),
@@ -215,15 +217,15 @@ async def test_a_question_is_asked_and_its_answer_goes_to_the_same_task() -> Non
         assert await waiting_remotely(graph, "context-1") == [("argocd", task_id)]
         assert await waiting_remotely(graph, "context-2") == []
 
-        told = await answered(graph, told, Submitted({"name": "shop", "zone": "eu"}))
-        assert isinstance(told[-1], InputRequired)
-        assert told[-1].forms[0].title == "And why?"
-        told = await answered(graph, told, Dismissed("not now"))
+        history = await answered(graph, history, Submitted({"name": "shop", "zone": "eu"}))
+        assert isinstance(history[-1], InputRequired)
+        assert history[-1].forms[0].title == "And why?"
+        history = await answered(graph, history, Dismissed("not now"))
         assert await waiting_remotely(graph, "context-1") == []
-    check_task(told)
-    assert isinstance(told[-1], FinalResult)
+    check_task(history)
+    assert isinstance(history[-1], FinalResult)
     assert [str(result.text) for result in it.results] == ["Synced."]
-    called = delegation(told)
+    called = delegation(history)
     assert [(m.message_id, m.context_id) for m in it.received] == [(f"{called}-{n}", called) for n in (1, 2, 3)]
     assert {message.task_id for message in it.received} == {task_id}
     values = {"name": "shop", "zone": "eu"}
@@ -234,9 +236,9 @@ async def test_a_question_is_asked_and_its_answer_goes_to_the_same_task() -> Non
 async def test_a_run_that_goes_on_can_ask_the_agent_anew() -> None:
     async with remote([InputRequired((NEXT,))], [ANSWER]) as it:
         graph = it.graph(times=2)
-        told = await answered(graph, await run(graph), Submitted({"why": "because"}))
-        told = await answered(graph, told, Submitted({"why": "again"}))
-    assert isinstance(told[-1], FinalResult)
+        history = await answered(graph, await run(graph), Submitted({"why": "because"}))
+        history = await answered(graph, history, Submitted({"why": "again"}))
+    assert isinstance(history[-1], FinalResult)
     assert [str(result.text) for result in it.results] == ["Synced.", "Synced."]
     assert [it.parts(number)[-1] for number in range(4)] == ["do it", "because", "do it", "again"]
     assert len({message.task_id for message in it.received}) == 2
@@ -245,16 +247,16 @@ async def test_a_run_that_goes_on_can_ask_the_agent_anew() -> None:
 async def test_a_question_in_words_is_answered_in_words() -> None:
     async with remote([InputRequired((Form("f1", "", (PLAIN_REPLY,), "Which one?"),))], [ANSWER]) as it:
         graph = it.graph()
-        told = await answered(graph, await run(graph), Submitted({"response": "shop"}))
-    assert isinstance(told[-1], FinalResult)
+        history = await answered(graph, await run(graph), Submitted({"response": "shop"}))
+    assert isinstance(history[-1], FinalResult)
     assert it.parts(1) == ["shop"]
 
 
 async def test_an_answer_that_cannot_be_read_is_left_to_the_agent() -> None:
     async with remote([InputRequired((Form("f1", "", (PLAIN_REPLY,), "Which one?"),))], [ANSWER]) as it:
         graph = it.graph()
-        told = await run(graph)
-        assert isinstance(told[-1], InputRequired)
+        history = await run(graph)
+        assert isinstance(history[-1], InputRequired)
         config: Any = {"configurable": {"thread_id": "context-1"}}
         state = await graph.aget_state(config)
         resume: Command[Any] = Command(resume={state.interrupts[0].id: {"strange": True}})
@@ -265,8 +267,8 @@ async def test_an_answer_that_cannot_be_read_is_left_to_the_agent() -> None:
 async def test_the_agents_of_this_process_wait_for_no_remote_task() -> None:
     ask = Turn("", [("request_user_input", {"title": "Which?", "fields": [{"name": "name"}]})])
     calls = [("task", {"description": "do it", "subagent_type": "jira"})]
-    delegates = ScriptedChatModel(part=lambda cue: Turn("", calls) if cue.turn == 0 else Turn("Done."))
-    graph = supervisor(delegates, {"jira": agent("jira", ScriptedChatModel(part=[ask]))})
+    delegates = ScriptedChatModel(script=lambda cue: Turn("", calls) if cue.turn == 0 else Turn("Done."))
+    graph = supervisor(delegates, {"jira": agent("jira", ScriptedChatModel(script=[ask]))})
     assert isinstance((await run(graph))[-1], InputRequired)
     assert await waiting_remotely(graph, "context-1") == []
     assert await waiting_remotely(agent("jira", delegates), "context-1") == []
@@ -275,7 +277,7 @@ async def test_the_agents_of_this_process_wait_for_no_remote_task() -> None:
 GRANT = {"agent": "argocd", "tool": "sync", "effect": "write"}
 
 
-async def ask_directly(it: Remote, given: dict[str, Any], **marks: Any) -> None:
+async def ask_directly(it: Remote, given: dict[str, Any], **options: Any) -> None:
     """Without a supervisor, so that errors come out and the state is the one that is given."""
     one = RemoteAgent(it.connection)
 
@@ -285,7 +287,7 @@ async def ask_directly(it: Remote, given: dict[str, Any], **marks: Any) -> None:
     builder = StateGraph(dict, context_schema=RequestContext)
     builder.add_node("tools", delegate)  # type: ignore[arg-type]
     builder.add_edge(START, "tools")
-    await builder.compile().ainvoke({"given": given}, context=context(**marks))
+    await builder.compile().ainvoke({"given": given}, context=context(**options))
 
 
 async def test_a_step_and_what_was_approved_before_go_with_the_question() -> None:

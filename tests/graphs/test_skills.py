@@ -14,14 +14,14 @@ from langchain_core.tools import BaseTool, tool
 
 from ai_platform_engineering.graphs.agent_graph import agent_graph
 from ai_platform_engineering.graphs.skills import Skills, skills
-from ai_platform_engineering.graphs.skills_offer import SkillOffers, received
-from ai_platform_engineering.llm.scripted import Cue, ScriptedChatModel, Turn
+from ai_platform_engineering.graphs.skills_offer import SkillOffers, delegated_offer
+from ai_platform_engineering.llm.scripted import ModelInput, ScriptedChatModel, Turn
 from ai_platform_engineering.skills_middleware.catalog import SkillCatalog
 from ai_platform_engineering.skills_middleware.skill import Access, Provenance, Skill, SkillContent
 from ai_platform_engineering.skills_middleware.sources.source import (
-    Loaded,
+    LoadedSkills,
     SkillGoneError,
-    Source,
+    SkillSource,
     SourceUnavailableError,
 )
 from ai_platform_engineering.utils.a2a_common.caller import KEY_HOLDER
@@ -31,7 +31,7 @@ from tests.runs.graphs import context, settings_of
 TOOLS = {"read_skill", "search_skills"}
 
 
-class Shelf(Source):
+class Shelf(SkillSource):
     """A source with these skills. One named `gone` or `unavailable` cannot be read."""
 
     name = "shelf"
@@ -42,8 +42,8 @@ class Shelf(Source):
         self.files = files
         self.is_changed = False
 
-    async def load(self) -> Loaded:
-        return Loaded(self.skills)
+    async def load(self) -> LoadedSkills:
+        return LoadedSkills(self.skills)
 
     async def changed(self) -> bool:
         return self.is_changed
@@ -69,7 +69,7 @@ class Desk:
     catalog: SkillCatalog
     offers: SkillOffers
     shelf: Shelf
-    cues: list[Cue] = field(default_factory=list)
+    cues: list[ModelInput] = field(default_factory=list)
 
     async def ask(
         self,
@@ -83,13 +83,13 @@ class Desk:
         """The messages after the question."""
         self.cues.clear()
 
-        def part(cue: Cue) -> Turn:
+        def part(cue: ModelInput) -> Turn:
             self.cues.append(cue)
             return turns[cue.turn] if cue.turn < len(turns) else Turn("Done.")
 
         graph = agent_graph(
             settings_of(),
-            ScriptedChatModel(part=part),
+            ScriptedChatModel(script=part),
             tools,
             "You work.",
             name="depot",
@@ -194,13 +194,13 @@ async def test_a_mistyped_command_is_answered_without_the_model(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("commands", "marks"),
+    ("commands", "options"),
     [(False, {}), (True, {"delegated": True}), (True, {"silent_when_unsure": True})],
     ids=["off", "a supervisor's words", "people among themselves"],
 )
-async def test_only_a_person_who_asks_can_command(tmp_path: Path, commands: bool, marks: dict[str, bool]) -> None:
+async def test_only_a_person_who_asks_can_command(tmp_path: Path, commands: bool, options: dict[str, bool]) -> None:
     async with desk(tmp_path, *described("triage")) as it:
-        [answer] = await it.ask("/triage payments", commands=commands, ctx=context(**marks))
+        [answer] = await it.ask("/triage payments", commands=commands, ctx=context(**options))
         assert (answer.text, len(it.cues)) == ("Done.", 1)
 
 
@@ -299,7 +299,7 @@ async def test_what_is_handed_over_is_everything_that_can_be_read(
 ) -> None:
     given = described("gone", "unavailable", "triage", "audit")
     async with desk(tmp_path, *given, names=["triage", "gone", "unavailable"], files={"a.md": "A"}) as it:
-        handed = await it.offers.handed_over(context())
+        handed = await it.offers.for_delegation(context())
     assert handed == (
         {
             "name": "triage",
@@ -310,8 +310,8 @@ async def test_what_is_handed_over_is_everything_that_can_be_read(
             "visibility": "global",
         },
     )
-    assert "depot works without the skill unavailable: the disk is asleep." in caplog.messages
-    offer = received([*handed, {"name": "half"}, {**handed[0], "name": "other"}])
+    assert "depot runs without the skill unavailable: the disk is asleep." in caplog.messages
+    offer = delegated_offer([*handed, {"name": "half"}, {**handed[0], "name": "other"}])
     assert [*offer.view.skills] == ["other", "triage"]
     taken = offer.view.skills["triage"]
     assert (taken.description, taken.files, taken.provenance.kind) == ("About triage.", ("a.md",), "directory")
@@ -325,7 +325,7 @@ async def test_skills_are_handed_over_as_they_are_then(tmp_path: Path) -> None:
     async with desk(tmp_path, *described("triage"), names=["triage", "audit"]) as it:
         it.shelf.skills = tuple(described("audit"))
         it.shelf.is_changed = True
-        assert [each["name"] for each in await it.offers.handed_over(context())] == ["audit"]
+        assert [each["name"] for each in await it.offers.for_delegation(context())] == ["audit"]
 
 
 async def test_the_size_of_what_an_agent_gets_is_limited_exactly(
@@ -337,6 +337,6 @@ async def test_the_size_of_what_an_agent_gets_is_limited_exactly(
         for _ in range(2):
             assert [*it.offers.offer(context()).view.skills] == ["half", "rest"]
         assert [record.getMessage() for record in caplog.records] == [
-            f"depot: the skill {name} is left out, as the skills of an agent may have 256 bytes together"
+            f"depot: the skill {name} is left out, because the skills of an agent may have at most 256 bytes in total"
             for name in ("big", "more")
         ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ai_platform_engineering.graphs.skills_commands import Command, UnknownCommand, command_of
+from ai_platform_engineering.graphs.skills_commands import SkillCommand, UnknownCommand, command_of
 from ai_platform_engineering.graphs.skills_text import (
     file_text,
     found_skills,
@@ -128,8 +128,8 @@ def test_a_search_lists_the_skills_it_found() -> None:
 @pytest.mark.parametrize(
     ("text", "command"),
     [
-        ("/incident-triage", Command("incident-triage", "")),
-        ("  /Incident_Triage  payments api \n now ", Command("incident-triage", "payments api \n now")),
+        ("/incident-triage", SkillCommand("incident-triage", "")),
+        ("  /Incident_Triage  payments api \n now ", SkillCommand("incident-triage", "payments api \n now")),
         ("incident-triage", None),
         ("please /incident-triage", None),
         ("/", None),
@@ -147,6 +147,6 @@ def test_a_search_lists_the_skills_it_found() -> None:
     ],
 )
 def test_a_message_is_a_command_if_it_names_a_skill_or_can_only_mean_one(
-    text: str, command: Command | UnknownCommand | None
+    text: str, command: SkillCommand | UnknownCommand | None
 ) -> None:
     assert command_of(text, view("incident-triage", "load")) == command

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage
 
-from ai_platform_engineering.graphs.tool_call_blocks import Call, calls_of, with_calls
+from ai_platform_engineering.graphs.tool_call_blocks import MessageCall, calls_of, with_calls
 
 
 def block(kind: str, call_id: str, name: str, args: Any) -> dict[str, Any]:
@@ -32,7 +32,7 @@ def _additional(calls: Any) -> dict[str, Any]:
 
 
 VALID = {"id": "a", "name": "search", "args": {"q": 1}, "type": "tool_call"}
-SEARCH = Call("a", "search", {"q": 1})
+SEARCH = MessageCall("a", "search", {"q": 1})
 
 
 @pytest.mark.parametrize(
@@ -77,32 +77,32 @@ def test_a_call_is_found_once_wherever_it_is(turn: AIMessage) -> None:
 
 def test_calls_with_the_same_id_are_as_many_as_the_place_with_the_most_of_them() -> None:
     twice = [block("tool_use", "a", "search", {"q": number}) for number in (1, 2)]
-    assert calls_of(message(*twice, calls=[VALID])) == [SEARCH, Call("a", "search", {"q": 2})]
+    assert calls_of(message(*twice, calls=[VALID])) == [SEARCH, MessageCall("a", "search", {"q": 2})]
     assert calls_of(message(*twice, calls=[VALID], additional=[raw("a", "x", "{}")] * 3)) == [
         SEARCH,
-        Call("a", "search", {"q": 2}),
-        Call("a", "x", {}),
+        MessageCall("a", "search", {"q": 2}),
+        MessageCall("a", "x", {}),
     ]
 
 
 @pytest.mark.parametrize("given", ["", None, "{", "[1]", 7, "[" * 100_000])
 def test_arguments_that_are_no_object_are_none(given: Any) -> None:
-    assert calls_of(message(block("tool_use", "a", "search", given))) == [Call("a", "search", {})]
-    assert calls_of(message(additional=[raw("a", "search", given)])) == [Call("a", "search", {})]
+    assert calls_of(message(block("tool_use", "a", "search", given))) == [MessageCall("a", "search", {})]
+    assert calls_of(message(additional=[raw("a", "search", given)])) == [MessageCall("a", "search", {})]
 
 
 def test_what_is_missing_is_empty_and_what_is_no_call_is_passed_over() -> None:
     assert calls_of(message({"type": "tool_use"}, {"type": "text", "text": "tool_use"}, {"id": "a"})) == [
-        Call("", "unknown_tool", {})
+        MessageCall("", "unknown_tool", {})
     ]
     assert calls_of(message(additional=[{"function": {}}, {"id": "a"}, {"id": "a", "function": "f"}, "a"])) == [
-        Call("", "unknown_tool", {})
+        MessageCall("", "unknown_tool", {})
     ]
     assert calls_of(message(additional="a")) == []
     assert calls_of(message(additional={"id": "a", "function": {}})) == []
     nameless: list[Any] = [{"id": None, "name": None, "args": None, "error": None}]
-    assert calls_of(message(invalid=nameless)) == [Call("", "unknown_tool", {})]
-    assert calls_of(message(calls=[{**VALID, "id": None}])) == [Call("", "search", {"q": 1})]
+    assert calls_of(message(invalid=nameless)) == [MessageCall("", "unknown_tool", {})]
+    assert calls_of(message(calls=[{**VALID, "id": None}])) == [MessageCall("", "search", {"q": 1})]
 
 
 @pytest.mark.parametrize(
@@ -130,8 +130,8 @@ def test_other_calls_replace_those_of_every_place_and_nothing_else_changes() -> 
         additional=[raw("a", "search", "{}"), raw("a", "search", "{}"), raw("d", "search", "{}"), "strange"],
     )
     turn.id = "m"
-    before = [SEARCH, Call("a", "search", {"q": 2})]
-    after = [Call("x", "find", {"q": "ä"}), Call("y", "look", {"q": 4})]
+    before = [SEARCH, MessageCall("a", "search", {"q": 2})]
+    after = [MessageCall("x", "find", {"q": "ä"}), MessageCall("y", "look", {"q": 4})]
 
     changed = with_calls(turn, before, after)
 
@@ -157,15 +157,15 @@ def test_other_calls_replace_those_of_every_place_and_nothing_else_changes() -> 
 
 def test_arguments_as_text_keep_their_letters() -> None:
     turn = message(block("function_call", "a", "search", "{}"), calls=[VALID])
-    [changed] = with_calls(turn, [SEARCH], [Call("b", "search", {"q": "ä"})]).content
+    [changed] = with_calls(turn, [SEARCH], [MessageCall("b", "search", {"q": "ä"})]).content
     assert isinstance(changed, dict)
     assert changed["arguments"] == '{"q": "ä"}'
 
 
 def test_copies_without_an_id_or_a_function_are_replaced_too() -> None:
-    unknown = Call("", "unknown_tool", {})
+    unknown = MessageCall("", "unknown_tool", {})
     turn = message({"type": "tool_use"}, additional=[{"function": None}, {"id": None}])
-    changed = with_calls(turn, [unknown, unknown], [Call("x", "find", {}), Call("y", "look", {})])
+    changed = with_calls(turn, [unknown, unknown], [MessageCall("x", "find", {}), MessageCall("y", "look", {})])
     assert changed.content == [{"type": "tool_use", "id": "x", "name": "find", "input": {}}]
     assert changed.additional_kwargs["tool_calls"] == [
         {"id": "x", "function": {"name": "find", "arguments": "{}"}},
@@ -177,18 +177,20 @@ def test_a_message_that_has_the_calls_already_is_the_same_one() -> None:
     turn = message("words", calls=[VALID])
     assert with_calls(turn, [SEARCH], [SEARCH]) is turn
     nameless = message(calls=[{**VALID, "id": None}])
-    assert with_calls(nameless, [Call("", "search", {"q": 1})], [Call("", "search", {"q": 1})]) is nameless
+    assert (
+        with_calls(nameless, [MessageCall("", "search", {"q": 1})], [MessageCall("", "search", {"q": 1})]) is nameless
+    )
 
 
 def test_a_call_that_could_not_be_read_becomes_one_that_can() -> None:
     turn = message(calls=[VALID], invalid=[{"id": "b", "name": "search", "args": "{", "error": None}])
     turn.content = "words"
-    both = [SEARCH, Call("b", "search", {})]
+    both = [SEARCH, MessageCall("b", "search", {})]
     changed = with_calls(turn, both, both)
     assert [call["id"] for call in changed.tool_calls] == ["a", "b"]
     assert (changed.content, changed.invalid_tool_calls, changed.additional_kwargs) == ("words", [], {})
     with_one = message(invalid=[{"id": "a", "name": "search", "args": "{", "error": None}])
-    assert with_calls(with_one, [Call("a", "search")], [Call("a", "search")]).invalid_tool_calls == []
+    assert with_calls(with_one, [MessageCall("a", "search")], [MessageCall("a", "search")]).invalid_tool_calls == []
 
 
 def test_each_call_needs_another_in_its_place() -> None:

@@ -9,7 +9,7 @@ from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool, InjectedToolCallId, ToolException, tool
 
 from ai_platform_engineering.events import AgentFinished, FinalResult, ToolFinished
-from ai_platform_engineering.llm.scripted import Cue, ScriptedChatModel, Turn
+from ai_platform_engineering.llm.scripted import ModelInput, ScriptedChatModel, Turn
 from ai_platform_engineering.mcp.errors import ToolFailed
 from tests.invariants import check
 from tests.runs.graphs import agent, events_of, supervisor
@@ -49,11 +49,11 @@ async def call(name: str, arguments: dict[str, Any], *tools: BaseTool) -> tuple[
     """How the call ended, and the result that the model got."""
     results: list[ToolMessage] = []
 
-    def part(cue: Cue) -> Turn:
+    def part(cue: ModelInput) -> Turn:
         results.extend(message for message in cue.messages if isinstance(message, ToolMessage))
         return Turn("Done.") if results else Turn("", [(name, arguments)])
 
-    events = await events_of(agent("supervisor", ScriptedChatModel(part=part), tools))
+    events = await events_of(agent("supervisor", ScriptedChatModel(script=part), tools))
     assert isinstance(check(events), FinalResult)
     (finished,) = [event for event in events if isinstance(event, ToolFinished)]
     return finished, results[0]
@@ -73,7 +73,7 @@ async def test_arguments_that_do_not_fit_are_named_to_the_model_and_not_shown() 
 
 
 @pytest.mark.parametrize(
-    ("failing", "told", "reason"),
+    ("failing", "content", "reason"),
     [
         (
             break_down,
@@ -87,11 +87,11 @@ async def test_arguments_that_do_not_fit_are_named_to_the_model_and_not_shown() 
     ids=lambda given: given.name if isinstance(given, BaseTool) else "",
 )
 async def test_a_failing_tool_gives_the_model_a_result_and_people_a_reason(
-    failing: BaseTool, told: str, reason: str
+    failing: BaseTool, content: str, reason: str
 ) -> None:
     finished, result = await call(failing.name, {}, failing)
     assert (finished.tool, finished.ok, finished.reason) == (failing.name, False, reason)
-    assert (result.text, result.status) == (told, "error")
+    assert (result.text, result.status) == (content, "error")
 
 
 async def test_a_failure_is_logged_under_the_name_of_the_tool_with_the_reason_for_people(
@@ -111,12 +111,12 @@ async def test_a_tool_that_does_not_exist() -> None:
 async def test_an_agent_that_does_not_exist_is_answered_with_those_there_are() -> None:
     results: list[str] = []
 
-    def part(cue: Cue) -> Turn:
+    def part(cue: ModelInput) -> Turn:
         results.extend(str(message.text) for message in cue.messages if isinstance(message, ToolMessage))
         return Turn("Done.") if results else Turn("", [("task", {"subagent_type": "jirra", "description": "Look."})])
 
-    silent = ScriptedChatModel(part=[Turn("Nothing to say.")])
-    graph = supervisor(ScriptedChatModel(part=part), {name: agent(name, silent) for name in ("jira", "argocd")})
+    silent = ScriptedChatModel(script=[Turn("Nothing to say.")])
+    graph = supervisor(ScriptedChatModel(script=part), {name: agent(name, silent) for name in ("jira", "argocd")})
     events = await events_of(graph)
     assert isinstance(check(events), FinalResult)
     assert results == ["There is no agent named 'jirra'. Agents: argocd, jira."]
@@ -130,7 +130,7 @@ async def test_without_agents_a_tool_of_the_delegations_name_is_a_tool() -> None
         return f"did {subagent_type}"
 
     part = [Turn("", [("task", {"subagent_type": "anything"})]), Turn("Done.")]
-    graph = agent("supervisor", ScriptedChatModel(part=part), [task])
+    graph = agent("supervisor", ScriptedChatModel(script=part), [task])
     events = await events_of(graph)
     assert isinstance(check(events), FinalResult)
     assert [event.ok for event in events if isinstance(event, AgentFinished)] == [True]

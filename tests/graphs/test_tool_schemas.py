@@ -1,4 +1,4 @@
-"""The model is told of tools by schemas that were derived once."""
+"""The model gets schemas of tools that were converted once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from langchain_core.tools import StructuredTool
 
 from ai_platform_engineering.graphs import tool_schemas
 from ai_platform_engineering.graphs.ask_tool import ask_tool
-from ai_platform_engineering.llm.scripted import Cue, ScriptedChatModel, Turn
+from ai_platform_engineering.llm.scripted import ModelInput, ScriptedChatModel, Turn
 from ai_platform_engineering.mcp.tools import MODEL_NAME
 from tests.runs.graphs import agent, context
 
@@ -33,13 +33,13 @@ async def test_each_tool_is_derived_once_and_the_model_knows_it(monkeypatch: pyt
         return derive(tool)
 
     monkeypatch.setattr(tool_schemas, "convert_to_openai_tool", counting)
-    cues: list[Cue] = []
+    cues: list[ModelInput] = []
 
-    def part(cue: Cue) -> Turn:
+    def part(cue: ModelInput) -> Turn:
         cues.append(cue)
         return Turn("", [("greet", {"name": "Alex"})]) if not cue.turn else Turn(str(cue.messages[-1].text))
 
-    graph = agent("jira", ScriptedChatModel(part=part), [greeting("Hello")])
+    graph = agent("jira", ScriptedChatModel(script=part), [greeting("Hello")])
     for _ in range(2):
         state = await graph.ainvoke({"messages": [HumanMessage("hi")]}, context=context())
         assert state["messages"][-1].text == "Hello, Alex"
@@ -59,7 +59,7 @@ TEXT = {"type": "string"}
 
 
 @pytest.mark.parametrize(
-    ("told", "kept"),
+    ("schema", "kept"),
     [
         ({"anyOf": [TEXT, NULL], "default": None, "description": "Which."}, {**TEXT, "description": "Which."}),
         ({"anyOf": [TEXT, {"type": "number"}, NULL], "default": None}, {"anyOf": [TEXT, {"type": "number"}]}),
@@ -74,8 +74,8 @@ TEXT = {"type": "string"}
         (True, True),
     ],
 )
-def test_what_tells_a_model_nothing_is_left_out(told: Any, kept: Any) -> None:
-    assert tool_schemas.lean({"type": "object", "properties": {"default": told}}) == {
+def test_what_tells_a_model_nothing_is_left_out(schema: Any, kept: Any) -> None:
+    assert tool_schemas.lean({"type": "object", "properties": {"default": schema}}) == {
         "type": "object",
         "properties": {"default": kept},
     }
@@ -86,13 +86,13 @@ def test_an_argument_that_has_to_be_given_keeps_its_null() -> None:
     assert tool_schemas.lean(schema) == schema
 
 
-def test_a_form_is_told_in_few_words() -> None:
-    told = tool_schemas.ToolSchemas()._schema(ask_tool("jira"))["function"]
-    field = told["parameters"]["properties"]["fields"]["items"]
+def test_the_schema_of_a_form_is_short() -> None:
+    schema = tool_schemas.ToolSchemas()._schema(ask_tool("jira"))["function"]
+    field = schema["parameters"]["properties"]["fields"]["items"]
     assert field["required"] == ["name"]
     assert field["properties"]["options"]["items"] == TEXT
-    assert "null" not in str(told)
-    assert len(json.dumps(told)) < 1300
+    assert "null" not in str(schema)
+    assert len(json.dumps(schema)) < 1300
 
 
 def named(name: str, model_name: str | None = None) -> StructuredTool:
@@ -104,13 +104,13 @@ def named(name: str, model_name: str | None = None) -> StructuredTool:
 
 
 async def test_a_tool_has_its_own_name_in_the_graph_and_another_for_the_model() -> None:
-    cues: list[Cue] = []
+    cues: list[ModelInput] = []
 
-    def part(cue: Cue) -> Turn:
+    def part(cue: ModelInput) -> Turn:
         cues.append(cue)
         return Turn("", [("list_pods", {"what": "a"}), ("plain", {})]) if not cue.turn else Turn("Done.")
 
-    graph = agent("jira", ScriptedChatModel(part=part), [named("list.pods", "list_pods"), named("plain")])
+    graph = agent("jira", ScriptedChatModel(script=part), [named("list.pods", "list_pods"), named("plain")])
     gone = {"id": "z", "name": "gone.tool", "args": {}, "type": "tool_call"}
     earlier = [
         HumanMessage("before"),
@@ -184,7 +184,7 @@ async def test_a_turn_is_left_alone_where_nothing_has_another_name(tools: list[A
         ToolMessage("r", tool_call_id="z", name="plain"),
     ]
     for messages in (old[:1], old):
-        request: ModelRequest[Any] = ModelRequest(model=ScriptedChatModel(part=[]), messages=[*messages], tools=tools)
+        request: ModelRequest[Any] = ModelRequest(model=ScriptedChatModel(script=[]), messages=[*messages], tools=tools)
         assert await schemas.awrap_model_call(request, handler) is response
         if messages == old[:1]:
             assert requests[-1].messages is request.messages

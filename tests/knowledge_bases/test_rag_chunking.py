@@ -11,7 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ai_platform_engineering.knowledge_bases.rag.chunking import MAX_CODE_LENGTH, MAX_PROSE_LENGTH, TARGET, chunks_of
+from ai_platform_engineering.knowledge_bases.rag.chunking import (
+    MAX_CODE_LENGTH,
+    MAX_PROSE_LENGTH,
+    TARGET_LENGTH,
+    chunks_of,
+)
 from ai_platform_engineering.knowledge_bases.rag.documents import Chunk, Document
 
 WORD = re.compile(r"\w+")
@@ -82,7 +87,7 @@ def test_small_blocks_of_a_section_are_joined_up_to_the_target() -> None:
     chunks = texts(source)
 
     assert " ".join(chunks).split() == source.split()
-    assert all(TARGET / 2 < len(text) <= TARGET for text in chunks)
+    assert all(TARGET_LENGTH / 2 < len(text) <= TARGET_LENGTH for text in chunks)
 
 
 def test_long_prose_is_cut_between_sentences() -> None:

@@ -38,9 +38,9 @@ def handbook(tmp_path: Path) -> None:
     async def keep() -> None:
         base = KnowledgeBase(load_settings(environ_of(tmp_path / "data"), env_file=None))
         for file in sorted(HANDBOOK.glob("*.md")):
-            await base.keep_document("handbook", file.name, file.read_bytes(), "text/markdown")
+            await base.store_document("handbook", file.name, file.read_bytes(), "text/markdown")
         nasty = b"# Nasty\n\nThe \x1b[31m xylophone \x1b[0m \xe2\x80\xaeplays."
-        await base.keep_document("nasty", "a.md", nasty, "text/markdown")
+        await base.store_document("nasty", "a.md", nasty, "text/markdown")
         await base.aclose()
 
     asyncio.run(keep())

@@ -136,7 +136,7 @@ class TestProviders:
         assert server.headers[0]["authorization"] == f"Bearer {SECRET}"
         assert (server.requests[0]["model"], server.requests[0]["input"]) == ("bge-m3", ["one", "two", ""])
 
-    def test_no_texts_ask_nobody(self, server: OpenAIServer) -> None:
+    def test_no_texts_make_no_request(self, server: OpenAIServer) -> None:
         assert provided(server).embed([]) == []
         assert server.requests == []
 
@@ -149,8 +149,8 @@ class TestProviders:
         ("status", "sentence"),
         [
             (401, "was refused: check OPENAI_API_KEY."),
-            (404, "is not there: set EMBEDDINGS_MODEL_NAME to one that is."),
-            (429, "is asked too often, or its quota is used up. Try again later."),
+            (404, "does not exist: set EMBEDDINGS_MODEL_NAME to one that does."),
+            (429, "exceeded its rate limit or quota. Try again later."),
             (500, "failed (InternalServerError). The log has the details."),
         ],
     )

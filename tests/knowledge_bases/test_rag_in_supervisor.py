@@ -9,9 +9,9 @@ import httpx
 import pytest
 
 from ai_platform_engineering.events import FinalResult, TextDelta, ToolFinished, ToolStarted
-from ai_platform_engineering.knowledge_bases.rag import opened
+from ai_platform_engineering.knowledge_bases.rag import backend
 from ai_platform_engineering.knowledge_bases.rag.stores.opening import open_store
-from ai_platform_engineering.knowledge_bases.rag.stores.store import Store, StoreError
+from ai_platform_engineering.knowledge_bases.rag.stores.store import KnowledgeStore, KnowledgeStoreError
 from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
 from ai_platform_engineering.settings import Settings
 from tests.invariants import check
@@ -68,13 +68,13 @@ async def test_all_doors_lead_into_one_knowledge_base(
     environ: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It has its vectors in memory."""
-    stores: list[Store] = []
+    stores: list[KnowledgeStore] = []
 
-    def opening(settings: Settings) -> Store:
+    def opening(settings: Settings) -> KnowledgeStore:
         stores.append(open_store(settings))
         return stores[-1]
 
-    monkeypatch.setattr(opened, "open_store", opening)
+    monkeypatch.setattr(backend, "open_store", opening)
     here = environ | {"DATA_DIR": str(tmp_path)}
     async with serving(create_app, here) as url, calling(url) as caller, httpx.AsyncClient(timeout=60) as http:
         found = await http.post(f"{url}/rag/v1/search", json={"query": "remote agents"})
@@ -83,7 +83,7 @@ async def test_all_doors_lead_into_one_knowledge_base(
         assert isinstance(ending, FinalResult)
         assert "Sources:" in ending.text
     (store,) = stores
-    with pytest.raises(StoreError):
+    with pytest.raises(KnowledgeStoreError):
         store.datasources()
 
 

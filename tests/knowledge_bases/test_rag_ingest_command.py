@@ -22,10 +22,10 @@ from ai_platform_engineering.cli.ingest import IngestOptions, IngestRefusedError
 from ai_platform_engineering.knowledge_bases.rag.embeddings.offline import OfflineEmbedder
 from ai_platform_engineering.knowledge_bases.rag.results import SearchResults
 from ai_platform_engineering.knowledge_bases.rag.searching import search
-from ai_platform_engineering.knowledge_bases.rag.stores.sqlite_store import SqliteStore
+from ai_platform_engineering.knowledge_bases.rag.stores.sqlite_store import SqliteKnowledgeStore
 from ai_platform_engineering.knowledge_bases.rag.stores.store import Scope
 from ai_platform_engineering.settings import load_settings
-from tests.knowledge_bases.websites import Answer, Page, Website, unchanging, website
+from tests.knowledge_bases.websites import Answer, Served, Website, unchanging, website
 from tests.servers import Command, Completed
 
 DOCUMENTS = 120
@@ -53,7 +53,7 @@ async def handbook(environ: dict[str, str]) -> AsyncIterator[Website]:
     """A site that does not answer for its last pages, so that no ingest of it can end before `release`."""
     environ |= {"FETCH_URL_ALLOW_PRIVATE": "true", "FETCH_URL_TIMEOUT": "300", "INGEST_PAGES_PER_SECOND": "1000"}
     listed = "".join(f"<url><loc>{{site}}/{number}.md</loc></url>" for number in range(DOCUMENTS))
-    pages: dict[str, Page] = {f"/{number}.md": handbook_page(number) for number in range(DOCUMENTS - HELD_BACK)}
+    pages: dict[str, Served] = {f"/{number}.md": handbook_page(number) for number in range(DOCUMENTS - HELD_BACK)}
     async with website({"/sitemap.xml": f"<urlset>{listed}</urlset>", **pages}) as site:
         for number in range(DOCUMENTS - HELD_BACK, DOCUMENTS):
             site.pages[f"/{number}.md"] = Answer(stalls=True)
@@ -129,7 +129,7 @@ def contents(data: Path) -> list[list[tuple[object, ...]]]:
 
 
 def searched(data: Path, *queries: str) -> list[SearchResults]:
-    with closing(SqliteStore(data / "knowledge.db")) as store:
+    with closing(SqliteKnowledgeStore(data / "knowledge.db")) as store:
         return [search(store, OfflineEmbedder(), query, 10, Scope()) for query in queries]
 
 
@@ -168,7 +168,7 @@ async def test_an_interrupted_ingest_says_that_the_same_command_goes_on(
     running.send_signal(signal.SIGINT)
     output, said = await asyncio.wait_for(running.communicate(), 90)
     assert (running.returncode, output) == (130, b"")
-    said_in_the_end = "Interrupted. What was ingested stays; the same command goes on from there."
+    said_in_the_end = "Interrupted. Ingested documents are stored; the same command continues from there."
     assert without_progress(said.decode()) == [said_in_the_end]
     before = documents_in(tmp_path / "data")
     assert 0 < before <= DOCUMENTS - HELD_BACK
@@ -244,14 +244,16 @@ class TestLinkBase:
     )
     def test_that_is_none_is_refused(self, value: str, docs: Path, tmp_path: Path) -> None:
         settings = load_settings({"DATA_DIR": str(tmp_path)}, env_file=None)
-        with pytest.raises(IngestRefusedError, match=re.escape(f"--link-base={value} cannot be what links begin with")):
+        with pytest.raises(
+            IngestRefusedError, match=re.escape(f"--link-base={value} cannot be used as the beginning of links")
+        ):
             run_ingest(IngestOptions(str(docs), link_base=value), settings)
 
     def test_with_a_password_is_refused_and_not_shown(self, ingest: Command, docs: Path) -> None:
         completed = ingest(docs, "--link-base", "https://me:secret@git.example.com/")
         assert (completed.returncode, completed.stdout) == (2, "")
         assert completed.stderr.startswith("platform-engineer: --link-base=https://")
-        assert "without a user name, a query or a fragment" in completed.stderr
+        assert "without user name, query and fragment" in completed.stderr
         assert "secret" not in completed.stderr
 
     def test_is_not_for_pages(self, ingest: Command) -> None:
@@ -299,7 +301,7 @@ def test_nothing_to_ingest_is_said(ingest: Command, tmp_path: Path) -> None:
     (tmp_path / "code").mkdir()
     completed = ingest("code", EMBEDDINGS_PROVIDER="offline")
     assert completed.returncode == 0
-    assert "has no documents of a kind that is read: .md, " in completed.stderr
+    assert "has no documents of a supported type: .md, " in completed.stderr
     assert completed.stdout.startswith("code: nothing; 0 chunks in ")
 
 
@@ -364,7 +366,7 @@ class TestAddresses:
 
     async def test_a_sitemap_is_read_and_only_what_changed_the_next_time(self, ingest: Command) -> None:
         listing = "<urlset><url><loc>{site}/a</loc></url><url><loc>{site}/b</loc></url></urlset>"
-        pages: dict[str, Page] = {
+        pages: dict[str, Served] = {
             "/sitemap.xml": listing,
             "/a": unchanging("<h1>A</h1><p>one"),
             "/b": "<h1>B</h1><p>two",
@@ -390,7 +392,7 @@ class TestAddresses:
             )
         assert completed.stdout.startswith("guide: 2 added; ")
         assert cut.returncode == 0
-        assert cut.stderr.endswith("--max-pages or INGEST_MAX_PAGES lets more pages be read.\n")
+        assert cut.stderr.endswith("--max-pages or INGEST_MAX_PAGES raises the number of pages.\n")
         assert documents_in(tmp_path / "data") == 2
 
     async def test_a_sitemap_is_known_by_what_is_in_it(self, ingest: Command) -> None:

@@ -15,15 +15,15 @@ from ai_platform_engineering.knowledge_bases.rag.documents import document_id
 from ai_platform_engineering.knowledge_bases.rag.embeddings.embedder import EmbeddingsError
 from ai_platform_engineering.knowledge_bases.rag.ingest.engine import DatasourceTakenError, ingest
 from ai_platform_engineering.knowledge_bases.rag.ingest.report import IngestReport, Progress
-from ai_platform_engineering.knowledge_bases.rag.source import Absent, Item, Loaded, SourceError, Unchanged
-from ai_platform_engineering.knowledge_bases.rag.stores.sqlite_store import SqliteStore
-from ai_platform_engineering.knowledge_bases.rag.stores.store import Known, Scope, Store, Vector
+from ai_platform_engineering.knowledge_bases.rag.source import Absent, Item, LoadedItem, SourceError, Unchanged
+from ai_platform_engineering.knowledge_bases.rag.stores.sqlite_store import SqliteKnowledgeStore
+from ai_platform_engineering.knowledge_bases.rag.stores.store import DocumentVersion, KnowledgeStore, Scope, Vector
 
-Answer = str | Loaded | Unchanged | Absent | Exception
+Answer = str | LoadedItem | Unchanged | Absent | Exception
 
 
-def page(content: str, revision: str | None = None) -> Loaded:
-    return Loaded(content.encode(), "text/markdown", "page.md", "https://docs.example/page", revision)
+def page(content: str, revision: str | None = None) -> LoadedItem:
+    return LoadedItem(content.encode(), "text/markdown", "page.md", "https://docs.example/page", revision)
 
 
 @dataclass
@@ -34,13 +34,13 @@ class Pages:
     datasource: str = "handbook"
     origin: str = "https://docs.example"
     complete: bool = True
-    asked: dict[str, Known | None] = field(default_factory=dict)
+    asked: dict[str, DocumentVersion | None] = field(default_factory=dict)
 
     async def items(self) -> AsyncIterator[Item]:
         for path, answer in self.pages.items():
             yield Item(path, partial(self._load, path, answer))
 
-    async def _load(self, path: str, answer: Answer, known: Known | None) -> Loaded | Unchanged | Absent:
+    async def _load(self, path: str, answer: Answer, known: DocumentVersion | None) -> LoadedItem | Unchanged | Absent:
         self.asked[path] = known
         match answer:
             case str():
@@ -72,13 +72,13 @@ Ingest = Callable[..., Awaitable[IngestReport]]
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with closing(SqliteStore(tmp_path / "knowledge.db")) as store:
+def store(tmp_path: Path) -> Iterator[KnowledgeStore]:
+    with closing(SqliteKnowledgeStore(tmp_path / "knowledge.db")) as store:
         yield store
 
 
 @pytest.fixture
-def run(store: Store) -> Ingest:
+def run(store: KnowledgeStore) -> Ingest:
     async def run(pages: dict[str, Answer] | Pages, embedder: Letters | None = None) -> IngestReport:
         return await ingest(pages if isinstance(pages, Pages) else Pages(pages), store, embedder)
 
@@ -89,11 +89,11 @@ def counts(report: IngestReport) -> tuple[int, int, int, int, int]:
     return report.added, report.updated, report.unchanged, report.removed, len(report.failed)
 
 
-def kept(store: Store) -> set[str]:
-    return {known.removeprefix("handbook:") for known in store.known("handbook")}
+def kept(store: KnowledgeStore) -> set[str]:
+    return {known.removeprefix("handbook:") for known in store.versions("handbook")}
 
 
-async def test_only_what_changed_is_read_again_and_what_is_gone_is_removed(store: Store, run: Ingest) -> None:
+async def test_only_what_changed_is_read_again_and_what_is_gone_is_removed(store: KnowledgeStore, run: Ingest) -> None:
     assert counts(await run({"a": "# A\n\none", "b": "# B\n\ntwo", "c": "# C\n\nthree"})) == (3, 0, 0, 0, 0)
     assert counts(await run({"a": "# A\n\none", "b": "# B\n\nnew", "d": "# D\n\nfour"})) == (1, 1, 1, 1, 0)
     assert kept(store) == {"a", "b", "d"}
@@ -103,9 +103,11 @@ async def test_only_what_changed_is_read_again_and_what_is_gone_is_removed(store
     assert [hit.chunk_id for hit in store.lexical("three two new", 9, Scope())] == ["handbook:b#0"]
 
 
-async def test_an_item_that_cannot_be_read_is_told_and_what_was_kept_of_it_stays(store: Store, run: Ingest) -> None:
+async def test_an_item_that_cannot_be_read_is_reported_and_its_document_stays(
+    store: KnowledgeStore, run: Ingest
+) -> None:
     await run({"a": "# A\n\none", "b": "# B\n\ntwo"})
-    report = await run({"a": SourceError("a cannot be read."), "b": Loaded(b"\x89PNG", "image/png", "b.png", "b")})
+    report = await run({"a": SourceError("a cannot be read."), "b": LoadedItem(b"\x89PNG", "image/png", "b.png", "b")})
     assert counts(report) == (0, 0, 0, 0, 2)
     failures = dict(report.failed)
     assert failures["a"] == "a cannot be read."
@@ -113,7 +115,7 @@ async def test_an_item_that_cannot_be_read_is_told_and_what_was_kept_of_it_stays
     assert kept(store) == {"a", "b"}
 
 
-async def test_a_listing_that_was_cut_removes_nothing_but_what_is_said_to_be_gone(store: Store, run: Ingest) -> None:
+async def test_a_listing_that_was_cut_removes_only_items_that_are_absent(store: KnowledgeStore, run: Ingest) -> None:
     await run({"a": "one", "b": "two", "c": "three"})
     report = await run(Pages({"a": "one", "b": Absent()}, complete=False))
     assert counts(report) == (0, 0, 1, 1, 0)
@@ -125,7 +127,7 @@ async def test_what_was_never_kept_cannot_be_removed(run: Ingest) -> None:
     assert counts(await run({"a": Absent()})) == (0, 0, 0, 0, 0)
 
 
-async def test_an_item_that_is_listed_twice_is_loaded_once(store: Store) -> None:
+async def test_an_item_that_is_listed_twice_is_loaded_once(store: KnowledgeStore) -> None:
     class Twice(Pages):
         async def items(self) -> AsyncIterator[Item]:
             async for item in super().items():
@@ -138,19 +140,19 @@ async def test_an_item_that_is_listed_twice_is_loaded_once(store: Store) -> None
     assert document.title == "A"
 
 
-async def test_a_source_is_asked_with_the_revision_it_gave(store: Store, run: Ingest) -> None:
+async def test_a_source_is_asked_with_the_revision_it_gave(store: KnowledgeStore, run: Ingest) -> None:
     await run({"a": page("one", "etag-1")})
     second = Pages({"a": Unchanged()})
     assert counts(await run(second)) == (0, 0, 1, 0, 0)
-    (known,) = store.known("handbook").values()
+    (known,) = store.versions("handbook").values()
     assert second.asked["a"] == known
     assert known.revision == "etag-1"
     assert counts(await run({"a": page("one", "etag-2")})) == (0, 0, 1, 0, 0)
-    assert store.known("handbook")["handbook:a"] == Known(known.fingerprint, "etag-2")
+    assert store.versions("handbook")["handbook:a"] == DocumentVersion(known.fingerprint, "etag-2")
 
 
 async def test_another_embedder_has_everything_made_again_and_sources_not_asked_for_changes(
-    store: Store, run: Ingest
+    store: KnowledgeStore, run: Ingest
 ) -> None:
     await run({"a": page("zebra", "etag-1")})
     assert store.nearest([1.0, 0.0], "letters", 5, Scope()) == []
@@ -163,15 +165,15 @@ async def test_another_embedder_has_everything_made_again_and_sources_not_asked_
 
 
 async def test_the_time_of_the_last_change_alone_changes_nothing(run: Ingest) -> None:
-    await run({"a": Loaded(b"one", None, "a.md", "a", updated=datetime(2026, 1, 1, tzinfo=UTC))})
-    later = Loaded(b"one", None, "a.md", "a", updated=datetime(2026, 2, 1, tzinfo=UTC))
+    await run({"a": LoadedItem(b"one", None, "a.md", "a", updated=datetime(2026, 1, 1, tzinfo=UTC))})
+    later = LoadedItem(b"one", None, "a.md", "a", updated=datetime(2026, 2, 1, tzinfo=UTC))
     assert counts(await run({"a": later})) == (0, 0, 1, 0, 0)
-    elsewhere = Loaded(b"one", None, "a.md", "elsewhere/a")
+    elsewhere = LoadedItem(b"one", None, "a.md", "elsewhere/a")
     assert counts(await run({"a": elsewhere})) == (0, 1, 0, 0, 0)
 
 
 async def test_each_chunk_has_its_own_vector_and_small_documents_are_embedded_together(
-    store: Store, run: Ingest
+    store: KnowledgeStore, run: Ingest
 ) -> None:
     pages: dict[str, Answer] = {f"{number}": f"# Page {number}\n\nplain" for number in range(100)}
     pages["57"] = "# Animals\n\nplain\n\n## Stripes\n\nzebra\n"
@@ -180,12 +182,12 @@ async def test_each_chunk_has_its_own_vector_and_small_documents_are_embedded_to
     assert (report.added, report.chunks) == (100, 101)
     assert sorted(len(batch) for batch in embedder.batches)[-1] > 10
     found = store.nearest([1.0, 0.0], "letters", 1, Scope())
-    (chunk,) = store.found([found[0].chunk_id])
+    (chunk,) = store.load_chunks([found[0].chunk_id])
     assert (chunk.chunk.document_id, chunk.chunk.section) == ("handbook:57", "Animals > Stripes")
     assert any(text.startswith("Animals > Stripes\n") for batch in embedder.batches for text in batch)
 
 
-async def test_a_long_document_is_embedded_in_parts_and_kept_as_one(store: Store, run: Ingest) -> None:
+async def test_a_long_document_is_embedded_in_parts_and_kept_as_one(store: KnowledgeStore, run: Ingest) -> None:
     long = "\n\n".join(f"## Section {number}\n\n{'word ' * 150}" for number in range(200))
     embedder = Letters()
     report = await run({"a": long}, embedder)
@@ -194,7 +196,7 @@ async def test_a_long_document_is_embedded_in_parts_and_kept_as_one(store: Store
     assert sum(len(batch) for batch in embedder.batches) == report.chunks
 
 
-async def test_an_embedder_that_fails_ends_it_with_what_was_kept_by_then(store: Store, run: Ingest) -> None:
+async def test_an_embedder_that_fails_ends_it_with_what_was_kept_by_then(store: KnowledgeStore, run: Ingest) -> None:
     pages: dict[str, Answer] = {f"{number:03}": f"# Page {number}" for number in range(200)}
     with pytest.raises(EmbeddingsError, match="away"):
         await run(pages, Letters(fails_at="Page 150"))
@@ -204,7 +206,7 @@ async def test_an_embedder_that_fails_ends_it_with_what_was_kept_by_then(store: 
     assert counts(report) == (200 - len(before), 0, len(before), 0, 0)
 
 
-async def test_a_source_without_a_listing_removes_nothing(store: Store, run: Ingest) -> None:
+async def test_a_source_without_a_listing_removes_nothing(store: KnowledgeStore, run: Ingest) -> None:
     class Broken(Pages):
         async def items(self) -> AsyncIterator[Item]:
             raise SourceError("There is no listing.")
@@ -216,10 +218,10 @@ async def test_a_source_without_a_listing_removes_nothing(store: Store, run: Ing
     assert kept(store) == {"a"}
 
 
-async def test_a_datasource_that_came_from_elsewhere_is_not_overwritten(store: Store, run: Ingest) -> None:
+async def test_a_datasource_that_came_from_elsewhere_is_not_overwritten(store: KnowledgeStore, run: Ingest) -> None:
     await run({"a": "one"})
     with pytest.raises(
-        DatasourceTakenError, match=r"'handbook' holds what came from https://docs.example, not from /d"
+        DatasourceTakenError, match=r"'handbook' holds documents from https://docs.example, not from /d"
     ):
         await run(Pages({"b": "two"}, origin="/docs"))
     assert kept(store) == {"a"}
@@ -230,10 +232,10 @@ async def test_empty_documents_are_known_and_not_read_again(run: Ingest) -> None
     assert counts(await run({"a": "", "b": "  \n\n"}, Letters())) == (0, 0, 2, 0, 0)
 
 
-async def test_progress_ends_with_every_document(store: Store) -> None:
-    told: list[Progress] = []
+async def test_progress_ends_with_every_document(store: KnowledgeStore) -> None:
+    reported: list[Progress] = []
     pages: dict[str, Answer] = {"a": "one", "b": Unchanged(), "c": SourceError("No."), "d": "two"}
-    await ingest(Pages(pages), store, None, told.append)
-    assert [progress.documents for progress in told] == sorted(progress.documents for progress in told)
-    assert (told[-1].documents, told[-1].total, told[-1].chunks) == (4, None, 2)
-    assert {progress.path for progress in told} == set(pages)
+    await ingest(Pages(pages), store, None, reported.append)
+    assert [progress.documents for progress in reported] == sorted(progress.documents for progress in reported)
+    assert (reported[-1].documents, reported[-1].total, reported[-1].chunks) == (4, None, 2)
+    assert {progress.path for progress in reported} == set(pages)

@@ -12,9 +12,8 @@ import pytest
 
 from ai_platform_engineering.knowledge_bases.rag.ingest import folder as folder_module
 from ai_platform_engineering.knowledge_bases.rag.ingest.folder import FolderSource
-from ai_platform_engineering.knowledge_bases.rag.ingest.naming import folder_name, host_name
-from ai_platform_engineering.knowledge_bases.rag.names import check_datasource_name
-from ai_platform_engineering.knowledge_bases.rag.source import Absent, Item, Loaded, SourceError
+from ai_platform_engineering.knowledge_bases.rag.names import check_datasource_name, name_of_folder, name_of_host
+from ai_platform_engineering.knowledge_bases.rag.source import Absent, Item, LoadedItem, SourceError
 
 
 @pytest.fixture
@@ -89,7 +88,7 @@ async def test_a_file_is_loaded_with_its_time_and_a_link_to_it(folder: Path) -> 
     write(folder, "with space.md")
     os.utime(folder / "with space.md", (1_800_000_000, 1_800_000_000))
     (item,) = (await listed(FolderSource(folder))).values()
-    assert await item.load(None) == Loaded(
+    assert await item.load(None) == LoadedItem(
         b"# with space.md\n",
         None,
         "with space.md",
@@ -105,7 +104,7 @@ async def test_a_file_that_is_gone_since_it_was_listed_is_absent(folder: Path) -
     assert await item.load(None) == Absent()
 
 
-async def test_a_file_that_is_too_large_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_file_that_is_too_large_is_reported(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(folder_module, "MAX_BYTES", 3)
     write(folder, "a.md")
     (item,) = (await listed(FolderSource(folder))).values()
@@ -113,7 +112,7 @@ async def test_a_file_that_is_too_large_is_told(folder: Path, monkeypatch: pytes
         await item.load(None)
 
 
-async def test_a_name_that_is_not_text_is_told_and_removes_nothing(folder: Path) -> None:
+async def test_a_name_that_is_not_text_is_reported_and_removes_nothing(folder: Path) -> None:
     write(folder, os.fsdecode(b"caf\xe9.md"))
     source = FolderSource(folder)
     ((path, item),) = (await listed(source)).items()
@@ -123,7 +122,7 @@ async def test_a_name_that_is_not_text_is_told_and_removes_nothing(folder: Path)
         await item.load(None)
 
 
-async def test_a_folder_that_may_not_be_looked_into_is_told_and_removes_nothing(
+async def test_a_folder_that_cannot_be_listed_is_reported_and_removes_nothing(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(folder, "a.md", "closed/b.md")
@@ -140,7 +139,7 @@ async def test_a_folder_that_may_not_be_looked_into_is_told_and_removes_nothing(
     items = await listed(source)
     assert set(items) == {"a.md", "closed"}
     assert not source.complete
-    with pytest.raises(SourceError, match="closed cannot be looked into: Permission denied"):
+    with pytest.raises(SourceError, match="closed cannot be listed: Permission denied"):
         await items["closed"].load(None)
 
 
@@ -163,9 +162,9 @@ async def test_what_is_no_source_is_refused(folder: Path, name: str, reason: str
     [("handbook", "handbook"), ("Our Docs (v2)", "Our-Docs-v2"), ("日本", "documents"), ("x" * 300, "x" * 100)],
 )
 def test_a_datasource_is_named_like_its_folder(name: str, expected: str) -> None:
-    assert check_datasource_name(folder_name(Path("/some") / name)) == expected
+    assert check_datasource_name(name_of_folder(Path("/some") / name)) == expected
 
 
 def test_a_datasource_is_named_like_its_host() -> None:
-    assert host_name("https://Docs.Example.com:8443/guide?x=1") == "docs.example.com"
-    assert check_datasource_name(host_name("http://[::1]:80/"))
+    assert name_of_host("https://Docs.Example.com:8443/guide?x=1") == "docs.example.com"
+    assert check_datasource_name(name_of_host("http://[::1]:80/"))

@@ -16,7 +16,7 @@ from ai_platform_engineering.knowledge_bases.rag.embeddings.offline import Offli
 from ai_platform_engineering.knowledge_bases.rag.ingest.engine import ingest
 from ai_platform_engineering.knowledge_bases.rag.ingest.folder import FolderSource
 from ai_platform_engineering.knowledge_bases.rag.searching import search
-from ai_platform_engineering.knowledge_bases.rag.stores.postgres_store import PostgresStore
+from ai_platform_engineering.knowledge_bases.rag.stores.postgres_store import PostgresKnowledgeStore
 from ai_platform_engineering.knowledge_bases.rag.stores.store import Scope
 from tests.services.postgres import new_database
 
@@ -40,15 +40,15 @@ def ingesting(folder: Path, database: str) -> subprocess.Popen[str]:
 def contents(database: str) -> object:
     """Documents, chunks, what is known of them, and what is found with which score."""
     embedder = OfflineEmbedder()
-    with closing(PostgresStore(database)) as store:
-        known = store.known("handbook")
+    with closing(PostgresKnowledgeStore(database)) as store:
+        known = store.versions("handbook")
         hits = [store.nearest(embedder.embed_query(query), embedder.name, 200, Scope()) for query in QUERIES]
         return (
             store.datasources(),
             known,
             {document_id: store.document(document_id) for document_id in known},
             hits,
-            store.found(sorted(hit.chunk_id for hit in hits[0])),
+            store.load_chunks(sorted(hit.chunk_id for hit in hits[0])),
             [search(store, embedder, query, 10, Scope()) for query in QUERIES],
         )
 
@@ -64,16 +64,16 @@ def test_an_ingest_killed_half_way_and_started_again_gives_the_index_of_one_run(
         )
     (handbook / "50.md").write_text("# Rollback\n\n## Database\n\nRestore it.\n\n## Code\n\nRevert the release.\n")
     with new_database(postgres_address) as half, new_database(postgres_address) as one:
-        with closing(PostgresStore(half)) as store, ingesting(handbook, half) as process:
+        with closing(PostgresKnowledgeStore(half)) as store, ingesting(handbook, half) as process:
             deadline = monotonic() + 60
-            while len(store.known("handbook")) < DOCUMENTS // 4:
+            while len(store.versions("handbook")) < DOCUMENTS // 4:
                 assert process.poll() is None
                 assert monotonic() < deadline
                 sleep(0.005)
             process.kill()
             process.wait()
             # What the dead process had begun is undone by the server when it notices.
-            before = len(store.known("handbook"))
+            before = len(store.versions("handbook"))
         assert before < DOCUMENTS
 
         with ingesting(handbook, half) as process:
@@ -91,7 +91,7 @@ def test_an_ingest_killed_half_way_and_started_again_gives_the_index_of_one_run(
 async def test_after_many_changes_the_server_knows_what_it_has(postgres_address: str, tmp_path: Path) -> None:
     sections = (f"## Part {number}\n\n{'A sentence about gateways. ' * 50}\n" for number in range(600))
     (tmp_path / "long.md").write_text("# Long\n\n" + "\n".join(sections))
-    with new_database(postgres_address) as database, closing(PostgresStore(database)) as store:
+    with new_database(postgres_address) as database, closing(PostgresKnowledgeStore(database)) as store:
         report = await ingest(FolderSource(tmp_path, "handbook"), store, None)
         assert report.chunks >= 600
         with psycopg.connect(database) as connection:

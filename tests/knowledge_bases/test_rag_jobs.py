@@ -4,23 +4,23 @@ import asyncio
 
 import pytest
 
-from ai_platform_engineering.knowledge_bases.rag.ingest.report import Failure, IngestReport
+from ai_platform_engineering.knowledge_bases.rag.ingest.report import FailedDocument, IngestReport
 from ai_platform_engineering.knowledge_bases.rag.jobs import (
-    KEPT,
-    MAX_IN_FLIGHT,
-    RUNNING_AT_ONCE,
-    Advance,
+    MAX_ACTIVE,
+    MAX_JOBS,
+    MAX_RUNNING,
     DatasourceBusyError,
     IngestJobs,
     IngestResult,
+    ReportProgress,
     TooManyJobsError,
     UnknownJobError,
 )
 
-REPORT = IngestReport(1, 2, 3, 4, tuple(Failure(f"{n}.md", "It is broken.") for n in range(50)), 5, 6.0, True)
+REPORT = IngestReport(1, 2, 3, 4, tuple(FailedDocument(f"{n}.md", "It is broken.") for n in range(50)), 5, 6.0, True)
 
 
-async def quick(_advance: Advance) -> IngestResult:
+async def quick(_advance: ReportProgress) -> IngestResult:
     return IngestResult.of(REPORT)
 
 
@@ -33,14 +33,14 @@ async def until_ended(jobs: IngestJobs, job: str) -> None:
 async def test_the_newest_are_kept_and_those_that_run() -> None:
     jobs, release = IngestJobs(), asyncio.Event()
 
-    async def waiting(advance: Advance) -> IngestResult:
+    async def waiting(advance: ReportProgress) -> IngestResult:
         advance(7)
         await release.wait()
         return IngestResult.of(REPORT)
 
     running = jobs.start("slow", "https://example.com/", waiting)
     first = jobs.start("s0", "https://example.com/", quick)
-    for number in range(1, KEPT + 20):
+    for number in range(1, MAX_JOBS + 20):
         job = jobs.start(f"s{number}", "https://example.com/", quick)
         await until_ended(jobs, job.job)
     with pytest.raises(UnknownJobError):
@@ -55,20 +55,20 @@ async def test_the_newest_are_kept_and_those_that_run() -> None:
 async def test_only_a_few_run_at_once() -> None:
     jobs, release, running = IngestJobs(), asyncio.Event(), 0
 
-    async def counted(_advance: Advance) -> IngestResult:
+    async def counted(_advance: ReportProgress) -> IngestResult:
         nonlocal running
         running += 1
         await release.wait()
         return IngestResult.of(REPORT)
 
-    started = [jobs.start(f"s{number}", "https://example.com/", counted) for number in range(RUNNING_AT_ONCE + 3)]
+    started = [jobs.start(f"s{number}", "https://example.com/", counted) for number in range(MAX_RUNNING + 3)]
     async with asyncio.timeout(90):
-        while running < RUNNING_AT_ONCE:  # noqa: ASYNC110 - jobs tell when they end, not when they begin
+        while running < MAX_RUNNING:  # noqa: ASYNC110 - jobs tell when they end, not when they begin
             await asyncio.sleep(0)
     # One more would begin in the same turns of the event loop.
     await asyncio.sleep(0.01)
-    assert running == RUNNING_AT_ONCE
-    assert [jobs.job(job.job).state for job in started] == ["running"] * RUNNING_AT_ONCE + ["waiting"] * 3
+    assert running == MAX_RUNNING
+    assert [jobs.job(job.job).state for job in started] == ["running"] * MAX_RUNNING + ["waiting"] * 3
     with pytest.raises(DatasourceBusyError, match="s4"):
         jobs.start("s4", "https://example.com/", counted)
     release.set()
@@ -79,12 +79,12 @@ async def test_only_a_few_run_at_once() -> None:
 
 
 async def test_no_more_wait_than_can_be_looked_after() -> None:
-    async def endless(_advance: Advance) -> IngestResult:
+    async def endless(_advance: ReportProgress) -> IngestResult:
         await asyncio.Event().wait()
         raise AssertionError
 
     jobs = IngestJobs()
-    for number in range(MAX_IN_FLIGHT):
+    for number in range(MAX_ACTIVE):
         jobs.start(f"s{number}", "https://example.com/", endless)
     with pytest.raises(TooManyJobsError):
         jobs.start("one more", "https://example.com/", endless)
@@ -94,11 +94,11 @@ async def test_no_more_wait_than_can_be_looked_after() -> None:
 async def test_one_that_waits_is_canceled_and_gives_its_place_and_its_datasource_back() -> None:
     jobs, release = IngestJobs(), asyncio.Event()
 
-    async def waiting(_advance: Advance) -> IngestResult:
+    async def waiting(_advance: ReportProgress) -> IngestResult:
         await release.wait()
         return IngestResult.of(REPORT)
 
-    started = [jobs.start(f"s{number}", "https://example.com/", waiting) for number in range(RUNNING_AT_ONCE + 1)]
+    started = [jobs.start(f"s{number}", "https://example.com/", waiting) for number in range(MAX_RUNNING + 1)]
     await asyncio.sleep(0)
     for canceled in (started[-1], started[0]):
         ended, same = await asyncio.gather(jobs.cancel(canceled.job), jobs.cancel(canceled.job))
@@ -120,8 +120,8 @@ async def test_one_that_has_not_begun_is_canceled() -> None:
     await jobs.aclose()
 
 
-async def test_what_goes_wrong_is_told_without_what_is_inside() -> None:
-    async def failing(_advance: Advance) -> IngestResult:
+async def test_an_error_is_reported_without_internal_details() -> None:
+    async def failing(_advance: ReportProgress) -> IngestResult:
         raise ValueError("password=hunter2")
 
     jobs = IngestJobs()

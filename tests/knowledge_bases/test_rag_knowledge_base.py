@@ -18,18 +18,18 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from ai_platform_engineering.knowledge_bases.rag.backend import Backend
 from ai_platform_engineering.knowledge_bases.rag.ingest.product_docs import DATASOURCE
-from ai_platform_engineering.knowledge_bases.rag.jobs import IngestOrder
+from ai_platform_engineering.knowledge_bases.rag.jobs import IngestRequest
 from ai_platform_engineering.knowledge_bases.rag.knowledge_base import KnowledgeBase, WrongSettingError
 from ai_platform_engineering.knowledge_bases.rag.names import (
     DatasourceNameError,
     UnknownDatasourceError,
     UnknownDocumentError,
 )
-from ai_platform_engineering.knowledge_bases.rag.opened import Opened
 from ai_platform_engineering.knowledge_bases.rag.results import Filters
-from ai_platform_engineering.knowledge_bases.rag.stores.sqlite_store import SqliteStore
-from ai_platform_engineering.knowledge_bases.rag.stores.store import Scope, StoreError, Vector
+from ai_platform_engineering.knowledge_bases.rag.stores.sqlite_store import SqliteKnowledgeStore
+from ai_platform_engineering.knowledge_bases.rag.stores.store import KnowledgeStoreError, Scope, Vector
 from ai_platform_engineering.settings import load_settings
 from tests.knowledge_bases.rag_servers import HANDBOOK, environ_of
 from tests.servers import serving
@@ -48,7 +48,7 @@ async def knowledge_base(folder: Path, **more: str) -> AsyncIterator[KnowledgeBa
 
 async def keep_handbook(base: KnowledgeBase) -> None:
     for file in sorted(HANDBOOK.glob("*.md")):
-        await base.keep_document("handbook", file.name, file.read_bytes(), "text/markdown")
+        await base.store_document("handbook", file.name, file.read_bytes(), "text/markdown")
 
 
 async def found(base: KnowledgeBase, query: str, **more: Any) -> list[str]:
@@ -95,7 +95,7 @@ async def test_two_servers_that_start_at_once_on_one_file(tmp_path: Path) -> Non
         # In what order is another matter: vectors are still being made while both search.
         assert first[0] in second
         assert second[0] in first
-        await one.keep_document("notes", "a.md", b"A wombat.", "text/markdown")
+        await one.store_document("notes", "a.md", b"A wombat.", "text/markdown")
         assert await found(other, "wombat") == ["notes:a.md"]
 
 
@@ -118,7 +118,7 @@ async def test_closing_while_the_documentation_is_read(tmp_path: Path) -> None:
     async with knowledge_base(tmp_path, RAG_PRODUCT_DOCS="true") as base:
         search = asyncio.create_task(base.search("supervisor"))
         await under_way(base)
-    with suppress(StoreError):
+    with suppress(KnowledgeStoreError):
         await asyncio.wait_for(search, 90)
     async with knowledge_base(tmp_path, RAG_PRODUCT_DOCS="true") as base:
         assert await found(base, "supervisor")
@@ -137,27 +137,27 @@ async def test_the_documentation_is_found_by_words_while_its_vectors_are_made(tm
             return [1.0, 0.0]
 
     embedder = SlowEmbedder()
-    opened = Opened(SqliteStore(tmp_path / "knowledge.db"), embedder, None, None)
-    findable = asyncio.Event()
-    docs = asyncio.create_task(opened.ingest_product_docs(findable.set))
+    backend = Backend(SqliteKnowledgeStore(tmp_path / "knowledge.db"), embedder, None, None)
+    searchable = asyncio.Event()
+    docs = asyncio.create_task(backend.ingest_product_docs(searchable.set))
     try:
-        await asyncio.wait_for(findable.wait(), 90)
-        early = opened.search("run ArgoCD remotely", 3, Scope())
+        await asyncio.wait_for(searchable.wait(), 90)
+        early = backend.search("run ArgoCD remotely", 3, Scope())
         assert early.results
         assert "keywords alone" in (early.note or "")
         assert not docs.done()
     finally:
         embedder.may_go_on.set()
         await docs
-    assert opened.search("run ArgoCD remotely", 3, Scope()).note is None
-    await opened.aclose()
+    assert backend.search("run ArgoCD remotely", 3, Scope()).note is None
+    await backend.aclose()
 
 
 async def test_documentation_that_cannot_be_read_is_logged_and_fails_no_search(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with knowledge_base(tmp_path) as base:
-        await base.keep_document(DATASOURCE, "mine.md", b"# Mine\n\nA walrus.", "text/markdown")
+        await base.store_document(DATASOURCE, "mine.md", b"# Mine\n\nA walrus.", "text/markdown")
     async with knowledge_base(tmp_path, RAG_PRODUCT_DOCS="true") as base:
         with caplog.at_level(logging.ERROR):
             assert await found(base, "walrus") == [f"{DATASOURCE}:mine.md"]
@@ -215,7 +215,7 @@ async def test_one_document_is_searched_also_by_the_id_of_a_chunk(tmp_path: Path
         assert set(await found(base, "minutes", filters=filters)) == {"handbook:on-call.md"}
 
 
-async def test_names_that_nobody_knows(tmp_path: Path) -> None:
+async def test_unknown_names(tmp_path: Path) -> None:
     async with knowledge_base(tmp_path) as base:
         with pytest.raises(UnknownDatasourceError, match="there are none yet"):
             await base.search("x", datasource="handbook")
@@ -229,7 +229,7 @@ async def test_names_that_nobody_knows(tmp_path: Path) -> None:
         with pytest.raises(UnknownDatasourceError):
             await base.remove_datasource("nope")
         with pytest.raises(DatasourceNameError):
-            await base.keep_document("a:b", "c.md", b"x", "text/markdown")
+            await base.store_document("a:b", "c.md", b"x", "text/markdown")
 
 
 async def test_a_time_without_a_zone_is_utc(tmp_path: Path) -> None:
@@ -254,14 +254,14 @@ async def test_a_store_that_breaks_is_an_error_and_never_an_empty_result(tmp_pat
         with sqlite3.connect(tmp_path / "knowledge.db") as other:
             other.execute("DROP TABLE chunk")
         other.close()
-        with pytest.raises(StoreError, match=r"knowledge\.db"):
+        with pytest.raises(KnowledgeStoreError, match=r"knowledge\.db"):
             await base.search("minute")
 
 
-async def test_a_wrong_setting_for_the_web_is_told_when_it_matters(tmp_path: Path) -> None:
+async def test_a_wrong_setting_for_the_web_is_reported_when_it_matters(tmp_path: Path) -> None:
     async with knowledge_base(tmp_path, FETCH_URL_ALLOWED_HOSTS="https://example.com/") as base:
         assert await base.datasources() == []
         with pytest.raises(WrongSettingError, match="FETCH_URL_ALLOWED_HOSTS"):
             await base.fetch_url("https://example.com/")
         with pytest.raises(WrongSettingError, match="FETCH_URL_ALLOWED_HOSTS"):
-            await base.start_ingest(IngestOrder(url="https://example.com/"))
+            await base.start_ingest(IngestRequest(url="https://example.com/"))

@@ -28,6 +28,6 @@ except Exception as error:
 """
     said = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, encoding="utf-8").stdout
     assert said.startswith(
-        "StoreError RAG_DATABASE_URL needs psycopg, which is not installed: run `make setup EXTRAS=postgres`"
+        "KnowledgeStoreError RAG_DATABASE_URL needs psycopg, which is not installed: run `make setup EXTRAS=postgres`"
     )
     assert "hunter2" not in said

@@ -8,13 +8,20 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from typing import LiteralString
 
 import psycopg
 import pytest
 
 from ai_platform_engineering.knowledge_bases.rag.documents import Chunk, Document
-from ai_platform_engineering.knowledge_bases.rag.stores.postgres_store import EXACT_UP_TO, PostgresStore
-from ai_platform_engineering.knowledge_bases.rag.stores.store import Known, Scope, Store, StoreError
+from ai_platform_engineering.knowledge_bases.rag.stores.postgres_store import EXACT_UP_TO, PostgresKnowledgeStore
+from ai_platform_engineering.knowledge_bases.rag.stores.store import (
+    DocumentVersion,
+    KnowledgeStore,
+    KnowledgeStoreError,
+    Scope,
+)
 from tests.knowledge_bases.store_contract import EAST, EVERYWHERE, MODEL, NORTH, StoreContract, document, ids, put
 from tests.services.environment import ROOT
 from tests.services.postgres import PASSWORD, PostgresServer, new_database, postgres_server
@@ -22,23 +29,23 @@ from tests.services.postgres import PASSWORD, PostgresServer, new_database, post
 pytest_plugins = ("tests.services.fixtures",)
 
 TABLES = "rag.datasource, rag.document, rag.chunk, rag.posting, rag.embedding"
-OpenStore = Callable[..., PostgresStore]
+OpenStore = Callable[..., PostgresKnowledgeStore]
 
 
 @pytest.fixture(scope="module")
 def shared_database(postgres_address: str) -> Iterator[str]:
     """One for many tests, as making one takes half a second."""
     with new_database(postgres_address) as address:
-        PostgresStore(address).close()
+        PostgresKnowledgeStore(address).close()
         yield address
 
 
 @pytest.fixture
 def open_store() -> Iterator[OpenStore]:
-    opened: list[PostgresStore] = []
+    opened: list[PostgresKnowledgeStore] = []
 
-    def open_one(address: str, exact_up_to: int = EXACT_UP_TO) -> PostgresStore:
-        opened.append(PostgresStore(address, exact_up_to=exact_up_to))
+    def open_one(address: str, exact_up_to: int = EXACT_UP_TO) -> PostgresKnowledgeStore:
+        opened.append(PostgresKnowledgeStore(address, exact_up_to=exact_up_to))
         return opened[-1]
 
     yield open_one
@@ -55,28 +62,28 @@ def emptied_database(shared_database: str) -> str:
 
 class TestComparingAll(StoreContract):
     @pytest.fixture
-    def open_another(self, emptied_database: str, open_store: OpenStore) -> Callable[[], Store]:
+    def open_another(self, emptied_database: str, open_store: OpenStore) -> Callable[[], KnowledgeStore]:
         return lambda: open_store(emptied_database)
 
     @pytest.fixture
-    def store(self, open_another: Callable[[], Store]) -> Store:
+    def store(self, open_another: Callable[[], KnowledgeStore]) -> KnowledgeStore:
         return open_another()
 
-    def test_words_count_by_bm25(self, store: Store) -> None:
+    def test_words_count_by_bm25(self, store: KnowledgeStore) -> None:
         for path, text in (("a.md", "pods pods nodes"), ("b.md", "services and nodes of a zone")):
             of = Document("docs", path, "", "", "")
-            store.put(of, Known("f"), [Chunk(of.document_id, 0, "", text)], None, MODEL)
+            store.put(of, DocumentVersion("f"), [Chunk(of.document_id, 0, "", text)], None, MODEL)
         # One of two chunks has it, twice among 3 words; the words that are counted are 3 and 3.
         [hit] = store.lexical("pods", 5, EVERYWHERE)
         assert hit.chunk_id == "docs:a.md#0"
         assert hit.score == pytest.approx(0.693147 * 2 * 2.2 / (2 + 1.2), abs=1e-6)
 
-    def test_accents_do_not_matter(self, store: Store) -> None:
+    def test_accents_do_not_matter(self, store: KnowledgeStore) -> None:
         [chunk_id] = put(store, document("a.md"), "Ein Café in Zürich")
         assert ids(store.lexical("cafe zurich", 5, EVERYWHERE)) == ids(store.lexical("ZÜRICH", 5, EVERYWHERE))
         assert ids(store.lexical("zurich", 5, EVERYWHERE)) == [chunk_id]
 
-    def test_text_that_postgres_does_not_keep_is_mended(self, store: Store) -> None:
+    def test_text_that_postgres_does_not_keep_is_mended(self, store: KnowledgeStore) -> None:
         broken = Document("docs", "a\0.md", "Nul \0", "half a pair \ud800", "https://docs.test/a")
         [chunk_id] = put(store, broken, "pods\0nodes")
         assert ids(store.lexical("nodes", 5, EVERYWHERE)) == [chunk_id.replace("\0", "\ufffd")]
@@ -91,7 +98,9 @@ def direction(turn: float, dimensions: int = 3) -> list[float]:
     return [math.cos(turn), math.sin(turn), *[0.0] * (dimensions - 2)]
 
 
-def put_fan(store: Store, datasource: str, size: int, first: float, last: float, dimensions: int = 3) -> list[str]:
+def put_fan(
+    store: KnowledgeStore, datasource: str, size: int, first: float, last: float, dimensions: int = 3
+) -> list[str]:
     turns = [first + (last - first) * place / size for place in range(size)]
     of = document("fan.md", datasource=datasource)
     return put(store, of, *["pods"] * size, vectors=[direction(turn, dimensions) for turn in turns])
@@ -217,13 +226,13 @@ class TestSeveralProcesses:
         assert leftovers(emptied_database) == (0, 0, 0)
         for number in range(5):
             put(stores[0], document(f"{number}.md"), "volumes", vectors=[EAST])
-        assert len(stores[1].lexical("volumes", 20, EVERYWHERE)) == len(stores[1].known("docs")) == 5
+        assert len(stores[1].lexical("volumes", 20, EVERYWHERE)) == len(stores[1].versions("docs")) == 5
         assert stores[1].lexical("pods", 20, EVERYWHERE) == []
 
     def test_one_that_is_killed_leaves_whole_documents(self, emptied_database: str, open_store: OpenStore) -> None:
         store = open_store(emptied_database)
         with subprocess.Popen([sys.executable, "-c", WRITES_FOR_EVER, emptied_database], cwd=ROOT) as writer:
-            while len(store.known("docs")) < 3:
+            while len(store.versions("docs")) < 3:
                 assert writer.poll() is None
                 time.sleep(0.01)
             writer.kill()
@@ -234,10 +243,10 @@ class TestSeveralProcesses:
 
 WRITES_FOR_EVER = """
 import sys
-from ai_platform_engineering.knowledge_bases.rag.stores.postgres_store import EXACT_UP_TO, PostgresStore
+from ai_platform_engineering.knowledge_bases.rag.stores.postgres_store import EXACT_UP_TO, PostgresKnowledgeStore
 from tests.knowledge_bases.store_contract import EAST, document, put
 
-store = PostgresStore(sys.argv[1])
+store = PostgresKnowledgeStore(sys.argv[1])
 for number in range(100_000):
     put(store, document(f"{number}.md"), *["pods and nodes"] * 40, vectors=[EAST] * 40)
 """
@@ -258,9 +267,11 @@ class TestTrouble:
             writing = threads.submit(put_until, store, stop)
             try:
                 own_server.stop("KILL")
-                with pytest.raises(StoreError, match=r"Postgres at .* cannot be used as the knowledge base") as mid_way:
+                with pytest.raises(
+                    KnowledgeStoreError, match=r"Postgres at .* cannot be used as the knowledge base"
+                ) as mid_way:
                     writing.result(timeout=30)
-                with pytest.raises(StoreError, match=r"No such file|Connection refused") as afterwards:
+                with pytest.raises(KnowledgeStoreError, match=r"No such file|Connection refused") as afterwards:
                     store.lexical("pods", 5, EVERYWHERE)
             finally:
                 stop.set()
@@ -279,28 +290,50 @@ class TestTrouble:
         assert store.datasources() == before
 
     def test_a_server_without_pgvector(self, own_server: PostgresServer) -> None:
-        with new_database(own_server.address()) as address, pytest.raises(StoreError, match="has no pgvector"):
-            PostgresStore(f"{address}&options=-c%20extension_control_path%3D/nowhere")
+        with new_database(own_server.address()) as address, pytest.raises(KnowledgeStoreError, match="has no pgvector"):
+            PostgresKnowledgeStore(f"{address}&options=-c%20extension_control_path%3D/nowhere")
 
     def test_a_user_who_may_not_make_the_extension(self, own_server: PostgresServer) -> None:
         with new_database(own_server.address()) as address:
             with psycopg.connect(address) as connection:
                 connection.execute("CREATE ROLE guest LOGIN PASSWORD 'guest-word'")
             guest = address.replace(f"postgres:{PASSWORD}", "guest:guest-word")
-            with pytest.raises(StoreError, match="administrator run CREATE EXTENSION vector"):
-                PostgresStore(guest)
+            with pytest.raises(KnowledgeStoreError, match="administrator run CREATE EXTENSION vector"):
+                PostgresKnowledgeStore(guest)
             with psycopg.connect(address) as connection:
                 connection.execute("CREATE EXTENSION vector")
-            with pytest.raises(StoreError, match=r"permission denied for database .*Grant it"):
-                PostgresStore(guest)
+            with pytest.raises(KnowledgeStoreError, match=r"permission denied for database .*Grant it"):
+                PostgresKnowledgeStore(guest)
 
-    def test_tables_of_another_version(self, own_server: PostgresServer) -> None:
+    @pytest.mark.parametrize(
+        ("change", "sentence"),
+        [
+            (
+                "UPDATE rag.format SET number = 99",
+                r"newer .*\(format 99; this version supports 1\)\. Upgrade",
+            ),
+            (
+                "UPDATE rag.format SET number = 0",
+                r"unknown format \(0; .*\)\. Set RAG_DATABASE_URL",
+            ),
+            ("DELETE FROM rag.format", r"unknown format \(None; .*drop the schema rag"),
+            ("INSERT INTO rag.format VALUES (1)", r"unknown format \(None; .*drop the schema rag"),
+            ("DROP TABLE rag.format", r"tables of unknown format: rag\.format, .* is missing\. Set RAG_DATABASE_URL"),
+        ],
+    )
+    def test_tables_of_a_newer_or_unknown_format_are_left_alone(
+        self, own_server: PostgresServer, change: LiteralString, sentence: str
+    ) -> None:
         with new_database(own_server.address()) as address:
-            PostgresStore(address).close()
+            with closing(PostgresKnowledgeStore(address)) as store:
+                put(store, document("a.md"), "pods")
             with psycopg.connect(address) as connection:
-                connection.execute("UPDATE rag.format SET number = 99")
-            with pytest.raises(StoreError, match="format 99; this one knows 1"):
-                PostgresStore(address)
+                connection.execute(change)
+            with pytest.raises(KnowledgeStoreError, match=sentence) as refused:
+                PostgresKnowledgeStore(address)
+            assert f"Postgres at {own_server.directory}/" in str(refused.value)
+            with psycopg.connect(address) as connection:
+                assert connection.execute("SELECT id FROM rag.document").fetchall() == [("docs:a.md",)]
 
     @pytest.mark.parametrize(
         ("database", "password", "reason"),
@@ -309,18 +342,18 @@ class TestTrouble:
             ("nowhere", PASSWORD, 'database "nowhere" does not exist'),
         ],
     )
-    def test_who_is_not_let_in_is_told_why(
+    def test_a_refused_login_names_the_reason(
         self, own_server: PostgresServer, database: str, password: str, reason: str
     ) -> None:
-        with pytest.raises(StoreError, match=reason) as refused:
-            PostgresStore(own_server.address(database, password=password))
+        with pytest.raises(KnowledgeStoreError, match=reason) as refused:
+            PostgresKnowledgeStore(own_server.address(database, password=password))
         assert str(refused.value).startswith(f"Postgres at {own_server.directory}/{database} cannot be used")
         assert "RAG_DATABASE_URL" in str(refused.value)
         assert password not in str(refused.value)
 
-    def test_nobody_listens(self, unused_port: int) -> None:
-        with pytest.raises(StoreError, match=f"Postgres at 127.0.0.1:{unused_port}/kb .*: Connection refused"):
-            PostgresStore(f"postgresql://user:secret-word@127.0.0.1:{unused_port}/kb")
+    def test_a_port_without_a_server(self, unused_port: int) -> None:
+        with pytest.raises(KnowledgeStoreError, match=f"Postgres at 127.0.0.1:{unused_port}/kb .*: Connection refused"):
+            PostgresKnowledgeStore(f"postgresql://user:secret-word@127.0.0.1:{unused_port}/kb")
 
     @pytest.mark.parametrize(
         "address",
@@ -336,15 +369,15 @@ class TestTrouble:
     )
     def test_an_address_that_cannot_be_read_is_not_shown(self, address: str) -> None:
         with pytest.raises(
-            StoreError, match="RAG_DATABASE_URL is not the address of a Postgres database"
+            KnowledgeStoreError, match="RAG_DATABASE_URL is not the address of a Postgres database"
         ) as unreadable:
-            PostgresStore(address)
+            PostgresKnowledgeStore(address)
         assert unreadable.value.__cause__ is None
         for part in ("sec", "ret", "12"):
             assert part not in str(unreadable.value)
 
 
-def put_until(store: Store, stop: threading.Event) -> None:
+def put_until(store: KnowledgeStore, stop: threading.Event) -> None:
     number = 0
     while not stop.is_set():
         put(store, document(f"{number}.md"), *["pods"] * 20, vectors=[EAST] * 20)

@@ -13,23 +13,23 @@ import pytest
 
 from ai_platform_engineering.knowledge_bases.rag.ingest.engine import ingest
 from ai_platform_engineering.knowledge_bases.rag.ingest.product_docs import ProductDocs
-from ai_platform_engineering.knowledge_bases.rag.stores.sqlite_store import SqliteStore
-from ai_platform_engineering.knowledge_bases.rag.stores.store import Scope, Store
+from ai_platform_engineering.knowledge_bases.rag.stores.sqlite_store import SqliteKnowledgeStore
+from ai_platform_engineering.knowledge_bases.rag.stores.store import KnowledgeStore, Scope
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = {"README.md", *(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md"))}
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with closing(SqliteStore(tmp_path / "knowledge.db")) as store:
+def store(tmp_path: Path) -> Iterator[KnowledgeStore]:
+    with closing(SqliteKnowledgeStore(tmp_path / "knowledge.db")) as store:
         yield store
 
 
-async def test_every_page_is_a_document_that_is_linked_as_in_the_repository(store: Store) -> None:
+async def test_every_page_is_a_document_that_is_linked_as_in_the_repository(store: KnowledgeStore) -> None:
     report = await ingest(ProductDocs(), store, None)
     assert (report.added, report.failed) == (len(PAGES), ())
-    assert {known.removeprefix("platform-engineer:") for known in store.known("platform-engineer")} == PAGES
+    assert {known.removeprefix("platform-engineer:") for known in store.versions("platform-engineer")} == PAGES
     document = store.document("platform-engineer:docs/deploy.md")
     assert document is not None
     assert (document.link, document.text.splitlines()[0]) == ("docs/deploy.md", f"# {document.title}")
@@ -37,7 +37,7 @@ async def test_every_page_is_a_document_that_is_linked_as_in_the_repository(stor
     assert found
 
 
-async def test_the_next_start_reads_nothing_again(store: Store) -> None:
+async def test_the_next_start_reads_nothing_again(store: KnowledgeStore) -> None:
     await ingest(ProductDocs(), store, None)
     report = await ingest(ProductDocs(), store, None)
     assert (report.added, report.updated, report.unchanged, report.removed) == (0, 0, len(PAGES), 0)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from ai_platform_engineering.knowledge_bases.rag.stems import stem
 from ai_platform_engineering.text.query_words import (
     MAX_WORDS,
-    query_names,
+    query_identifiers,
     query_words,
     spaced,
     words_of,
@@ -39,11 +39,11 @@ def test_a_question_without_what_every_question_has(query: str, words: list[str]
 
 
 def test_what_was_written_as_one_stays_together() -> None:
-    assert query_names("set RAG_SERVER_URL in docs/deploy.md, not `a`") == [
+    assert query_identifiers("set RAG_SERVER_URL in docs/deploy.md, not `a`") == [
         ["rag", "server", "url"],
         ["docs", "deploy", "md"],
     ]
-    assert query_names("plain words only.") == []
+    assert query_identifiers("plain words only.") == []
 
 
 def test_a_pasted_text_is_cut() -> None:

@@ -9,14 +9,14 @@ import pytest
 
 from ai_platform_engineering.knowledge_bases.rag.readers.reading import (
     SUFFIXES,
-    Reading,
-    UnreadableError,
+    ExtractedText,
+    UnreadableDocumentError,
     media_type_of,
     read,
 )
 
 
-def markdown(text: str | bytes, name: str = "guides/remote-agents.md") -> Reading:
+def markdown(text: str | bytes, name: str = "guides/remote-agents.md") -> ExtractedText:
     return read(text.encode() if isinstance(text, str) else text, "text/markdown", name)
 
 
@@ -53,13 +53,13 @@ def test_every_suffix_is_read() -> None:
 
 
 def test_another_kind_is_refused_by_name() -> None:
-    with pytest.raises(UnreadableError, match=r"a\.png is image/png, which is not read: Markdown, HTML"):
+    with pytest.raises(UnreadableDocumentError, match=r"a\.png is image/png, which is not read: Markdown, HTML"):
         read(b"", "image/png", "a.png")
 
 
 @pytest.mark.parametrize("kind", ["text/markdown", "text/plain", "text/x-rst"])
 def test_an_empty_file_is_read_as_empty(kind: str) -> None:
-    assert read(b" \n\n", kind, "docs/remote-agents.md") == Reading("Remote agents", "")
+    assert read(b" \n\n", kind, "docs/remote-agents.md") == ExtractedText("Remote agents", "")
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_other_alphabets_are_decoded_as_declared() -> None:
 
 
 def test_what_is_not_text_says_so() -> None:
-    with pytest.raises(UnreadableError, match=r"docs/a\.md is not text"):
+    with pytest.raises(UnreadableDocumentError, match=r"docs/a\.md is not text"):
         markdown(b"\x89PNG\r\n\x1a\n\x00\x00\x00", "docs/a.md")
 
 
@@ -111,7 +111,7 @@ def test_line_ends_are_plain() -> None:
     ],
 )
 def test_front_matter_gives_the_title_and_goes(text: str, title: str, rest: str) -> None:
-    assert markdown(text) == Reading(title, rest)
+    assert markdown(text) == ExtractedText(title, rest)
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,9 @@ def test_pictures_inside_of_the_text_are_left_out() -> None:
 def test_plain_text_has_no_headings_but_its_first_line_as_title() -> None:
     reading = read(b"\n*** Release notes ***\n\n# comment\n  ## also\n#!/bin/sh\n", "text/plain", "NEWS.txt")
 
-    assert reading == Reading("*** Release notes ***", "*** Release notes ***\n\n\\# comment\n  \\## also\n#!/bin/sh\n")
+    assert reading == ExtractedText(
+        "*** Release notes ***", "*** Release notes ***\n\n\\# comment\n  \\## also\n#!/bin/sh\n"
+    )
 
 
 def test_plain_text_without_a_short_first_line_is_called_by_its_name() -> None:

@@ -12,7 +12,12 @@ from pypdf import PdfWriter
 
 from ai_platform_engineering.knowledge_bases.rag.chunking import chunks_of
 from ai_platform_engineering.knowledge_bases.rag.documents import Document
-from ai_platform_engineering.knowledge_bases.rag.readers.reading import MediaType, UnreadableError, media_type_of, read
+from ai_platform_engineering.knowledge_bases.rag.readers.reading import (
+    MediaType,
+    UnreadableDocumentError,
+    media_type_of,
+    read,
+)
 
 KINDS = get_args(MediaType)
 CHARSETS = ["utf-8", "utf-16", "utf-7", "iso-8859-1", "koi8-r", "shift_jis", "idna", "zlib", "undefined", "\x00", "ü"]
@@ -135,7 +140,7 @@ MARKDOWN = (
 def readable(content: bytes, media_type: str) -> None:
     try:
         reading = read(content, media_type, "docs/a.x", "https://example.com/a/")
-    except UnreadableError as error:
+    except UnreadableDocumentError as error:
         sentence = str(error)
     else:
         sentence = reading.title
@@ -153,6 +158,7 @@ def test_any_bytes(content: bytes, kind: str, charset: str | None) -> None:
     readable(content, kind if charset is None else f"{kind}; charset={charset}")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("kind", "tokens"), [("text/html", HTML), ("text/x-rst", RST), ("text/markdown", MARKDOWN)])
 def test_any_mixture_of_markup(kind: str, tokens: tuple[str, ...]) -> None:
     @settings(max_examples=150, deadline=None)

@@ -6,12 +6,12 @@ import time
 
 import pytest
 
-from ai_platform_engineering.knowledge_bases.rag.readers.reading import Reading, UnreadableError, read
+from ai_platform_engineering.knowledge_bases.rag.readers.reading import ExtractedText, UnreadableDocumentError, read
 
 ADDRESS = "https://docs.example.com/guide/page.html"
 
 
-def page(markup: str | bytes, *, base_url: str | None = ADDRESS, media_type: str = "text/html") -> Reading:
+def page(markup: str | bytes, *, base_url: str | None = ADDRESS, media_type: str = "text/html") -> ExtractedText:
     return read(markup.encode() if isinstance(markup, str) else markup, media_type, ADDRESS, base_url)
 
 
@@ -40,7 +40,7 @@ AROUND = """<!doctype html><html><head><title>Remote agents | Docs</title><style
     ],
 )
 def test_only_the_content_is_read(content: str) -> None:
-    assert page(AROUND % content) == Reading("Remote agents", "# Remote agents\n\nHow they run.\n")
+    assert page(AROUND % content) == ExtractedText("Remote agents", "# Remote agents\n\nHow they run.\n")
 
 
 def test_an_article_that_is_most_of_the_main_part_is_the_content() -> None:
@@ -67,7 +67,7 @@ def test_a_page_of_links_alone_is_read_too() -> None:
 
 @pytest.mark.parametrize("markup", ["", "<html></html>", "<script>x()</script><div id=root></div>", "<!-- -->"])
 def test_a_page_without_text_says_so(markup: str) -> None:
-    with pytest.raises(UnreadableError, match=r"page\.html has no text in it; a page that scripts build"):
+    with pytest.raises(UnreadableDocumentError, match=r"page\.html has no text in it; a page that scripts build"):
         page(markup)
 
 
@@ -242,6 +242,7 @@ def test_tags_with_the_names_of_methods_are_only_tags() -> None:
     assert text("<soup>a</soup><fn_cache>b</fn_cache><h1234567>c</h1234567><list>d</list>") == "abcd\n"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "markup",
     [
@@ -274,7 +275,7 @@ def test_hostile_pages_take_no_more_than_moments(markup: str) -> None:
 def test_markup_that_the_parser_rejects_is_said_to_be_broken() -> None:
     try:
         said = text("deep" + "<![" * 2000)
-    except UnreadableError as error:
+    except UnreadableDocumentError as error:
         said = str(error)
     # Newer parsers take it.
     assert said.startswith(("deep", f"{ADDRESS} is not HTML that can be read: its markup is broken."))

@@ -8,7 +8,7 @@ import pytest
 from pypdf import PdfReader, PdfWriter
 from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
 
-from ai_platform_engineering.knowledge_bases.rag.readers.reading import Reading, UnreadableError, read
+from ai_platform_engineering.knowledge_bases.rag.readers.reading import ExtractedText, UnreadableDocumentError, read
 
 
 def written(*pages: str, title: str | None = None, password: str | None = None) -> bytes:
@@ -38,14 +38,16 @@ def written(*pages: str, title: str | None = None, password: str | None = None) 
     return file.getvalue()
 
 
-def pdf(content: bytes, name: str = "manuals/user-guide.pdf") -> Reading:
+def pdf(content: bytes, name: str = "manuals/user-guide.pdf") -> ExtractedText:
     return read(content, "application/pdf", name)
 
 
 def test_each_page_has_its_number() -> None:
     reading = pdf(written("First page.\n# not a heading", "", "Third page.", title="The guide"))
 
-    assert reading == Reading("The guide", "## Page 1\n\nFirst page.\n\\# not a heading\n\n## Page 3\n\nThird page.\n")
+    assert reading == ExtractedText(
+        "The guide", "## Page 1\n\nFirst page.\n\\# not a heading\n\n## Page 3\n\nThird page.\n"
+    )
 
 
 @pytest.mark.parametrize("title", [None, "", "Microsoft Word - guide.docx", "untitled", "guide.tex", "1 2"])
@@ -65,7 +67,9 @@ def test_words_that_were_broken_are_whole_again() -> None:
 
 
 def test_a_password_is_asked_for_in_words() -> None:
-    with pytest.raises(UnreadableError, match=r"user-guide\.pdf is encrypted: save a copy of it without a password"):
+    with pytest.raises(
+        UnreadableDocumentError, match=r"user-guide\.pdf is encrypted: save a copy of it without a password"
+    ):
         pdf(written("Secret", password="sesame"))
 
 
@@ -79,7 +83,7 @@ def test_a_file_that_only_forbids_changes_is_read() -> None:
 
 
 def test_pictures_of_text_have_no_text() -> None:
-    with pytest.raises(UnreadableError, match="has no text in it, only pictures of text: run OCR on it first"):
+    with pytest.raises(UnreadableDocumentError, match="has no text in it, only pictures of text: run OCR on it first"):
         pdf(written(""))
 
 
@@ -88,5 +92,5 @@ WHOLE = written("Some text.\nMore text.", "Second page.", title="Guide")
 
 @pytest.mark.parametrize("content", [b"", b"%PDF-1.7", b"<html>", WHOLE[100:], b"%PDF-1.7\n" + b"\xff" * 1000])
 def test_a_broken_file_says_so(content: bytes) -> None:
-    with pytest.raises(UnreadableError, match=r"is not a PDF that can be read|has no text in it"):
+    with pytest.raises(UnreadableDocumentError, match=r"is not a PDF that can be read|has no text in it"):
         pdf(content)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from ai_platform_engineering.knowledge_bases.rag.readers.reading import Reading, read
+from ai_platform_engineering.knowledge_bases.rag.readers.reading import ExtractedText, read
 
 
-def rst(source: str, name: str = "docs/remote-agents.rst") -> Reading:
+def rst(source: str, name: str = "docs/remote-agents.rst") -> ExtractedText:
     return read(source.encode(), "text/x-rst", name)
 
 
@@ -21,7 +21,9 @@ def text(source: str) -> str:
 def test_adornments_are_levels_in_the_order_they_come() -> None:
     source = "=====\nGuide\n=====\n\nIntro.\n\nInstall\n=======\n\nFrom source\n-----------\n\nRun\n===\n\nText.\n"
 
-    assert rst(source) == Reading("Guide", "# Guide\n\nIntro.\n\n## Install\n\n### From source\n\n## Run\n\nText.\n")
+    assert rst(source) == ExtractedText(
+        "Guide", "# Guide\n\nIntro.\n\n## Install\n\n### From source\n\n## Run\n\nText.\n"
+    )
 
 
 def test_a_title_loses_its_markup() -> None:
@@ -253,6 +255,7 @@ def test_nothing_that_people_read_is_lost_in_deep_nesting() -> None:
     assert text(source).split() == [word for depth in range(60) for word in ("-", f"level{depth}")]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "source",
     [

@@ -1,4 +1,4 @@
-"""What is told of a knowledge base elsewhere that does not answer as one."""
+"""The errors of a remote knowledge base that does not respond as one."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from tests.servers import serving
 RUNS_THERE = "Check that `platform-engineer rag serve` runs there."
 
 
-async def told(app: Any) -> str:
-    """What somebody reads who wants to know the datasources, without the address."""
+async def listing_error(app: Any) -> str:
+    """The error when datasources are listed, without the address."""
     async with serving(lambda _settings: app, {}) as url:
         settings = load_settings({"A2A_AGENTS_AUTH_KEY": "secret-key-of-ours"}, env_file=None)
         with pytest.raises(RemoteError) as refusal:
@@ -46,7 +46,7 @@ def answering(status: int, body: str, kind: str = "application/json") -> Starlet
     ],
 )
 async def test_a_server_that_refuses(status: int, reason: str) -> None:
-    assert await told(answering(status, "{}")) == f"It {reason}"
+    assert await listing_error(answering(status, "{}")) == f"It {reason}"
 
 
 @pytest.mark.parametrize(
@@ -54,11 +54,11 @@ async def test_a_server_that_refuses(status: int, reason: str) -> None:
     [
         ("<html>", "text/html", "answered with text/html instead of JSON or events"),
         ('{"hello": 1}', "application/json", "closed the connection without an answer"),
-        ('{"jsonrpc": "2.0", "id": 0, "result": {}}', "application/json", "gave an answer that is not one of MCP"),
+        ('{"jsonrpc": "2.0", "id": 0, "result": {}}', "application/json", "sent a response that is not MCP"),
     ],
 )
 async def test_a_server_that_is_another(body: str, kind: str, reason: str) -> None:
-    assert await told(answering(200, body, kind)) == f"It {reason}. {RUNS_THERE}"
+    assert await listing_error(answering(200, body, kind)) == f"It {reason}. {RUNS_THERE}"
 
 
 async def test_tools_that_are_others() -> None:
@@ -68,15 +68,15 @@ async def test_tools_that_are_others() -> None:
     async def list_datasources() -> str:
         return "handbook"
 
-    expected = f"It gave an answer that is not one of a knowledge base. {RUNS_THERE}"
-    assert await told(http_app(others, "/mcp")) == expected
+    expected = f"It sent a response that is not one of a knowledge base. {RUNS_THERE}"
+    assert await listing_error(http_app(others, "/mcp")) == expected
 
 
-async def test_what_the_server_says_is_wrong_is_told_as_it_is() -> None:
+async def test_the_error_of_the_server_is_passed_on() -> None:
     broken = ToolServer("broken")
 
     @broken.tool
     async def list_datasources() -> str:
         raise ToolError("The store is away.")
 
-    assert await told(http_app(broken, "/mcp", stateless=True)) == "The store is away."
+    assert await listing_error(http_app(broken, "/mcp", stateless=True)) == "The store is away."

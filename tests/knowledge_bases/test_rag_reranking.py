@@ -94,16 +94,16 @@ def fails(server: RerankServer, answer: bytes, status: int = 200) -> None:
     [
         (lambda server: fails(server, b"no", 500), "answered with status 500"),
         (lambda server: fails(server, b"", 302), "answered with status 302"),
-        (lambda server: fails(server, b"<html>"), "gave an answer that is not one of a rerank API"),
+        (lambda server: fails(server, b"<html>"), "sent a response that is not one of a rerank API"),
         (
             lambda server: fails(server, b'{"results": [{"index": 0}]}'),
-            "gave an answer that is not one of a rerank API",
+            "sent a response that is not one of a rerank API",
         ),
         (
             lambda server: fails(server, b'{"results": [{"index": 0, "relevance_score": NaN}]}'),
-            "gave an answer that is not one of a rerank API",
+            "sent a response that is not one of a rerank API",
         ),
-        (lambda server: fails(server, b" " * 1_100_000), "gave an answer that is too long"),
+        (lambda server: fails(server, b" " * 1_100_000), "sent a response that is too long"),
     ],
 )
 def test_no_order_is_an_error_that_says_why(

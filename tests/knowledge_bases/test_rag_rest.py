@@ -19,10 +19,10 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 
 from ai_platform_engineering.knowledge_bases.rag.knowledge_base import KnowledgeBase
-from ai_platform_engineering.knowledge_bases.rag.rest.lazy import lazy_rest
+from ai_platform_engineering.knowledge_bases.rag.rest import lazy_rest
 from ai_platform_engineering.settings import Settings
 from tests.knowledge_bases.rag_servers import environ_of, rag_server, upload_handbook
-from tests.knowledge_bases.websites import Answer, Page, website
+from tests.knowledge_bases.websites import Answer, Served, website
 from tests.servers import serving
 
 pytestmark = pytest.mark.process
@@ -99,7 +99,7 @@ async def test_a_document_is_kept_replaced_and_removed(http: httpx.AsyncClient) 
         ("a.html", None, b"<h1>Title</h1><p>The gardener waters plants.</p>"),
     ],
 )
-async def test_the_kind_of_a_document_is_told_by_its_header_or_its_name(
+async def test_the_kind_of_a_document_comes_from_its_header_or_its_name(
     http: httpx.AsyncClient, path: str, kind: str | None, content: bytes
 ) -> None:
     headers = {} if kind is None else {"Content-Type": kind}
@@ -251,7 +251,7 @@ async def test_one_ingest_of_a_datasource_at_a_time(tmp_path: Path) -> None:
 
 async def test_a_job_is_canceled_and_what_it_kept_stays(tmp_path: Path) -> None:
     listing = "".join(f"<url><loc>{{site}}/{page}</loc></url>" for page in ("guide", "slow"))
-    pages: dict[str, Page] = {
+    pages: dict[str, Served] = {
         **SITE,
         "/sitemap.xml": f"<urlset>{listing}</urlset>",
         "/slow": Answer(b"<p>", stalls=True),
@@ -316,7 +316,7 @@ async def test_a_page_that_cannot_be_read_fails_the_job(http: httpx.AsyncClient)
         ("POST", "/rag/v1/ingest"),
     ],
 )
-async def test_a_store_that_cannot_be_used_is_told(tmp_path: Path, method: str, path: str) -> None:
+async def test_a_store_that_cannot_be_used_is_reported(tmp_path: Path, method: str, path: str) -> None:
     (tmp_path / "knowledge.db").write_bytes(b"these are not the bytes of a database" * 100)
     body = json.dumps({"query": "x"} if path.endswith("search") else {"url": "https://example.com/"}).encode()
     headers = {"Content-Type": "text/markdown" if method == "PUT" else "application/json"}
@@ -350,7 +350,7 @@ async def test_the_api_is_described(http: httpx.AsyncClient) -> None:
     assert not re.search(r"""<script|<link|src=|url\(|@import|href=["'](?!/)""", page.text)
 
 
-class _Text(HTMLParser):
+class _TextDumper(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
         self.parts: list[str] = []
@@ -360,7 +360,7 @@ class _Text(HTMLParser):
 
 
 def _text_of(page: str) -> str:
-    parser = _Text()
+    parser = _TextDumper()
     parser.feed(page)
     parser.close()
     return "".join(parser.parts)
@@ -382,7 +382,7 @@ async def test_it_can_be_mounted_anywhere(tmp_path: Path) -> None:
 
 HEAVY = ("fastapi", "numpy", "onnxruntime", "tokenizers", "bs4", "pypdf", "markdown_it", "markdownify", "psycopg")
 
-LIGHT = ["server", "rest.lazy", "app"]
+LIGHT = ["server", "rest", "app"]
 
 
 @pytest.mark.parametrize("module", LIGHT)

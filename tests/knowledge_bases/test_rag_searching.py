@@ -15,8 +15,8 @@ from ai_platform_engineering.knowledge_bases.rag.ingest.engine import ingest
 from ai_platform_engineering.knowledge_bases.rag.ingest.product_docs import ProductDocs
 from ai_platform_engineering.knowledge_bases.rag.results import SearchResults
 from ai_platform_engineering.knowledge_bases.rag.searching import MAX_PER_DOCUMENT, search
-from ai_platform_engineering.knowledge_bases.rag.stores.sqlite_store import SqliteStore
-from ai_platform_engineering.knowledge_bases.rag.stores.store import Scope, Store, StoreError, Vector
+from ai_platform_engineering.knowledge_bases.rag.stores.sqlite_store import SqliteKnowledgeStore
+from ai_platform_engineering.knowledge_bases.rag.stores.store import KnowledgeStore, KnowledgeStoreError, Scope, Vector
 from ai_platform_engineering.utils.errors import ReadableError
 from tests.knowledge_bases.store_contract import EAST, EVERYWHERE, NEW_YEAR, NORTH, NORTH_EAST, UP, document, put
 from tests.made_once import made_once
@@ -41,8 +41,8 @@ class Compass:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with closing(SqliteStore(tmp_path / "knowledge.db")) as store:
+def store(tmp_path: Path) -> Iterator[KnowledgeStore]:
+    with closing(SqliteKnowledgeStore(tmp_path / "knowledge.db")) as store:
         yield store
 
 
@@ -52,12 +52,12 @@ def embedder() -> Embedder:
 
 
 @pytest.fixture(scope="module")
-def documentation(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> Iterator[Store]:
+def documentation(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> Iterator[KnowledgeStore]:
     def write(folder: Path) -> None:
-        with closing(SqliteStore(folder / "knowledge.db")) as store:
+        with closing(SqliteKnowledgeStore(folder / "knowledge.db")) as store:
             asyncio.run(ingest(ProductDocs(), store, embedder))
 
-    with closing(SqliteStore(made_once(tmp_path_factory, "documentation", write) / "knowledge.db")) as store:
+    with closing(SqliteKnowledgeStore(made_once(tmp_path_factory, "documentation", write) / "knowledge.db")) as store:
         yield store
 
 
@@ -69,6 +69,7 @@ def paths(results: SearchResults) -> list[str]:
     return [result.document_id.partition(":")[2] for result in results.results]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("question", "path"),
     [
@@ -82,12 +83,13 @@ def paths(results: SearchResults) -> list[str]:
         ("RAG_SERVER_URL", "docs/configuration.md"),
     ],
 )
-def test_the_documentation_answers(documentation: Store, embedder: Embedder, question: str, path: str) -> None:
+def test_the_documentation_answers(documentation: KnowledgeStore, embedder: Embedder, question: str, path: str) -> None:
     found = search(documentation, embedder, question, 3, EVERYWHERE)
     assert path in paths(found)
     assert found.note is None
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "question",
     [
@@ -102,13 +104,13 @@ def test_the_documentation_answers(documentation: Store, embedder: Embedder, que
     ],
 )
 def test_what_the_documentation_does_not_have_is_not_found(
-    documentation: Store, embedder: Embedder, question: str
+    documentation: KnowledgeStore, embedder: Embedder, question: str
 ) -> None:
     assert search(documentation, embedder, question, 5, EVERYWHERE).results == []
     assert search(documentation, None, question, 5, EVERYWHERE).results == []
 
 
-def test_meaning_finds_what_words_do_not(store: Store, embedder: Embedder) -> None:
+def test_meaning_finds_what_words_do_not(store: KnowledgeStore, embedder: Embedder) -> None:
     passages = ["Take a backup of the database every night.", "Cats sleep for most of the day."]
     put(store, document("a.md"), *passages, vectors=embedder.embed(passages), model=embedder.name)
     question = "how do felines rest?"
@@ -116,7 +118,7 @@ def test_meaning_finds_what_words_do_not(store: Store, embedder: Embedder) -> No
     assert texts(search(store, embedder, question, 3, EVERYWHERE)) == passages[1:]
 
 
-def test_a_result_says_where_it_is_from(store: Store) -> None:
+def test_a_result_says_where_it_is_from(store: KnowledgeStore) -> None:
     put(store, document("guides/a.md", "Clusters", updated=NEW_YEAR), "Pods run on nodes.")
     [result] = search(store, None, "which nodes?", 5, EVERYWHERE).results
     assert result.model_dump() == {
@@ -131,7 +133,7 @@ def test_a_result_says_where_it_is_from(store: Store) -> None:
     }
 
 
-def test_what_words_and_meaning_agree_on_comes_first(store: Store) -> None:
+def test_what_words_and_meaning_agree_on_comes_first(store: KnowledgeStore) -> None:
     put(store, document("near.md"), "something else", vectors=[EAST], model="compass")
     put(store, document("both.md"), "about pods in general", vectors=[NORTH_EAST], model="compass")
     put(store, document("word.md"), "pods")
@@ -142,65 +144,66 @@ def test_what_words_and_meaning_agree_on_comes_first(store: Store) -> None:
     assert all(0 < score <= 1 and score == round(score, 4) for score in scores)
 
 
-def test_a_document_does_not_hide_the_others(store: Store) -> None:
+def test_a_document_does_not_hide_the_others(store: KnowledgeStore) -> None:
     put(store, document("a.md"), *["pods and pods"] * 10)
     put(store, document("b.md"), "a long text in which the word pods stands among many others, once")
     assert paths(search(store, None, "pods", 5, EVERYWHERE)) == ["a.md"] * MAX_PER_DOCUMENT + ["b.md"]
 
 
-def test_no_more_than_asked_for(store: Store) -> None:
+def test_no_more_than_asked_for(store: KnowledgeStore) -> None:
     for number in range(9):
         put(store, document(f"{number}.md"), "pods")
     assert len(search(store, None, "pods", 4, EVERYWHERE).results) == 4
 
 
-def test_only_where_it_was_asked_to_look(store: Store) -> None:
+def test_only_where_it_was_asked_to_look(store: KnowledgeStore) -> None:
     for name in ("docs", "wiki"):
         put(store, document("a.md", datasource=name), "pods", vectors=[EAST], model="compass")
     found = search(store, Compass(), "pods", 5, Scope(datasource="wiki"))
     assert [result.datasource for result in found.results] == ["wiki"]
 
 
-def test_one_word_of_many_is_not_enough(store: Store) -> None:
+def test_one_word_of_many_is_not_enough(store: KnowledgeStore) -> None:
     put(store, document("a.md"), "the migration of tasks", vectors=[NORTH], model="compass")
     assert search(store, Compass(UP), "zebra migration patterns in Kenya", 5, EVERYWHERE).results == []
     assert search(store, None, "zebra migration patterns in Kenya", 5, EVERYWHERE).results == []
     assert len(search(store, None, "migration of things", 5, EVERYWHERE).results) == 1
 
 
-def test_all_words_are_enough_whatever_the_vectors_say(store: Store) -> None:
+def test_all_words_are_enough_whatever_the_vectors_say(store: KnowledgeStore) -> None:
     put(store, document("a.md"), "error 0x80070005", vectors=[NORTH], model="compass")
     assert len(search(store, Compass(UP), "0x80070005", 5, EVERYWHERE).results) == 1
 
 
-def test_an_embedder_that_fails_leaves_the_words(store: Store) -> None:
+def test_an_embedder_that_fails_leaves_the_words(store: KnowledgeStore) -> None:
     put(store, document("a.md"), "pods", vectors=[EAST], model="compass")
     found = search(store, Compass(problem="The service is down."), "pods", 5, EVERYWHERE)
     assert paths(found) == ["a.md"]
     assert found.note == "Search was by keywords alone: The service is down."
 
 
-def test_documents_without_vectors_are_found_by_words_and_it_is_said(store: Store) -> None:
+def test_documents_without_vectors_are_found_by_words_and_it_is_said(store: KnowledgeStore) -> None:
     put(store, document("a.md"), "pods", vectors=[EAST], model="another model")
     found = search(store, Compass(), "pods", 5, EVERYWHERE)
     assert paths(found) == ["a.md"]
-    assert found.note == "Search was by keywords alone: no vectors of compass are kept; the next ingest makes them."
+    assert found.note == "Search was by keywords alone: no vectors of compass are stored; the next ingest creates them."
 
 
-def test_what_has_no_vector_yet_is_judged_by_its_words(store: Store) -> None:
+def test_what_has_no_vector_yet_is_judged_by_its_words(store: KnowledgeStore) -> None:
     put(store, document("far.md"), "about cats", vectors=[NORTH], model="compass")
     put(store, document("new.md"), "restart the gateway on the host")
     found = search(store, Compass(), "restart the broken gateway", 5, EVERYWHERE)
     assert paths(found) == ["new.md"]
 
 
-def test_half_a_sign_does_not_keep_from_the_rest(documentation: Store, embedder: Embedder) -> None:
+@pytest.mark.long
+def test_half_a_sign_does_not_keep_from_the_rest(documentation: KnowledgeStore, embedder: Embedder) -> None:
     found = search(documentation, embedder, "\ud83d how do I run ArgoCD remotely?", 3, Scope())
     assert "README.md" in paths(found)
     assert "ArgoCD" in found.model_dump_json()
 
 
-def test_a_reranker_has_the_last_word(store: Store) -> None:
+def test_a_reranker_has_the_last_word(store: KnowledgeStore) -> None:
     put(store, document("a.md"), "pods pods pods")
     put(store, document("b.md"), "pods, as an answer")
     put(store, document("c.md"), "pods pods")
@@ -215,7 +218,7 @@ def test_a_reranker_has_the_last_word(store: Store) -> None:
     assert paths(found)[1] == paths(search(store, None, "pods", 1, EVERYWHERE))[0]
 
 
-def test_a_reranker_that_fails_leaves_the_order(store: Store) -> None:
+def test_a_reranker_that_fails_leaves_the_order(store: KnowledgeStore) -> None:
     put(store, document("a.md"), "pods pods pods")
     put(store, document("b.md"), "pods, as an answer")
 
@@ -228,17 +231,19 @@ def test_a_reranker_that_fails_leaves_the_order(store: Store) -> None:
     assert "http://rerank.test does not answer" in found.note
 
 
-def test_a_store_that_fails_is_an_error_and_not_an_empty_result(store: Store) -> None:
+def test_a_store_that_fails_is_an_error_and_not_an_empty_result(store: KnowledgeStore) -> None:
     store.close()
-    with pytest.raises(StoreError, match="closed"):
+    with pytest.raises(KnowledgeStoreError, match="closed"):
         search(store, None, "pods", 5, EVERYWHERE)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("query", ["", "?", "\x00", "日本語"])
-def test_a_query_without_words_finds_nothing(documentation: Store, embedder: Embedder, query: str) -> None:
+def test_a_query_without_words_finds_nothing(documentation: KnowledgeStore, embedder: Embedder, query: str) -> None:
     assert search(documentation, None, query, 5, EVERYWHERE) == SearchResults(query=query, results=[])
     assert search(documentation, embedder, query, 5, EVERYWHERE) == SearchResults(query=query, results=[])
 
 
-def test_a_query_of_nothing_but_common_words_is_searched_for(documentation: Store) -> None:
+@pytest.mark.long
+def test_a_query_of_nothing_but_common_words_is_searched_for(documentation: KnowledgeStore) -> None:
     assert len(search(documentation, None, "the", 5, EVERYWHERE).results) == 5

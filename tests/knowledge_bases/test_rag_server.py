@@ -12,7 +12,11 @@ from mcp.types import CallToolResult
 
 from ai_platform_engineering.knowledge_bases.rag.knowledge_base import KnowledgeBase
 from ai_platform_engineering.mcp import McpServers
-from ai_platform_engineering.multi_agents.platform_engineer.knowledge import KNOWLEDGE_BASE, SERVER, knowledge_servers
+from ai_platform_engineering.multi_agents.platform_engineer.rag_tools import (
+    KNOWLEDGE_BASE,
+    KNOWLEDGE_SERVER,
+    knowledge_servers,
+)
 from ai_platform_engineering.settings import load_settings
 from tests.knowledge_bases.rag_servers import HANDBOOK, call, mcp_session, rag_server, text_of, upload_handbook
 from tests.knowledge_bases.websites import website
@@ -227,7 +231,7 @@ async def test_a_message_larger_than_the_limit_is_not_read(tmp_path: Path) -> No
 async def test_inside_the_supervisor_it_is_called_without_a_network(tmp_path: Path) -> None:
     settings = load_settings({"DATA_DIR": str(tmp_path), "EMBEDDINGS_PROVIDER": "none"}, env_file=None)
     knowledge = KnowledgeBase(settings)
-    servers = McpServers(settings, made_from={SERVER: knowledge})
+    servers = McpServers(settings, factory_arguments={KNOWLEDGE_SERVER: knowledge})
     await servers.start(knowledge_servers(settings), deadline=20)
     try:
         tools = {tool.name: tool for tool in servers.tools(KNOWLEDGE_BASE)}

@@ -19,8 +19,8 @@ import pytest
 from ai_platform_engineering.knowledge_bases.rag.stores import sqlite_search
 from ai_platform_engineering.knowledge_bases.rag.stores.opening import knowledge_file, open_store
 from ai_platform_engineering.knowledge_bases.rag.stores.sqlite_file import BUSY_SECONDS, FORMAT, unusable
-from ai_platform_engineering.knowledge_bases.rag.stores.sqlite_store import SqliteStore
-from ai_platform_engineering.knowledge_bases.rag.stores.store import Scope, Store, StoreError
+from ai_platform_engineering.knowledge_bases.rag.stores.sqlite_store import SqliteKnowledgeStore
+from ai_platform_engineering.knowledge_bases.rag.stores.store import KnowledgeStore, KnowledgeStoreError, Scope
 from ai_platform_engineering.knowledge_bases.rag.stores.vector_blocks import BLOCK_ROWS
 from ai_platform_engineering.settings import load_settings
 from tests.knowledge_bases.store_contract import (
@@ -37,10 +37,10 @@ from tests.knowledge_bases.store_contract import (
 _WRITER = """
 import sys
 from pathlib import Path
-from ai_platform_engineering.knowledge_bases.rag.stores.sqlite_store import SqliteStore
+from ai_platform_engineering.knowledge_bases.rag.stores.sqlite_store import SqliteKnowledgeStore
 from tests.knowledge_bases.store_contract import document, put
 
-store = SqliteStore(Path(sys.argv[1]))
+store = SqliteKnowledgeStore(Path(sys.argv[1]))
 for number in range(int(sys.argv[2]), int(sys.argv[3])):
     put(store, document(f"{number}.md"), *[f"pods of number{number} part{part}" for part in range(5)])
     print(number, flush=True)
@@ -53,15 +53,15 @@ def file(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def store(file: Path) -> Iterator[Store]:
-    with closing(SqliteStore(file)) as store:
+def store(file: Path) -> Iterator[KnowledgeStore]:
+    with closing(SqliteKnowledgeStore(file)) as store:
         yield store
 
 
 @pytest.fixture
 def open_another(file: Path) -> Iterator[OpenAnother]:
     with ExitStack() as opened:
-        yield lambda: opened.enter_context(closing(SqliteStore(file)))
+        yield lambda: opened.enter_context(closing(SqliteKnowledgeStore(file)))
 
 
 class TestSqliteStore(StoreContract):
@@ -75,7 +75,7 @@ def writer(file: Path, first: int, end: int) -> subprocess.Popen[str]:
 
 
 def check_sound(file: Path) -> None:
-    """SQLite's own opinion of the file, and the index's of what it was told."""
+    """SQLite's integrity checks of the file and of the full-text index."""
     with closing(sqlite3.connect(file)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
         connection.execute("INSERT INTO words (words, rank) VALUES ('integrity-check', 1)")
@@ -86,24 +86,24 @@ def test_processes_that_start_at_once_share_a_new_file(file: Path) -> None:
     for process in writers:
         process.communicate(timeout=60)
         assert process.returncode == 0
-    with closing(SqliteStore(file)) as store:
-        assert len(store.known("docs")) == 15
+    with closing(SqliteKnowledgeStore(file)) as store:
+        assert len(store.versions("docs")) == 15
         assert len(store.lexical("pods", 100, EVERYWHERE)) == 75
     check_sound(file)
 
 
 def test_a_killed_writer_leaves_whole_documents(file: Path) -> None:
-    with closing(SqliteStore(file)) as store, writer(file, 0, 100_000) as process:
+    with closing(SqliteKnowledgeStore(file)) as store, writer(file, 0, 100_000) as process:
         assert process.stdout is not None
-        told = -1
-        while told < 20:
-            told = int(process.stdout.readline())
+        written = -1
+        while written < 20:
+            written = int(process.stdout.readline())
             # Searching goes on while the other process writes.
-            assert f"docs:{told}.md#0" in ids(store.lexical(f"number{told}", 10, EVERYWHERE))
+            assert f"docs:{written}.md#0" in ids(store.lexical(f"number{written}", 10, EVERYWHERE))
         process.send_signal(signal.SIGKILL)
         process.wait()
         [datasource] = store.datasources()
-        assert datasource.documents > told
+        assert datasource.documents > written
         assert datasource.chunks == 5 * datasource.documents
         assert len(store.lexical("pods", 10_000_000, EVERYWHERE)) == datasource.chunks
         put(store, document("after.md"), "written after the other one died")
@@ -111,7 +111,7 @@ def test_a_killed_writer_leaves_whole_documents(file: Path) -> None:
     check_sound(file)
 
 
-def test_the_index_is_sound_after_documents_came_and_went(store: Store, file: Path) -> None:
+def test_the_index_is_sound_after_documents_came_and_went(store: KnowledgeStore, file: Path) -> None:
     chance = random.Random(3)  # noqa: S311
     for _ in range(150):
         name = f"{chance.randrange(20)}.md"
@@ -128,7 +128,9 @@ def test_the_index_is_sound_after_documents_came_and_went(store: Store, file: Pa
             assert connection.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,), table  # noqa: S608
 
 
-def test_reading_and_opening_do_not_wait_for_a_writer(store: Store, file: Path, open_another: OpenAnother) -> None:
+def test_reading_and_opening_do_not_wait_for_a_writer(
+    store: KnowledgeStore, file: Path, open_another: OpenAnother
+) -> None:
     put(store, document("a.md"), "pods", vectors=[EAST])
     with closing(sqlite3.connect(file, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
@@ -139,12 +141,12 @@ def test_reading_and_opening_do_not_wait_for_a_writer(store: Store, file: Path, 
         assert time.monotonic() - started < BUSY_SECONDS
 
 
-def test_another_file_in_its_place_is_read_without_a_restart(store: Store, file: Path, tmp_path: Path) -> None:
+def test_another_file_in_its_place_is_read_without_a_restart(store: KnowledgeStore, file: Path, tmp_path: Path) -> None:
     for number in range(3):
         put(store, document(f"old{number}.md"), "pods of the old file", vectors=[EAST])
     assert len(store.nearest(EAST, MODEL, 10, EVERYWHERE)) == 3
     other = tmp_path / "other.db"
-    with closing(SqliteStore(other)) as restored:
+    with closing(SqliteKnowledgeStore(other)) as restored:
         put(restored, document("new.md"), "pods of the new file", vectors=[EAST])
     for leftover in tmp_path.glob("knowledge.db*"):
         leftover.unlink()
@@ -154,7 +156,7 @@ def test_another_file_in_its_place_is_read_without_a_restart(store: Store, file:
     assert ids(store.nearest(EAST, MODEL, 10, EVERYWHERE)) == ["docs:new.md#0"]
 
 
-def test_a_file_that_was_removed_is_made_again(store: Store, file: Path, open_another: OpenAnother) -> None:
+def test_a_file_that_was_removed_is_made_again(store: KnowledgeStore, file: Path, open_another: OpenAnother) -> None:
     put(store, document("old.md"), "pods")
     for leftover in file.parent.glob("knowledge.db*"):
         leftover.unlink()
@@ -164,12 +166,12 @@ def test_a_file_that_was_removed_is_made_again(store: Store, file: Path, open_an
     assert ids(store.lexical("pods", 10, EVERYWHERE)) == ["docs:new.md#0"]
 
 
-def test_only_the_owner_may_read_the_file(store: Store, file: Path) -> None:
+def test_only_the_owner_may_read_the_file(store: KnowledgeStore, file: Path) -> None:
     put(store, document("a.md"), "pods")
     assert {path.stat().st_mode & 0o777 for path in file.parent.iterdir()} == {0o600}
 
 
-def test_the_nearest_are_exactly_the_nearest(store: Store) -> None:
+def test_the_nearest_are_exactly_the_nearest(store: KnowledgeStore) -> None:
     random_numbers = np.random.default_rng(5)
 
     def unit(count: int) -> np.ndarray:
@@ -208,7 +210,7 @@ def test_the_nearest_are_exactly_the_nearest(store: Store) -> None:
     check()
 
 
-def test_common_words_do_not_change_what_is_found(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_common_words_do_not_change_what_is_found(store: KnowledgeStore, monkeypatch: pytest.MonkeyPatch) -> None:
     chance = random.Random(11)  # noqa: S311
     rare = [f"rare{number}" for number in range(40)]
     for number in range(60):
@@ -228,10 +230,10 @@ def test_common_words_do_not_change_what_is_found(store: Store, monkeypatch: pyt
     assert store.lexical("cluster rare3", 20, Scope(document_id="docs:7.md")) == only_common != []
 
 
-def test_text_that_is_no_text_is_refused(store: Store) -> None:
-    with pytest.raises(StoreError, match="not text"):
+def test_text_that_is_no_text_is_refused(store: KnowledgeStore) -> None:
+    with pytest.raises(KnowledgeStoreError, match="not text"):
         put(store, document("a\udc80.md"), "pods")
-    with pytest.raises(StoreError, match="not text"):
+    with pytest.raises(KnowledgeStoreError, match="not text"):
         store.document("docs:a\udc80.md")
     assert store.lexical("pods \udc80", 5, EVERYWHERE) == []
     assert store.datasources() == []
@@ -239,7 +241,7 @@ def test_text_that_is_no_text_is_refused(store: Store) -> None:
 
 _WITHOUT_NUMPY = f"""
 {_WRITER}
-from ai_platform_engineering.knowledge_bases.rag.stores.store import Scope, StoreError
+from ai_platform_engineering.knowledge_bases.rag.stores.store import Scope, KnowledgeStoreError
 
 print(len(store.lexical("pods", 9, Scope())), "numpy" in sys.modules)
 sys.modules["numpy"] = None
@@ -249,7 +251,7 @@ kept = lambda: put(store, document("a.md"), "x", vectors=[vector])
 for use in (searched, kept):
     try:
         use()
-    except StoreError as error:
+    except KnowledgeStoreError as error:
         print(error)
 """
 
@@ -266,37 +268,51 @@ def test_words_alone_need_nothing_large_and_vectors_say_what_they_need(file: Pat
 
 def test_a_file_that_is_no_database_is_left_alone(file: Path) -> None:
     file.write_text("These are my notes, and no database. " * 200)
-    with pytest.raises(StoreError, match=r"knowledge\.db cannot be used as the knowledge base: .*Move it away"):
-        SqliteStore(file)
+    with pytest.raises(KnowledgeStoreError, match=r"knowledge\.db cannot be used as .*: .*Move it away"):
+        SqliteKnowledgeStore(file)
     assert file.read_text().startswith("These are my notes")
 
 
 def test_the_database_of_something_else_is_left_alone(file: Path) -> None:
     with closing(sqlite3.connect(file)) as connection:
         connection.execute("CREATE TABLE invoices (number INTEGER)")
-    with pytest.raises(StoreError, match=r"is a database of something else\. Move it away"):
-        SqliteStore(file)
+    with pytest.raises(KnowledgeStoreError, match=r"knowledge\.db is not a knowledge base, .*Move it away"):
+        SqliteKnowledgeStore(file)
     with closing(sqlite3.connect(file)) as connection:
         assert connection.execute("SELECT name FROM sqlite_master").fetchall() == [("invoices",)]
 
 
 def test_a_newer_file_is_left_alone(file: Path) -> None:
-    SqliteStore(file).close()
+    SqliteKnowledgeStore(file).close()
     with closing(sqlite3.connect(file)) as connection:
         connection.execute(f"PRAGMA user_version = {FORMAT + 1}")
-    with pytest.raises(StoreError, match=r"newer version .*format 3; this one knows 2.*Update this one"):
-        SqliteStore(file)
+    with pytest.raises(KnowledgeStoreError, match=r"knowledge\.db was .*newer .*format 3; .* supports 2.*Upgrade"):
+        SqliteKnowledgeStore(file)
+    with closing(sqlite3.connect(file)) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (FORMAT + 1,)
+
+
+@pytest.mark.parametrize("number", [-1, 0])
+def test_a_file_of_unknown_format_is_left_alone(file: Path, number: int) -> None:
+    with closing(SqliteKnowledgeStore(file)) as store:
+        put(store, document("a.md"), "pods")
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute(f"PRAGMA user_version = {number}")
+    with pytest.raises(KnowledgeStoreError, match=rf"knowledge\.db .*unknown format \({number}\)\. Move .*DATA_DIR"):
+        SqliteKnowledgeStore(file)
+    with closing(sqlite3.connect(file)) as connection:
+        assert connection.execute("SELECT id FROM document").fetchall() == [("docs:a.md",)]
 
 
 def test_the_index_of_an_earlier_version_is_made_again(file: Path) -> None:
-    with closing(SqliteStore(file)) as store:
+    with closing(SqliteKnowledgeStore(file)) as store:
         put(store, document("a.md"), "pods", "再起動の前に")
     with closing(sqlite3.connect(file)) as earlier:
         earlier.execute("INSERT INTO words (words) VALUES ('delete-all')")
         earlier.execute("INSERT INTO words (words) VALUES ('rebuild')")
         earlier.execute("PRAGMA user_version = 1")
         earlier.commit()
-    with closing(SqliteStore(file)) as store:
+    with closing(SqliteKnowledgeStore(file)) as store:
         assert ids(store.lexical("起動", 10, EVERYWHERE)) == ["docs:a.md#1"]
         assert ids(store.lexical("pod", 10, EVERYWHERE)) == ["docs:a.md#0"]
         store.remove(["docs:a.md"])
@@ -305,36 +321,36 @@ def test_the_index_of_an_earlier_version_is_made_again(file: Path) -> None:
 
 def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "occupied").write_text("a file")
-    with pytest.raises(StoreError, match=r"occupied/knowledge\.db cannot be used .*another one with DATA_DIR"):
-        SqliteStore(tmp_path / "occupied" / "knowledge.db")
+    with pytest.raises(KnowledgeStoreError, match=r"occupied/knowledge\.db cannot be used .*another one with DATA_DIR"):
+        SqliteKnowledgeStore(tmp_path / "occupied" / "knowledge.db")
     (tmp_path / "directory.db").mkdir()
-    with pytest.raises(StoreError, match="Is a directory"):
-        SqliteStore(tmp_path / "directory.db")
+    with pytest.raises(KnowledgeStoreError, match="Is a directory"):
+        SqliteKnowledgeStore(tmp_path / "directory.db")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everything")
 def test_a_read_only_file_is_named(file: Path) -> None:
-    SqliteStore(file).close()
+    SqliteKnowledgeStore(file).close()
     file.chmod(0o400)
-    with pytest.raises(StoreError, match=r"Permission denied.*DATA_DIR"):
-        SqliteStore(file)
+    with pytest.raises(KnowledgeStoreError, match=r"Permission denied.*DATA_DIR"):
+        SqliteKnowledgeStore(file)
 
 
 _FULL_DISK = """
 import resource, sys
 from pathlib import Path
-from ai_platform_engineering.knowledge_bases.rag.stores.sqlite_store import SqliteStore
-from ai_platform_engineering.knowledge_bases.rag.stores.store import Scope, StoreError
+from ai_platform_engineering.knowledge_bases.rag.stores.sqlite_store import SqliteKnowledgeStore
+from ai_platform_engineering.knowledge_bases.rag.stores.store import Scope, KnowledgeStoreError
 from tests.knowledge_bases.store_contract import document, put
 
-store = SqliteStore(Path(sys.argv[1]))
+store = SqliteKnowledgeStore(Path(sys.argv[1]))
 put(store, document("small.md"), "pods")
 resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, 1_000_000))
 try:
     put(store, document("large.md"), *[f"nodes {number} " * 100 for number in range(20_000)])
-except StoreError as error:
+except KnowledgeStoreError as error:
     print(error)
-print(list(store.known("docs")), [hit.chunk_id for hit in store.lexical("pods nodes", 5, Scope())])
+print(list(store.versions("docs")), [hit.chunk_id for hit in store.lexical("pods nodes", 5, Scope())])
 """
 
 
@@ -376,5 +392,5 @@ def test_the_settings_say_which_store(tmp_path: Path) -> None:
     assert knowledge_file(settings) == tmp_path / "data" / "knowledge.db"
     with closing(open_store(settings)) as store:
         put(store, document("a.md"), "pods")
-    with closing(SqliteStore(knowledge_file(settings))) as store:
-        assert list(store.known("docs")) == ["docs:a.md"]
+    with closing(SqliteKnowledgeStore(knowledge_file(settings))) as store:
+        assert list(store.versions("docs")) == ["docs:a.md"]

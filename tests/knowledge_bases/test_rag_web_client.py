@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from ai_platform_engineering.knowledge_bases.rag.web.client import Gone, NotModified, Page, WebClient
+from ai_platform_engineering.installation import product_version
+from ai_platform_engineering.knowledge_bases.rag.web.client import Gone, NotModified, WebClient, WebPage
 from ai_platform_engineering.knowledge_bases.rag.web.policy import WebPolicy
-from ai_platform_engineering.knowledge_bases.rag.web.transport import FetchError, JudgedTransport
+from ai_platform_engineering.knowledge_bases.rag.web.transport import CheckedTransport, FetchError
 from ai_platform_engineering.utils.addresses import Address
-from ai_platform_engineering.version import product_version
 from tests.knowledge_bases.websites import (
     Answer,
     OneIsPublic,
@@ -47,14 +47,14 @@ class Names:
         return [ipaddress.ip_address(address) for address in (given.pop(0) if len(given) > 1 else given[0])]
 
 
-async def fetch(url: str, revision: str | None = None, policy: WebPolicy = ANYWHERE) -> Page | NotModified | Gone:
+async def fetch(url: str, revision: str | None = None, policy: WebPolicy = ANYWHERE) -> WebPage | NotModified | Gone:
     async with WebClient(policy) as client:
         return await client.fetch(url, revision)
 
 
-async def page(url: str, policy: WebPolicy = ANYWHERE) -> Page:
+async def page(url: str, policy: WebPolicy = ANYWHERE) -> WebPage:
     found = await fetch(url, policy=policy)
-    assert isinstance(found, Page)
+    assert isinstance(found, WebPage)
     return found
 
 
@@ -63,11 +63,11 @@ def refused(text: str) -> Any:
 
 
 class TestPages:
-    async def test_a_page_and_what_is_told_about_it(self) -> None:
-        told = {"content-type": "text/plain; charset=latin-1", "last-modified": "Mon, 16 Nov 2026 10:00:00 GMT"}
-        async with website({"/a?b=1": Answer("é".encode("latin-1"), headers=told)}) as site:
+    async def test_a_page_and_its_metadata(self) -> None:
+        headers = {"content-type": "text/plain; charset=latin-1", "last-modified": "Mon, 16 Nov 2026 10:00:00 GMT"}
+        async with website({"/a?b=1": Answer("é".encode("latin-1"), headers=headers)}) as site:
             found = await page(site.url("/a?b=1#part"))
-        assert found == Page(
+        assert found == WebPage(
             url=site.url("/a?b=1"),
             content=b"\xe9",
             media_type="text/plain; charset=latin-1",
@@ -82,7 +82,7 @@ class TestPages:
             first = await page(site.url())
             assert (first.content, first.revision) == (b"text", 'etag "one"')
             assert await fetch(site.url(), first.revision) == NotModified()
-            assert isinstance(await fetch(site.url(), 'etag "other"'), Page)
+            assert isinstance(await fetch(site.url(), 'etag "other"'), WebPage)
             assert "if-none-match" not in site.asked[0].headers
             assert "if-modified-since" not in site.asked[1].headers
 
@@ -95,7 +95,7 @@ class TestPages:
     @pytest.mark.parametrize("revision", ["", "etag", "etag \r\nX-Injected: yes", "etag \u00e9", "strange value"])
     async def test_a_revision_that_is_not_ours_is_not_sent(self, revision: str) -> None:
         async with website({"/": "text"}) as site:
-            assert isinstance(await fetch(site.url(), revision), Page)
+            assert isinstance(await fetch(site.url(), revision), WebPage)
             assert not {"if-none-match", "x-injected"} & site.asked[0].headers.keys()
 
     @pytest.mark.parametrize("status", [404, 410])
@@ -106,16 +106,16 @@ class TestPages:
     @pytest.mark.parametrize(
         ("status", "said"),
         [
-            (304, "the server answered 304 Told"),
-            (401, "does not let everybody read it (401)"),
-            (403, "does not let everybody read it (403)"),
-            (418, "the server answered 418 Told"),
+            (304, "the server answered 304 Reason"),
+            (401, "denies access without credentials (401)"),
+            (403, "denies access without credentials (403)"),
+            (418, "the server answered 418 Reason"),
             (429, "the server is busy (429). Try again later."),
-            (500, "the server answered 500 Told"),
-            (302, "the server answered 302 Told"),
+            (500, "the server answered 500 Reason"),
+            (302, "the server answered 302 Reason"),
         ],
     )
-    async def test_other_answers_are_told(self, status: int, said: str) -> None:
+    async def test_other_answers_are_reported(self, status: int, said: str) -> None:
         async with website({"/": Answer(status=status)}) as site:
             with refused(said) as raised:
                 await fetch(site.url())
@@ -163,7 +163,7 @@ class TestRedirects:
     )
     async def test_nor_to_what_is_no_page(self, to: str) -> None:
         async with website({"/": redirect(to)}) as site:
-            with refused("redirects to somewhere else: ") as raised:
+            with refused("redirects elsewhere: ") as raised:
                 await fetch(site.url())
         assert "hunter2" not in str(raised.value)
 
@@ -210,11 +210,11 @@ class TestAddresses:
         async with (
             website({"/": "public"}) as outside,
             website({"/": "secret"}, host="127.0.0.2", port=outside.port) as inside,
-            WebClient(PUBLIC, transport=JudgedTransport(PUBLIC, names)) as client,
+            WebClient(PUBLIC, transport=CheckedTransport(PUBLIC, names)) as client,
         ):
             url = outside.url(host="site.test")
             first = await client.fetch(url)
-            assert isinstance(first, Page)
+            assert isinstance(first, WebPage)
             assert first.content == b"public"
             assert outside.asked[0].headers["host"] == f"site.test:{outside.port}"
             assert names.asked == ["site.test"]
@@ -227,24 +227,24 @@ class TestAddresses:
         async with (
             website({"/": "public"}) as outside,
             website({"/": "secret"}, host="127.0.0.2", port=outside.port),
-            WebClient(PUBLIC, transport=JudgedTransport(PUBLIC, names)) as client,
+            WebClient(PUBLIC, transport=CheckedTransport(PUBLIC, names)) as client,
         ):
             found = await client.fetch(outside.url(host="site.test"))
-        assert isinstance(found, Page)
+        assert isinstance(found, WebPage)
         assert found.content == b"public"
 
     async def test_the_next_address_is_tried(self) -> None:
         names = Names(site_test=[["127.0.0.7", "127.0.0.1"]])
         async with (
             website({"/": "text"}) as site,
-            WebClient(ANYWHERE, transport=JudgedTransport(ANYWHERE, names)) as client,
+            WebClient(ANYWHERE, transport=CheckedTransport(ANYWHERE, names)) as client,
         ):
-            assert isinstance(await client.fetch(site.url(host="site.test")), Page)
+            assert isinstance(await client.fetch(site.url(host="site.test")), WebPage)
 
-    async def test_nobody_there(self, unused_port: int) -> None:
+    async def test_no_server_there(self, unused_port: int) -> None:
         with refused("could not be read: connection refused"):
             await fetch(f"http://127.0.0.1:{unused_port}/")
-        async with WebClient(ANYWHERE, transport=JudgedTransport(ANYWHERE, Names())) as client:
+        async with WebClient(ANYWHERE, transport=CheckedTransport(ANYWHERE, Names())) as client:
             with refused("nothing.test has no address"):
                 await client.fetch("http://nothing.test/")
 
@@ -252,7 +252,7 @@ class TestAddresses:
         for variable in ("http_proxy", "HTTP_PROXY", "ALL_PROXY"):
             monkeypatch.setenv(variable, f"http://127.0.0.1:{unused_port}")
         async with website({"/": "text"}) as site:
-            assert isinstance(await fetch(site.url()), Page)
+            assert isinstance(await fetch(site.url()), WebPage)
 
     async def test_certificates_are_of_the_name(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         context, trusted = certificate(tmp_path, "site.test")
@@ -261,14 +261,14 @@ class TestAddresses:
             {"/": "safe", "/kept": Answer(b"", headers={"connection": "keep-alive"})}, context=context
         ) as site:
             url = f"https://site.test:{site.port}/"
-            async with WebClient(ANYWHERE, transport=JudgedTransport(ANYWHERE, names)) as client:
+            async with WebClient(ANYWHERE, transport=CheckedTransport(ANYWHERE, names)) as client:
                 with refused("its TLS certificate is not trusted"):
                     await client.fetch(url)
             monkeypatch.setenv("SSL_CERT_FILE", str(trusted))
-            async with WebClient(ANYWHERE, transport=JudgedTransport(ANYWHERE, names)) as client:
-                assert isinstance(await client.fetch(url), Page)
+            async with WebClient(ANYWHERE, transport=CheckedTransport(ANYWHERE, names)) as client:
+                assert isinstance(await client.fetch(url), WebPage)
                 # A connection that was opened for one name is open at the address of the other.
-                assert isinstance(await client.fetch(f"{url}kept"), Page)
+                assert isinstance(await client.fetch(f"{url}kept"), WebPage)
                 with refused("its TLS certificate is not trusted"):
                     await client.fetch(f"https://other.test:{site.port}/kept")
 
@@ -311,7 +311,7 @@ class TestLimits:
     )
     async def test_what_cannot_be_unpacked(self, body: bytes, packing: str) -> None:
         async with website({"/": Answer(body, headers={"content-encoding": packing})}) as site:
-            with refused("its content is packed and cannot be unpacked"):
+            with refused("its content cannot be decompressed"):
                 await fetch(site.url())
 
     @pytest.mark.parametrize(
@@ -322,7 +322,7 @@ class TestLimits:
     async def test_slow_ones_are_given_up(self, answer: Answer) -> None:
         async with website({"/": answer}) as site:
             began = time.monotonic()
-            with refused("it took longer than 0.3 seconds, which is FETCH_URL_TIMEOUT"):
+            with refused("it takes longer than 0.3 seconds, which is FETCH_URL_TIMEOUT"):
                 await fetch(site.url(), policy=WebPolicy(allow_private=True, timeout=0.3))
         assert time.monotonic() - began < 15
 
@@ -338,7 +338,7 @@ class TestLimits:
                 await asyncio.sleep(0.05)
 
         async with talking(drip) as port:
-            with refused("it took longer than 0.4 seconds"):
+            with refused("it takes longer than 0.4 seconds"):
                 await fetch(f"http://127.0.0.1:{port}/", policy=policy)
 
     async def test_a_name_that_takes_too_long(self) -> None:
@@ -347,8 +347,8 @@ class TestLimits:
             return []
 
         policy = WebPolicy(timeout=0.2)
-        async with WebClient(policy, transport=JudgedTransport(policy, never)) as client:
-            with refused("it took longer than 0.2 seconds"):
+        async with WebClient(policy, transport=CheckedTransport(policy, never)) as client:
+            with refused("it takes longer than 0.2 seconds"):
                 await client.fetch("http://site.test/")
 
     @pytest.mark.parametrize("said", [b"", b"hello\r\n\r\n", b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nshort"])
@@ -366,4 +366,4 @@ async def test_many_at_once() -> None:
     site: Website
     async with website(pages) as site, WebClient(ANYWHERE) as client:
         found = await asyncio.gather(*(client.fetch(site.url(path)) for path in pages))
-    assert [page.content.decode() for page in found if isinstance(page, Page)] == list(pages.values())
+    assert [page.content.decode() for page in found if isinstance(page, WebPage)] == list(pages.values())

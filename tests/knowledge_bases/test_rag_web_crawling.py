@@ -12,9 +12,9 @@ import pytest
 from ai_platform_engineering.knowledge_bases.rag.documents import document_id
 from ai_platform_engineering.knowledge_bases.rag.ingest.engine import ingest
 from ai_platform_engineering.knowledge_bases.rag.ingest.report import IngestReport
-from ai_platform_engineering.knowledge_bases.rag.source import Absent, Loaded, Source, Unchanged
-from ai_platform_engineering.knowledge_bases.rag.stores.sqlite_store import SqliteStore
-from ai_platform_engineering.knowledge_bases.rag.stores.store import Known
+from ai_platform_engineering.knowledge_bases.rag.source import Absent, DocumentSource, LoadedItem, Unchanged
+from ai_platform_engineering.knowledge_bases.rag.stores.sqlite_store import SqliteKnowledgeStore
+from ai_platform_engineering.knowledge_bases.rag.stores.store import DocumentVersion
 from ai_platform_engineering.knowledge_bases.rag.web import visiting
 from ai_platform_engineering.knowledge_bases.rag.web.client import WebClient
 from ai_platform_engineering.knowledge_bases.rag.web.crawling import SitemapSource, SiteSource
@@ -23,14 +23,14 @@ from ai_platform_engineering.knowledge_bases.rag.web.sitemaps import SitemapErro
 from ai_platform_engineering.knowledge_bases.rag.web.transport import FetchError
 from ai_platform_engineering.knowledge_bases.rag.web.visiting import Visitor
 from ai_platform_engineering.utils.errors import ReadableError
-from tests.knowledge_bases.websites import Answer, Asked, Page, Website, redirect, unchanging, website
+from tests.knowledge_bases.websites import Answer, Asked, Served, Website, redirect, unchanging, website
 
 FAST = WebPolicy(allow_private=True, timeout=5, pages_per_second=1000)
 
-Found = dict[str, Loaded | Unchanged | Absent | str]
+Found = dict[str, LoadedItem | Unchanged | Absent | str]
 
 
-async def crawl(source: Source, known: Mapping[str, Known] | None = None) -> Found:
+async def crawl(source: DocumentSource, known: Mapping[str, DocumentVersion] | None = None) -> Found:
     """What a source lists and what comes of it, by path; a failure is its sentence."""
     found: Found = {}
     async for item in source.items():
@@ -43,8 +43,12 @@ async def crawl(source: Source, known: Mapping[str, Known] | None = None) -> Fou
 
 
 async def crawl_site(
-    site: Website, path: str = "/", depth: int = 1, policy: WebPolicy = FAST, known: Mapping[str, Known] | None = None
-) -> tuple[dict[str, Loaded | Unchanged | Absent | str], bool]:
+    site: Website,
+    path: str = "/",
+    depth: int = 1,
+    policy: WebPolicy = FAST,
+    known: Mapping[str, DocumentVersion] | None = None,
+) -> tuple[dict[str, LoadedItem | Unchanged | Absent | str], bool]:
     async with WebClient(policy) as client:
         source = SiteSource(Visitor(client), site.url(path), "site", depth)
         found = await crawl(source, known)
@@ -59,7 +63,7 @@ async def crawl_sitemap(site: Website, path: str = "/sitemap.xml", policy: WebPo
 
 
 def loaded(found: Found) -> list[str]:
-    return [path for path, result in found.items() if isinstance(result, Loaded)]
+    return [path for path, result in found.items() if isinstance(result, LoadedItem)]
 
 
 def linking(*targets: str, text: str = "") -> str:
@@ -76,11 +80,11 @@ def sitemap_of(*sitemaps: str) -> str:
 
 class TestSites:
     async def test_one_page(self) -> None:
-        told = {"last-modified": "Mon, 16 Nov 2026 10:00:00 GMT", "content-type": "text/html"}
-        async with website({"/a": Answer(linking("/b").encode(), headers=told)}) as site:
+        headers = {"last-modified": "Mon, 16 Nov 2026 10:00:00 GMT", "content-type": "text/html"}
+        async with website({"/a": Answer(linking("/b").encode(), headers=headers)}) as site:
             found, complete = await crawl_site(site, "/a", depth=0)
         assert found == {
-            "/a": Loaded(
+            "/a": LoadedItem(
                 content=linking("/b").encode(),
                 media_type="text/html",
                 name=site.url("/a"),
@@ -93,7 +97,7 @@ class TestSites:
         assert site.paths == ["/robots.txt", "/a"]
 
     async def test_pages_below_it_as_far_as_wanted(self) -> None:
-        pages: dict[str, Page] = {
+        pages: dict[str, Served] = {
             "/docs/": linking("one", "two/", "/docs/#top", "/about", "http://elsewhere.invalid/docs/"),
             "/docs/one": linking("two/", "three"),
             "/docs/two/": linking("../three", "four"),
@@ -113,7 +117,7 @@ class TestSites:
 
     async def test_a_page_has_one_address(self) -> None:
         same = '<link rel="canonical" href="/a"><p>same</p>' + linking("/b")
-        pages: dict[str, Page] = {
+        pages: dict[str, Served] = {
             "/": linking("/a?from=home", "/a", "/a#part", "/%61", "/moved", "//LOCALHOST:{port}/a", "/copy1", "/copy2"),
             "/a?from=home": same,
             "/a": same,
@@ -129,7 +133,7 @@ class TestSites:
                 assert sorted(loaded(found)) == ["/", "/a", "/b", "/c", "/copy1"]
 
     async def test_at_the_last_step_too(self) -> None:
-        pages: dict[str, Page] = {
+        pages: dict[str, Served] = {
             "/": linking("/a", "/a?from=home", "/old", "/b", "/out", "/picture"),
             "/a": '<link rel="canonical" href="/a"><p>same</p>',
             "/a?from=home": '<link rel="canonical" href="/a"><p>same</p>',
@@ -151,7 +155,7 @@ class TestSites:
         assert complete
 
     async def test_a_start_that_moved(self) -> None:
-        pages: dict[str, Page] = {
+        pages: dict[str, Served] = {
             "/docs": redirect("/v2/docs/"),
             "/v2/docs/": linking("a", "/docs/b"),
             "/v2/docs/a": "a",
@@ -161,13 +165,13 @@ class TestSites:
         assert loaded(found) == ["/v2/docs/", "/v2/docs/a"]
 
     async def test_what_has_not_changed(self) -> None:
-        pages: dict[str, Page] = {"/": unchanging(linking("/a", "/b")), "/a": unchanging("a"), "/b": unchanging("b")}
+        pages: dict[str, Served] = {"/": unchanging(linking("/a", "/b")), "/a": unchanging("a"), "/b": unchanging("b")}
         async with website(pages) as site:
             first, _ = await crawl_site(site)
             known = {
-                site.url(path): Known("print", result.revision)
+                site.url(path): DocumentVersion("print", result.revision)
                 for path, result in first.items()
-                if isinstance(result, Loaded)
+                if isinstance(result, LoadedItem)
             }
             site.pages["/b"] = unchanging("changed", '"two"')
             second, _ = await crawl_site(site, known=known)
@@ -178,7 +182,7 @@ class TestSites:
             assert conditions == [None, '"one"', '"one"']
 
     async def test_robots_are_obeyed(self) -> None:
-        pages: dict[str, Page] = {
+        pages: dict[str, Served] = {
             "/robots.txt": "User-agent: *\nDisallow: /private",
             "/": linking("/private/a", "/a", "/b"),
             "/a": linking("/private/c"),
@@ -190,14 +194,14 @@ class TestSites:
             assert loaded(found) == ["/", "/a"]
             assert complete
             assert not {"/private/a", "/private/c"} & set(site.paths)
-            with pytest.raises(FetchError, match=r"was not read: the robots.txt of 127.0.0.1 asks programs not to"):
+            with pytest.raises(FetchError, match=r"was not read: the robots.txt of 127.0.0.1 disallows it"):
                 await crawl_site(site, "/private/x")
             site.pages["/robots.txt"] = Answer(status=500)
             with pytest.raises(FetchError, match=r"robots.txt of 127.0.0.1 could not be read"):
                 await crawl_site(site)
 
     async def test_only_so_many_pages(self) -> None:
-        pages: dict[str, Page] = {"/": linking(*(f"/{n}" for n in range(9))), **{f"/{n}": str(n) for n in range(9)}}
+        pages: dict[str, Served] = {"/": linking(*(f"/{n}" for n in range(9))), **{f"/{n}": str(n) for n in range(9)}}
         async with website(pages) as site:
             for depth in (1, 2):
                 found, complete = await crawl_site(site, depth=depth, policy=WebPolicy(True, max_pages=4))
@@ -206,7 +210,7 @@ class TestSites:
             assert (len(found), complete) == (10, True)
 
     async def test_a_page_that_fails(self) -> None:
-        pages: dict[str, Page] = {"/": linking("/a", "/b", "/gone"), "/a": Answer(status=500), "/b": "b"}
+        pages: dict[str, Served] = {"/": linking("/a", "/b", "/gone"), "/a": Answer(status=500), "/b": "b"}
         async with website(pages) as site:
             for depth, complete in ((1, True), (2, False)):
                 found, was_complete = await crawl_site(site, depth=depth)
@@ -221,10 +225,10 @@ class TestSites:
             for path, said in (("/typo", "There is no page at"), ("/broken", "answered 500")):
                 try:
                     found, _ = await crawl_site(site, path, depth)
-                    told = str(found[path])
+                    message = str(found[path])
                 except FetchError as error:
-                    told = str(error)
-                assert said in told
+                    message = str(error)
+                assert said in message
 
     @pytest.mark.parametrize("url", ["ftp://example.com/", "http://a:b@example.com/", "nothing"])
     async def test_what_is_no_address(self, url: str) -> None:
@@ -236,7 +240,7 @@ class TestSites:
 
 class TestManners:
     async def test_no_faster_than_allowed(self) -> None:
-        pages: dict[str, Page] = {"/": linking("/a", "/b", "/c"), "/a": "a", "/b": "b", "/c": "c"}
+        pages: dict[str, Served] = {"/": linking("/a", "/b", "/c"), "/a": "a", "/b": "b", "/c": "c"}
         async with website(pages) as site:
             began = time.monotonic()
             await crawl_site(site, policy=WebPolicy(True, pages_per_second=10))
@@ -252,8 +256,8 @@ class TestManners:
 
         def answer(asked: Asked) -> Answer:
             times.append(time.monotonic())
-            told = {"retry-after": "0"} if len(times) == 2 else {}
-            return Answer(status=429, headers=told) if len(times) < 3 else Answer(b"<p>at last</p>")
+            headers = {"retry-after": "0"} if len(times) == 2 else {}
+            return Answer(status=429, headers=headers) if len(times) < 3 else Answer(b"<p>at last</p>")
 
         async with website({"/": answer}) as site:
             found, _ = await crawl_site(site, depth=0)
@@ -262,7 +266,10 @@ class TestManners:
 
     async def test_but_not_for_ever(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(visiting, "_FIRST_PAUSE", 0.01)
-        busy: dict[str, Page] = {"/": Answer(status=503), "/hours": Answer(status=503, headers={"retry-after": "7200"})}
+        busy: dict[str, Served] = {
+            "/": Answer(status=503),
+            "/hours": Answer(status=503, headers={"retry-after": "7200"}),
+        }
         async with website(busy) as site:
             for path, times in (("/", 3), ("/hours", 1)):
                 found, _ = await crawl_site(site, path, depth=0)
@@ -283,7 +290,7 @@ class TestSitemaps:
             found, complete = await crawl_sitemap(site)
         assert loaded(found) == ["/a", "/b", "/c"]
         assert found["/gone"] == Absent()
-        assert isinstance(found["/c"], Loaded)
+        assert isinstance(found["/c"], LoadedItem)
         assert found["/c"].updated == datetime(2026, 11, 16, tzinfo=UTC)
         assert complete
         assert site.paths.count("/sitemap.xml") == 1
@@ -340,7 +347,7 @@ class TestSitemaps:
             ({"/sitemap.xml": sitemap("ftp://x/")}, "only addresses with http:// or https://"),
         ],
     )
-    async def test_one_that_lists_nothing(self, pages: dict[str, Page], said: str) -> None:
+    async def test_one_that_lists_nothing(self, pages: dict[str, Served], said: str) -> None:
         async with website(pages) as site:
             with pytest.raises((FetchError, SitemapError)) as raised:
                 await crawl_sitemap(site)
@@ -356,17 +363,17 @@ class TestSitemaps:
 class TestIngest:
     """Through the engine, into a store."""
 
-    async def ingest(self, site: Website, store: SqliteStore, depth: int) -> IngestReport:
+    async def ingest(self, site: Website, store: SqliteKnowledgeStore, depth: int) -> IngestReport:
         async with WebClient(FAST) as client:
             return await ingest(SiteSource(Visitor(client), site.url(), "site", depth), store, None)
 
     @pytest.mark.parametrize("depth", [1, 2])
     async def test_again_and_again(self, tmp_path: Path, depth: int) -> None:
-        pages: dict[str, Page] = {
+        pages: dict[str, Served] = {
             "/": unchanging(f"<main><h1>Start</h1>{linking('/a', '/b', '/c')}</main>"),
             **{f"/{name}": unchanging(f"<main><h1>Page {name}</h1><p>About {name}.</p></main>") for name in "abc"},
         }
-        store = await asyncio.to_thread(SqliteStore, tmp_path / "knowledge.db")
+        store = await asyncio.to_thread(SqliteKnowledgeStore, tmp_path / "knowledge.db")
         async with website(pages) as site:
             first = await self.ingest(site, store, depth)
             assert (first.added, first.failed, first.complete) == (4, (), True)
@@ -382,7 +389,7 @@ class TestIngest:
             del site.pages["/c"]
             third = await self.ingest(site, store, depth)
             assert (third.updated, third.unchanged, len(third.failed)) == (1, 1, 1)
-            # Where a page with links cannot be read, nobody knows what is gone.
+            # Where a page with links cannot be read, it is unknown which pages are gone.
             assert third.removed == (1 if depth == 1 else 0)
-            assert document_id("site", site.url("/b")) in store.known("site")
+            assert document_id("site", site.url("/b")) in store.versions("site")
         await asyncio.to_thread(store.close)

@@ -68,10 +68,10 @@ class TestSites:
     )
     def test_what_is_below(self, start: str, inside: list[str], outside: list[str]) -> None:
         site = Site.around(httpx.URL(f"https://example.com{start}"))
-        assert [path for path in inside if not site.holds(httpx.URL(f"https://example.com{path}"))] == []
-        assert [path for path in outside if site.holds(httpx.URL(f"https://example.com{path}"))] == []
+        assert [path for path in inside if not site.contains(httpx.URL(f"https://example.com{path}"))] == []
+        assert [path for path in outside if site.contains(httpx.URL(f"https://example.com{path}"))] == []
         for other in ("https://www.example.com", "https://example.com:8443", "https://example.com.evil.net"):
-            assert not site.holds(httpx.URL(f"{other}{start}"))
+            assert not site.contains(httpx.URL(f"{other}{start}"))
 
     def test_targets_are_pages_of_the_site(self) -> None:
         page = httpx.URL("https://example.com/docs/guide/")
@@ -106,4 +106,4 @@ class TestSites:
     def test_a_page_says_which_way_to_write_its_address(self, canonical: str | None, place: str) -> None:
         site = Site.around(httpx.URL("https://example.com/docs/"))
         page = httpx.URL("https://example.com/docs/a?from=home")
-        assert str(site.place(page, Links((), canonical))) == f"https://example.com{place}"
+        assert str(site.canonical_url(page, Links((), canonical))) == f"https://example.com{place}"

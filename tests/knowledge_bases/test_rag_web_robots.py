@@ -6,16 +6,16 @@ import time
 import pytest
 
 from ai_platform_engineering.knowledge_bases.rag.web.client import WebClient
-from ai_platform_engineering.knowledge_bases.rag.web.pace import Pace
 from ai_platform_engineering.knowledge_bases.rag.web.policy import WebPolicy
-from ai_platform_engineering.knowledge_bases.rag.web.robots import Robots, Rules
+from ai_platform_engineering.knowledge_bases.rag.web.robots import Robots, RobotsRules
 from ai_platform_engineering.knowledge_bases.rag.web.urls import page_url
-from tests.knowledge_bases.websites import Answer, Page, redirect, website
+from ai_platform_engineering.knowledge_bases.rag.web.visiting import HostRateLimiter
+from tests.knowledge_bases.websites import Answer, Served, redirect, website
 
 ANYWHERE = WebPolicy(allow_private=True, timeout=2)
 
 
-async def rules(robots: Page | None) -> tuple[Rules, list[str]]:
+async def rules(robots: Served | None) -> tuple[RobotsRules, list[str]]:
     async with website({} if robots is None else {"/robots.txt": robots}) as site, WebClient(ANYWHERE) as client:
         found = Robots(client)
         first, second = await asyncio.gather(*(found.rules(page_url(site.url(path))) for path in ("/a", "/b?c")))
@@ -23,13 +23,13 @@ async def rules(robots: Page | None) -> tuple[Rules, list[str]]:
         return first, site.paths
 
 
-def refuses(found: Rules, path: str) -> str | None:
+def refuses(found: RobotsRules, path: str) -> str | None:
     return found.refusal(page_url(f"http://example.com{path}"))
 
 
 async def test_pages_that_programs_may_not_read() -> None:
     found, asked = await rules("User-agent: *\nDisallow: /private/\nAllow: /private/open\nDisallow: /*.pdf$\n")
-    assert refuses(found, "/private/a") == "the robots.txt of example.com asks programs not to"
+    assert refuses(found, "/private/a") == "the robots.txt of example.com disallows it"
     assert refuses(found, "/a.pdf")
     for path in ("/", "/private/open/x", "/a.pdf?b"):
         assert refuses(found, path) is None
@@ -54,11 +54,11 @@ async def test_no_rules_allow_everything(status: int) -> None:
 )
 async def test_rules_that_cannot_be_read_allow_nothing(answer: Answer) -> None:
     found, _ = await rules(answer)
-    assert "robots.txt of example.com could not be read, and so nothing there may be" in str(refuses(found, "/"))
+    assert "robots.txt of example.com could not be read, so none of its pages may be read" in str(refuses(found, "/"))
 
 
 async def test_redirects_are_followed() -> None:
-    pages: dict[str, Page] = {"/robots.txt": redirect("/real"), "/real": "User-agent: *\nDisallow: /"}
+    pages: dict[str, Served] = {"/robots.txt": redirect("/real"), "/real": "User-agent: *\nDisallow: /"}
     async with website(pages) as site, WebClient(ANYWHERE) as client:
         found = await Robots(client).rules(page_url(site.url()))
     assert refuses(found, "/")
@@ -82,19 +82,19 @@ async def test_how_fast(text: str, seconds: float) -> None:
 
 
 async def test_each_port_has_its_own() -> None:
-    none: Page = "User-agent: *\nDisallow: /"
+    none: Served = "User-agent: *\nDisallow: /"
     async with website({"/robots.txt": none}) as closed, website({}) as opened, WebClient(ANYWHERE) as client:
         robots = Robots(client)
         assert (await robots.rules(page_url(closed.url()))).refusal(page_url(closed.url()))
         assert (await robots.rules(page_url(opened.url()))).refusal(page_url(opened.url())) is None
 
 
-class TestPace:
-    async def test_turns_of_one_host_follow_each_other(self) -> None:
-        pace, began, turns = Pace(20), time.monotonic(), []
+class TestRateLimit:
+    async def test_requests_to_one_host_follow_each_other(self) -> None:
+        limiter, began, turns = HostRateLimiter(20), time.monotonic(), []
 
         async def visit(host: str) -> None:
-            await pace.turn(host)
+            await limiter.wait(host)
             turns.append((host, time.monotonic() - began))
 
         await asyncio.gather(*(visit(host) for host in ("a", "a", "a", "a", "b")))
@@ -103,10 +103,10 @@ class TestPace:
         assert dict(turns)["b"] < 0.04
 
     async def test_a_host_may_ask_for_more_time(self) -> None:
-        pace, began = Pace(1000), time.monotonic()
-        await pace.turn("a", delay=0.1)
-        await pace.turn("a")
+        limiter, began = HostRateLimiter(1000), time.monotonic()
+        await limiter.wait("a", delay=0.1)
+        await limiter.wait("a")
         assert time.monotonic() - began >= 0.1
-        pace.pause("a", 0.1)
-        await pace.turn("a")
+        limiter.pause("a", 0.1)
+        await limiter.wait("a")
         assert time.monotonic() - began >= 0.2

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from ai_platform_engineering.knowledge_bases.rag.web import sitemaps
 from ai_platform_engineering.knowledge_bases.rag.web.sitemaps import (
-    Entry,
     Sitemap,
+    SitemapEntry,
     SitemapError,
     parse_sitemap,
 )
@@ -37,15 +37,15 @@ def test_pages_and_their_times() -> None:
     for content in (PAGES, gzip.compress(PAGES)):
         assert parse_sitemap(content, "it") == Sitemap(
             pages=(
-                Entry("https://example.com/a?b=1&c=2", datetime(2026, 11, 16, 10, tzinfo=UTC)),
-                Entry("https://example.com/b", datetime(2026, 11, 1, tzinfo=UTC)),
-                Entry("https://example.com/c"),
+                SitemapEntry("https://example.com/a?b=1&c=2", datetime(2026, 11, 16, 10, tzinfo=UTC)),
+                SitemapEntry("https://example.com/b", datetime(2026, 11, 1, tzinfo=UTC)),
+                SitemapEntry("https://example.com/c"),
             )
         )
 
 
 def test_sitemaps_of_sitemaps() -> None:
-    assert parse_sitemap(INDEX, "it") == Sitemap(sitemaps=(Entry("https://example.com/one.xml.gz"),))
+    assert parse_sitemap(INDEX, "it") == Sitemap(sitemaps=(SitemapEntry("https://example.com/one.xml.gz"),))
 
 
 @pytest.mark.parametrize("content", [BOMB, OUTSIDE])
@@ -71,7 +71,7 @@ def test_what_is_no_sitemap(content: bytes) -> None:
 
 
 def test_what_cannot_be_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(SitemapError, match="cannot be unpacked"):
+    with pytest.raises(SitemapError, match="cannot be decompressed"):
         parse_sitemap(gzip.compress(PAGES)[:-10], "it")
     monkeypatch.setattr(sitemaps, "MAX_BYTES", 1000)
     with pytest.raises(SitemapError, match="larger than 1000 bytes"):

@@ -26,7 +26,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Answer:
-    """`endless` goes on sending the body, `stalls` sends no more after it. A length is told unless one of them is."""
+    """`endless` repeats the body, `stalls` sends no more after it. Both omit Content-Length."""
 
     body: bytes = b""
     status: int = 200
@@ -38,18 +38,18 @@ class Answer:
         headers = {"content-type": "text/html; charset=utf-8", "connection": "close", **self.headers}
         if not self.endless and not self.stalls:
             headers.setdefault("content-length", str(len(self.body)))
-        lines = [f"HTTP/1.1 {self.status} Told", *(f"{name}: {value}" for name, value in headers.items() if value)]
+        lines = [f"HTTP/1.1 {self.status} Reason", *(f"{name}: {value}" for name, value in headers.items() if value)]
         return "\r\n".join([*lines, "", ""]).encode()
 
 
-Page = str | Answer | Callable[[Asked], Answer]
+Served = str | Answer | Callable[[Asked], Answer]
 
 
 @dataclass
 class Website:
     """Pages by their path and query. One that is not there is not found."""
 
-    pages: dict[str, Page]
+    pages: dict[str, Served]
     port: int = 0
     host: str = "127.0.0.1"
     asked: list[Asked] = field(default_factory=list)
@@ -85,7 +85,7 @@ def unchanging(text: str, tag: str = '"one"') -> Callable[[Asked], Answer]:
 
 @asynccontextmanager
 async def website(
-    pages: Mapping[str, Page], *, host: str = "127.0.0.1", port: int = 0, context: ssl.SSLContext | None = None
+    pages: Mapping[str, Served], *, host: str = "127.0.0.1", port: int = 0, context: ssl.SSLContext | None = None
 ) -> AsyncIterator[Website]:
     site = Website(dict(pages), host=host)
 

@@ -293,7 +293,7 @@ def pagerduty_tools() -> list[BaseTool]:
     return [
         tool(
             "list_incidents",
-            "Incidents, the open ones unless told otherwise.",
+            "Incidents, the open ones unless stated otherwise.",
             {
                 "status": text("Status", enum=["open", "triggered", "acknowledged", "resolved", "all"], default="open"),
                 "service": optional(text("Only incidents of this service")),

@@ -179,9 +179,9 @@ def test_a_tool_that_escalates_changes_something() -> None:
     tools = [*AGENTS["pagerduty"][1](), escalate]
     asked = run_agent(MODEL, "pagerduty", "to whom can incident P4711 be escalated?", tools)
     assert calls_of(asked, "escalate_incident") == []
-    told = run_agent(MODEL, "pagerduty", "escalate incident P4711", tools)
-    assert calls_of(told) == [("escalate_incident", {"incident_id": "P4711"})]
-    assert told[-1].text == "P4711 is with Sam now."
+    escalated = run_agent(MODEL, "pagerduty", "escalate incident P4711", tools)
+    assert calls_of(escalated) == [("escalate_incident", {"incident_id": "P4711"})]
+    assert escalated[-1].text == "P4711 is with Sam now."
 
 
 @pytest.mark.parametrize("question", ["delete the guestbook app", "restart checkout", "scale guestbook to 3"])
@@ -299,7 +299,7 @@ def test_an_agent_without_tools_says_so() -> None:
     assert reply.text == "I have no tools at the moment, so I cannot look anything up or change anything."
 
 
-def test_an_agent_without_tools_gives_the_reason_it_was_told() -> None:
+def test_an_agent_without_tools_gives_the_reason_in_its_instructions() -> None:
     prompt = "You look after Jira.\n\nYou have no tools at the moment: mcp.example did not answer. Say so."
     reply = MODEL.invoke([SystemMessage(prompt), HumanMessage("list my tickets")])
     assert reply.text.endswith("or change anything. The reason: mcp.example did not answer.")

@@ -21,7 +21,7 @@ from ai_platform_engineering.manifest import McpServer, builtin_directory, load_
 from ai_platform_engineering.mcp import McpServers
 from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
 from ai_platform_engineering.offline_model import OfflineChatModel
-from ai_platform_engineering.offline_model.timeframes import PHRASE, stretch
+from ai_platform_engineering.offline_model.english.time_ranges import PHRASE, parse_time_range
 from ai_platform_engineering.settings import load_settings
 from tests.invariants import check
 from tests.llm.offline_world import argocd_tools, calls_of, run_agent, text, tool
@@ -30,7 +30,7 @@ from tests.servers import Caller, calling, serving
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 Record = Mapping[str, Any]
-COMPANY = ("argocd", "github", "jira", "pagerduty")
+AGENT_NAMES = ("argocd", "github", "jira", "pagerduty")
 EVERYTHING: Mapping[str, tuple[str, str, dict[str, Any]]] = {
     "applications": ("argocd", "list_applications", {}),
     "deployments": ("argocd", "get_application_history", {"application": "payments-api"}),
@@ -43,7 +43,7 @@ EVERYTHING: Mapping[str, tuple[str, str, dict[str, Any]]] = {
 
 
 @dataclass
-class Company:
+class Organization:
     caller: Caller
     servers: McpServers
 
@@ -60,7 +60,7 @@ class Company:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def company(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Company]:
+async def organization(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Organization]:
     environ = {
         "DATA_DIR": str(tmp_path_factory.mktemp("data")),
         "SANDBOX": "true",
@@ -69,10 +69,12 @@ async def company(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Com
     }
     manifests = load_manifests([builtin_directory()])
     servers = McpServers(load_settings(environ, env_file=None))
-    sandboxes = {name: [McpServer(name=name, transport="memory", module=manifests[name].sandbox)] for name in COMPANY}
+    sandboxes = {
+        name: [McpServer(name=name, transport="memory", module=manifests[name].sandbox)] for name in AGENT_NAMES
+    }
     await servers.start(sandboxes, deadline=30)
     async with serving(create_app, environ) as url, calling(url) as caller:
-        yield Company(caller, servers)
+        yield Organization(caller, servers)
     await servers.aclose()
 
 
@@ -143,10 +145,10 @@ APPLIED: list[tuple[str, str, Callable[[Record], bool]]] = [
 
 @pytest.mark.parametrize(("question", "kind", "is_wanted"), APPLIED, ids=[question for question, *_ in APPLIED])
 async def test_exactly_what_meets_the_constraints_is_listed(
-    company: Company, question: str, kind: str, is_wanted: Callable[[Record], bool]
+    organization: Organization, question: str, kind: str, is_wanted: Callable[[Record], bool]
 ) -> None:
-    answer = await company.ask(question)
-    records = await company.records(kind)
+    answer = await organization.ask(question)
+    records = await organization.records(kind)
     assert any(map(is_wanted, records)), "a question that nothing answers shows nothing"
     assert not all(map(is_wanted, records)), "a question that everything answers shows nothing"
     assert [r for r in records if is_listed(r, answer)] == [r for r in records if is_wanted(r)], answer
@@ -166,14 +168,14 @@ async def test_exactly_what_meets_the_constraints_is_listed(
         ("apps that are not flaky", "“that are not flaky”"),
     ],
 )
-async def test_what_the_results_cannot_tell_is_named(company: Company, question: str, phrase: str) -> None:
-    answer = await company.ask(question)
+async def test_what_the_results_cannot_tell_is_named(organization: Organization, question: str, phrase: str) -> None:
+    answer = await organization.ask(question)
     assert phrase in answer.rpartition("I did not apply ")[2]
 
 
-async def test_order_and_count_are_applied_after_the_filters(company: Company) -> None:
-    answer = await company.ask("list the 3 oldest open Jira tickets")
-    open_ones = [r for r in await company.records("tickets") if r["status"] != "Done"]
+async def test_order_and_count_are_applied_after_the_filters(organization: Organization) -> None:
+    answer = await organization.ask("list the 3 oldest open Jira tickets")
+    open_ones = [r for r in await organization.records("tickets") if r["status"] != "Done"]
     oldest = sorted(open_ones, key=lambda r: str(r["created"]))[:3]
     rows = [line for line in answer.splitlines() if line.startswith("| ")][2:]
     assert [row.split(" | ")[0] for row in rows] == [f"| {r['key']}" for r in oldest]
@@ -188,10 +190,10 @@ async def test_order_and_count_are_applied_after_the_filters(company: Company) -
         "sync guestbook in 2 hours",
     ],
 )
-async def test_a_change_that_is_to_wait_is_not_made(company: Company, question: str) -> None:
-    before = await company.records("applications")
-    assert f"Not done: “{question}”" in await company.ask(question)
-    assert await company.records("applications") == before
+async def test_a_change_that_is_to_wait_is_not_made(organization: Organization, question: str) -> None:
+    before = await organization.records("applications")
+    assert f"Not done: “{question}”" in await organization.ask(question)
+    assert await organization.records("applications") == before
 
 
 @pytest.mark.parametrize(
@@ -202,10 +204,12 @@ async def test_a_change_that_is_to_wait_is_not_made(company: Company, question: 
         ("create a Jira bug: login fails, assign it to lena", "login fails"),
     ],
 )
-async def test_a_new_ticket_has_the_assignee_that_was_asked_for(company: Company, question: str, summary: str) -> None:
-    before = {record["key"] for record in await company.records("tickets")}
-    answer = await company.ask(question)
-    (made,) = [record for record in await company.records("tickets") if record["key"] not in before]
+async def test_a_new_ticket_has_the_assignee_that_was_asked_for(
+    organization: Organization, question: str, summary: str
+) -> None:
+    before = {record["key"] for record in await organization.records("tickets")}
+    answer = await organization.ask(question)
+    (made,) = [record for record in await organization.records("tickets") if record["key"] not in before]
     assert (made["summary"], made["type"], made["assignee"]) == (summary, "Bug", "Lena Fischer")
     assert made["key"] in answer
     assert "did not apply" not in answer
@@ -254,11 +258,11 @@ async def test_what_a_phrase_means_on_a_given_day(phrase: str, meant: str) -> No
     found = PHRASE.search(f"which incidents were there {phrase}?")
     assert found is not None
     assert found.group() == phrase
-    assert str(stretch(phrase, NOW)) == meant
+    assert str(parse_time_range(phrase, NOW)) == meant
 
 
 async def test_a_date_that_does_not_exist_means_nothing() -> None:
-    assert stretch("on 31 February", NOW) is None
+    assert parse_time_range("on 31 February", NOW) is None
 
 
 async def test_a_tool_that_takes_times_is_given_them_and_called_once_while_the_clock_goes_on() -> None:

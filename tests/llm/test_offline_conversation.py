@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
-from ai_platform_engineering.offline_model.conversation import read_conversation
+from ai_platform_engineering.offline_model.messages.conversation import parse_conversation
+from ai_platform_engineering.utils.summaries import summary_message
 
 Said = tuple[str, str | None]
 
@@ -45,15 +46,23 @@ def result(call_id: str, text: str) -> ToolMessage:
         "no id",
         "answered late",
         "answered twice",
-        "of nobody",
+        "without a call",
     ],
 )
 def test_results_belong_to_their_calls(messages: Sequence[BaseMessage], uses: list[Said]) -> None:
-    read = read_conversation([HumanMessage("q"), *messages], may_use_tools=True)
+    read = parse_conversation([HumanMessage("q"), *messages], may_use_tools=True)
     assert [(use.arguments["query"], use.result) for use in read.current.uses] == uses
 
 
 def test_a_result_that_is_an_error_says_so() -> None:
     failed = ToolMessage("no", tool_call_id="a", status="error")
-    read = read_conversation([HumanMessage("q"), turn("a", "b"), failed, result("b", "yes")], may_use_tools=True)
+    read = parse_conversation([HumanMessage("q"), turn("a", "b"), failed, result("b", "yes")], may_use_tools=True)
     assert [use.failed for use in read.current.uses] == [True, False]
+
+
+def test_a_summary_of_earlier_turns_is_no_question() -> None:
+    summary = summary_message("Deploy argocd was asked.", {"turns": 3}, "m")
+    read = parse_conversation([summary, HumanMessage("q"), turn("a"), result("a", "1")], may_use_tools=True)
+    assert (read.earlier, read.current.question) == ((), "q")
+    last = parse_conversation([summary, HumanMessage("answer now")], may_use_tools=False)
+    assert (last.current.question, last.instruction) == ("answer now", "")

@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, Tool
 from langchain_core.tools import BaseTool, ToolException
 
 from ai_platform_engineering.approvals.edited_call import with_edited_arguments, with_notes
-from ai_platform_engineering.forms.filling import Filled, fill
+from ai_platform_engineering.forms.filling import FilledForm, fill
 from ai_platform_engineering.forms.response import CAIPEAgentResponse
 from ai_platform_engineering.offline_model import OfflineChatModel
 from tests.llm.offline_world import (
@@ -155,7 +155,7 @@ def test_an_enumeration_becomes_a_choice() -> None:
     assert call == ("transition_issue", {"issue_key": "SHOP-118", "status": "In Review"})
 
 
-def test_what_can_be_looked_up_becomes_a_choice_and_is_not_told_again() -> None:
+def test_looked_up_values_become_options_and_are_not_in_the_answer() -> None:
     messages = asked("argocd", "sync the app", {"application": "checkout"})
     lookup, form, call = calls_of(messages)
     assert lookup == ("list_applications", {})
@@ -242,7 +242,7 @@ def test_fields_of_every_type() -> None:
     form, call = calls_of(messages)
     shown = CAIPEAgentResponse.model_validate(form[1]).form("watch")
     assert [field.field_type for field in shown.fields] == [field["type"] for field in form[1]["fields"]]
-    assert isinstance(fill(shown, values), Filled)
+    assert isinstance(fill(shown, values), FilledForm)
     assert fields_of(form[1]) == {
         "address": {"type": "url", "description": "What to watch", "required": True},
         "contact": {"type": "email", "description": "Contact", "required": True},
@@ -332,8 +332,8 @@ def test_a_form_that_brought_nothing_is_not_asked_again(result: str, status: str
     model = MODEL.bind_tools([*jira_tools(), form_tool()])
     question = HumanMessage("create a ticket")
     first = model.invoke([question])
-    told = ToolMessage(result, tool_call_id=str(first.tool_calls[0]["id"]), status=status)
-    reply = model.invoke([question, first, told])
+    content = ToolMessage(result, tool_call_id=str(first.tool_calls[0]["id"]), status=status)
+    reply = model.invoke([question, first, content])
     assert reply.tool_calls == []
     assert reply.text.startswith("For `create_issue` I need the summary")
 
@@ -374,7 +374,7 @@ def test_the_supervisor_leaves_the_asking_to_the_agents() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "answer"),
+    ("content", "answer"),
     [
         (
             "A person rejected this call: not on a Friday",
@@ -387,8 +387,8 @@ def test_the_supervisor_leaves_the_asking_to_the_agents() -> None:
         ),
     ],
 )
-def test_a_call_that_a_person_rejected_is_said_to_be_undone_and_not_tried_again(told: str, answer: str) -> None:
-    tools = rejecting("rollback_application", argocd_tools(), told)
+def test_a_call_that_a_person_rejected_is_said_to_be_undone_and_not_tried_again(content: str, answer: str) -> None:
+    tools = rejecting("rollback_application", argocd_tools(), content)
     messages = asked("argocd", "roll back checkout", tools=tools)
     assert calls_of(messages) == [("rollback_application", {"application": "checkout"})]
     assert messages[-1].text == answer
@@ -431,16 +431,16 @@ def _delegated(question: str, result: str, status: str = "success") -> AIMessage
 
 
 def test_the_supervisor_tells_what_was_rejected() -> None:
-    told = "`rollback_application` (application checkout) was not run: a person rejected it. The reason: wait."
-    assert _delegated("roll back checkout in argocd", told).text.startswith(told)
+    content = "`rollback_application` (application checkout) was not run: a person rejected it. The reason: wait."
+    assert _delegated("roll back checkout in argocd", content).text.startswith(content)
     failed = _delegated("roll back checkout in argocd", "A person rejected this call: wait", "error")
     assert failed.text.startswith("Argocd did not do this: a person rejected it. The reason: wait.")
 
 
 def test_what_was_to_follow_something_rejected_is_not_done() -> None:
     question = "create a github repo called demo, then create a jira ticket for it"
-    told = "`create_repository` (name demo) was not run: a person rejected it. The reason: see SEC-15."
-    reply = _delegated(question, told)
+    content = "`create_repository` (name demo) was not run: a person rejected it. The reason: see SEC-15."
+    reply = _delegated(question, content)
     assert reply.tool_calls == []
     assert "Not done: create a jira ticket for it." in reply.text
 

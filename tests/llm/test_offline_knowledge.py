@@ -61,25 +61,25 @@ QUESTIONS = [
         "what does DISTRIBUTED_AGENTS do?",
         [f"{DEPLOY} > Placement", f"{CONFIGURATION} > Placement"],
         CONFIGURATION,
-        "Comma-separated names of the agents that run remotely, or `all`; every other agent runs in-process.",
+        "Agents that run remotely: comma-separated names, for example `argocd,jira`, or `all`.",
     ),
     (
         "what is a workflow?",
         [f"{WORKFLOWS} > Built-in workflows", FORMS],
         WORKFLOWS,
-        "A workflow is a declared piece of self-service: a form, and steps that run in the order of the file.",
+        "A workflow is a declared self-service procedure: a form, and steps that run in the order of the file.",
     ),
     (
         "explain placement",
         [f"{ARCHITECTURE} > The packages", f"{DEPLOY} > Placement"],
         DEPLOY,
-        "For each agent, the first of these that applies decides",
+        "If it is not set, the agent is enabled when its required settings are set",
     ),
     (
-        "where are tasks kept?",
-        [f"{OPERATE} > Kept tasks", f"{CONFIGURATION} > Storage"],
+        "where are tasks stored?",
+        [f"{OPERATE} > Stored tasks", f"{CONFIGURATION} > Storage"],
         OPERATE,
-        "Every event of a task is written to `tasks.db` in `DATA_DIR` before anybody sees it",
+        "Every event of a task is written to `tasks.db` in `DATA_DIR` before a client sees it",
     ),
     (
         "which settings does the jira agent require?",
@@ -91,13 +91,13 @@ QUESTIONS = [
         "how long does a form wait?",
         [FORMS, f"{OPERATE} > Limits"],
         FORMS,
-        "It waits for as long as it takes (`FORM_EXPIRY_HOURS`)",
+        "The task then waits until the form is answered or expires (`FORM_EXPIRY_HOURS`)",
     ),
     (
         "how do I switch an agent off?",
         [f"{CONFIGURATION} > Per agent", f"{README} > Where agents run"],
         README,
-        "`ENABLE_<NAME>=false` switches an agent off, wherever it runs.",
+        "`ENABLE_<NAME>=false` disables an agent, wherever it runs.",
     ),
     (
         "what is the exit code when input is needed?",
@@ -121,7 +121,7 @@ QUESTIONS = [
         "how does authentication work?",
         [f"{DEPLOY} > Authentication", f"{CONFIGURATION} > Server"],
         DEPLOY,
-        "With a key or an OAuth2 issuer set, every path but `/healthz`, `/readyz` and the agent card needs the "
+        "With a key or an OAuth2 issuer set, every path except `/healthz`, `/readyz` and the agent card requires the "
         "header `Authorization: Bearer ...` with the key or an access token.",
     ),
     (
@@ -140,7 +140,7 @@ QUESTIONS = [
         "why do I get 401 from a remote agent?",
         [f"{DEPLOY} > Authentication", f"{OPERATE} > When something is wrong"],
         OPERATE,
-        "The keys differ, or its issuer or audience is another. (The same `A2A_AGENTS…`)",
+        "Key, issuer or audience differ. (Set the same `A2A_AGENTS_AUTH_KEY` on…)",
     ),
     (
         "why does an agent have no tools?",
@@ -152,13 +152,13 @@ QUESTIONS = [
         "what does MCP_START_TIMEOUT mean?",
         [f"{CONFIGURATION} > MCP", f"{ARCHITECTURE} > The packages"],
         CONFIGURATION,
-        "Seconds the MCP servers have to start; late ones join when they are ready.",
+        "Seconds that the start of the supervisor or of an agent waits for its MCP servers.",
     ),
     (
         "what is a placeholder in a workflow?",
-        [f"{WORKFLOWS} > A workflow of your own", FORMS],
+        [f"{WORKFLOWS} > Write your own workflow", FORMS],
         WORKFLOWS,
-        "A placeholder that is the whole value keeps its type, so a number stays a number",
+        "If a placeholder is the whole value, the type is kept, so a number stays a number",
     ),
     (
         "how do I run every agent outside with containers?",
@@ -170,7 +170,7 @@ QUESTIONS = [
         "which paths need no authentication?",
         [f"{DEPLOY} > Authentication", f"{DEPLOY} > Health"],
         DEPLOY,
-        "every path but `/healthz`, `/readyz` and the agent card",
+        "every path except `/healthz`, `/readyz` and the agent card",
     ),
     (
         "how do I measure performance on my own machine?",
@@ -186,13 +186,13 @@ QUESTIONS = [
     ),
     (
         "what does the event log do with ended tasks?",
-        [f"{OPERATE} > Kept tasks", f"{CONFIGURATION} > Storage"],
+        [f"{OPERATE} > Stored tasks", f"{CONFIGURATION} > Storage"],
         OPERATE,
-        "Ended tasks are dropped when they are older than `EVENT_LOG_MAX_AGE_DAYS`",
+        "ended tasks are deleted that are older than `EVENT_LOG_MAX_AGE_DAYS`",
     ),
     (
         "how do I list failed tasks?",
-        [f"{OPERATE} > Kept tasks", f"{OPERATE} > Logs"],
+        [f"{OPERATE} > Stored tasks", f"{OPERATE} > Logs"],
         OPERATE,
         ".venv/bin/platform-engineer tasks list --limit 10 --state failed",
     ),
@@ -218,18 +218,18 @@ QUESTIONS = [
         "what does EVENT_LOG_MAX_TASKS mean?",
         [f"{CONFIGURATION} > Storage", f"{OPERATE} > Limits"],
         CONFIGURATION,
-        "Ended tasks that are kept; the oldest go first, with their conversations.",
+        "Maximum number of ended tasks that are kept. The oldest are deleted first, together with their conversations.",
     ),
 ]
 
 
-@pytest.mark.parametrize(("question", "places", "path", "told"), QUESTIONS, ids=[item[0] for item in QUESTIONS])
-def test_questions_about_real_documents(question: str, places: list[str], path: str, told: str) -> None:
+@pytest.mark.parametrize(("question", "places", "path", "sentence"), QUESTIONS, ids=[item[0] for item in QUESTIONS])
+def test_questions_about_real_documents(question: str, places: list[str], path: str, sentence: str) -> None:
     messages = consult(MODEL, question, Library(*places))
     assert names_of(messages)[0] == ["search"]
     assert set(names_of(messages)[1]) == {"fetch_document"}
     answer = answer_of(messages)
-    assert told in answer
+    assert sentence in answer
     assert path in sources_of(answer)
     number = sources_of(answer).index(path) + 1
     assert f"[{number}]" in answer.partition("Sources:")[0]
@@ -248,7 +248,7 @@ def test_a_turn_to_search_a_turn_to_read_a_turn_to_answer() -> None:
     searching, reading, answering = texts_of(messages)
     assert searching == "I'll search the knowledge base for how to run ArgoCD remotely."
     assert reading == "I'll read “Platform Engineer” and “Deploy”."
-    assert "```ini\n# Argo CD and Jira run as processes of their own" in answering
+    assert "```ini\n# Argo CD and Jira run as separate processes" in answering
     assert answering.endswith("_Answered by the offline model, which matches words and does not reason. "
                               "Set `LLM_PROVIDER` to use a language model._")  # fmt: skip
 
@@ -361,7 +361,7 @@ def test_documents_that_have_nothing_to_do_with_the_question_are_not_quoted() ->
     assert "Sources:" not in answer
 
 
-def test_what_is_only_near_is_told_as_such() -> None:
+def test_a_passage_that_is_only_near_is_named_as_such() -> None:
     answer = answer_of(consult(MODEL, "what does the ownership file say?", Library(CONFIGURATION, README)))
     assert answer.startswith("No passage that I found clearly answers")
     assert sources_of(answer)
@@ -369,7 +369,7 @@ def test_what_is_only_near_is_told_as_such() -> None:
 
 def test_what_is_spoken_of_is_not_taken_for_a_definition() -> None:
     answer = answer_of(consult(MODEL, "what is Argo CD?", Library(f"{WORKFLOWS} > Built-in workflows")))
-    assert answer.startswith("No passage that I found says what Argo CD is. These speak of it:\n\n")
+    assert answer.startswith("No passage that I found says what Argo CD is. These mention it:\n\n")
     assert sources_of(answer) == [WORKFLOWS]
 
 
@@ -403,7 +403,7 @@ def test_a_document_that_cannot_be_read_leaves_its_snippet() -> None:
         result = ToolMessage(content, tool_call_id=str(reply.tool_calls[0]["id"]), status=status)
         messages += [reply, result]
     answer = str(model.invoke(messages).text)
-    assert "Where the product keeps its files." in answer
+    assert "Directory for the files of the product." in answer
     assert "“Configuration” could not be read: The store is locked." in answer
     assert sources_of(answer) == [CONFIGURATION]
 
@@ -444,11 +444,11 @@ def test_an_agent_comes_first_where_it_is_asked_first() -> None:
 
 
 def test_two_questions_are_searched_for_in_one_turn_and_share_their_sources() -> None:
-    library = Library(f"{WORKFLOWS} > A workflow of your own", f"{FORMS} > What is asked")
+    library = Library(f"{WORKFLOWS} > Write your own workflow", f"{FORMS} > What is asked")
     messages = consult(MODEL, "what is a workflow, and what is an approval?", library)
     assert names_of(messages) == [["search", "search"], ["fetch_document", "fetch_document"]]
     answer = answer_of(messages)
-    assert "### Knowledge base: what is a workflow\n\nA workflow is a declared piece of self-service" in answer
+    assert "### Knowledge base: what is a workflow\n\nA workflow is a declared self-service procedure" in answer
     assert "### Knowledge base: what is an approval\n\nAn approval is a form with `action_requests`" in answer
     assert answer.count("Sources:") == 1
     assert sources_of(answer) == [WORKFLOWS, FORMS]
@@ -498,7 +498,7 @@ def test_at_a_cap_it_answers_from_what_is_there(capped: list[str]) -> None:
     if "search" in capped:
         assert answer.startswith("The searches of the knowledge base for one question were used up")
     else:
-        assert "Where the product keeps its files." in answer
+        assert "Directory for the files of the product." in answer
         assert sources_of(answer) == [CONFIGURATION]
 
 
@@ -535,9 +535,9 @@ def test_results_that_break_off_anywhere_give_what_can_be_read() -> None:
             assert sources_of(answer) == [DEPLOY], length
         if second_result < length:
             assert "`DISTRIBUTED_AGENTS` lists the agents that run remotely" in answer, length
-        if whole.index("every other", second_text) < length:
+        if whole.index("Every other", second_text) < length:
             assert sources_of(answer) == [CONFIGURATION, DEPLOY], length
-            assert "Comma-separated names of the agents that run remotely" in answer, length
+            assert "Agents that run remotely: comma-separated names" in answer, length
 
 
 def last_turn(
@@ -585,7 +585,7 @@ def test_documents_that_another_model_read_without_a_search_answer_the_question(
     assert sources_of(answer) == [DEPLOY]
 
 
-def test_the_same_search_again_and_again_is_told_once() -> None:
+def test_repeated_searches_are_answered_once() -> None:
     found = Library(f"{DEPLOY} > Authentication").search("authentication")
     messages: list[BaseMessage] = [HumanMessage("how does authentication work?")]
     for number in range(7):
@@ -593,7 +593,7 @@ def test_the_same_search_again_and_again_is_told_once() -> None:
         result = found if number < 5 else "[Search already done] Do NOT call search again."
         messages += [AIMessage("", tool_calls=[call]), ToolMessage(result, tool_call_id=f"c{number}")]
     answer = last_turn(messages)
-    assert answer.count("every path but `/healthz`") == 1
+    assert answer.count("every path except `/healthz`") == 1
     assert sources_of(answer) == [DEPLOY]
 
 

@@ -23,11 +23,15 @@ MODEL = OfflineChatModel()
 ANSWERED = [
     ("how do I run ArgoCD remotely?", "README.md", "platform-engineer agent argocd --port 8001"),
     ("what does DISTRIBUTED_AGENTS do?", "docs/", "agents that run remotely"),
-    ("what does MCP_START_TIMEOUT mean?", "docs/configuration.md", "Seconds the MCP servers have to start"),
-    ("what is a workflow?", "docs/workflows.md", "A workflow is a declared piece of self-service"),
+    (
+        "what does MCP_START_TIMEOUT mean?",
+        "docs/configuration.md",
+        "Seconds that the start of the supervisor or of an agent waits",
+    ),
+    ("what is a workflow?", "docs/workflows.md", "A workflow is a declared self-service procedure"),
     ("how do I reset the sandbox?", "docs/operate.md", "platform-engineer sandbox reset"),
     ("how do I replay a recording?", "docs/terminal.md", "platform-engineer replay run.jsonl"),
-    ("where are tasks kept?", "docs/operate.md", "Every event of a task is written to `tasks.db`"),
+    ("where are tasks stored?", "docs/operate.md", "Every event of a task is written to `tasks.db`"),
 ]
 UNANSWERED = ["what is agntcy slim?", "what's the weather in Paris?", "how do zebras migrate in Kenya?"]
 
@@ -57,13 +61,14 @@ async def ask(session: ClientSession, question: str) -> str:
     raise AssertionError(f"no answer to {question!r}")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("provider", ["offline", "none"])
 async def test_the_documentation_answers_on_the_first_run(provider: str, tmp_path: Path) -> None:
     settings = load_settings({"DATA_DIR": str(tmp_path), "EMBEDDINGS_PROVIDER": provider}, None)
     async with asking(settings) as session:
-        for question, path, told in ANSWERED:
+        for question, path, sentence in ANSWERED:
             answer = await ask(session, question)
-            assert told in answer, f"{question}\n\n{answer}"
+            assert sentence in answer, f"{question}\n\n{answer}"
             assert f"(`{path}" in answer.partition("Sources:")[2], question
         for question in UNANSWERED:
             answer = await ask(session, question)

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from ai_platform_engineering.offline_model.language import similarity, states, stem, terms
-from ai_platform_engineering.offline_model.references import Before, resolve, subject_of, things_named
-from ai_platform_engineering.offline_model.requests import Request, request_names
-from ai_platform_engineering.offline_model.sentences import (
+from ai_platform_engineering.offline_model.english.lexical import similarity, states, stem, terms
+from ai_platform_engineering.offline_model.english.requests import RequestText, request_names
+from ai_platform_engineering.offline_model.english.sentences import (
     clauses,
     from_leading_verb,
     leading_verb,
     requested_changes,
+)
+from ai_platform_engineering.offline_model.planning.references import (
+    PreviousExchange,
+    resolve,
+    subject_of,
+    things_named,
 )
 
 
@@ -107,11 +112,14 @@ def test_the_verb_that_leads_a_request() -> None:
     assert from_leading_verb("could you please list them") == "list them"
 
 
-def test_names_of_things_are_told_from_words_that_describe() -> None:
+def test_names_of_things_are_distinguished_from_descriptions() -> None:
     known = frozenset(terms("applications in a project, with their status"))
-    assert request_names(Request("show the status of payments-api in project shop", known)) == ("payments-api", "shop")
-    assert request_names(Request('the "web shop" application', known)) == ("web shop",)
-    assert request_names(Request("which applications aren't healthy?", known)) == ()
+    assert request_names(RequestText("show the status of payments-api in project shop", known)) == (
+        "payments-api",
+        "shop",
+    )
+    assert request_names(RequestText('the "web shop" application', known)) == ("web shop",)
+    assert request_names(RequestText("which applications aren't healthy?", known)) == ()
 
 
 def test_the_things_an_answer_lists() -> None:
@@ -136,8 +144,8 @@ def test_what_a_question_is_about(question: str, subject: str) -> None:
     assert subject_of(question) == subject
 
 
-BEFORE = Before("show the guestbook app", "Application **guestbook**:\n\n- **Health:** ok", ["guestbook"])
-LISTED = Before("which apps are out of sync?", "- **guestbook**: shop\n- **search**: shop")
+BEFORE = PreviousExchange("show the guestbook app", "Application **guestbook**:\n\n- **Health:** ok", ["guestbook"])
+LISTED = PreviousExchange("which apps are out of sync?", "- **guestbook**: shop\n- **search**: shop")
 
 
 @pytest.mark.parametrize(
@@ -157,8 +165,8 @@ LISTED = Before("which apps are out of sync?", "- **guestbook**: shop\n- **searc
         ("create a ticket that says it is broken", BEFORE, "create a ticket that says guestbook is broken"),
         ('create a ticket "it is broken"', BEFORE, 'create a ticket "it is broken"'),
         ("comment on SHOP-1: it works", BEFORE, "comment on SHOP-1: it works"),
-        ("sync it", Before("hi", "Hello."), "sync it"),
+        ("sync it", PreviousExchange("hi", "Hello."), "sync it"),
     ],
 )
-def test_what_a_follow_up_means(text: str, before: Before, expected: str) -> None:
+def test_what_a_follow_up_means(text: str, before: PreviousExchange, expected: str) -> None:
     assert resolve(text, before) == expected

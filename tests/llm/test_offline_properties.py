@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
-from ai_platform_engineering.forms.filling import Filled, fill
+from ai_platform_engineering.forms.filling import FilledForm, fill
 from ai_platform_engineering.forms.response import CAIPEAgentResponse
 from ai_platform_engineering.offline_model import OfflineChatModel
 from tests.llm.offline_library import Library
@@ -198,7 +198,7 @@ def test_for_any_schema_the_call_is_made_with_what_the_form_brought(
             }[field.field_type]
         )
     filled = fill(form, entered)
-    assert isinstance(filled, Filled)
+    assert isinstance(filled, FilledForm)
     result = ToolMessage(json.dumps(filled.values), tool_call_id=str(asking.tool_calls[0]["id"]))
     (call,) = model.invoke([*messages, asking, result]).tool_calls
     assert call["name"] == function["name"]
@@ -278,6 +278,7 @@ def test_streaming_concatenates_to_the_message(question: str, results: Any) -> N
 ODD = ["a.", "1.", "a-", " and ", '"', "x", "list x and ", "x@", ":", "a:", "the first ", "it ", "\n- a", "1.1.1.1 "]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("piece", ODD)
 def test_long_and_odd_texts_are_read_quickly(piece: str) -> None:
     started = time.process_time()

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from ai_platform_engineering.offline_model.rendering import MAX_ROWS, identity, label, listing, parse, render
+from ai_platform_engineering.offline_model.results.parsing import identity, listing, parse
+from ai_platform_engineering.offline_model.results.rendering import MAX_ROWS, label, render
 
 
 @pytest.mark.parametrize(

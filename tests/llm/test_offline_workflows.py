@@ -15,7 +15,7 @@ PROMPT = SystemMessage("""\
 You are the supervisor.
 
 Workflows (start one with `start_workflow` when someone wants what it does):
-- create_github_repo: Create GitHub Repo. Creates a GitHub repository in the company's organisation. \
+- create_github_repo: Create GitHub Repo. Creates a GitHub repository in the organisation. \
 (keywords: repo, repository, github, create, new; inputs: repository, description, private)
 - escalate_incident: Escalate Incident. Escalates a PagerDuty incident and opens a Jira ticket that follows it. \
 (keywords: escalate, escalation, incident, pagerduty; inputs: incident, reason, priority)
@@ -178,8 +178,8 @@ def test_what_the_request_points_at_is_filled_in() -> None:
 
 def _started(question: str, result: str, status: str = "success") -> list[BaseMessage]:
     reply = ask(question)
-    told = ToolMessage(result, tool_call_id=str(reply.tool_calls[0]["id"]), status=status)
-    return [PROMPT, HumanMessage(question), reply, told]
+    content = ToolMessage(result, tool_call_id=str(reply.tool_calls[0]["id"]), status=status)
+    return [PROMPT, HumanMessage(question), reply, content]
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def _started(question: str, result: str, status: str = "success") -> list[BaseMe
         ),
     ],
 )
-def test_a_canceled_form_is_told_in_one_sentence(result: str, answer: str) -> None:
+def test_a_canceled_form_is_reported_in_one_sentence(result: str, answer: str) -> None:
     reply = SUPERVISOR.invoke(_started("create a github repo", result))
     assert reply.tool_calls == []
     assert reply.text.startswith(f"{answer}\n\n_Answered by the offline model")
@@ -207,8 +207,8 @@ def test_a_canceled_form_is_told_in_one_sentence(result: str, answer: str) -> No
 
 def test_a_canceled_form_of_a_workflow_that_was_started_by_its_name() -> None:
     call = {"name": "start_workflow", "args": {"name": "onboard_service", "values": {}}, "id": "workflow-1"}
-    told = ToolMessage("The person canceled the form.", tool_call_id="workflow-1")
-    messages = [PROMPT, HumanMessage("Onboard Service"), AIMessage("", tool_calls=[call]), told]
+    content = ToolMessage("The person canceled the form.", tool_call_id="workflow-1")
+    messages = [PROMPT, HumanMessage("Onboard Service"), AIMessage("", tool_calls=[call]), content]
     assert SUPERVISOR.invoke(messages).text.startswith("The form “Onboard Service” was canceled, so nothing was done.")
 
 
@@ -224,8 +224,8 @@ def _ended(instruction: str, *results: tuple[str, str]) -> str:
     messages = _started("onboard a service called ledger", "The workflow Onboard Service has started.")
     plan = {"title": "Onboard Service", "steps": [{"content": "Create the repository", "agent": "github"}]}
     calls = [("write_todos", plan), *(("task", {"description": "...", "subagent_type": "x"}) for _ in results)]
-    told = [("The plan has 3 steps.", "success"), *results]
-    for number, ((name, arguments), (content, status)) in enumerate(zip(calls, told, strict=True)):
+    outcomes = [("The plan has 3 steps.", "success"), *results]
+    for number, ((name, arguments), (content, status)) in enumerate(zip(calls, outcomes, strict=True)):
         call = {"name": name, "args": arguments, "id": f"workflow-{number}"}
         messages += [
             AIMessage("", tool_calls=[call]),
@@ -239,7 +239,7 @@ def _ended(instruction: str, *results: tuple[str, str]) -> str:
     return answer
 
 
-def test_the_end_of_a_workflow_is_told_step_by_step() -> None:
+def test_the_end_of_a_workflow_is_reported_step_by_step() -> None:
     answer = _ended(
         "The workflow Onboard Service has ended. What became of its steps:\n"
         "- Create the repository (github): completed, url: https://github.example/acme/ledger\n"
@@ -256,7 +256,7 @@ def test_the_end_of_a_workflow_is_told_step_by_step() -> None:
     )
 
 
-def test_a_step_that_failed_and_what_came_after_it_are_told() -> None:
+def test_a_failed_step_and_the_steps_after_it_are_reported() -> None:
     answer = _ended(
         "The workflow Onboard Service was stopped because a step failed. What became of its steps:\n"
         "- Create the repository (github): completed\n"
@@ -273,7 +273,7 @@ def test_a_step_that_failed_and_what_came_after_it_are_told() -> None:
     )
 
 
-def test_a_result_without_what_it_had_to_give_is_not_told_as_done() -> None:
+def test_a_result_without_its_required_values_is_not_reported_as_done() -> None:
     answer = _ended(
         "The workflow Onboard Service was stopped because a step failed. What became of its steps:\n"
         "- Create the repository (github): failed: create_repository finished, but its result has no url",
@@ -283,7 +283,7 @@ def test_a_result_without_what_it_had_to_give_is_not_told_as_done() -> None:
     assert "**Name:**" not in answer
 
 
-def test_the_step_limit_is_told() -> None:
+def test_the_step_limit_is_reported() -> None:
     answer = _ended(
         "The workflow Onboard Service was stopped at the step limit. What became of its steps:\n"
         "- Create the repository (github): completed, url: https://github.example/acme/ledger\n"
@@ -296,7 +296,7 @@ def test_the_step_limit_is_told() -> None:
     )
 
 
-def test_an_end_told_in_other_words_is_answered_from_the_results() -> None:
+def test_an_end_in_other_words_is_answered_from_the_results() -> None:
     assert _ended("The workflow is over.", ("Created **ledger**.", "success")).startswith("Created **ledger**.")
 
 

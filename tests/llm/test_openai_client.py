@@ -58,8 +58,8 @@ async def outcome(model: BaseChatModel) -> tuple[Any, ...]:
         failure = (str(error), failed.kind, failed.status, failed.retry_after, failed.limit)
     if merged is None:
         return failure
-    told = (merged.content, merged.tool_calls, merged.invalid_tool_calls, merged.additional_kwargs)
-    return (*told, merged.response_metadata, merged.usage_metadata, *failure)
+    content = (merged.content, merged.tool_calls, merged.invalid_tool_calls, merged.additional_kwargs)
+    return (*content, merged.response_metadata, merged.usage_metadata, *failure)
 
 
 def piece(delta: Any, **more: Any) -> str:

@@ -88,7 +88,7 @@ WORDS: Mapping[Kind, str] = {
     "model": "{title} has no model {model} for these credentials: set {setting} to another one",
     "quota": "The quota at {title} is used up: check its billing",
     "rate_limit": "{title} limits the requests to {model}: try again in {again}.",
-    "context": "The conversation is too long for {model}: start a new conversation.",
+    "context": "The conversation is too long for {model}: start a new conversation, or set LLM_CONTEXT_TOKENS",
     "policy": "The content policy of {title} rejected the request: rephrase it.",
     "request": "{title} rejected the request to {model} (400): check {setting}.",
     "server": "{title} reported an error of its own (500): try again in a moment.",

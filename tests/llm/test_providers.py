@@ -1,4 +1,4 @@
-"""Which chat model the supervisor and each agent get, and what a provider is told."""
+"""The chat model of the supervisor and of each agent, and the requests that a provider gets."""
 
 from __future__ import annotations
 
@@ -117,8 +117,8 @@ async def test_the_key_is_in_no_text_about_the_model(server: OpenAIServer) -> No
     with pytest.raises(ReadableError, match="check OPENAI_API_KEY") as raised:
         await model.ainvoke("hi?")
     assert server.headers[0]["authorization"] == f"Bearer {SECRET}"
-    for told in (repr(model), str(model), repr(raised.value), str(raised.value), str(model._identifying_params)):
-        assert SECRET not in told
+    for text in (repr(model), str(model), repr(raised.value), str(raised.value), str(model._identifying_params)):
+        assert SECRET not in text
 
 
 def test_a_server_of_ones_own_needs_no_key(server: OpenAIServer) -> None:
@@ -162,7 +162,7 @@ def test_the_supervisor_is_not_touched_by_an_agents_variables() -> None:
 
 
 @pytest.mark.parametrize(
-    ("variables", "agent", "manifest", "told"),
+    ("variables", "agent", "manifest", "expected"),
     [
         ({"OPENAI_API_KEY": SECRET}, None, None, ["LLM_PROVIDER=openai", "OPENAI_MODEL_NAME", "MODEL_NAME"]),
         ({"JIRA_LLM_PROVIDER": "openai"}, "jira", None, ["JIRA_LLM_PROVIDER=openai", "OPENAI_API_KEY"]),
@@ -172,12 +172,12 @@ def test_the_supervisor_is_not_touched_by_an_agents_variables() -> None:
     ],
 )
 def test_what_is_missing_or_wrong_is_one_sentence_that_names_it(
-    variables: dict[str, str], agent: str | None, manifest: ModelChoice | None, told: list[str]
+    variables: dict[str, str], agent: str | None, manifest: ModelChoice | None, expected: list[str]
 ) -> None:
     with pytest.raises(SettingsError) as raised:
         chat_model(settings_of(**variables), agent, manifest)
     message = str(raised.value)
-    assert [words for words in told if words not in message] == []
+    assert [words for words in expected if words not in message] == []
     assert SECRET not in message
 
 
@@ -234,6 +234,7 @@ def test_a_provider_whose_package_is_missing_names_the_extra(
         chat_model(settings)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("provider", CONFIGURED)
 def test_a_provider_whose_package_is_there_is_given_the_settings_and_keeps_its_key(provider: Provider) -> None:
     if find_spec(PACKAGES[provider]) is None:

@@ -67,10 +67,10 @@ async def test_an_agents_turns_are_streamed_only_where_their_text_is_wanted_and_
     turns = (delegation(), *agent_turns, answer())
     wanted = await running.run(*turns)
     assert streamed(running) == [True] * len(turns)
-    told = running.server.requests[-1]["messages"][-1]["content"]
+    content = running.server.requests[-1]["messages"][-1]["content"]
     unwanted = await running.run(*turns, agent_text=False)
     assert streamed(running) == [True, *(False for _ in agent_turns), True]
-    assert running.server.requests[-1]["messages"][-1]["content"] == told
+    assert running.server.requests[-1]["messages"][-1]["content"] == content
     assert without_agent_text(unwanted) == without_agent_text(wanted)
     assert final(unwanted) == replace(final(wanted), answer_message_id=final(unwanted).answer_message_id)
     assert "secret" not in repr(unwanted)

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
-from mcp.types import JSONRPCRequest
+from mcp.types import RequestId
 
 from ai_platform_engineering.manifest import McpServer
 from ai_platform_engineering.mcp import McpServers
-from ai_platform_engineering.mcp.connection import Lifeline
+from ai_platform_engineering.mcp.connection import InFlightCall
 from ai_platform_engineering.settings import Settings, load_settings
 from tests.mcp.support import HttpServer
 
@@ -43,7 +43,7 @@ def settings() -> Callable[..., Settings]:
 
 @pytest.fixture
 async def mcp_servers(settings: Callable[..., Settings]) -> AsyncIterator[Callable[..., Awaitable[McpServers]]]:
-    """Starts servers for one agent named "demo", unless told otherwise, and closes them after the test."""
+    """Starts servers for one agent named "demo" and closes them after the test."""
     opened: list[McpServers] = []
 
     async def start(*servers: McpServer, deadline: float = 30, call_meta: Any = None, **variables: str) -> McpServers:
@@ -60,14 +60,13 @@ async def mcp_servers(settings: Callable[..., Settings]) -> AsyncIterator[Callab
 @pytest.fixture
 def call_sent(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
     """Set once a tool call may have reached a server; an earlier end of the server would lead to a retry."""
-    sent, record = asyncio.Event(), Lifeline.sent
+    sent, record = asyncio.Event(), InFlightCall.sent
 
-    def recorded(lifeline: Lifeline, request: JSONRPCRequest) -> None:
-        record(lifeline, request)
-        if lifeline.at_server:
-            sent.set()
+    def recorded(call: InFlightCall, request_id: RequestId) -> None:
+        record(call, request_id)
+        sent.set()
 
-    monkeypatch.setattr(Lifeline, "sent", recorded)
+    monkeypatch.setattr(InFlightCall, "sent", recorded)
     return sent
 
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-import uvicorn
+import httpx
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
+
+from tests.a2a_common.serving import listening
 
 
 @dataclass
@@ -116,17 +118,6 @@ async def scripted_http() -> AsyncIterator[ScriptedHttp]:
             Route("/moved", server.moved, methods=["POST"]),
         ]
     )
-    config = uvicorn.Config(
-        app, host="127.0.0.1", port=0, log_config=None, lifespan="off", timeout_graceful_shutdown=0, ws="none"
-    )
-    uvicorn_server = uvicorn.Server(config)
-    uvicorn_server.capture_signals = nullcontext  # type: ignore[method-assign]
-    task = asyncio.create_task(uvicorn_server.serve())
-    while not uvicorn_server.started:  # noqa: ASYNC110 - uvicorn has no event for it
-        await asyncio.sleep(0.005)
-    server.port = uvicorn_server.servers[0].sockets[0].getsockname()[1]
-    try:
+    async with listening(app) as url:
+        server.port = httpx.URL(url).port or 0
         yield server
-    finally:
-        uvicorn_server.should_exit = True
-        await task

@@ -33,7 +33,7 @@ CALLS: dict[str, Mapping[str, Any]] = {
     "apps.list": {},
     "apps list": {"name": "shop"},
     LONG: {},
-    "task": {"description": "tidy up", "subagent_type": "nobody"},
+    "task": {"description": "tidy up", "subagent_type": "unknown"},
     "write_todos": {"steps": ["one"]},
     "awkward_request_user_input": {},
     "by_name_or_id": {"id": 7},
@@ -115,8 +115,8 @@ async def test_doctor_says_what_was_changed_or_left_out(tmp_path: Path) -> None:
     (agent,) = [agent for agent in report.agents if agent.name == "awkward"]
     assert agent.usable
     warnings = "\n".join(agent.warnings)
-    assert "15 of 139 tools are left out, as models take no more than 124 (filler_115 is the first)" in warnings
-    assert "not_an_object of the awkward server is left out: its arguments are no object" in warnings
+    assert "15 of 139 tools are left out, as models accept no more than 124 (filler_115 is the first)" in warnings
+    assert "not_an_object of the awkward server is left out: its arguments are not an object" in warnings
     assert "request_user_input of the awkward server is called awkward_request_user_input here" in warnings
     assert "apps.list as apps_list" in warnings
     assert "task as awkward_task" in warnings

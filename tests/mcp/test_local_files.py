@@ -113,7 +113,7 @@ def test_a_value_that_is_a_file_here_is_refused_in_any_argument(place: Path, val
         "main..feature",
         "path:.github/workflows file:main.go",
         "~5 minutes",
-        "~nobody-by-that-name/x",
+        "~no-such-user/x",
         "summary ~ checkout",
         '{"not json',
         "not-there.txt",

@@ -13,7 +13,7 @@ import yaml
 from langchain_core.language_models import BaseChatModel
 
 from ai_platform_engineering.events import FinalResult, ToolFinished, ToolStarted
-from ai_platform_engineering.llm.scripted import Cue, ScriptedChatModel, Turn
+from ai_platform_engineering.llm.scripted import ModelInput, ScriptedChatModel, Turn
 from ai_platform_engineering.manifest import AgentManifest, McpServer
 from ai_platform_engineering.multi_agents.platform_engineer.deep_agent import PlatformEngineerDeepAgent
 from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
@@ -71,16 +71,16 @@ async def test_an_http_server_serves_an_agent_without_a_line_of_code(tmp_path: P
 def scripted_models(calls: Mapping[str, tuple[str, dict[str, Any]]]) -> Any:
     """The supervisor delegates every question; the agent makes the call that belongs to the question."""
 
-    def supervisor(cue: Cue) -> Turn:
+    def supervisor(cue: ModelInput) -> Turn:
         if cue.turn == 0:
             return Turn("I ask the agent.", [("task", {"description": cue.question, "subagent_type": "everything"})])
         return Turn("That is what it said.")
 
-    def agent(cue: Cue) -> Turn:
+    def agent(cue: ModelInput) -> Turn:
         return Turn("", [calls[cue.question]]) if cue.turn == 0 else Turn(str(cue.messages[-1].text))
 
     def models(_: Settings, manifest: AgentManifest | None) -> BaseChatModel:
-        return ScriptedChatModel(part=supervisor if manifest is None else agent)
+        return ScriptedChatModel(script=supervisor if manifest is None else agent)
 
     return models
 
@@ -98,9 +98,9 @@ async def test_a_server_killed_in_mid_conversation_is_one_clear_error_and_the_ne
         decoder = Decoder("supervisor")
         broken: list[Any] = []
         async for update in caller.updates("long", context_id="one"):
-            told = decoder.feed(update)
-            broken += told
-            if any(isinstance(event, ToolStarted) for event in told):
+            events = decoder.feed(update)
+            broken += events
+            if any(isinstance(event, ToolStarted) for event in events):
                 await asyncio.wait_for(call_sent.wait(), 90)
                 for pid in running(str(everything_script)):
                     os.kill(pid, signal.SIGKILL)

@@ -12,7 +12,7 @@ import pytest
 from ai_platform_engineering.manifest import McpServer
 from ai_platform_engineering.mcp.errors import NotStartable
 from ai_platform_engineering.mcp.expansion import endpoint
-from ai_platform_engineering.mcp.workspace import Workspace
+from ai_platform_engineering.mcp.workspace import ServerWorkspace
 
 
 def stdio(**entry: Any) -> McpServer:
@@ -88,7 +88,7 @@ def test_what_the_launchers_are_configured_with_is_found(tmp_path: Path) -> None
 
 
 def test_a_server_has_a_home_of_its_own_unless_the_manifest_says_otherwise(tmp_path: Path) -> None:
-    place = Workspace(tmp_path / "work", tmp_path / "home")
+    place = ServerWorkspace(tmp_path / "work", tmp_path / "home")
     own = endpoint(stdio(), {"HOME": "/root"}, place)
     assert (own.directory, (own.env or {})["HOME"]) == (tmp_path / "work", f"{tmp_path}/home")
     assert (endpoint(stdio(env={"HOME": "/srv"}), {"HOME": "/root"}, place).env or {})["HOME"] == "/srv"

@@ -35,7 +35,7 @@ async def test_a_public_server(mcp_servers: Start, http_server: HttpServer) -> N
 
 
 async def test_restarted_on_the_same_port(mcp_servers: Start, http_server: HttpServer) -> None:
-    """Nobody notices when it happens between two calls, even though the new server knows no sessions."""
+    """A restart between two calls goes unnoticed, although the new server does not know the session."""
     servers = await mcp_servers(http_server.entry)
     echo = tool(servers, "echo")
     assert await echo.ainvoke({"message": "one"}) == "Echo: one"
@@ -105,12 +105,12 @@ async def test_refused_credentials(mcp_servers: Start, remote: ScriptedHttp, cap
         ("cut", "broke off the connection while cut was running."),
         ("silent", "closed the connection without an answer while silent was running."),
         ("html", "answered with text/html instead of JSON or events while html was running."),
-        ("hang", "did not answer within 1.5 seconds while hang was running."),
+        ("hang", "did not answer within 0.3 seconds while hang was running."),
     ],
 )
 async def test_one_failing_call(mcp_servers: Start, remote: ScriptedHttp, name: str, reason: str) -> None:
     """It fails at once and by itself, and it is not sent again."""
-    servers = await mcp_servers(entry(remote.url), TOOL_TIMEOUT="1.5" if name == "hang" else "30")
+    servers = await mcp_servers(entry(remote.url), TOOL_TIMEOUT="0.3" if name == "hang" else "30")
     with pytest.raises(McpUnavailable) as failure:
         await tool(servers, name).ainvoke({})
     assert str(failure.value).startswith(f"The remote server {reason}")
@@ -206,7 +206,7 @@ async def test_an_address_that_is_none(mcp_servers: Start, url: str) -> None:
     )
 
 
-async def test_nobody_listens(mcp_servers: Start, unused_port: int) -> None:
+async def test_no_server_at_the_address(mcp_servers: Start, unused_port: int) -> None:
     servers: McpServers = await mcp_servers(entry(f"http://user:pass@127.0.0.1:{unused_port}/mcp?key=k"))
     assert names(servers) == []
     assert servers.problem("demo") == (

@@ -13,7 +13,7 @@ import pytest
 from ai_platform_engineering.manifest import McpServer
 from ai_platform_engineering.mcp import sessions
 from ai_platform_engineering.mcp.launchers import launches
-from ai_platform_engineering.mcp.stderr_tail import StderrTail
+from ai_platform_engineering.mcp.process_output import StderrTail
 from ai_platform_engineering.utils.redact import Redactor
 from tests.mcp.conftest import EVERYTHING_SERVER, SCRIPTED_SERVER, TIME_SERVER, not_here
 from tests.mcp.support import Start, eventually, names

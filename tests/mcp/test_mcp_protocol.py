@@ -18,12 +18,12 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.types import CallToolResult, TextContent
 from pydantic import BaseModel
 
+from ai_platform_engineering.installation import product_version
 from ai_platform_engineering.manifest import McpServer
 from ai_platform_engineering.mcp import McpServers
 from ai_platform_engineering.mcp.protocol import http_app
 from ai_platform_engineering.mcp.tool_server import ToolError, ToolResult, ToolServer
-from ai_platform_engineering.version import product_version
-from tests.mcp import tool_company
+from tests.mcp import tool_depot
 from tests.mcp.support import Start, names, tool
 from tests.servers import serving
 from tests.tool_sessions import session_with
@@ -43,33 +43,33 @@ class Clock(BaseModel):
 
 
 @pytest.fixture(params=["stdio", "http", "stateless http"])
-async def company(request: pytest.FixtureRequest, mcp_servers: Start) -> AsyncIterator[McpServers]:
+async def depot(request: pytest.FixtureRequest, mcp_servers: Start) -> AsyncIterator[McpServers]:
     if request.param == "stdio":
         environ = {"PYTHONPATH": str(ROOT), "PLACE": "Zürich"}
-        command = {"command": sys.executable, "args": ("-m", "tests.mcp.tool_company"), "env": environ}
-        yield await mcp_servers(McpServer(name="company", transport="stdio", **command))
+        command = {"command": sys.executable, "args": ("-m", "tests.mcp.tool_depot"), "env": environ}
+        yield await mcp_servers(McpServer(name="depot", transport="stdio", **command))
         return
     stateless = request.param != "http"
 
     def app_of(settings: Any) -> Any:
-        return http_app(tool_company.server(settings), "/mcp", stateless=stateless, json_response=stateless)
+        return http_app(tool_depot.server(settings), "/mcp", stateless=stateless, json_response=stateless)
 
     async with serving(app_of, {"PLACE": "Zürich"}) as url:
-        servers = await mcp_servers(McpServer(name="company", transport="http", url=f"{url}/mcp"))
+        servers = await mcp_servers(McpServer(name="depot", transport="http", url=f"{url}/mcp"))
         yield servers
         await servers.aclose()
 
 
-async def test_its_tools_are_those_of_any_server(company: McpServers) -> None:
-    assert company.problem("demo") is None
-    assert "applications" in names(company)
-    assert (tool(company, "delete").metadata or {})["destructive"] is True
-    assert await tool(company, "version").ainvoke({}) == "v1 in Zürich"
-    assert await tool(company, "applications").ainvoke({"limit": "1"}) == '[{"name":"0"}]'
-    assert await tool(company, "is_open").ainvoke({}) == "true"
+async def test_its_tools_are_those_of_any_server(depot: McpServers) -> None:
+    assert depot.problem("demo") is None
+    assert "applications" in names(depot)
+    assert (tool(depot, "delete").metadata or {})["destructive"] is True
+    assert await tool(depot, "version").ainvoke({}) == "v1 in Zürich"
+    assert await tool(depot, "applications").ainvoke({"limit": "1"}) == '[{"name":"0"}]'
+    assert await tool(depot, "is_open").ainvoke({}) == "true"
     for name, arguments, message in REFUSALS:
         with pytest.raises(ToolException) as failure:
-            await tool(company, name).ainvoke(arguments)
+            await tool(depot, name).ainvoke(arguments)
         assert str(failure.value) == message
 
 
@@ -93,11 +93,11 @@ def clock() -> ToolServer:
 
 async def test_what_a_client_is_told_of_the_server(clock: ToolServer) -> None:
     async with session_with(clock) as session:
-        told = await session.initialize()
-    assert (told.serverInfo.name, told.serverInfo.version) == ("clock", product_version())
-    assert told.instructions == "Ask for the time."
-    assert told.capabilities.tools is not None
-    assert (told.capabilities.prompts, told.capabilities.resources) == (None, None)
+        initialized = await session.initialize()
+    assert (initialized.serverInfo.name, initialized.serverInfo.version) == ("clock", product_version())
+    assert initialized.instructions == "Ask for the time."
+    assert initialized.capabilities.tools is not None
+    assert (initialized.capabilities.prompts, initialized.capabilities.resources) == (None, None)
 
 
 async def test_a_result_is_text_and_an_object(clock: ToolServer) -> None:

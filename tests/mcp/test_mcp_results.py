@@ -17,7 +17,7 @@ from mcp.types import (
 )
 from pydantic import AnyUrl
 
-from ai_platform_engineering.mcp.results import NOTHING, UNEXPLAINED_FAILURE, Answer, answer, text_of
+from ai_platform_engineering.mcp.results import NOTHING, UNEXPLAINED_FAILURE, ToolAnswer, text_of, tool_answer
 
 FIVE_BYTES = base64.b64encode(b"12345").decode()
 TEN_KIB = base64.b64encode(bytes(10 * 1024)).decode()
@@ -88,9 +88,11 @@ def test_structured_content_goes_with_an_image() -> None:
 
 
 def test_an_empty_result_says_so() -> None:
-    assert answer([], None) == Answer(NOTHING)
-    assert answer([], None, failed=True) == Answer(UNEXPLAINED_FAILURE, failed=True, reason=UNEXPLAINED_FAILURE)
+    assert tool_answer([], None) == ToolAnswer(NOTHING)
+    assert tool_answer([], None, failed=True) == ToolAnswer(
+        UNEXPLAINED_FAILURE, failed=True, reason=UNEXPLAINED_FAILURE
+    )
 
 
 def test_nothing_is_cut() -> None:
-    assert answer([text("x" * 1_000_000)], None).text == "x" * 1_000_000
+    assert tool_answer([text("x" * 1_000_000)], None).text == "x" * 1_000_000

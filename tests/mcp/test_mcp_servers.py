@@ -1,4 +1,4 @@
-"""All servers of a process: starting together, names, marks, and what is told about them."""
+"""All servers of a process: concurrent start, names, effects, and warnings about them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from mcp.types import Tool, ToolAnnotations
 
-import tests.mcp.company  # noqa: F401 - importing it takes longer than the shortest deadline here
+import tests.mcp.depot  # noqa: F401 - importing it takes longer than the shortest deadline here
 from ai_platform_engineering.manifest import McpServer
 from ai_platform_engineering.mcp import McpServers, McpUnavailable
-from ai_platform_engineering.mcp.effects import tool_effect
 from ai_platform_engineering.mcp.names import unique_name
 from ai_platform_engineering.mcp.sessions import restart_delay
+from ai_platform_engineering.mcp.tools import tool_effect
 from ai_platform_engineering.settings import Settings, load_settings
 from tests.mcp.support import Start, eventually, names, tool
 
@@ -25,7 +25,7 @@ Scripted = Callable[..., McpServer]
 
 
 def memory(name: str, attribute: str = "plain", **more: Any) -> McpServer:
-    return McpServer(name=name, transport="memory", module=f"tests.mcp.company:{attribute}", **more)
+    return McpServer(name=name, transport="memory", module=f"tests.mcp.depot:{attribute}", **more)
 
 
 async def test_servers_start_side_by_side(mcp_servers: Start, scripted: Scripted, tmp_path: Path) -> None:
@@ -36,14 +36,14 @@ async def test_servers_start_side_by_side(mcp_servers: Start, scripted: Scripted
 
 
 async def test_the_deadline_holds(mcp_servers: Start, scripted: Scripted, caplog: pytest.LogCaptureFixture) -> None:
-    """A server that never answers holds up nobody, and the others are there."""
+    """A server that never answers does not delay the others."""
     began = time.monotonic()
     servers = await mcp_servers(scripted("mute", name="mute"), memory("quick"), deadline=3)
     assert 3 <= time.monotonic() - began < 30
     assert names(servers) == ["version"]
     assert servers.problem("demo") == "The mute server is still starting."
     assert servers.starting("demo")
-    assert "demo is without it for now: The mute server is still starting." in caplog.text
+    assert "demo starts without one of its servers: The mute server is still starting." in caplog.text
 
 
 async def test_a_late_server_announces_its_tools(mcp_servers: Start, scripted: Scripted) -> None:
@@ -99,8 +99,8 @@ async def test_agents_are_kept_apart(settings: Callable[..., Settings], scripted
     assert [tool.name for tool in servers.tools("two")] == ["b"]
     assert servers.problem("one") is None
     assert "The x server stopped with exit code 7" in (servers.problem("two") or "")
-    assert servers.tools("nobody") == []
-    assert servers.problem("nobody") is None
+    assert servers.tools("unknown") == []
+    assert servers.problem("unknown") is None
     await servers.start({"three": [memory("late")]}, deadline=60)
     assert [tool.metadata for tool in servers.tools("three")] == [
         {"agent": "three", "server": "late", "tool": "version", "read_only": False, "destructive": True}
@@ -125,15 +125,17 @@ async def test_only_allowed_tools(mcp_servers: Start, scripted: Scripted, caplog
         "destructive": True,
     }
     assert tool(servers, "read").metadata["read_only"]  # type: ignore[index]
-    assert "'tools' of the scripted server names wriite, a tool it has not; did you mean write?" in caplog.text
+    assert (
+        "'tools' of the scripted server names wriite, which is not one of its tools; did you mean write?" in caplog.text
+    )
 
 
 async def test_two_servers_with_a_tool_of_one_name(mcp_servers: Start, caplog: pytest.LogCaptureFixture) -> None:
-    servers = await mcp_servers(memory("plain"), memory("company", "server"), PLACE="Bern")
-    assert names(servers)[:2] == ["version", "company_version"]
+    servers = await mcp_servers(memory("plain"), memory("depot", "server"), PLACE="Bern")
+    assert names(servers)[:2] == ["version", "depot_version"]
     assert await tool(servers, "version").ainvoke({}) == "plain version"
-    assert await tool(servers, "company_version").ainvoke({}) == "v1 in Bern"
-    assert "version of the company server is called company_version here" in caplog.text
+    assert await tool(servers, "depot_version").ainvoke({}) == "v1 in Bern"
+    assert "version of the depot server is called depot_version here" in caplog.text
 
 
 def test_a_name_that_cannot_be_had() -> None:

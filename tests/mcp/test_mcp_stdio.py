@@ -82,7 +82,7 @@ async def test_killed_in_mid_call(
     assert not alive(pid)
 
 
-async def test_killed_between_calls_nobody_notices(mcp_servers: Start, scripted: Scripted) -> None:
+async def test_a_server_killed_between_calls_is_restarted_unnoticed(mcp_servers: Start, scripted: Scripted) -> None:
     servers = await mcp_servers(scripted("tools=pid"))
     pid = tool(servers, "pid")
     first = int(await pid.ainvoke({}))
@@ -151,7 +151,7 @@ async def test_a_server_that_keeps_dying_is_given_up_on_quickly(mcp_servers: Sta
     assert time.monotonic() - began < 15
 
 
-async def test_a_call_nobody_waits_for_is_cancelled(mcp_servers: Start, scripted: Scripted, tmp_path: Path) -> None:
+async def test_a_call_without_a_caller_is_cancelled(mcp_servers: Start, scripted: Scripted, tmp_path: Path) -> None:
     """The server learns of it; the session goes on."""
     called, noted = tmp_path / "called", tmp_path / "cancelled"
     servers = await mcp_servers(scripted("tools=sleep,pid", f"calls-file={called}", f"cancelled-file={noted}"))

@@ -133,8 +133,8 @@ class TestArguments:
         ],
     )
     async def test_wrong_ones_are_named(self, arguments: dict[str, Any], problem: str) -> None:
-        told = f"place was called with wrong arguments: {problem}."
-        assert await called(place, **arguments) == ToolResult(told, failed=True)
+        message = f"place was called with wrong arguments: {problem}."
+        assert await called(place, **arguments) == ToolResult(message, failed=True)
 
     async def test_a_check_may_say_it_in_its_own_words(self) -> None:
         assert await called(place, title="x", kind="?") == ToolResult("Which one?", failed=True)
@@ -187,10 +187,10 @@ class TestFailures:
             return crash()
 
         for function in (crash, crash_here):
-            told = await asyncio.wait_for(called(function), 90)
-            assert told == ToolResult(f"{function.__name__} failed unexpectedly.", failed=True)
+            result = await asyncio.wait_for(called(function), 90)
+            assert result == ToolResult(f"{function.__name__} failed unexpectedly.", failed=True)
             record = caplog.records.pop()
-            assert record.message == f"The tool {function.__name__} of demo raised something other than a tool error"
+            assert record.message == f"The tool {function.__name__} of demo raised an unexpected exception"
             assert "hunter2" in (record.exc_text or "")
         assert caplog.records == []
 
@@ -208,7 +208,7 @@ class TestRunning:
         going = threading.Event()
 
         def wait() -> str:
-            # Only while the event loop goes on can anybody set this.
+            # This is set only if the event loop keeps running.
             return f"{going.wait(60)} for {user.get()}"
 
         call = asyncio.create_task(called(wait))
@@ -233,7 +233,7 @@ class TestRunning:
             await call
         assert ended.is_set()
 
-    async def test_nobody_waits_for_a_thread(self) -> None:
+    async def test_a_caller_does_not_wait_for_a_thread(self) -> None:
         going = threading.Event()
 
         def wait() -> None:

@@ -1,6 +1,6 @@
 """Placement cannot be seen: the same conversations give the same events wherever the agents run.
 
-Four agents, remote ones as processes of their own: some telling placements, and slowly all sixteen.
+Four agents, remote ones as processes of their own: a selection of placements, and all sixteen as a slow test.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from a2a.types.a2a_pb2 import CancelTaskRequest
 
 from ai_platform_engineering.events import Event, ToolStarted
 from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
-from ai_platform_engineering.sandbox.world import reset_world, world_path
+from ai_platform_engineering.sandbox.store import reset_sandbox, sandbox_path
 from ai_platform_engineering.utils.a2a_common.wire import Decoder
 from tests.invariants import check
 from tests.normalised import NormalRun, normalised
-from tests.people.company import placements
+from tests.people.dialogues import placements
 from tests.servers import Caller, CommandLine, calling, serving
 
 AGENTS = ("argocd", "jira", "github", "netutils")
@@ -29,7 +29,7 @@ OFF = {f"ENABLE_{name}": "false" for name in ("PAGERDUTY",)}
 
 
 @dataclass(frozen=True)
-class Company:
+class Deployment:
     """The environment of one parity run: the sandbox's folder and the addresses of the agents' processes."""
 
     environ: Mapping[str, str]
@@ -41,14 +41,14 @@ class Company:
 
 
 @asynccontextmanager
-async def company(folder: Path) -> AsyncIterator[Company]:
+async def deployment(folder: Path) -> AsyncIterator[Deployment]:
     environ = {"DATA_DIR": str(folder), "SANDBOX": "true", "NETUTILS_ALLOW_PRIVATE": "true", "NETUTILS_TIMEOUT": "20"}
     environ |= {"OFFLINE_MODEL_DELAY": "0", "LOG_LEVEL": "warning", **OFF}
     async with AsyncExitStack() as stack:
         processes = await asyncio.gather(
             *(stack.enter_async_context(CommandLine(["agent", name, "--port", "0"], environ)) for name in AGENTS)
         )
-        yield Company(environ, {name: process.url for name, process in zip(AGENTS, processes, strict=True)})
+        yield Deployment(environ, {name: process.url for name, process in zip(AGENTS, processes, strict=True)})
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ async def cancelled(caller: Caller, context_id: str, question: str) -> NormalRun
 @pytest.mark.parametrize(
     "chosen",
     [
-        pytest.param([(), ("argocd",), ("jira", "netutils"), AGENTS], id="telling"),
+        pytest.param([(), ("argocd",), ("jira", "netutils"), AGENTS], id="selected"),
         pytest.param([*placements(AGENTS)], id="all", marks=pytest.mark.slow),
     ],
 )
@@ -104,44 +104,44 @@ async def test_every_placement_gives_the_same_events(
         "real tools": ("plan /26 subnets of 10.20.0.0/24 with netutils",),
     }
     results: dict[tuple[str, ...], dict[str, list[NormalRun]]] = {}
-    async with company(tmp_path) as here:
-        world = world_path(tmp_path)
+    async with deployment(tmp_path) as here:
+        world = sandbox_path(tmp_path)
         for remote in chosen:
             async with serving(create_app, here.placed(remote)) as url, calling(url) as caller:
-                reset_world(world)
+                reset_sandbox(world)
                 # Conversations outlive the supervisor, so each placement has its own.
                 placed = "+".join(remote)
-                told = {
+                runs = {
                     name: await conversation(caller, f"{name} {placed}", *asked)
                     for name, asked in conversations.items()
                 }
                 check_url = f"http://127.0.0.1:{silent_port}/"
-                told["cancel"] = [await cancelled(caller, f"cancel {placed}", f"netutils: http check {check_url}")]
-                results[remote] = told
+                runs["cancel"] = [await cancelled(caller, f"cancel {placed}", f"netutils: http check {check_url}")]
+                results[remote] = runs
     expected = results[()]
     assert_worth_comparing(expected)
-    for remote, told in results.items():
+    for remote, runs in results.items():
         for name in expected:
-            assert told[name] == expected[name], f"{name} with {remote} remote"
+            assert runs[name] == expected[name], f"{name} with {remote} remote"
 
 
-def assert_worth_comparing(told: Mapping[str, list[NormalRun]]) -> None:
+def assert_worth_comparing(runs: Mapping[str, list[NormalRun]]) -> None:
     """Equal runs prove nothing if they are not about what they should be about."""
     delegations: Callable[[str], list[str]] = lambda name: [  # noqa: E731
-        call.agent for call in told[name][-1].told if not isinstance(call, str)
+        call.agent for call in runs[name][-1].items if not isinstance(call, str)
     ]
     assert delegations("one agent") == ["argocd"]
     assert sorted(delegations("several in parallel")) == ["github", "jira"]
     assert delegations("one agent twice") == ["argocd", "argocd"]
     assert any(
         not child.ok
-        for call in told["a tool that fails"][0].told
+        for call in runs["a tool that fails"][0].items
         if not isinstance(call, str)
         for child in call.inside
         if not isinstance(child, str)
     )
-    assert len(told["a follow-up"]) == 2
-    assert "payments-api" in str(told["a follow-up"][1].ending)
+    assert len(runs["a follow-up"]) == 2
+    assert "payments-api" in str(runs["a follow-up"][1].ending)
     assert delegations("real tools") == ["netutils"]
-    assert told["cancel"][0].ending.by == "user"
-    assert all(told[name][0].steps for name in told)
+    assert runs["cancel"][0].ending.by == "user"
+    assert all(runs[name][0].steps for name in runs)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from ai_platform_engineering.sandbox.world import reset_world, world_path
+from ai_platform_engineering.sandbox.store import reset_sandbox, sandbox_path
 from tests.invariants import check_task
 from tests.normalised import NormalCall, NormalRun, normalised
-from tests.people.company import AGENTS, Dialogue, placed, placements
+from tests.people.dialogues import AGENTS, Dialogue, placed, placements
 
 
 async def form_then_submit(talk: Dialogue) -> None:
@@ -93,25 +93,25 @@ async def test_people_cannot_see_where_agents_run(tmp_path: Path) -> None:
         async with placed(folder, remote) as caller:
             results[remote] = {}
             for story in STORIES:
-                reset_world(world_path(folder))
+                reset_sandbox(sandbox_path(folder))
                 talk = Dialogue(caller, story.__name__)
                 await story(talk)
-                check_task(talk.told)
-                results[remote][story.__name__] = normalised(talk.told)
+                check_task(talk.events)
+                results[remote][story.__name__] = normalised(talk.events)
     expected = results[()]
     assert_worth_comparing(expected)
-    for remote, told in results.items():
+    for remote, runs in results.items():
         for name in expected:
-            assert told[name] == expected[name], f"{name} with {remote} remote"
+            assert runs[name] == expected[name], f"{name} with {remote} remote"
 
 
-def assert_worth_comparing(told: Mapping[str, NormalRun]) -> None:
+def assert_worth_comparing(runs: Mapping[str, NormalRun]) -> None:
     """Equal runs prove nothing if they are not about what they should be about."""
-    assert '"name": "demo", "replicas": 3}' in str(told["form_then_submit"].ending)
-    assert "canceled the form" in str(told["form_then_cancel"])
-    assert "not on a Friday" in str(told["reject"].ending)
-    assert "guestbook" in str(told["edit"].ending)
-    (rolled_back,) = [call for call in told["approve_for_good"].told if isinstance(call, NormalCall)]
+    assert '"name": "demo", "replicas": 3}' in str(runs["form_then_submit"].ending)
+    assert "canceled the form" in str(runs["form_then_cancel"])
+    assert "not on a Friday" in str(runs["reject"].ending)
+    assert "guestbook" in str(runs["edit"].ending)
+    (rolled_back,) = [call for call in runs["approve_for_good"].items if isinstance(call, NormalCall)]
     assert [call.ok for call in rolled_back.inside if isinstance(call, NormalCall)] == [True, True]
-    asked = [item for item in told["two_at_once"].told if isinstance(item, tuple)]
+    asked = [item for item in runs["two_at_once"].items if isinstance(item, tuple)]
     assert [len(forms) for _, forms in asked] == [2, 1, 1]

@@ -18,7 +18,7 @@ from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2
 from tests.invariants import check_task
 from tests.llm.openai_server import OpenAIServer, openai_server
 from tests.normalised import normalised
-from tests.people.company import Dialogue
+from tests.people.dialogues import Dialogue
 from tests.servers import Caller, CommandLine, calling, serving
 
 DEPOT = Path(__file__).parent.parent / "approvals" / "depot_server.py"
@@ -107,7 +107,7 @@ def sent_to_agent(model: OpenAIServer) -> list[Any]:
     return [{key: plain(body.get(key)) for key in ("messages", "tools")} for body in model.requests if is_agent(body)]
 
 
-async def told(folder: Path, remote: bool, skills: Sequence[str]) -> tuple[Dialogue, list[Any]]:
+async def run_dialogue(folder: Path, remote: bool, skills: Sequence[str]) -> tuple[Dialogue, list[Any]]:
     """A delegation whose agent reads skills before and after a person approves the deletion."""
     with openai_server() as model:
         model.part = part
@@ -123,11 +123,11 @@ async def told(folder: Path, remote: bool, skills: Sequence[str]) -> tuple[Dialo
 
 @pytest.mark.timeout(180)
 async def test_an_agent_reads_the_skills_of_its_manifest_wherever_it_runs(tmp_path: Path) -> None:
-    named = ("parcel-return", "no-questions", "of-nobody")
-    inside, sent_inside = await told(tmp_path / "inside", remote=False, skills=named)
-    remote, sent_remote = await told(tmp_path / "remote", remote=True, skills=named)
-    check_task(inside.told)
-    assert normalised(inside.told) == normalised(remote.told)
+    named = ("parcel-return", "no-questions", "of-no-one")
+    inside, sent_inside = await run_dialogue(tmp_path / "inside", remote=False, skills=named)
+    remote, sent_remote = await run_dialogue(tmp_path / "remote", remote=True, skills=named)
+    check_task(inside.events)
+    assert normalised(inside.events) == normalised(remote.events)
     assert sent_inside == sent_remote
     # Equal runs prove nothing if they are not about skills.
     prompt = sent_inside[0]["messages"][0]["content"]
@@ -139,15 +139,15 @@ async def test_an_agent_reads_the_skills_of_its_manifest_wherever_it_runs(tmp_pa
     assert HOSTILE in results[1]
     assert "There is no skill 'not-for-agents'" in results[2]
     assert "Return $ARGUMENTS." in results[4]
-    read = [event.skill for event in inside.told if isinstance(event, ToolStarted) and event.tool == "read_skill"]
+    read = [event.skill for event in inside.events if isinstance(event, ToolStarted) and event.tool == "read_skill"]
     assert read == ["parcel-return", "no-questions", "not-for-agents", "parcel-return"]
-    assert isinstance(inside.told[-1], FinalResult)
+    assert isinstance(inside.events[-1], FinalResult)
     # A skill changes no rule and no tool; that it lifts no approval is seen where the form is awaited.
-    _, without = await told(tmp_path / "without", remote=False, skills=())
+    _, without = await run_dialogue(tmp_path / "without", remote=False, skills=())
     offered = [{tool["function"]["name"] for tool in sent[0]["tools"]} for sent in (sent_inside, without)]
     assert offered[0] == offered[1] | {"read_skill"}
     assert prompt.startswith(without[0]["messages"][0]["content"])
     # The agent's event log keeps no contents of skills: each message brings them anew.
-    kept = [file.read_bytes() for file in (tmp_path / "remote").iterdir() if file.is_file()]
-    assert kept
-    assert not any(b"$ARGUMENTS" in data for data in kept)
+    stored = [file.read_bytes() for file in (tmp_path / "remote").iterdir() if file.is_file()]
+    assert stored
+    assert not any(b"$ARGUMENTS" in data for data in stored)

@@ -60,7 +60,7 @@ async def test_the_token_of_a_client_goes_on_to_the_agents(tmp_path: Path) -> No
                         await stranger.ask(QUESTION)
 
 
-async def test_a_supervisor_that_nobody_needs_a_token_for_has_one_for_its_agents(tmp_path: Path) -> None:
+async def test_a_supervisor_without_authentication_has_a_token_for_its_agents(tmp_path: Path) -> None:
     async with issuing() as issuer:
         guarded = {"A2A_OAUTH_ISSUER": issuer.url, "A2A_OAUTH_AUDIENCE": "platform"}
         async with serving(partial(create_agent_app, name="argocd"), environ_of(tmp_path) | guarded) as agent:

@@ -12,7 +12,7 @@ from a2a.utils.errors import UnsupportedOperationError
 
 from ai_platform_engineering.events import AgentFinished, FinalResult, InputRequired, ToolFinished
 from tests.invariants import check_task
-from tests.people.company import AGENTS, Dialogue, placed
+from tests.people.dialogues import AGENTS, Dialogue, placed
 from tests.servers import Caller, calling
 
 VALUES = {"values": {"name": "demo", "replicas": 3}}
@@ -29,8 +29,8 @@ async def test_a_message_in_the_conversation_answers_the_form(tmp_path: Path) ->
         task_id, talk.task_id = talk.task_id, ""
         assert not await talk.answer("name: demo\nreplicas: 3")
         assert talk.task_id == task_id
-        check_task(talk.told)
-        assert '"replicas": 3' in str(talk.told[-1])
+        check_task(talk.events)
+        assert '"replicas": 3' in str(talk.events[-1])
 
 
 async def test_a_message_that_is_no_answer_brings_the_form_back(tmp_path: Path) -> None:
@@ -42,7 +42,7 @@ async def test_a_message_that_is_no_answer_brings_the_form_back(tmp_path: Path) 
         assert (again.form_id, talk.task_id) == (form.form_id, task_id)
         assert again.response
         assert not await talk.answer(VALUES, form)
-        check_task(talk.told)
+        check_task(talk.events)
 
 
 async def test_a_message_that_is_only_a_question_answers_no_form(tmp_path: Path) -> None:
@@ -53,7 +53,7 @@ async def test_a_message_that_is_only_a_question_answers_no_form(tmp_path: Path)
             await other.ask("name: demo\nreplicas: 3", context_id="c", metadata={"question_only": True})
         assert await state_of(caller, talk.task_id) == TaskState.TASK_STATE_INPUT_REQUIRED
         assert not await talk.answer(VALUES, form)
-        check_task(talk.told)
+        check_task(talk.events)
 
 
 async def test_a_message_that_came_before_the_form_waits_until_it_is_answered(tmp_path: Path) -> None:
@@ -63,15 +63,15 @@ async def test_a_message_that_came_before_the_form_waits_until_it_is_answered(tm
         await caller.heard.wait()
         waiting = asyncio.create_task(second.ask("argocd: roll back"))
         await asking
-        assert isinstance(first.told[-1], InputRequired)
+        assert isinstance(first.events[-1], InputRequired)
         assert await state_of(other, other.task_id) == TaskState.TASK_STATE_SUBMITTED
         await first.answer(VALUES)
         assert not waiting.done()
         await first.answer(VALUES)
-        assert isinstance(first.told[-1], FinalResult)
+        assert isinstance(first.events[-1], FinalResult)
         (approval,) = await waiting
         assert approval.agent == "argocd"
-        check_task(first.told)
+        check_task(first.events)
 
 
 @pytest.mark.parametrize("remote", [(), AGENTS], ids=["inside", "remote"])
@@ -90,7 +90,7 @@ async def test_canceling_a_task_that_waits_closes_everything_and_the_conversatio
         talk = Dialogue(caller, "c")
         (form,) = await talk.ask("ask jira")
         assert not await talk.answer(VALUES, form)
-        check_task(talk.told)
+        check_task(talk.events)
 
 
 async def test_a_form_that_is_sent_twice_is_answered_once(tmp_path: Path) -> None:
@@ -98,12 +98,12 @@ async def test_a_form_that_is_sent_twice_is_answered_once(tmp_path: Path) -> Non
         talk = Dialogue(caller, "c")
         (form,) = await talk.ask("argocd: roll back")
         again = Dialogue(caller, "c")
-        again.task_id, again.told = talk.task_id, [*talk.told]
+        again.task_id, again.events = talk.task_id, [*talk.events]
         approve = {"decisions": [{"type": "approve"}]}
         await asyncio.gather(talk.answer(approve, form), again.answer(approve, form))
-        assert talk.told[-1] == again.told[-1]
-        check_task(talk.told)
-        finished = [event for event in talk.told if isinstance(event, ToolFinished)]
+        assert talk.events[-1] == again.events[-1]
+        check_task(talk.events)
+        finished = [event for event in talk.events if isinstance(event, ToolFinished)]
         assert [event.ok for event in finished] == [True]
 
 
@@ -112,24 +112,24 @@ async def test_a_task_that_waits_survives_restarts(tmp_path: Path, remote: tuple
     async with placed(tmp_path, remote) as caller:
         talk = Dialogue(caller, "c")
         first, second = await talk.ask("ask argocd and jira")
-        task_id, told = talk.task_id, talk.told
+        task_id, events = talk.task_id, talk.events
     async with placed(tmp_path, remote) as caller:
         assert await state_of(caller, task_id) == TaskState.TASK_STATE_INPUT_REQUIRED
         talk = Dialogue(caller, "c")
-        talk.task_id, talk.told = task_id, told
+        talk.task_id, talk.events = task_id, events
         assert await talk.answer(VALUES, second) == (first,)
-        told = talk.told
+        events = talk.events
     async with placed(tmp_path, remote) as caller:
         talk = Dialogue(caller, "c")
-        talk.told = told
+        talk.events = events
         assert not await talk.answer(VALUES, first)
-        check_task(talk.told)
+        check_task(talk.events)
         assert talk.task_id == task_id
-        assert [event.ok for event in talk.told if isinstance(event, AgentFinished)] == [True, True]
+        assert [event.ok for event in talk.events if isinstance(event, AgentFinished)] == [True, True]
 
 
 @pytest.mark.parametrize("remote", [(), AGENTS], ids=["inside", "remote"])
-async def test_a_form_that_nobody_answers_ends_and_what_came_after_it_has_its_turn(
+async def test_an_unanswered_form_expires_and_the_next_message_is_worked_on(
     tmp_path: Path, remote: tuple[str, ...]
 ) -> None:
     half_a_second = str(0.5 / 3600)
@@ -141,7 +141,7 @@ async def test_a_form_that_nobody_answers_ends_and_what_came_after_it_has_its_tu
         waiting = asyncio.create_task(second.ask("what now?"))
         await asking
         await waiting
-        assert isinstance(second.told[-1], FinalResult)
+        assert isinstance(second.events[-1], FinalResult)
         task = await caller.client.get_task(GetTaskRequest(id=first.task_id))
         assert task.status.state == TaskState.TASK_STATE_FAILED
         assert "Ask again" in task.status.message.parts[0].text
@@ -159,8 +159,8 @@ async def test_what_is_approved_for_good_is_approved_in_later_tasks_of_the_conve
         assert not await first.answer({"decisions": [{"type": "approve", "remember": True}]}, form)
         later = Dialogue(caller, "c")
         assert not await later.ask("argocd: roll back once more")
-        check_task(later.told)
-        assert [event.tool for event in later.told if isinstance(event, ToolFinished)] == ["rollback_application"]
+        check_task(later.events)
+        assert [event.tool for event in later.events if isinstance(event, ToolFinished)] == ["rollback_application"]
         assert await Dialogue(caller, "another").ask("argocd: roll back")
 
 
@@ -175,7 +175,7 @@ async def test_changed_arguments_are_used_and_are_approved_for_that_call_alone(
         (second,) = await talk.answer({"decisions": [decision]}, form)
         assert second.action_requests[0]["args"] == {"application": "payments-api"}
         assert not await talk.answer({"decisions": [decision]}, second)
-        check_task(talk.told)
+        check_task(talk.events)
         assert 'A person changed the arguments to {"application": "payments-api", "revision": "1"}' in str(
-            talk.told[-1]
+            talk.events[-1]
         )

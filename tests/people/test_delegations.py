@@ -21,7 +21,7 @@ from ai_platform_engineering.settings import load_settings
 from ai_platform_engineering.utils.a2a_common.codec.values import set_value
 from ai_platform_engineering.utils.a2a_common.delegation import MAX_AGE_SECONDS, Delegations
 from ai_platform_engineering.utils.keys import Key
-from tests.people.company import environ_of, models, placed
+from tests.people.dialogues import environ_of, models, placed
 from tests.servers import serving
 
 QUESTION = "roll back argocd twice"
@@ -51,7 +51,7 @@ def message_of(**metadata: Any) -> Message:
     return message
 
 
-def kept(task: Mapping[str, Any]) -> Mapping[str, Any]:
+def stored_metadata(task: Mapping[str, Any]) -> Mapping[str, Any]:
     """The metadata of the first message, as the server keeps it."""
     metadata: Mapping[str, Any] = task["history"][0].get("metadata", {})
     return metadata
@@ -84,7 +84,7 @@ async def test_a_supervisor_takes_no_delegation_from_a_caller(
             answer["parts"] = [{"data": {"resume": {"decisions": [{"type": "approve"}]}}}]
             task = await post(caller.url, {"message": answer})
             assert waits(task)
-        assert not {"delegated", "approvals", "step", "delegation"} & kept(task).keys()
+        assert not {"delegated", "approvals", "step", "delegation"} & stored_metadata(task).keys()
 
 
 @asynccontextmanager
@@ -154,7 +154,7 @@ async def test_an_agent_takes_no_delegation_that_its_supervisor_did_not_sign(
             sign(delegations, message)
             task = await post(url, {"message": MessageToDict(message)}, key)
             assert waits(task)
-            assert not {"delegated", "approvals", "step", "delegation"} & kept(task).keys()
+            assert not {"delegated", "approvals", "step", "delegation"} & stored_metadata(task).keys()
             claim = message_of()
             around = {"message": MessageToDict(claim), "metadata": MessageToDict(message.metadata)}
             assert waits(await post(url, around | {"message": MessageToDict(claim) | {"contextId": "c-2"}}, key))
@@ -171,7 +171,7 @@ async def test_an_agent_takes_what_its_supervisor_has_signed(tmp_path: Path, key
     async with agent_at(tmp_path, **more) as url:
         task = await post(url, {"message": MessageToDict(message)}, key)
     assert task["status"]["state"] == "TASK_STATE_COMPLETED"
-    assert "delegation" not in kept(task)
+    assert "delegation" not in stored_metadata(task)
     if not key:
         file = tmp_path / "delegation.key"
         assert stat.S_IMODE(file.stat().st_mode) == 0o600

@@ -24,7 +24,7 @@ from ai_platform_engineering.events import FinalResult
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.a2a_common.codec.values import get_value, set_value
 from tests.invariants import check_task
-from tests.people.company import Dialogue, environ_of, supervisor_app
+from tests.people.dialogues import Dialogue, environ_of, supervisor_app
 from tests.servers import Caller, calling, serving
 
 FORM = {
@@ -88,7 +88,7 @@ def speaking_0_3(heard: list[Any]) -> Callable[[Settings], Starlette]:
 
 
 class AskingExecutor(AgentExecutor):
-    """Asks with a form, then says what it was told."""
+    """Asks with a form, then says what it was events."""
 
     def __init__(self, heard: list[Any]) -> None:
         self._heard = heard
@@ -145,9 +145,9 @@ async def test_a_question_in_words_becomes_a_form_and_the_answer_goes_to_the_sam
         (form,) = await talk.ask("argocd: a new cluster")
         assert form.description == "In which region?"
         assert not await talk.answer("eu-central-1")
-        check_task(talk.told)
-        assert isinstance(talk.told[-1], FinalResult)
-        assert "Created." in talk.told[-1].text
+        check_task(talk.events)
+        assert isinstance(talk.events[-1], FinalResult)
+        assert "Created." in talk.events[-1].text
     first, second = heard
     assert "taskId" not in first
     assert second["taskId"] == "t-1"
@@ -165,17 +165,17 @@ async def test_a_form_of_another_agent_is_checked_here_and_integers_stay_integer
         assert again.fields[0].error
         assert len(heard) == 1
         assert not await talk.answer({"values": {"nodes": nodes}})
-        check_task(talk.told)
+        check_task(talk.events)
     ((resume,),) = heard[1:]
     assert resume["resume"]["values"] == {"nodes": nodes}
     assert isinstance(resume["resume"]["values"]["nodes"], int)
 
 
-async def test_a_canceled_question_is_told_to_the_agent(tmp_path: Path) -> None:
+async def test_a_canceled_question_is_canceled_at_the_agent(tmp_path: Path) -> None:
     heard: list[Any] = []
     async with with_clusters(tmp_path, speaking_0_3(heard)) as caller:
         talk = Dialogue(caller, "c")
         await talk.ask("argocd: a new cluster")
         assert not await talk.answer({"cancel": True})
-        check_task(talk.told)
+        check_task(talk.events)
     assert heard[1]["parts"] == [{"kind": "text", "text": "cancel"}]

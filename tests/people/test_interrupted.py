@@ -26,8 +26,8 @@ from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2
 from ai_platform_engineering.utils.a2a_common.wire import Decoder
 from tests.graphs.provider_rules import Json
 from tests.invariants import check
-from tests.people.company import environ_of
-from tests.people.openai_company import Calls, OpenAICompany, openai_company, tools_of, turn_of
+from tests.people.dialogues import environ_of
+from tests.people.openai_server import Calls, OpenAIServer, openai_server, tools_of, turn_of
 from tests.servers import Caller, CommandLine, calling, serving
 
 TICKET = ("create_issue", {"project": "SHOP", "summary": "payments-api is down"})
@@ -35,7 +35,7 @@ JIRA_SAYS = "Created the ticket about payments-api."
 
 
 def part_of(
-    company: Callable[[], OpenAICompany], argocd_call: tuple[str, dict[str, str]]
+    server: Callable[[], OpenAIServer], argocd_call: tuple[str, dict[str, str]]
 ) -> Callable[[Json], str | Calls]:
     """Jira creates a ticket. Argo CD calls a tool and is then held before its answer."""
 
@@ -50,8 +50,8 @@ def part_of(
             return JIRA_SAYS if turn else [TICKET]
         if not turn:
             return [argocd_call]
-        company().held.wait(60)
-        if company().broken:
+        server().held.wait(60)
+        if server().broken:
             raise ConnectionAbortedError
         return "Argo CD is done."
 
@@ -59,14 +59,14 @@ def part_of(
 
 
 @pytest.fixture
-def company(request: pytest.FixtureRequest) -> object:
+def server(request: pytest.FixtureRequest) -> object:
     call = getattr(request, "param", ("get_application", {"application": "payments-api"}))
-    with openai_company(part_of(lambda: company, call)) as company:
-        yield company
+    with openai_server(part_of(lambda: server, call)) as server:
+        yield server
 
 
-def environ_with(company: OpenAICompany, folder: Path, remote: tuple[str, ...] = ()) -> dict[str, str]:
-    environ = environ_of(folder, remote) | company.environ
+def environ_with(server: OpenAIServer, folder: Path, remote: tuple[str, ...] = ()) -> dict[str, str]:
+    environ = environ_of(folder, remote) | server.environ
     return environ | {"ENABLE_RAG": "false", "LOG_LEVEL": "warning"}
 
 
@@ -118,9 +118,9 @@ def results_in(history: list[Json]) -> list[str]:
 
 @pytest.mark.parametrize("remote", [(), ("jira", "argocd")], ids=["inside", "remote"])
 async def test_after_a_cancel_the_model_knows_what_finished(
-    company: OpenAICompany, tmp_path: Path, remote: tuple[str, ...]
+    server: OpenAIServer, tmp_path: Path, remote: tuple[str, ...]
 ) -> None:
-    async with placed(environ_with(company, tmp_path, remote), remote) as caller:
+    async with placed(environ_with(server, tmp_path, remote), remote) as caller:
         events, listening = await until(caller, both_tools_finished)
         await caller.client.cancel_task(CancelTaskRequest(id=caller.task_id))
         await listening
@@ -132,8 +132,8 @@ async def test_after_a_cancel_the_model_knows_what_finished(
         )
         for question in ("what came of it?", "and now?"):
             assert isinstance(check(await caller.ask(question, context_id="c")), FinalResult)
-    assert company.refusals == []
-    done, interrupted = results_in(company.histories[-1])
+    assert server.refusals == []
+    done, interrupted = results_in(server.histories[-1])
     assert done == JIRA_SAYS
     assert "outcome is unknown" in interrupted
     assert interrupted.endswith("It had completed: get_application.")
@@ -141,9 +141,9 @@ async def test_after_a_cancel_the_model_knows_what_finished(
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM], ids=["killed", "terminated"])
 async def test_after_the_process_died_people_and_the_model_know_what_finished(
-    company: OpenAICompany, tmp_path: Path, how: signal.Signals
+    server: OpenAIServer, tmp_path: Path, how: signal.Signals
 ) -> None:
-    environ = environ_with(company, tmp_path)
+    environ = environ_with(server, tmp_path)
     async with started(environ) as (supervisor, caller):
         _, listening = await until(caller, both_tools_finished)
         await supervisor.stop(how)
@@ -158,8 +158,8 @@ async def test_after_the_process_died_people_and_the_model_know_what_finished(
             "Outcome unknown: the rest of Argocd's work. Check before asking again."
         )
         assert isinstance(check(await caller.ask("what came of it?", context_id="c")), FinalResult)
-    assert company.refusals == []
-    history = company.histories[-1]
+    assert server.refusals == []
+    history = server.histories[-1]
     assert [message["content"] for message in history if message["role"] == "user"] == ["do both", "what came of it?"]
     if how == signal.SIGKILL:
         assert part.text in [message["content"] for message in history if message["role"] == "assistant"]
@@ -168,9 +168,9 @@ async def test_after_the_process_died_people_and_the_model_know_what_finished(
 
 
 async def test_a_remote_agent_that_is_killed_leaves_what_it_had_done(
-    company: OpenAICompany, tmp_path: Path, unused_port: int
+    server: OpenAIServer, tmp_path: Path, unused_port: int
 ) -> None:
-    environ = environ_with(company, tmp_path, ("argocd",)) | {"ARGOCD_AGENT_URL": f"http://127.0.0.1:{unused_port}"}
+    environ = environ_with(server, tmp_path, ("argocd",)) | {"ARGOCD_AGENT_URL": f"http://127.0.0.1:{unused_port}"}
     async with (
         CommandLine(["agent", "argocd", "--port", str(unused_port)], environ) as agent,
         placed(environ) as caller,
@@ -179,14 +179,14 @@ async def test_a_remote_agent_that_is_killed_leaves_what_it_had_done(
         await agent.stop(signal.SIGKILL)
         await listening
         assert isinstance(check(events), FinalResult)
-    done, lost = results_in(company.histories[-1])
+    done, lost = results_in(server.histories[-1])
     assert done == JIRA_SAYS
     assert "Completed: Argocd get_application. Outcome unknown" in lost
 
 
-@pytest.mark.parametrize("company", [("rollback_application", {"application": "payments-api"})], indirect=True)
-async def test_a_canceled_form_keeps_what_others_had_done(company: OpenAICompany, tmp_path: Path) -> None:
-    async with placed(environ_with(company, tmp_path)) as caller:
+@pytest.mark.parametrize("server", [("rollback_application", {"application": "payments-api"})], indirect=True)
+async def test_a_canceled_form_keeps_what_others_had_done(server: OpenAIServer, tmp_path: Path) -> None:
+    async with placed(environ_with(server, tmp_path)) as caller:
         assert isinstance((await caller.ask("do both", context_id="c"))[-1], InputRequired)
         task = await caller.client.cancel_task(CancelTaskRequest(id=caller.task_id))
         assert task.status.message.parts[0].text == (
@@ -194,21 +194,21 @@ async def test_a_canceled_form_keeps_what_others_had_done(company: OpenAICompany
             "Check before asking again."
         )
         assert isinstance(check(await caller.ask("what came of it?", context_id="c")), FinalResult)
-    done, waited = results_in(company.histories[-1])
+    done, waited = results_in(server.histories[-1])
     assert done == JIRA_SAYS
     assert waited == "This call was ended while it waited for a person's answer. What it waited for was not done."
 
 
 @pytest.mark.parametrize("remote", [(), ("argocd",)], ids=["inside", "remote"])
 async def test_an_agent_whose_model_fails_says_what_it_had_done(
-    company: OpenAICompany, tmp_path: Path, remote: tuple[str, ...]
+    server: OpenAIServer, tmp_path: Path, remote: tuple[str, ...]
 ) -> None:
-    company.broken = True
-    company.held.set()
-    environ = environ_with(company, tmp_path, remote) | {"LLM_MAX_RETRIES": "0"}
+    server.broken = True
+    server.held.set()
+    environ = environ_with(server, tmp_path, remote) | {"LLM_MAX_RETRIES": "0"}
     async with placed(environ, remote) as caller:
         assert isinstance(check(await caller.ask("do both", context_id="c")), FinalResult)
-    done, failed = results_in(company.histories[-1])
+    done, failed = results_in(server.histories[-1])
     assert done == JIRA_SAYS
     assert re.search(r"Completed( before)?: (Argocd )?get_application\.", failed)
     assert failed.endswith("Check before asking again.")

@@ -8,14 +8,14 @@ from pathlib import Path
 
 from ai_platform_engineering.events import FinalResult, ToolFinished
 from ai_platform_engineering.sandbox.records import Application
-from ai_platform_engineering.sandbox.world import World, world_path
+from ai_platform_engineering.sandbox.store import SandboxStore, sandbox_path
 from tests.invariants import check_task
-from tests.people.company import Dialogue
+from tests.people.dialogues import Dialogue
 from tests.servers import CommandLine, calling
 
 
 def live_revision(folder: Path) -> str:
-    with World(world_path(folder)).read() as session:
+    with SandboxStore(sandbox_path(folder)).read() as session:
         application = session.find(Application, "payments-api")
         assert application is not None
         return application.live
@@ -37,12 +37,12 @@ async def test_an_approval_outlives_the_supervisor_and_the_agent_that_asks(tmp_p
 
     async with CommandLine(agent, environ), CommandLine(supervisor, environ) as serving, calling(serving.url) as caller:
         later = Dialogue(caller, "c")
-        later.task_id, later.told = talk.task_id, talk.told
+        later.task_id, later.events = talk.task_id, talk.events
         assert live_revision(tmp_path) == before
         assert not await later.answer({"decisions": [{"type": "approve"}]}, approval)
-        check_task(later.told)
-        assert isinstance(later.told[-1], FinalResult)
-        assert [event.tool for event in later.told if isinstance(event, ToolFinished) and event.ok] == [
+        check_task(later.events)
+        assert isinstance(later.events[-1], FinalResult)
+        assert [event.tool for event in later.events if isinstance(event, ToolFinished) and event.ok] == [
             "start_workflow",
             "rollback_application",
         ]

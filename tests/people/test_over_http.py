@@ -16,11 +16,11 @@ import pytest
 
 from ai_platform_engineering.multi_agents.agent_app import create_agent_app
 from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
-from ai_platform_engineering.sandbox.records import Repository
-from ai_platform_engineering.sandbox.world import World, world_path
+from ai_platform_engineering.sandbox.records import GithubRepository
+from ai_platform_engineering.sandbox.store import SandboxStore, sandbox_path
 from tests.invariants import check_task
 from tests.normalised import NormalRun, normalised
-from tests.people.company import Dialogue, placed
+from tests.people.dialogues import Dialogue, placed
 from tests.servers import calling, serving
 
 OFFLINE = {"SANDBOX": "true", "OFFLINE_MODEL_DELAY": "0"}
@@ -63,8 +63,8 @@ def state_of(task: Any) -> str:
 
 
 def repositories(folder: Path, name: str) -> int:
-    with World(world_path(folder)).read() as session:
-        return sum(repository.name == name for repository in session.all(Repository))
+    with SandboxStore(sandbox_path(folder)).read() as session:
+        return sum(repository.name == name for repository in session.all(GithubRepository))
 
 
 @pytest.mark.parametrize("protocol", ["0.3", "1.0"])
@@ -104,8 +104,8 @@ async def test_a_step_that_fails_stops_the_workflow_and_later_ones_are_not_done(
         talk = Dialogue(caller, "c")
         (form,) = await talk.ask("onboard service")
         assert not await talk.answer({"values": {"service": "payments-api"}}, form)
-        check_task(talk.told)
-        run = normalised(talk.told)
+        check_task(talk.events)
+        run = normalised(talk.events)
         assert [states for _, states in run.steps] == [("pending", "in_progress", "failed"), ("pending",), ("pending",)]
         assert "already" in str(run.ending)
 
@@ -132,10 +132,10 @@ async def test_a_workflow_gives_the_same_events_wherever_its_agents_run(tmp_path
             talk = Dialogue(await stack.enter_async_context(calling(url)), "c")
             (form,) = await talk.ask("Onboard Service")
             assert not await talk.answer({"values": {"service": "ledger"}}, form)
-            check_task(talk.told)
-            results[remote] = normalised(talk.told)
+            check_task(talk.events)
+            results[remote] = normalised(talk.events)
             assert repositories(folder, "ledger") == 1
     expected = results[()]
     assert [states[-1] for _, states in expected.steps] == ["completed"] * 3
-    for remote, told in results.items():
-        assert told == expected, f"with {remote} remote"
+    for remote, run in results.items():
+        assert run == expected, f"with {remote} remote"

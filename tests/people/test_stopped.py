@@ -26,9 +26,10 @@ SUBSCRIPTIONS = ("tasks/resubscribe", "SubscribeToTask", "/v1/tasks/{}:subscribe
 
 @dataclass
 class Silence:
-    """A server that takes connections and answers none: the tool that asks it works until it is stopped."""
+    """A server that answers no request until `answers` is set: the tool that asks it works until it is stopped."""
 
     url: str = ""
+    answers: asyncio.Event = field(default_factory=asyncio.Event)
     connections: int = 0
     changed: asyncio.Condition = field(default_factory=asyncio.Condition)
 
@@ -45,8 +46,14 @@ async def silence() -> AsyncIterator[Silence]:
         async with found.changed:
             found.connections += 1
             found.changed.notify_all()
-        await reader.read()
-        await reader.read()
+        await reader.readline()
+        ended = asyncio.create_task(reader.read())
+        answered = asyncio.create_task(found.answers.wait())
+        await asyncio.wait({ended, answered}, return_when=asyncio.FIRST_COMPLETED)
+        if answered.done():
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+        for task in (ended, answered):
+            task.cancel()
         writer.close()
 
     server = await asyncio.start_server(accept, "127.0.0.1", 0)
@@ -168,6 +175,30 @@ async def until_listed(http: httpx.AsyncClient, url: str, tasks: int) -> None:
             listed = (await http.get(f"{url}/tasks", headers={"A2A-Version": "1.0"})).json()["tasks"]
             if len(listed) == tasks:
                 return
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_running_tasks_may_finish_after_a_termination_but_not_after_an_interrupt(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    async with silence() as slow, httpx.AsyncClient(timeout=60) as http:
+        question = f"netutils: http check {slow.url}"
+        environ = environ_of(tmp_path, SHUTDOWN_GRACE="60")
+        async with CommandLine(["--port", "0"], environ) as supervisor:
+            client = Plain(http, supervisor.url)
+            running = asyncio.create_task(client.send("SendStreamingMessage", question, "c-1"))
+            await slow.until(1)
+            queued = asyncio.create_task(client.send("SendStreamingMessage", question, "c-1"))
+            await client.until_opened(2)
+            stopping = asyncio.create_task(supervisor.stop(number))
+            assert ending_of((await queued)[-1])[:2] == ("failed", "stopped"), "it had not begun"
+            if number == signal.SIGTERM:
+                assert not running.done()
+                slow.answers.set()
+            ending = (await running)[-1]
+            assert await stopping == 0
+    state = ending["statusUpdate"]["status"]["state"].lower().removeprefix("task_state_")
+    assert state == ("completed" if number == signal.SIGTERM else "failed")
 
 
 async def test_a_supervisor_says_that_the_agent_it_waited_for_was_stopped(tmp_path: Path) -> None:

@@ -11,21 +11,21 @@ import pytest
 from langchain_core.language_models import BaseChatModel
 
 from ai_platform_engineering.events import AgentFinished, FinalResult, PlanUpdated, ToolFinished
-from ai_platform_engineering.llm.scripted import Cue, ScriptedChatModel, Turn
+from ai_platform_engineering.llm.scripted import ModelInput, ScriptedChatModel, Turn
 from ai_platform_engineering.manifest import AgentManifest
 from ai_platform_engineering.multi_agents.agent_app import create_agent_app
 from ai_platform_engineering.multi_agents.platform_engineer.deep_agent import PlatformEngineerDeepAgent
 from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
 from ai_platform_engineering.settings import Settings
 from tests.invariants import check
-from tests.people.company import environ_of
+from tests.people.dialogues import environ_of
 from tests.servers import Caller, calling, serving
 
 GUESTBOOK = ("get_application", {"application": "guestbook"})
 NO_SUCH = ("get_application", {"application": "nosuch"})
 
 
-def supervisor_part(cue: Cue) -> Turn:
+def supervisor_part(cue: ModelInput) -> Turn:
     if cue.turn == 0:
         steps = [{"content": "Look", "agent": "argocd"}, {"content": "Sum up"}]
         return Turn("", [("write_todos", {"title": "Look", "steps": steps})])
@@ -34,7 +34,7 @@ def supervisor_part(cue: Cue) -> Turn:
     return Turn(f"It said: {cue.messages[-1].text}")
 
 
-def agent_part(cue: Cue) -> Turn:
+def agent_part(cue: ModelInput) -> Turn:
     calls = {"does nothing": [], "fails": [NO_SUCH], "fails in part": [NO_SUCH, GUESTBOOK]}
     if cue.turn == 0 and (wanted := calls.get(cue.question, [])):
         return Turn("", wanted)
@@ -43,7 +43,7 @@ def agent_part(cue: Cue) -> Turn:
 
 
 def models(_: Settings, manifest: AgentManifest | None) -> BaseChatModel:
-    return ScriptedChatModel(part=supervisor_part if manifest is None else agent_part)
+    return ScriptedChatModel(script=supervisor_part if manifest is None else agent_part)
 
 
 @asynccontextmanager

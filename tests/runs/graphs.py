@@ -13,9 +13,9 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from ai_platform_engineering.events import Event
 from ai_platform_engineering.graphs.agent_graph import PRIVATE_STATE, Graph, agent_graph
-from ai_platform_engineering.multi_agents.platform_engineer.planning import plan_tool
+from ai_platform_engineering.multi_agents.platform_engineer.deep_agent import plan_tool
 from ai_platform_engineering.settings import Settings, load_settings
-from ai_platform_engineering.utils.a2a_common.base_langgraph_agent import Run
+from ai_platform_engineering.utils.a2a_common.base_langgraph_agent import GraphRun
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
 
 
@@ -49,10 +49,10 @@ def supervisor(
     )
 
 
-def context(number: int = 1, **marks: Any) -> RequestContext:
-    return RequestContext(f"context-{number}", f"task-{number}", f"trace-{number}", **marks)
+def context(number: int = 1, **options: Any) -> RequestContext:
+    return RequestContext(f"context-{number}", f"task-{number}", f"trace-{number}", **options)
 
 
 async def events_of(graph: Graph, question: str = "q", ctx: RequestContext | None = None) -> list[Event]:
-    run = Run(graph, "supervisor", question, ctx or context())
+    run = GraphRun(graph, "supervisor", question, ctx or context())
     return [event async for event in run.events()]

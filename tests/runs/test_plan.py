@@ -37,7 +37,7 @@ def test_a_title_stays_until_the_model_gives_another_and_is_shown() -> None:
 
 def test_a_plan_goes_on_from_how_it_was_last_shown() -> None:
     shown = Plan().rewritten("Compare", TODOS).event()
-    plan = Plan().own_tool_succeeded().told(shown)
+    plan = Plan().own_tool_succeeded().restored(shown)
     assert (plan.event(), plan.used_tools) == (shown, True)
 
 

@@ -27,7 +27,7 @@ from ai_platform_engineering.events import (
     ToolStarted,
 )
 from ai_platform_engineering.forms.questions import question_data
-from ai_platform_engineering.llm.guarded_call import Notice
+from ai_platform_engineering.llm.guarded_call import RetryNotice
 from ai_platform_engineering.runs.failures import failure_of
 from ai_platform_engineering.runs.translation import Part, RemoteEvent, Translation
 
@@ -82,14 +82,14 @@ def shown(events: Iterable[Event]) -> list[list[str]]:
     return [[step.status for step in event.steps] for event in events if isinstance(event, PlanUpdated)]
 
 
-def test_whose_words_are_told() -> None:
+def test_whose_words_are_emitted() -> None:
     parts = (delegated("d", "jira"), token("own"), token("theirs", "m2", inside("d"), "other"))
     assert [event.text for event in fed(Translation("supervisor"), *parts) if isinstance(event, TextDelta)] == ["own"]
     everything = fed(Translation("supervisor", own_text=False, agent_text=True), *parts)
     assert everything == [AgentStarted("jira", "d"), TextDelta("jira", "m2", "theirs", "d")]
 
 
-def test_words_of_a_delegation_that_nobody_knows_have_an_unknown_agent() -> None:
+def test_words_of_an_unknown_delegation_have_an_unknown_agent() -> None:
     events = fed(Translation("supervisor", agent_text=True), token("Hello.", ns=inside("gone")))
     assert events == [TextDelta("unknown", "m1", "Hello.", "gone")]
 
@@ -251,7 +251,7 @@ def test_a_structured_answer_is_a_message_of_its_own(messages: list[AIMessage], 
 def test_a_notice_is_a_message_of_the_agent_whose_model_gave_it() -> None:
     translation = Translation("supervisor", agent_text=True)
     fed(translation, delegated("d", "jira"))
-    notice = Notice("Trying again.", "n1")
+    notice = RetryNotice("Trying again.", "n1")
     assert fed(translation, said(notice)) == [
         TextDelta("supervisor", "n1", "Trying again."),
         MessageEnded("supervisor", "n1"),
@@ -266,17 +266,17 @@ def test_events_of_a_remote_agent_stand_below_its_delegation() -> None:
     translation = Translation("supervisor", agent_text=True)
     fed(translation, *plan("p", {"content": "Search", "agent": "jira"}), delegated("d", "jira"))
 
-    def told(event: Event) -> list[Event]:
+    def placed(event: Event) -> list[Event]:
         return fed(translation, said(RemoteEvent(event, "d")))
 
-    assert told(ToolStarted("jira", "search", "t")) == [ToolStarted("jira", "search", "t", "d", "step-1")]
-    assert told(AgentStarted("helper", "a", "t")) == [AgentStarted("helper", "a", "t", "step-1")]
-    assert told(AgentFinished("helper", "a", True)) == [AgentFinished("helper", "a", True, None, "t", "step-1")]
-    assert told(ToolFinished("jira", "search", "t", False, "no rights")) == [
+    assert placed(ToolStarted("jira", "search", "t")) == [ToolStarted("jira", "search", "t", "d", "step-1")]
+    assert placed(AgentStarted("helper", "a", "t")) == [AgentStarted("helper", "a", "t", "step-1")]
+    assert placed(AgentFinished("helper", "a", True)) == [AgentFinished("helper", "a", True, None, "t", "step-1")]
+    assert placed(ToolFinished("jira", "search", "t", False, "no rights")) == [
         ToolFinished("jira", "search", "t", False, "no rights", "d", "step-1")
     ]
-    assert told(TextDelta("jira", "m9", "Found.")) == [TextDelta("jira", "m9", "Found.", "d")]
-    assert told(MessageEnded("jira", "m9")) == [MessageEnded("jira", "m9", "d")]
+    assert placed(TextDelta("jira", "m9", "Found.")) == [TextDelta("jira", "m9", "Found.", "d")]
+    assert placed(MessageEnded("jira", "m9")) == [MessageEnded("jira", "m9", "d")]
     assert fed(translation, said(RemoteEvent(ToolStarted("jira", "search", "u"), "gone"))) == []
 
 
@@ -284,7 +284,7 @@ STEPS = (PlanStep("step-1", "Search", "in_progress", 0, "jira"), PlanStep("step-
 
 
 @pytest.mark.parametrize(
-    ("told", "statuses"),
+    ("history", "statuses"),
     [
         ([AgentStarted("jira", "d", None, "step-1")], ["in_progress", "pending"]),
         (
@@ -301,21 +301,21 @@ STEPS = (PlanStep("step-1", "Search", "in_progress", 0, "jira"), PlanStep("step-
     ],
     ids=["under way", "failed", "done", "own tool", "failed tool", "tool of an agent"],
 )
-def test_a_run_that_goes_on_knows_the_truth_about_its_steps(told: list[Event], statuses: list[str]) -> None:
+def test_a_run_that_goes_on_knows_the_truth_about_its_steps(history: list[Event], statuses: list[str]) -> None:
     """The model calls every step completed."""
-    translation = Translation("supervisor", told=[PlanUpdated(STEPS, "Find it"), *told])
+    translation = Translation("supervisor", history=[PlanUpdated(STEPS, "Find it"), *history])
     claimed = [{"content": step.title, "agent": step.agent, "status": "completed"} for step in STEPS]
     (plan_again,) = fed(translation, *plan("p", *claimed, title="Found it"))
     assert shown([plan_again]) == [statuses]
 
 
 def test_a_run_that_goes_on_ends_what_was_begun_before() -> None:
-    told = [
+    history = [
         PlanUpdated(STEPS, "Find it"),
         AgentStarted("jira", "d", None, "step-1"),
         ToolStarted("jira", "ask", "t", "d"),
     ]
-    translation = Translation("supervisor", told=told)
+    translation = Translation("supervisor", history=history)
     assert fed(translation, delegated("d", "jira"), started("t", "ask", inside("d"))) == []
     events = fed(translation, ended("t", ns=inside("d")), ended("d", "Found."))
     assert events[:2] == [
@@ -396,11 +396,11 @@ def test_a_form_that_was_open_comes_back_as_it_was_with_its_asker() -> None:
     form = Form("i", "Which name?", (FormField("name", value="demo"),), agent="jira")
     question = {"id": "i", "value": question_data(replace(form, agent=None, fields=(FormField("name"),)))}
     data = {"id": "t", "name": "tools", "interrupts": [question], "result": None}
-    told = [AgentStarted("jira", "d"), InputRequired((form,))]
-    again = Translation("supervisor", told=told)
+    history = [AgentStarted("jira", "d"), InputRequired((form,))]
+    again = Translation("supervisor", history=history)
     fed(again, {"type": "tasks", "ns": inside("d"), "data": data})
     assert [*again.conclude()] == [InputRequired((form,))]
-    fresh = Translation("supervisor", told=told[:1])
+    fresh = Translation("supervisor", history=history[:1])
     fed(fresh, {"type": "tasks", "ns": inside("d"), "data": data})
     (asked,) = fresh.conclude()
     assert isinstance(asked, InputRequired)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ai_platform_engineering.sandbox.world import World
+from ai_platform_engineering.sandbox.store import SandboxStore
 from ai_platform_engineering.settings import Settings, load_settings
 from tests.tool_sessions import ask
 
@@ -20,8 +20,8 @@ def settings(tmp_path: Path) -> Settings:
 
 
 @pytest.fixture
-def world(settings: Settings) -> World:
-    return World.of(settings)
+def store(settings: Settings) -> SandboxStore:
+    return SandboxStore.of(settings)
 
 
 @pytest.fixture

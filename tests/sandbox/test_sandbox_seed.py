@@ -9,14 +9,14 @@ import pytest
 from ai_platform_engineering.sandbox.records import (
     Application,
     ApplicationProject,
-    Company,
+    Employee,
     GithubIssue,
+    GithubRepository,
     Incident,
-    Person,
+    Organization,
     PullRequest,
     Record,
     Related,
-    Repository,
     Schedule,
     Service,
     Ticket,
@@ -37,35 +37,35 @@ def of(kind: type[Record], key: str) -> Record:
 def references(record: Record) -> Iterator[tuple[type[Record], str | None]]:
     """Every field that names another record."""
     match record:
-        case Company():
-            yield Person, record.me
+        case Organization():
+            yield Employee, record.me
         case Application():
             yield ApplicationProject, record.project
             for revision in record.revisions:
-                yield Person, revision.author
+                yield Employee, revision.author
                 yield PullRequest, revision.pull_request
             for deployment in record.history:
-                yield Person, deployment.initiated_by
+                yield Employee, deployment.initiated_by
         case TicketProject():
-            yield Person, record.lead
+            yield Employee, record.lead
         case Ticket():
             yield TicketProject, record.project
-            yield from ((Person, login) for login in (record.assignee, record.reporter))
-            yield from ((Person, comment.author) for comment in record.comments)
+            yield from ((Employee, login) for login in (record.assignee, record.reporter))
+            yield from ((Employee, comment.author) for comment in record.comments)
         case GithubIssue():
-            yield Repository, f"acme/{record.repository}"
-            yield from ((Person, login) for login in (record.assignee, record.author))
+            yield GithubRepository, f"acme/{record.repository}"
+            yield from ((Employee, login) for login in (record.assignee, record.author))
         case PullRequest():
-            yield Repository, f"acme/{record.repository}"
-            yield from ((Person, login) for login in (record.author, *record.reviewers))
+            yield GithubRepository, f"acme/{record.repository}"
+            yield from ((Employee, login) for login in (record.author, *record.reviewers))
             yield Application, record.deploys.application if record.deploys else None
         case Service():
             yield Schedule, record.schedule
         case Schedule():
-            yield from ((Person, login) for login in (record.on_call, record.next, record.escalation))
+            yield from ((Employee, login) for login in (record.on_call, record.next, record.escalation))
         case Incident():
             yield Service, record.service
-            yield Person, record.assignee
+            yield Employee, record.assignee
     yield from related(record)
 
 
@@ -119,7 +119,7 @@ def test_applications_have_run_what_they_run() -> None:
 
 
 def test_nothing_happens_after_now_or_before_it_began() -> None:
-    now = next(record.now for record in RECORDS if isinstance(record, Company))
+    now = next(record.now for record in RECORDS if isinstance(record, Organization))
     for record in RECORDS:
         moments = [getattr(record, field) for field in ("created", "updated", "pushed") if hasattr(record, field)]
         moments += [entry.at for entry in getattr(record, "log", ())]

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ai_platform_engineering.mcp.tool_server import ToolError
-from ai_platform_engineering.sandbox.world import World, reset_world
+from ai_platform_engineering.sandbox.store import SandboxStore, reset_sandbox
 from ai_platform_engineering.settings import Settings
 from tests.tool_sessions import session_with
 
@@ -39,7 +39,7 @@ async def test_every_tool_says_what_it_is_and_does(settings: Settings, product: 
     async with session_with(import_module(f"ai_platform_engineering.sandbox.{product}").server(settings)) as session:
         tools = {tool.name: tool for tool in (await session.list_tools()).tools}
     changing = {name: tool.annotations for name, tool in tools.items() if not tool.annotations.readOnlyHint}
-    assert {name: marks.destructiveHint for name, marks in changing.items()} == CHANGES[product]
+    assert {name: hints.destructiveHint for name, hints in changing.items()} == CHANGES[product]
     for tool in tools.values():
         assert tool.description
         assert tool.annotations.title
@@ -128,7 +128,7 @@ class TestArgoCd:
             await call("argocd", "create_application", application="ok", project="shed")
         assert (await call("argocd", "list_applications"))["total"] == 11
 
-    async def test_unknown_names_are_told_with_the_known_ones(self, call: Call) -> None:
+    async def test_unknown_names_are_refused_with_the_known_ones(self, call: Call) -> None:
         with refused("no application 'nosuchapp'. Choose one of: cert-manager, checkout"):
             await call("argocd", "sync_application", application="nosuchapp")
         with refused("no project 'shed'. Choose one of: platform, shop"):
@@ -182,7 +182,7 @@ class TestJira:
             await call("jira", "transition_issue", issue_key="SHOP-115", status="In Review")
         assert (await call("jira", "get_issue", issue_key="SHOP-115"))["status"] == "To Do"
 
-    async def test_unknown_names_are_told_with_the_known_ones(self, call: Call) -> None:
+    async def test_unknown_names_are_refused_with_the_known_ones(self, call: Call) -> None:
         with refused("no issue 'SEC-99'. Choose one of: SEC-12, SEC-14, SEC-15"):
             await call("jira", "get_issue", issue_key="SEC-99")
         with refused("no project 'OPS'"):
@@ -235,7 +235,7 @@ class TestGitHub:
         with refused("no name for a repository"):
             await call("github", "create_repository", name="not a name")
 
-    async def test_unknown_names_are_told_with_the_known_ones(self, call: Call) -> None:
+    async def test_unknown_names_are_refused_with_the_known_ones(self, call: Call) -> None:
         with refused("no repository 'shed'. Choose one of: acme/checkout"):
             await call("github", "list_issues", repository="shed")
         with refused("no pull request in gitops with number 1. Choose one of: 407, 409, 412"):
@@ -291,7 +291,7 @@ class TestPagerDuty:
         incident = await call("pagerduty", "get_incident", incident_id="P4711")
         assert incident["assignee"] == "Sam Okafor"
         assert incident["log"][-1]["text"] == "Escalated from Priya Nair to Sam Okafor by Alex Rivera. Nobody answers."
-        with refused("P4711 is with Sam Okafor already, and there is nobody above. Add a note instead."):
+        with refused("P4711 is with Sam Okafor already, the last level of escalation. Add a note instead."):
             await call("pagerduty", "escalate_incident", incident_id="P4711")
         with refused("P4702 is resolved already; only an open incident is escalated"):
             await call("pagerduty", "escalate_incident", incident_id="P4702")
@@ -305,7 +305,7 @@ class TestPagerDuty:
         with refused("no incident 'P1'"):
             await call("pagerduty", "add_note", incident_id="P1", note="x")
 
-    async def test_unknown_names_are_told_with_the_known_ones(self, call: Call) -> None:
+    async def test_unknown_names_are_refused_with_the_known_ones(self, call: Call) -> None:
         with refused("no incident 'P1'. Choose one of: P4695, P4702, P4708, P4711"):
             await call("pagerduty", "get_incident", incident_id="P1")
         with refused("no schedule 'night'"):
@@ -324,7 +324,9 @@ async def test_the_broken_application_can_be_mended(call: Call) -> None:
     assert synced["image"].endswith(":2.14.0")
 
 
-async def test_another_process_sees_the_change_and_changes_too(settings: Settings, call: Call, world: World) -> None:
+async def test_another_process_sees_the_change_and_changes_too(
+    settings: Settings, call: Call, store: SandboxStore
+) -> None:
     await call("jira", "create_issue", summary="From here")
     script = """
 import asyncio, json, sys
@@ -343,12 +345,12 @@ asyncio.run(main())
     output, _ = await other.communicate()
     assert json.loads(output) == ["SHOP-121", "From here"]
     assert (await call("jira", "get_issue", issue_key="SHOP-121"))["summary"] == "From there"
-    reset_world(world.path)
+    reset_sandbox(store.path)
     assert (await call("jira", "search_issues"))["total"] == 16
 
 
-async def test_a_world_that_cannot_be_used_is_told(call: Call, world: World) -> None:
-    world.path.parent.mkdir(parents=True)
-    world.path.write_text("no database, " * 100)
+async def test_a_file_that_cannot_be_used_is_an_error_of_the_tool(call: Call, store: SandboxStore) -> None:
+    store.path.parent.mkdir(parents=True)
+    store.path.write_text("no database, " * 100)
     with refused("sandbox reset"):
         await call("jira", "list_projects")

@@ -26,6 +26,14 @@ def not_here(reason: str) -> NoReturn:
     pytest.skip(reason)
 
 
+def package_file(path: str, package: str) -> Path:
+    """A file or directory of an installed package. Skips where the package is missing."""
+    found = sorted(services_directory().glob(f"lib/python*/site-packages/{path}"))
+    if not found:
+        not_here(f"{services_directory()} has no {package} (make services installs it)")
+    return found[-1].absolute()
+
+
 @contextmanager
 def download_lock(name: str) -> Iterator[None]:
     """Held by one process of this machine at a time: npx spoils its cache when two fill it at once."""

@@ -134,9 +134,11 @@ def new_database(address: str) -> Iterator[str]:
     name = f"test_{uuid4().hex}"
     with closing(psycopg.connect(address, autocommit=True)) as connection:
         connection.execute(f"CREATE DATABASE {name}")
-        try:
-            yield urlsplit(address)._replace(path=f"/{name}").geturl()
-        finally:
+    try:
+        yield urlsplit(address)._replace(path=f"/{name}").geturl()
+    finally:
+        # A new connection: the test may have restarted the server.
+        with closing(psycopg.connect(address, autocommit=True)) as connection:
             connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 

@@ -12,7 +12,7 @@ from langchain_core.language_models import BaseChatModel
 from starlette.applications import Starlette
 
 from ai_platform_engineering.events import Event
-from ai_platform_engineering.llm.scripted import Cue, ScriptedChatModel, Turn
+from ai_platform_engineering.llm.scripted import ModelInput, ScriptedChatModel, Turn
 from ai_platform_engineering.manifest import AgentManifest
 from ai_platform_engineering.multi_agents.platform_engineer.deep_agent import PlatformEngineerDeepAgent
 from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
@@ -24,10 +24,10 @@ from tests.skills.store_contract import new_skill
 
 QUIET = {f"ENABLE_{name}": "false" for name in ("PAGERDUTY", "GITHUB", "NETUTILS", "JIRA", "RAG")}
 
-Part = Callable[[Cue], Turn]
+Part = Callable[[ModelInput], Turn]
 
 
-def answers(_cue: Cue) -> Turn:
+def answers(_cue: ModelInput) -> Turn:
     return Turn("Here is the answer.")
 
 
@@ -37,7 +37,7 @@ class Desk:
 
     folder: Path
     part: Part = answers
-    cues: list[Cue] = field(default_factory=list)
+    cues: list[ModelInput] = field(default_factory=list)
     platform: PlatformEngineerDeepAgent | None = None
     caller: Caller | None = None
 
@@ -75,13 +75,13 @@ class Desk:
         return create_app(settings, self.platform)
 
     def _model(self, _settings: Settings, manifest: AgentManifest | None) -> BaseChatModel:
-        def part(cue: Cue) -> Turn:
+        def part(cue: ModelInput) -> Turn:
             if manifest is not None:
                 return answers(cue)
             self.cues.append(cue)
             return self.part(cue)
 
-        return ScriptedChatModel(part=part)
+        return ScriptedChatModel(script=part)
 
 
 @asynccontextmanager

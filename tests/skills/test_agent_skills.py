@@ -1,4 +1,4 @@
-"""The skills of an agent: on its own server, within a size, and from whom they are taken."""
+"""The skills of an agent: on its own server, within a size, and their sources."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from langchain_core.language_models import BaseChatModel
 from starlette.applications import Starlette
 
 from ai_platform_engineering.events import ToolStarted
-from ai_platform_engineering.graphs.skills_offer import SkillOffers, received
-from ai_platform_engineering.llm.scripted import Cue, ScriptedChatModel, Turn
+from ai_platform_engineering.graphs.skills_offer import SkillOffers, delegated_offer
+from ai_platform_engineering.llm.scripted import ModelInput, ScriptedChatModel, Turn
 from ai_platform_engineering.manifest import AgentManifest
 from ai_platform_engineering.multi_agents.agent_app import create_agent_app
 from ai_platform_engineering.settings import Settings, load_settings
@@ -42,14 +42,14 @@ async def test_on_its_own_server_an_agent_has_its_own_skills(tmp_path: Path) -> 
     )
     skill_folder(skills, "parcel-return", "Return $ARGUMENTS.")
     skill_folder(skills, "not-named", "Nothing.")
-    cues: list[Cue] = []
+    cues: list[ModelInput] = []
 
-    def part(cue: Cue) -> Turn:
+    def part(cue: ModelInput) -> Turn:
         cues.append(cue)
         return Turn("Returned.")
 
     def models(_settings: Settings, _manifest: AgentManifest | None) -> BaseChatModel:
-        return ScriptedChatModel(part=part)
+        return ScriptedChatModel(script=part)
 
     def app(settings: Settings) -> Starlette:
         return create_agent_app(settings, "depot", models)
@@ -77,7 +77,7 @@ async def catalog_of(tmp_path: Path, *skills: Any, **environ: str) -> AsyncItera
     assert catalog.store is not None
     for skill in skills:
         await catalog.store.create(skill, None)
-    await catalog.settle()
+    await catalog.reload_changed()
     try:
         yield catalog, settings
     finally:
@@ -92,14 +92,14 @@ async def test_the_skills_of_an_agent_have_a_size(
 ) -> None:
     skills = [new_skill(name, instructions="x" * size) for name in ("aa", "bb", "cc")]
     async with catalog_of(tmp_path, *skills, MAX_REQUEST_BYTES=limit) as (catalog, settings):
-        offers = SkillOffers(catalog, settings, "depot", ["bb", "aa", "cc", "of-nobody", "bb"])
+        offers = SkillOffers(catalog, settings, "depot", ["bb", "aa", "cc", "not-visible", "bb"])
         with caplog.at_level(logging.WARNING):
             inside = [offers.offer(CONTEXT) for _ in range(2)][-1].view.skills
-            handed = await offers.handed_over(CONTEXT)
+            handed = await offers.for_delegation(CONTEXT)
         assert [*inside] == [skill["name"] for skill in handed] == kept
         assert [record.getMessage() for record in caplog.records] == [
-            "depot: the skill cc is left out, as the skills of an agent may have "
-            f"{min(256 * 1024, int(limit) // 4)} bytes together"
+            "depot: the skill cc is left out, because the skills of an agent may have at most "
+            f"{min(256 * 1024, int(limit) // 4)} bytes in total"
         ]
 
 
@@ -108,7 +108,7 @@ async def test_an_agent_gets_what_the_caller_may_see_with_all_that_is_shown(tmp_
     other = new_skill("other", access=Access("personal", "ann"))
     async with catalog_of(tmp_path, own, other) as (catalog, settings):
         offers = SkillOffers(catalog, settings, "depot", ["own", "other"])
-        offer = received(await offers.handed_over(CONTEXT))
+        offer = delegated_offer(await offers.for_delegation(CONTEXT))
         [skill] = offer.view.skills.values()
         assert (skill.name, skill.access.visibility, skill.provenance.kind) == ("own", "personal", "api")
         content = await offer.content(skill)
@@ -118,5 +118,5 @@ async def test_an_agent_gets_what_the_caller_may_see_with_all_that_is_shown(tmp_
 
 
 def test_an_entry_that_cannot_be_read_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
-    assert not received([{"name": "half"}]).view.skills
-    assert "could not be read" in caplog.text
+    assert not delegated_offer([{"name": "half"}]).view.skills
+    assert "A skill in the delegation is invalid and is left out" in caplog.text

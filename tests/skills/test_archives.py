@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from ai_platform_engineering.skills_middleware.archives import read_archive
 from ai_platform_engineering.skills_middleware.checks import CheckedSkill, checked_skill
-from ai_platform_engineering.skills_middleware.problems import InvalidSkillError
+from ai_platform_engineering.skills_middleware.skill import InvalidSkillError
 from tests.skills.archive_files import (
     DOCUMENT,
     GOOD,

@@ -11,12 +11,13 @@ from ai_platform_engineering.settings import load_settings
 from ai_platform_engineering.skills_middleware.catalog import SkillCatalog
 from ai_platform_engineering.skills_middleware.skill import Access, Provenance, Skill, SkillContent, SourceKind
 from ai_platform_engineering.skills_middleware.sources.source import (
-    Loaded,
+    LoadedSkills,
     SkillGoneError,
-    Source,
+    SkillSource,
     SourceUnavailableError,
 )
 from ai_platform_engineering.skills_middleware.store.store import SkillKey
+from ai_platform_engineering.skills_middleware.view import merge_sources
 from ai_platform_engineering.utils.a2a_common.caller import ANONYMOUS, Caller
 from tests.skills.store_contract import new_skill
 
@@ -24,7 +25,7 @@ ANN = Caller("token", "ann")
 BOB = Caller("token", "bob", frozenset({"payments"}))
 
 
-class ListSource(Source):
+class ListSource(SkillSource):
     """Skills of a list; `failure` is raised instead while it is set."""
 
     def __init__(self, name: str, kind: SourceKind, *skills: Skill) -> None:
@@ -36,10 +37,10 @@ class ListSource(Source):
         if isinstance(self.failure, RuntimeError):
             raise self.failure
 
-    async def load(self) -> Loaded:
+    async def load(self) -> LoadedSkills:
         if self.failure is not None:
             raise self.failure
-        return Loaded(tuple(self.skills))
+        return LoadedSkills(tuple(self.skills))
 
     async def content(self, skill: Skill) -> SkillContent:
         self.reads += 1
@@ -53,7 +54,7 @@ def skill(
 
 
 @asynccontextmanager
-async def started(tmp_path: Path, *sources: Source, **variables: str) -> AsyncIterator[SkillCatalog]:
+async def started(tmp_path: Path, *sources: SkillSource, **variables: str) -> AsyncIterator[SkillCatalog]:
     settings = load_settings({"DATA_DIR": str(tmp_path / "data"), **variables})
     catalog = SkillCatalog(settings, sources or None)
     await catalog.start()
@@ -69,7 +70,7 @@ async def test_a_stored_skill_is_seen_by_other_processes_at_their_next_turn(tmp_
         generation = theirs.generation
         created = await ours.store.create(new_skill("incident-triage", "Ours."), "ann")
         for catalog in (ours, theirs):
-            await catalog.settle()
+            await catalog.reload_changed()
             view = catalog.view(ANONYMOUS)
             assert view.skills["incident-triage"] == created
             assert [each.reason for each in view.overridden["incident-triage"]] == [
@@ -77,11 +78,11 @@ async def test_a_stored_skill_is_seen_by_other_processes_at_their_next_turn(tmp_
             ]
             assert (await catalog.content(created)).instructions == "# Steps"
         assert theirs.generation == generation + 1
-        await theirs.settle()
+        await theirs.reload_changed()
         assert theirs.generation == generation + 1
 
         await theirs.store.delete(SkillKey("incident-triage"), created.digest)  # type: ignore[union-attr]
-        await ours.settle()
+        await ours.reload_changed()
         assert ours.view(ANONYMOUS).skills["incident-triage"].provenance.kind == "built-in"
         with pytest.raises(SkillGoneError):
             await ours.content(created)
@@ -89,7 +90,7 @@ async def test_a_stored_skill_is_seen_by_other_processes_at_their_next_turn(tmp_
 
 async def test_without_skills_there_is_no_store_and_no_skill(tmp_path: Path) -> None:
     async with started(tmp_path, ENABLE_SKILLS="false") as catalog:
-        await catalog.settle()
+        await catalog.reload_changed()
         assert catalog.store is None
         assert not catalog.view(ANONYMOUS).skills
         assert catalog.status().sources == ()
@@ -139,7 +140,7 @@ async def test_a_failing_source_keeps_its_skills_and_does_not_affect_others(
     async with started(tmp_path, good, bad) as catalog:
         for failure, sentence in (
             (SourceUnavailableError("The disk is gone."), "The disk is gone."),
-            (RuntimeError("internal"), "An unexpected error, which the log describes, prevents loading."),
+            (RuntimeError("internal"), "Loading failed with an unexpected error; see the log."),
         ):
             bad.failure, good.skills = failure, (skill(f"new-{type(failure).__name__.lower()}"),)
             await catalog.refresh()
@@ -161,10 +162,10 @@ async def test_a_source_that_recovers_is_loaded_at_the_next_turn(
     source = ListSource("directory", "directory", skill("one"))
     source.failure = SourceUnavailableError("Not mounted.")
     async with started(tmp_path, source) as catalog:
-        await catalog.settle()
+        await catalog.reload_changed()
         assert not catalog.view(ANONYMOUS).skills
         source.failure = None
-        await catalog.settle()
+        await catalog.reload_changed()
         assert list(catalog.view(ANONYMOUS).skills) == ["one"]
         assert not catalog.status().sources[0].problems
 
@@ -180,17 +181,17 @@ async def test_contents_come_from_the_source_that_won_and_are_read_once(tmp_path
         assert (first.reads, second.reads) == (1, 1)
 
 
-async def test_a_settle_that_starts_after_a_write_sees_it(tmp_path: Path) -> None:
+async def test_a_reload_that_starts_after_a_write_sees_it(tmp_path: Path) -> None:
     async with started(tmp_path) as catalog:
         assert catalog.store is not None
 
-        async def write_and_settle(number: int) -> bool:
+        async def write_and_reload(number: int) -> bool:
             name = f"skill-{number}"
             await catalog.store.create(new_skill(name), None)  # type: ignore[union-attr]
-            await catalog.settle()
+            await catalog.reload_changed()
             return name in catalog.view(ANONYMOUS).skills
 
-        assert all(await asyncio.gather(*map(write_and_settle, range(30))))
+        assert all(await asyncio.gather(*map(write_and_reload, range(30))))
 
 
 async def test_search_ranks_names_before_descriptions_and_completes_the_last_word(tmp_path: Path) -> None:
@@ -217,8 +218,6 @@ async def test_search_ranks_names_before_descriptions_and_completes_the_last_wor
 
 
 def test_a_mistyped_name_and_a_word_find_a_skill() -> None:
-    from ai_platform_engineering.skills_middleware.view import merged
-
-    view = merged([[skill("incident-triage")]], ANONYMOUS)
+    view = merge_sources([[skill("incident-triage")]], ANONYMOUS)
     assert view.near("incident-triag") == ["incident-triage"]
     assert view.search("triage") == [view.skills["incident-triage"]]

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_platform_engineering.skills_middleware.checks import build_skill, checked_skill
-from ai_platform_engineering.skills_middleware.problems import InvalidSkillError
-from ai_platform_engineering.skills_middleware.skill import Access, Provenance, Skill
+from ai_platform_engineering.skills_middleware.skill import Access, InvalidSkillError, Provenance, Skill
 
 DOCUMENT = "---\nname: triage\ndescription: Triage an incident.\nlicense: MIT\n---\nList the incidents.\n"
 

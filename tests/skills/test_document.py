@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_platform_engineering.skills_middleware.document import Document, declared_access, parse_document
-from ai_platform_engineering.skills_middleware.problems import InvalidSkillError, Problem
-from ai_platform_engineering.skills_middleware.skill import GLOBAL, Access
+from ai_platform_engineering.skills_middleware.document import SkillDocument, declared_access, parse_document
+from ai_platform_engineering.skills_middleware.skill import GLOBAL, Access, InvalidSkillError, SkillProblem
 
 
 def document_text(front_matter: str, instructions: str = "List the incidents.") -> str:
@@ -42,7 +41,7 @@ def test_every_key_of_the_format_is_read() -> None:
         "  stable: yes\n"
         "  empty:\n"
     )
-    assert parse_document(text, "incident-triage") == Document(
+    assert parse_document(text, "incident-triage") == SkillDocument(
         name="incident-triage",
         description="Triage an incident.",
         instructions="List the incidents.",
@@ -159,7 +158,9 @@ def test_metadata_declare_the_access(metadata: str, access: Access) -> None:
 
 def test_a_team_without_visibility_is_a_warning() -> None:
     (warning,) = parse_document(with_keys("metadata: {team: sre}")).warnings
-    assert warning == Problem("visibility", "metadata.team limits access only with metadata.visibility", "SKILL.md")
+    assert warning == SkillProblem(
+        "visibility", "metadata.team limits access only with metadata.visibility", "SKILL.md"
+    )
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import json
 import os
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -128,7 +129,7 @@ async def test_a_branch_stays_at_its_commit_until_it_is_refreshed(tmp_path: Path
         assert description(catalog, "handover") is not None
         write(work / "skills" / "rollback", "Second.", instructions="Look back.")
         second = commit(work)
-        await catalog.settle()
+        await catalog.reload_changed()
         assert description(catalog) == "First."
         generation = catalog.generation
         await catalog.refresh()
@@ -158,6 +159,23 @@ async def test_the_last_copy_is_used_without_the_repository(tmp_path: Path, work
         assert not catalog.status().sources[1].problems
 
 
+@pytest.mark.parametrize("stored_format", [None, 2], ids=["format-1", "newer"])
+async def test_a_copy_of_another_format_is_fetched_again(tmp_path: Path, work: Path, stored_format: int | None) -> None:
+    async with started(tmp_path, f"{work}@main") as catalog:
+        await until(lambda: description(catalog) == "First.")
+    (current,) = (tmp_path / "data" / "skills" / "git").glob("*/current.json")
+    written = json.loads(current.read_text())
+    assert written["format"] == 1
+    rest = {key: value for key, value in written.items() if key != "format"}
+    current.write_text(json.dumps(rest if stored_format is None else {**rest, "format": stored_format}))
+    write(work / "skills" / "rollback", "Second.")
+    commit(work)
+    async with started(tmp_path, f"{work}@main") as catalog:
+        expected = "First." if stored_format is None else "Second."
+        await until(lambda: description(catalog) == expected)
+        assert not catalog.status().sources[1].problems
+
+
 async def test_a_pinned_commit_is_fetched_once(tmp_path: Path, work: Path) -> None:
     first = git(work, "rev-parse", "HEAD")
     write(work / "skills" / "rollback", "Second.")
@@ -176,7 +194,7 @@ async def test_a_refresh_by_another_process_reaches_the_next_turn(tmp_path: Path
         write(work / "skills" / "rollback", "Second.")
         commit(work)
         await theirs.refresh()
-        await ours.settle()
+        await ours.reload_changed()
         assert description(ours) == "Second."
 
 
@@ -283,7 +301,7 @@ async def test_a_fetch_that_takes_too_long_is_ended(tmp_path: Path, monkeypatch:
     await source.refresh()
     assert accepted.is_set()
     await closed.wait()
-    assert "It takes longer than 0.3 s." in str((await source.load()).problems)
+    assert "Git did not finish within 0.3 s." in str((await source.load()).problems)
     silent.close()
 
 

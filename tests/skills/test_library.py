@@ -12,8 +12,8 @@ from deepagents.middleware.skills import SkillsMiddleware
 from langgraph.runtime import Runtime
 
 from ai_platform_engineering.manifest import builtin_directory, load_manifests
-from ai_platform_engineering.offline_model.sentences import requested_changes
-from ai_platform_engineering.offline_model.skill_steps import procedure
+from ai_platform_engineering.offline_model.english.sentences import requested_changes
+from ai_platform_engineering.offline_model.skills.steps import procedure
 from ai_platform_engineering.skills_middleware.checks import CheckedSkill, checked_skill
 from ai_platform_engineering.skills_middleware.sources.directory import library_directory
 from ai_platform_engineering.utils.a2a_common.codec.labels import display

@@ -57,14 +57,14 @@ async def test_a_skill_that_is_called_by_name_is_followed_to_its_end(supervisor:
         ("jira", "completed"),
         (None, "completed"),
     ]
-    told = answer(events)
-    assert told.startswith("I followed the skill `incident-triage` for payments-api.")
+    reply = answer(events)
+    assert reply.startswith("I followed the skill `incident-triage` for payments-api.")
     for evidence in ("**P4711**", "Priya Nair", "ImagePullBackOff", "7c1e5d2", "acme/payments-api#55", "SHOP-118"):
-        assert evidence in told
-    assert "(the agent Kubernetes is not enabled)" in told
+        assert evidence in reply
+    assert "(the agent Kubernetes is not enabled)" in reply
     # What would change something is proposed only.
     assert "acknowledge_incident" not in [event.tool for event in started]
-    assert "**Pagerduty**: Acknowledge the incident of payments-api" in told
+    assert "**Pagerduty**: Acknowledge the incident of payments-api" in reply
 
 
 async def test_the_subject_is_asked_for_with_a_form(supervisor: Caller) -> None:
@@ -72,9 +72,9 @@ async def test_the_subject_is_asked_for_with_a_form(supervisor: Caller) -> None:
     assert isinstance(events[-1], InputRequired)
     assert [field.field_name for field in events[-1].forms[0].fields] == ["service"]
     resumed = await supervisor.ask({"resume": {"values": {"service": "checkout"}}}, task_id=supervisor.task_id)
-    told = answer(resumed)
-    assert told.startswith("I followed the skill `incident-triage` for checkout.")
-    assert "P4708" in told
+    reply = answer(resumed)
+    assert reply.startswith("I followed the skill `incident-triage` for checkout.")
+    assert "P4708" in reply
 
 
 async def test_questions_for_an_agent_read_no_skill(supervisor: Caller) -> None:

@@ -16,7 +16,7 @@ from langchain_core.tools import BaseTool
 from ai_platform_engineering.manifest import McpServer
 from ai_platform_engineering.mcp import McpServers
 from ai_platform_engineering.offline_model import OfflineChatModel
-from ai_platform_engineering.offline_model.skill_steps import SkillStep, procedure
+from ai_platform_engineering.offline_model.skills.steps import SkillStep, procedure
 from ai_platform_engineering.settings import load_settings
 from tests.llm.offline_world import (
     argocd_tools,
@@ -28,7 +28,7 @@ from tests.llm.offline_world import (
     tool,
     workflow_tool,
 )
-from tests.llm.test_offline_sandbox import COMPANY, MANIFESTS, Company
+from tests.llm.test_offline_sandbox import AGENT_NAMES, MANIFESTS, Organization
 from tests.skills.test_library import SKILLS
 
 MODEL = OfflineChatModel()
@@ -334,14 +334,16 @@ def test_an_agent_reads_a_skill_and_does_its_steps_with_its_tools() -> None:
 async def test_the_sandbox_serves_every_step_of_the_built_in_skills(tmp_path: Path) -> None:
     subjects = {"access-request": "access", "failed-sync-diagnosis": "guestbook", "post-incident-review": "P4711"}
     servers = McpServers(load_settings({"DATA_DIR": str(tmp_path), "SANDBOX": "true"}, env_file=None))
-    sandboxes = {name: [McpServer(name=name, transport="memory", module=MANIFESTS[name].sandbox)] for name in COMPANY}
+    sandboxes = {
+        name: [McpServer(name=name, transport="memory", module=MANIFESTS[name].sandbox)] for name in AGENT_NAMES
+    }
     await servers.start(sandboxes, deadline=30)
-    company = Company(servers, may_ask=True)
+    organization = Organization(servers, may_ask=True)
     served = 0
     for name, instructions in INSTRUCTIONS.items():
         for step in procedure(instructions.replace("$ARGUMENTS", subjects.get(name, "payments-api"))).steps:
-            if step.condition is None and step.tag.lower() in COMPANY:
-                answer = await company.delegate(step.tag.lower(), step.text)
+            if step.condition is None and step.tag.lower() in AGENT_NAMES:
+                answer = await organization.delegate(step.tag.lower(), step.text)
                 assert not re.search("None of my tools|I did not apply|failed:|Not done", answer), (step.text, answer)
                 served += 1
     await servers.aclose()

@@ -6,6 +6,7 @@ import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import LiteralString
 
 import psycopg
 import pytest
@@ -13,7 +14,7 @@ import pytest
 from ai_platform_engineering.settings import Settings, load_settings
 from ai_platform_engineering.skills_middleware.catalog import SkillCatalog
 from ai_platform_engineering.skills_middleware.store.postgres import PostgresSkillStore
-from ai_platform_engineering.skills_middleware.store.store import SkillKey, StoreError
+from ai_platform_engineering.skills_middleware.store.store import SkillKey, SkillStoreError
 from ai_platform_engineering.utils.a2a_common.caller import ANONYMOUS
 from tests.services.postgres import PASSWORD, new_database, postgres_server
 from tests.skills.store_contract import OpenStore, StoreContract, new_skill
@@ -61,12 +62,35 @@ async def test_tables_are_created_once_by_processes_that_start_together(database
     assert len(await stores[0].load()) == 5
 
 
-async def test_tables_of_another_version_are_left_alone(database: str, open_at: OpenAt) -> None:
-    await open_at(database).load()
+FOREIGN = "Postgres at .* another program.*another database in SKILLS_DATABASE_URL"
+
+
+@pytest.mark.parametrize(
+    ("statement", "sentence"),
+    [
+        (
+            "UPDATE skills.format SET number = 99",
+            r"Postgres at .* newer version of this product \(format 99; this version reads 1\)\. Update the product",
+        ),
+        (
+            "UPDATE skills.format SET number = 0",
+            FOREIGN,
+        ),
+        ("DELETE FROM skills.format", FOREIGN),
+        ("DROP TABLE skills.format", FOREIGN),
+    ],
+    ids=["newer", "unknown", "no-number", "no-table"],
+)
+async def test_tables_of_another_format_are_left_alone(
+    database: str, open_at: OpenAt, statement: LiteralString, sentence: str
+) -> None:
+    await open_at(database).create(new_skill(), None)
     with psycopg.connect(database) as connection:
-        connection.execute("UPDATE skills.format SET number = 99")
-    with pytest.raises(StoreError, match="written by another version"):
+        connection.execute(statement)
+    with pytest.raises(SkillStoreError, match=sentence):
         await open_at(database).load()
+    with psycopg.connect(database) as connection:
+        assert connection.execute("SELECT count(*) FROM skills.skill").fetchone() == (1,)
 
 
 async def test_tables_that_are_gone_are_created_again(database: str, open_at: OpenAt) -> None:
@@ -75,7 +99,7 @@ async def test_tables_that_are_gone_are_created_again(database: str, open_at: Op
     version = await store.version()
     with psycopg.connect(database) as connection:
         connection.execute("DROP SCHEMA skills CASCADE")
-    with pytest.raises(StoreError, match="try again, which creates them"):
+    with pytest.raises(SkillStoreError, match="try again, which creates them"):
         await store.load()
     await store.create(new_skill(), None)
     assert await store.version() != version
@@ -83,7 +107,7 @@ async def test_tables_that_are_gone_are_created_again(database: str, open_at: Op
 
 async def test_text_that_cannot_be_stored_is_refused(open_store: OpenStore) -> None:
     for name in ("a\0b", "\ud800"):
-        with pytest.raises(StoreError):
+        with pytest.raises(SkillStoreError):
             await open_store().get(SkillKey(name))
 
 
@@ -94,13 +118,15 @@ async def test_skills_stay_in_effect_while_the_server_is_away(tmp_path: Path, mo
         async with started(settings) as catalog:
             assert catalog.store is not None
             created = await catalog.store.create(new_skill(), "ann")
-            await catalog.settle()
+            await catalog.reload_changed()
             await asyncio.to_thread(server.stop, "KILL")
-            await catalog.settle()
+            await catalog.reload_changed()
             assert catalog.view(ANONYMOUS).skills["rollback"] == created
             (problem,) = catalog.status().sources[-1].problems
             assert problem.code == "unavailable"
-            with pytest.raises(StoreError, match=r"Postgres at .* cannot be used to store skills.*SKILLS_DATABASE_URL"):
+            with pytest.raises(
+                SkillStoreError, match=r"Postgres at .* cannot be used to store skills.*SKILLS_DATABASE_URL"
+            ):
                 await catalog.store.create(new_skill("second"), "ann")
             assert PASSWORD not in str(catalog.status())
 
@@ -113,7 +139,7 @@ async def test_skills_stay_in_effect_while_the_server_is_away(tmp_path: Path, mo
                 for each in (catalog, other):
                     async with asyncio.timeout(90):
                         while each.status().sources[-1].problems:
-                            await each.settle()
+                            await each.reload_changed()
                     assert each.view(ANONYMOUS).skills["rollback"] == created
 
 

@@ -57,7 +57,7 @@ async def test_put_creates_what_is_not_there(http: httpx.AsyncClient) -> None:
     assert (await http.put("/skills/hello", json=body(), headers=absent)).status_code == 201
     assert "exists already" in problem(await http.put("/skills/hello", json=body(), headers=absent), 412)
     problem(await http.put("/skills/other", json=body("other"), headers=ANY), 404)
-    assert "the address names 'other'" in problem(await http.put("/skills/other", json=body(), headers=absent), 422)
+    assert "the address has 'other'" in problem(await http.put("/skills/other", json=body(), headers=absent), 422)
 
 
 async def test_of_two_changes_of_one_version_one_is_made(http: httpx.AsyncClient) -> None:

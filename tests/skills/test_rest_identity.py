@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from a2a.server.agent_execution import RequestContext
-from a2a.server.events import EventQueue
 
 from ai_platform_engineering.utils.a2a_common.caller import ANONYMOUS, KEY_HOLDER, Caller
 from ai_platform_engineering.utils.a2a_common.server.incoming import request_context
+from ai_platform_engineering.utils.a2a_common.server.work_queue import Assignment
 from tests.a2a_common.serving import Served, message_0_3, message_1_0, serving
 from tests.oauth_issuer import issuing
 
@@ -20,9 +19,9 @@ def watched(served: Served) -> list[Caller]:
     callers: list[Caller] = []
     execute = served.executor.execute
 
-    async def watching(context: RequestContext, event_queue: EventQueue) -> None:
-        callers.append(request_context(context).caller)
-        await execute(context, event_queue)
+    async def watching(assignment: Assignment) -> bool:
+        callers.append(request_context(assignment.request).caller)
+        return await execute(assignment)
 
     served.executor.execute = watching  # type: ignore[method-assign]
     return callers

@@ -117,7 +117,7 @@ def test_hidden_and_reordered_text_is_critical(text: str, code: str) -> None:
 
 
 def test_scripts_are_named() -> None:
-    message = "is a script; it is kept as text and never run"
+    message = "is a script; it is stored as text and never run"
     assert scan({"run": "#!/bin/sh\n", "a.py": "print(1)", "b.md": "text"}) == (
         Finding("info", "script", message, "a.py", 1),
         Finding("info", "script", message, "run", 1),
@@ -133,6 +133,7 @@ def test_the_library_has_no_findings() -> None:
         assert scan({file.name: file.read_text("utf-8")}) == (), file
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "piece",
     [

@@ -10,7 +10,7 @@ import pytest
 from langchain_core.messages import AIMessage, ToolMessage
 
 from ai_platform_engineering.events import FinalResult, ToolFinished, ToolStarted
-from ai_platform_engineering.llm.scripted import Cue, Turn
+from ai_platform_engineering.llm.scripted import ModelInput, Turn
 from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
 from ai_platform_engineering.skills_middleware.skill import Access
 from tests.llm.openai_server import openai_server
@@ -24,7 +24,7 @@ KEY = "0123456789abcdef"
 def reads(**arguments: str) -> Any:
     """A model that reads a skill with these arguments, then answers."""
 
-    def part(cue: Cue) -> Turn:
+    def part(cue: ModelInput) -> Turn:
         return Turn("Let me read it.", [("read_skill", arguments)]) if cue.turn == 0 else Turn("Done.")
 
     return part
@@ -109,7 +109,7 @@ async def test_an_unknown_command_is_answered_and_other_messages_are_not(tmp_pat
         for question in ("/healthz returns 503", "/etc/hosts is empty", "/ what", "see /incident-triage", "//x"):
             await here.ask(question)
             assert here.cues[-1].question == question
-        # Nobody addressed the supervisor: the model decides whether it says anything.
+        # The message does not address the supervisor: the model decides whether to answer.
         assert here.caller is not None
         await here.caller.ask("/incident-triage", context_id="overheard", metadata={"silent_when_unsure": True})
         assert here.cues[-1].question == "/incident-triage"
@@ -155,7 +155,7 @@ async def test_a_caller_has_the_skills_that_it_may_see(tmp_path: Path) -> None:
 
 
 async def test_a_long_skill_is_read_on_as_any_result(tmp_path: Path) -> None:
-    def part(cue: Cue) -> Turn:
+    def part(cue: ModelInput) -> Turn:
         if cue.turn == 0:
             return Turn("", [("read_skill", {"name": "cache-flush"})])
         return Turn("Done.")
@@ -168,7 +168,7 @@ async def test_a_long_skill_is_read_on_as_any_result(tmp_path: Path) -> None:
 
 
 async def test_what_was_read_is_no_answer_of_a_model_that_writes_nothing(tmp_path: Path) -> None:
-    def part(cue: Cue) -> Turn:
+    def part(cue: ModelInput) -> Turn:
         return Turn("", [("read_skill", {"name": "cache-flush"})]) if cue.turn == 0 else Turn("")
 
     async with desk(tmp_path, part) as here:
@@ -209,7 +209,7 @@ async def test_a_request_grows_by_at_most_eight_kilobytes(tmp_path: Path, count:
 
 
 async def test_skills_that_are_not_listed_are_found(tmp_path: Path) -> None:
-    def part(cue: Cue) -> Turn:
+    def part(cue: ModelInput) -> Turn:
         if cue.turn == 0:
             return Turn("", [("search_skills", {"query": "case 17"}), ("search_skills", {"query": "zzz"})])
         return Turn("Done.")

@@ -14,7 +14,11 @@ from ai_platform_engineering.skills_middleware.catalog import SkillCatalog
 from ai_platform_engineering.skills_middleware.skill import Access
 from ai_platform_engineering.skills_middleware.sources.directory import DirectorySource
 from ai_platform_engineering.skills_middleware.sources.folder import SkillFile
-from ai_platform_engineering.skills_middleware.sources.source import Loaded, SkillGoneError, SourceUnavailableError
+from ai_platform_engineering.skills_middleware.sources.source import (
+    LoadedSkills,
+    SkillGoneError,
+    SourceUnavailableError,
+)
 from ai_platform_engineering.utils.a2a_common.caller import ANONYMOUS
 
 
@@ -27,11 +31,11 @@ def write(folder: Path, description: str = "Does it.", instructions: str = "Do i
     return folder
 
 
-def loaded(directory: Path) -> Loaded:
+def loaded(directory: Path) -> LoadedSkills:
     return asyncio.run(DirectorySource(directory).load())
 
 
-def names(result: Loaded) -> list[str]:
+def names(result: LoadedSkills) -> list[str]:
     return sorted(skill.name for skill in result.skills)
 
 
@@ -181,6 +185,7 @@ async def until(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0.02)
 
 
+@pytest.mark.long
 async def test_changes_of_the_directory_are_seen_while_the_server_runs(tmp_path: Path) -> None:
     directory = tmp_path / "skills"
     folder = write(directory / "rollback", "First.")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ai_platform_engineering.skills_middleware.store.sqlite import SqliteSkillStore
-from ai_platform_engineering.skills_middleware.store.store import SkillKey, StoreError
+from ai_platform_engineering.skills_middleware.store.store import SkillKey, SkillStoreError
 from tests.skills.store_contract import OpenStore, StoreContract, new_skill
 
 
@@ -80,9 +80,9 @@ def test_a_file_that_is_not_ours_is_left_alone(
         with closing(sqlite3.connect(file)) as connection:
             connection.executescript(content)
     before = file.read_bytes()
-    with pytest.raises(StoreError, match=sentence):
+    with pytest.raises(SkillStoreError, match=sentence):
         asyncio.run(open_store().load())
-    with pytest.raises(StoreError, match=sentence):
+    with pytest.raises(SkillStoreError, match=sentence):
         asyncio.run(open_store().create(new_skill(), None))
     assert file.read_bytes() == before
 
@@ -95,7 +95,7 @@ async def test_a_locked_file_refuses_writes_and_serves_reads(
     created = await store.create(new_skill(), None)
     with closing(sqlite3.connect(file, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(StoreError, match=r"skills\.db cannot be used to store skills.*try again"):
+        with pytest.raises(SkillStoreError, match=r"skills\.db cannot be used to store skills.*try again"):
             await store.create(new_skill("second"), None)
         assert await store.load() == (created,)
     await store.create(new_skill("second"), None)
@@ -114,7 +114,7 @@ async def test_a_full_disk_loses_nothing_that_was_stored(
         return connection
 
     monkeypatch.setattr(sqlite3, "connect", connect_to_a_small_disk)
-    with pytest.raises(StoreError, match=r"disk is full.*Free some space"):
+    with pytest.raises(SkillStoreError, match=r"disk is full.*Free some space"):
         await store.create(new_skill("large", instructions="x" * 100_000), None)
     assert await store.load() == (created,)
     await store.create(new_skill("small"), None)
@@ -123,5 +123,5 @@ async def test_a_full_disk_loses_nothing_that_was_stored(
 async def test_text_that_cannot_be_encoded_is_refused(open_store: OpenStore) -> None:
     store = open_store()
     await store.create(new_skill(), None)
-    with pytest.raises(StoreError, match="not text that can be stored"):
+    with pytest.raises(SkillStoreError, match="not text that can be stored"):
         await store.get(SkillKey("\ud800"))

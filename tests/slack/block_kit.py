@@ -1,6 +1,6 @@
 """Whether Slack would take it: blocks and views, held against the letter of Block Kit's reference.
 
-Knows nothing of the product. What is wrong is told as Slack tells it: a sentence and a JSON pointer. Keys that the
+Knows nothing of the product. Violations are reported as in Slack: a sentence and a JSON pointer. Keys that the
 reference does not name are wrong, too; blocks and elements that no test needs are unknown here.
 """
 

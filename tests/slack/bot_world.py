@@ -13,29 +13,29 @@ from a2a.types.a2a_pb2 import ListTasksResponse, Message, StreamResponse, Task, 
 
 from ai_platform_engineering.events import Canceled, Event
 from ai_platform_engineering.integrations.slack_bot.bot import Bot, MayAnswer
-from ai_platform_engineering.integrations.slack_bot.places import Incoming, Person, Place
-from ai_platform_engineering.integrations.slack_bot.store import StoreError
+from ai_platform_engineering.integrations.slack_bot.places import Incoming, SlackUser, ThreadPlace
+from ai_platform_engineering.integrations.slack_bot.store import BotStoreError
 from ai_platform_engineering.integrations.slack_bot.store.memory import MemoryStore
 from ai_platform_engineering.integrations.slack_bot.thread import Environment
 from ai_platform_engineering.integrations.slack_bot.thread_view.operations import (
     CREATING,
-    Arrived,
-    Later,
+    Deferred,
+    Delivered,
     Operation,
     Report,
 )
-from ai_platform_engineering.integrations.slack_bot.thread_view.stream_buffer import Pace
+from ai_platform_engineering.integrations.slack_bot.thread_view.stream_buffer import WritePace
 from ai_platform_engineering.utils.a2a_common.wire import StreamState, encode, stamp
 from tests.slack.thread_model import ThreadModel
 
-PLACE = Place("T1", "C1", "1.0")
-ANNA = Person("T1", "UANNA")
-BERT = Person("T1", "UBERT")
+PLACE = ThreadPlace("T1", "C1", "1.0")
+ANNA = SlackUser("T1", "UANNA")
+BERT = SlackUser("T1", "UBERT")
 _TURNS = 15
 
 
 class SteppedClock:
-    """Time passes when nobody has anything else to do."""
+    """Time passes when all tasks are idle."""
 
     def __init__(self) -> None:
         self._now = 1_000_000.0
@@ -52,7 +52,7 @@ class SteppedClock:
         await future
 
     def step(self) -> bool:
-        """To the next moment for which somebody waits."""
+        """Advance to the next time for which a task waits."""
         while self._sleepers:
             at, _, future = heapq.heappop(self._sleepers)
             if not future.done():
@@ -74,7 +74,7 @@ class Work:
 
 
 class FakeSupervisor:
-    """Events come one by one, `pause` seconds apart, and are numbered; whoever subscribes gets what they miss."""
+    """Events come one by one, `pause` seconds apart, and are numbered; a subscriber gets the ones it missed."""
 
     resumes = True
     address = "http://supervisor.invalid"
@@ -158,7 +158,7 @@ class FakeSupervisor:
 
 
 class World:
-    """Everything that outlives the bot, and the moments at which it can be killed, or told to stop."""
+    """Everything that outlives the bot, and the moments at which it can be killed or stopped."""
 
     def __init__(
         self,
@@ -222,7 +222,7 @@ class World:
 
     def _new_bot(self) -> Bot:
         store, delivery = _Store(self, self._life), _Delivery(self, self._life)
-        environment = Environment(store, delivery, self.clock, self.link, Pace)  # type: ignore[arg-type]
+        environment = Environment(store, delivery, self.clock, self.link, WritePace)  # type: ignore[arg-type]
         return Bot(environment, self._may_answer)
 
 
@@ -237,7 +237,7 @@ class _Link:
     def __init__(self, world: World) -> None:
         self._world = world
 
-    async def supervisor(self, *, patient: bool = True) -> FakeSupervisor:
+    async def supervisor(self, *, wait: bool = True) -> FakeSupervisor:
         await asyncio.sleep(0)
         return self._world.supervisor
 
@@ -256,7 +256,7 @@ class _Store:
 
     def put_run(self, run: Any) -> None:
         if self._world.disk_full:
-            raise StoreError("There is no room on the disk.")
+            raise BotStoreError("There is no room on the disk.")
         if self._world.passes(self._life):
             self._world.store.put_run(run)
             self._world.passes(self._life)
@@ -271,22 +271,22 @@ class _Delivery:
     def __init__(self, world: World, life: int) -> None:
         self._world, self._life = world, life
 
-    async def do(self, place: Place, recipient: Person, operation: Operation, **asked: Any) -> Report:
+    async def do(self, place: ThreadPlace, recipient: SlackUser, operation: Operation, **asked: Any) -> Report:
         await self._alive()
         await self._world.clock.sleep(0.1)
         await self._alive()
         report = self._world.fails(operation) or self._world.slack.do(operation)
-        if isinstance(operation, CREATING) and isinstance(report, Arrived):
+        if isinstance(operation, CREATING) and isinstance(report, Delivered):
             self._world.made[asked["holder"], operation.number] = report.ts
         await self._alive()
         await self._world.clock.sleep(0.1)
         await self._alive()
         return report
 
-    async def find(self, place: Place, operation: Operation, *, holder: str, after: str) -> Report:
+    async def find(self, place: ThreadPlace, operation: Operation, *, holder: str, after: str) -> Report:
         await self._alive()
         ts = self._world.made.get((holder, operation.number))
-        return Later(operation.number, 0.5) if ts is None else Arrived(operation.number, ts)
+        return Deferred(operation.number, 0.5) if ts is None else Delivered(operation.number, ts)
 
     def know(self, channel: str, *messages: str) -> None:
         pass
@@ -296,5 +296,7 @@ class _Delivery:
             raise asyncio.CancelledError
 
 
-def incoming(text: str = "what is wrong?", ts: str = "1.0", person: Person = ANNA, *, quiet: bool = False) -> Incoming:
+def incoming(
+    text: str = "what is wrong?", ts: str = "1.0", person: SlackUser = ANNA, *, quiet: bool = False
+) -> Incoming:
     return Incoming(PLACE, ts, text, person, quiet)

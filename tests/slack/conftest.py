@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from tests.slack.company import Service, supervisor_with
 from tests.slack.held_tools import HeldTools, knowledge_base
+from tests.slack.installation import Service, supervisor_with
 from tests.slack.played_model import PlayedModel, played_model
 from tests.slack.standin import Slack, standing_in
 

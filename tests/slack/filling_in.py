@@ -1,4 +1,4 @@
-"""Somebody who fills in inputs, and what Slack then sends. Knows Block Kit, and nothing of forms."""
+"""A person who fills in inputs, and the payload Slack then sends. It knows Block Kit, and nothing of forms."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def options(element: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def initially(element: Mapping[str, Any]) -> dict[str, Any]:
-    """The state of an element that nobody has touched."""
+    """The state of an untouched element."""
     match element["type"]:
         case "static_select" | "radio_buttons":
             return {"type": element["type"], "selected_option": element.get("initial_option")}

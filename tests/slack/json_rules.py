@@ -1,4 +1,4 @@
-"""Rules for JSON, put together from small ones. What breaks a rule is told with the pointer to it."""
+"""Rules for JSON, put together from small ones. A violation is reported with its JSON pointer."""
 
 from __future__ import annotations
 

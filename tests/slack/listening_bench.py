@@ -27,20 +27,19 @@ from starlette.routing import Route
 from ai_platform_engineering.events import Form
 from ai_platform_engineering.integrations.slack_bot.app import build_app
 from ai_platform_engineering.integrations.slack_bot.channels import Channels
-from ai_platform_engineering.integrations.slack_bot.listeners.identity import Identity
-from ai_platform_engineering.integrations.slack_bot.listeners.listening import Listening
-from ai_platform_engineering.integrations.slack_bot.places import Incoming, Person
-from ai_platform_engineering.integrations.slack_bot.stop_outcome import StopOutcome
-from ai_platform_engineering.integrations.slack_bot.store import BotStore, KeptRun, Session
+from ai_platform_engineering.integrations.slack_bot.http_routes import EVENTS_PATH, events_route
+from ai_platform_engineering.integrations.slack_bot.listeners.context import ListenerContext
+from ai_platform_engineering.integrations.slack_bot.listeners.requests import Identity
+from ai_platform_engineering.integrations.slack_bot.places import Incoming, SlackUser, StopOutcome
+from ai_platform_engineering.integrations.slack_bot.store import BotStore, StoredRun, ThreadSession
 from ai_platform_engineering.integrations.slack_bot.store.memory import MemoryStore
 from ai_platform_engineering.integrations.slack_bot.thread_view.operations import Rating
-from ai_platform_engineering.integrations.slack_bot.web import EVENTS_PATH, events_route
 from ai_platform_engineering.integrations.slack_bot.words import NOT_OPEN
 from tests.servers import serving
 
 SECRET = "secret-of-the-tests"
 ME = Identity(team="T1", team_name="Acme", user="UBOT", bot="BBOT")
-ANNA = Person("T1", "UANNA")
+ANNA = SlackUser("T1", "UANNA")
 
 
 @dataclass
@@ -52,10 +51,10 @@ class NotingBot:
     asked: list[tuple[Any, ...]] = field(default_factory=list)
     forms: dict[tuple[str, str], Form] = field(default_factory=dict)
     refuses: dict[str, str] = field(default_factory=dict)
-    """What people are told who may not answer, by their ids."""
+    """The sentence for people who may not answer, by user id."""
     seconds: float = 0.0
     error: Exception | None = None
-    running: list[KeptRun] = field(default_factory=list)
+    running: list[StoredRun] = field(default_factory=list)
     says: str | None = None
     stops: StopOutcome = "stopping"
 
@@ -64,16 +63,16 @@ class NotingBot:
         run_id = f"{incoming.place.key}/{incoming.ts}"
         if self.store.run(run_id):
             return None
-        self.store.put_run(KeptRun(run_id, incoming, "context", task_id=f"task-{incoming.ts}"))
-        self.store.put_session(Session(incoming.place, "context", 0.0))
+        self.store.put_run(StoredRun(run_id, incoming, "context", task_id=f"task-{incoming.ts}"))
+        self.store.put_session(ThreadSession(incoming.place, "context", 0.0))
         self.taken.append(incoming)
         return self.says
 
-    async def form(self, task_id: str, form_id: str, person: Person) -> Form | str:
+    async def form(self, task_id: str, form_id: str, person: SlackUser) -> Form | str:
         await self._work()
         return self.refuses.get(person.id) or self.forms.get((task_id, form_id), NOT_OPEN)
 
-    async def answer(self, task_id: str, form_id: str, answer: Any, person: Person) -> str | None:
+    async def answer(self, task_id: str, form_id: str, answer: Any, person: SlackUser) -> str | None:
         await self._work()
         self.asked.append(("answer", task_id, form_id, answer, person))
         return self.says
@@ -82,27 +81,27 @@ class NotingBot:
         await self._work()
         self.asked.append(("show_again", task_id, form))
 
-    async def cancel(self, task_id: str, person: Person) -> StopOutcome:
+    async def cancel(self, task_id: str, person: SlackUser) -> StopOutcome:
         await self._work()
         self.asked.append(("cancel", task_id, person))
         return self.stops
 
-    async def cancel_run(self, run_id: str, person: Person) -> StopOutcome:
+    async def cancel_run(self, run_id: str, person: SlackUser) -> StopOutcome:
         await self._work()
         self.asked.append(("cancel_run", run_id, person))
         return self.stops
 
-    def running_in(self, channel: str, thread_ts: str | None = None) -> list[KeptRun]:
+    def running_in(self, channel: str, thread_ts: str | None = None) -> list[StoredRun]:
         places = [(run, run.incoming.place) for run in self.running]
         here = [(run, place) for run, place in places if place.channel == channel]
         return [run for run, place in here if thread_ts in (None, place.thread_ts)]
 
-    async def retry(self, task_id: str, person: Person, *, addition: str = "") -> str | None:
+    async def retry(self, task_id: str, person: SlackUser, *, addition: str = "") -> str | None:
         await self._work()
         self.asked.append(("retry", task_id, person, addition))
         return self.says
 
-    async def rate(self, rating: Rating, person: Person, *, good: bool, reason: str = "") -> None:
+    async def rate(self, rating: Rating, person: SlackUser, *, good: bool, reason: str = "") -> None:
         await self._work()
         self.asked.append(("rate", rating, person, good, reason))
 
@@ -134,7 +133,7 @@ class TakingSlack:
     """A Web API that takes what it gets; `refusals` by method say otherwise."""
 
     calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
-    whispers: list[dict[str, Any]] = field(default_factory=list)
+    private_responses: list[dict[str, Any]] = field(default_factory=list)
     refusals: dict[str, str] = field(default_factory=dict)
     people: dict[str, str] = field(default_factory=dict)
 
@@ -150,7 +149,7 @@ class TakingSlack:
         return [arguments for name, arguments in self.calls if name == method]
 
     async def _respond(self, request: Request) -> Response:
-        self.whispers.append(await request.json())
+        self.private_responses.append(await request.json())
         return PlainTextResponse("ok")
 
     async def _call(self, request: Request) -> Response:
@@ -174,7 +173,7 @@ class Bench:
     bot: NotingBot
     slack: TakingSlack
     store: BotStore
-    listening: Listening
+    context: ListenerContext
     url: str
     http: httpx.AsyncClient
     _count: int = 0
@@ -232,7 +231,7 @@ class Bench:
 
     async def quiet(self) -> None:
         """Wait until everything is done that was begun."""
-        await self.listening.background.finish(10)
+        await self.context.background.finish(10)
 
 
 @asynccontextmanager
@@ -243,12 +242,12 @@ async def bench(channels: Channels | None = None, command: str = "/platform") ->
     log.setLevel(logging.WARNING)
     async with serving(slack.app, {}) as url, ClientSession() as session:
         client = AsyncWebClient("xoxb-test", f"{url}/api/", session=session, logger=log)
-        listening = Listening(bot, store, channels or Channels(None), client, ME, command)
-        app = build_app(listening, SECRET, log)
+        context = ListenerContext(bot, store, channels or Channels(None), client, ME, command)
+        app = build_app(context, SECRET, log)
         asgi = Starlette(routes=[events_route(lambda: app, 1_000_000)])
         async with httpx.AsyncClient(transport=httpx.ASGITransport(asgi), base_url="http://bot") as http:
-            yield Bench(bot, slack, store, listening, url, http)
-        await listening.background.finish(5)
+            yield Bench(bot, slack, store, context, url, http)
+        await context.background.finish(5)
 
 
 def mention(text: str = "<@UBOT> who is on call?", **fields: Any) -> dict[str, Any]:

@@ -23,8 +23,8 @@ from ai_platform_engineering.events import (
     ToolStarted,
 )
 from ai_platform_engineering.integrations.slack_bot.thread_view.operations import Operation
-from ai_platform_engineering.integrations.slack_bot.thread_view.reducer import Answered, GoingOn
-from ai_platform_engineering.integrations.slack_bot.thread_view.state import Saying, State
+from ai_platform_engineering.integrations.slack_bot.thread_view.reducer import ReplyReceived, RunResumed
+from ai_platform_engineering.integrations.slack_bot.thread_view.state import State, ThreadReply
 from ai_platform_engineering.utils.a2a_common.wire import Decoder, StreamState, WireEvent, begin, encode, stamp
 from tests.slack.thread_model import Driver, Fate, ThreadModel
 
@@ -72,8 +72,8 @@ def form(form_id: str, *fields: str, title: str = "") -> Form:
     return Form(form_id, title or f"Form {form_id}", tuple(FormField(name) for name in fields or ("name",)))
 
 
-def answer_to(form_id: str, note: str = "") -> Saying:
-    return Saying(
+def answer_to(form_id: str, note: str = "") -> ThreadReply:
+    return ThreadReply(
         f"answer-{form_id}", "T1", "U1", form_id, {"values": {"name": "demo"}}, note=note or f"{form_id} is in."
     )
 
@@ -98,12 +98,12 @@ class Scene:
                 self._feed(update)
         self.driver.wait(then)
 
-    def answer(self, saying: Saying) -> None:
-        self.driver.feed(Answered(saying))
+    def answer(self, reply: ThreadReply) -> None:
+        self.driver.feed(ReplyReceived(reply))
         self.driver.wait(1.0)
 
     def go_on(self) -> None:
-        self.driver.feed(GoingOn())
+        self.driver.feed(RunResumed())
 
     def _feed(self, update: WireEvent) -> None:
         self._numbers += 1

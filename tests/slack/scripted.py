@@ -15,9 +15,8 @@ from ai_platform_engineering.integrations.slack_bot.assembly import assemble
 from ai_platform_engineering.integrations.slack_bot.bot import Bot
 from ai_platform_engineering.integrations.slack_bot.channels import load_channels
 from ai_platform_engineering.integrations.slack_bot.clock import Clock
-from ai_platform_engineering.integrations.slack_bot.places import Incoming, Place
-from ai_platform_engineering.integrations.slack_bot.places import Person as Asker
-from ai_platform_engineering.integrations.slack_bot.preview.messages import Message
+from ai_platform_engineering.integrations.slack_bot.places import Incoming, SlackUser, ThreadPlace
+from ai_platform_engineering.integrations.slack_bot.preview.messages import SlackMessage
 from ai_platform_engineering.integrations.slack_bot.store.memory import MemoryStore
 from ai_platform_engineering.integrations.slack_bot.supervisor_link import SupervisorLink
 from ai_platform_engineering.integrations.slack_bot.web_api.web_client import web_client
@@ -62,7 +61,7 @@ class ScriptedLink(SupervisorLink):
         super().__init__(load_settings({}, env_file=None))
         self._scripted = supervisor
 
-    async def supervisor(self, *, patient: bool = True) -> Any:
+    async def supervisor(self, *, wait: bool = True) -> Any:
         return self._scripted
 
 
@@ -72,23 +71,23 @@ class Stage:
     bot: Bot
     supervisor: ScriptedSupervisor
 
-    async def ask(self, person: Person, channel: Conversation, question: str) -> Place:
-        """Somebody asks the bot; the thread in which the answer will be."""
+    async def ask(self, person: Person, channel: Conversation, question: str) -> ThreadPlace:
+        """A person asks the bot; returns the thread of the answer."""
         asked = await person.says(channel, question)
-        place = Place(self.slack.directory.team_id, channel.id, asked.ts)
-        asker = Asker(place.team, person.id, person.user.is_bot)
+        place = ThreadPlace(self.slack.directory.team_id, channel.id, asked.ts)
+        asker = SlackUser(place.team, person.id, person.user.is_bot)
         await self.bot.take(Incoming(place, asked.ts, question, asker))
         return place
 
     async def done(self, within: float = 180.0) -> None:
         await self.slack.until(lambda: not self.bot.open_threads, within)
 
-    def answers(self, place: Place) -> list[Message]:
+    def answers(self, place: ThreadPlace) -> list[SlackMessage]:
         """What the bot has written in a thread."""
         shown = self.slack.transcript(place.channel, place.thread_ts).messages
         return [message for message in shown if message.author == self.slack.app.user_id and not message.deleted]
 
-    def text(self, place: Place) -> str:
+    def text(self, place: ThreadPlace) -> str:
         return "\n\n".join(message.text for message in self.answers(place))
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_platform_engineering.integrations.slack_bot.actions import RATE, RETRY, STOP, Pressed, read_value, value_of
+from ai_platform_engineering.integrations.slack_bot.actions import RATE, RETRY, STOP, ButtonPress, read_value, value_of
 from ai_platform_engineering.integrations.slack_bot.thread_view.operations import (
     Body,
     Card,
@@ -121,7 +121,7 @@ def test_there_is_always_a_text_for_notifications(body: Body) -> None:
     assert all(block["type"] == "actions" for block in blocks)
 
 
-def test_a_notification_calls_nobody() -> None:
+def test_mentions_in_a_notification_are_inactive() -> None:
     text, _ = message_of(Body("<!channel> & <@U1>"))
     assert text == "&lt;!channel&gt; &amp; &lt;@U1&gt;"
 
@@ -192,7 +192,7 @@ def test_what_a_workspace_does_not_know_is_left_out() -> None:
     assert message_of(body, {"markdown"})[1] == []
 
 
-def pressed(block: dict[str, Any]) -> list[tuple[str, Pressed | None]]:
+def pressed(block: dict[str, Any]) -> list[tuple[str, ButtonPress | None]]:
     (element,) = block["elements"]
     buttons = [element[key] for key in ("positive_button", "negative_button") if key in element] or [element]
     return [(element["action_id"], read_value(button["value"])) for button in buttons]
@@ -203,13 +203,16 @@ def pressed(block: dict[str, Any]) -> list[tuple[str, Pressed | None]]:
     [
         (
             Rating("t1", "trace", "m1"),
-            [(RATE, Pressed(Rating("t1", "trace", "m1"), True)), (RATE, Pressed(Rating("t1", "trace", "m1"), False))],
+            [
+                (RATE, ButtonPress(Rating("t1", "trace", "m1"), True)),
+                (RATE, ButtonPress(Rating("t1", "trace", "m1"), False)),
+            ],
         ),
-        (Retry("t1"), [(RETRY, Pressed(Retry("t1")))]),
-        (Stop("t1"), [(STOP, Pressed(Stop("t1")))]),
+        (Retry("t1"), [(RETRY, ButtonPress(Retry("t1")))]),
+        (Stop("t1"), [(STOP, ButtonPress(Stop("t1")))]),
     ],
 )
-def test_buttons_come_back_as_what_they_are(footer: Footer, expected: list[tuple[str, Pressed]]) -> None:
+def test_buttons_come_back_as_what_they_are(footer: Footer, expected: list[tuple[str, ButtonPress]]) -> None:
     (block,) = footer_blocks(footer)
     assert pressed(block) == expected
 

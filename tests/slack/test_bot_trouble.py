@@ -25,19 +25,19 @@ from ai_platform_engineering.events import (
 from ai_platform_engineering.forms.answers import Submitted
 from ai_platform_engineering.integrations.slack_bot import thread as thread_module
 from ai_platform_engineering.integrations.slack_bot import words
-from ai_platform_engineering.integrations.slack_bot.places import Person
-from ai_platform_engineering.integrations.slack_bot.store import KeptRun, StoreError
+from ai_platform_engineering.integrations.slack_bot.places import SlackUser
+from ai_platform_engineering.integrations.slack_bot.store import BotStoreError, StoredRun
 from ai_platform_engineering.integrations.slack_bot.thread_view.operations import (
     CREATING,
     AppendStream,
+    Deferred,
     DeleteMessage,
-    Later,
     Operation,
+    OperationRejected,
     PostMessage,
-    Refused,
     Report,
     Retry,
-    Unclear,
+    Unconfirmed,
 )
 from ai_platform_engineering.integrations.slack_bot.thread_view.reducer import reduce
 from ai_platform_engineering.utils.a2a_common.client.supervisor_run import SupervisorError
@@ -66,6 +66,25 @@ async def over(world: World) -> None:
     await world.until(lambda: not world.store.open_runs() and not world.bot.open_threads)
 
 
+async def test_the_messages_of_a_thread_are_sent_in_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(lambda _: [[FinalResult("Done.", "m1")]])
+    connect, slow = world.link.supervisor, asyncio.Event()
+
+    async def first_connects_slowly(*, wait: bool = True) -> Any:
+        if not slow.is_set():
+            slow.set()
+            await world.clock.sleep(1.0)
+        return await connect(wait=wait)
+
+    monkeypatch.setattr(world.link, "supervisor", first_connects_slowly)
+    await world.bot.start()
+    for number, text in enumerate(("first", "second", "third")):
+        await world.bot.take(incoming(text, f"1.{number}"))
+    await over(world)
+    sent = [message.parts[0].text for work in world.supervisor.tasks.values() for message in work.heard]
+    assert sent == ["first", "second", "third"]
+
+
 async def test_what_cannot_be_kept_is_told_all_the_same(caplog: pytest.LogCaptureFixture) -> None:
     world = World(script)
     await world.bot.start()
@@ -77,7 +96,7 @@ async def test_what_cannot_be_kept_is_told_all_the_same(caplog: pytest.LogCaptur
     await is_asked(world)
     await answered(world)
     check(world)
-    assert len([line for line in caplog.messages if "cannot be kept" in line]) == 1
+    assert len([line for line in caplog.messages if "cannot be stored" in line]) == 1
     await world.end()
 
 
@@ -101,7 +120,7 @@ async def test_an_answer_that_cannot_be_kept_is_not_taken() -> None:
     world = World(script)
     await asked(world)
     world.disk_full = True
-    with pytest.raises(StoreError):
+    with pytest.raises(BotStoreError):
         await world.bot.answer("task-1", "form-1", Submitted({"environment": "dev"}), BERT)
     world.disk_full = False
     await answered(world)
@@ -168,27 +187,27 @@ async def test_two_people_decide_at_once(other: str) -> None:
     await world.end()
 
 
-async def test_what_becomes_of_a_run_that_somebody_wants_to_stop(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def nobody(**_: object) -> None:
+async def test_outcomes_of_stopping_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def no_supervisor(**_: object) -> None:
         raise SupervisorError("There is no supervisor.")
 
     world = World(script)
     await asked(world)
     with monkeypatch.context() as patch:
-        patch.setattr(world.link, "supervisor", nobody)
+        patch.setattr(world.link, "supervisor", no_supervisor)
         assert await world.bot.cancel("task-1", ANNA) == "not_stopped"
     assert await world.bot.cancel_run(RUN, ANNA) == "stopping"
     await over(world)
     assert await world.bot.cancel_run(RUN, ANNA) == "already_over"
-    assert await world.bot.cancel("task-of-nobody", ANNA) == "already_over"
+    assert await world.bot.cancel("unknown-task", ANNA) == "already_over"
     await world.end()
 
 
-async def test_a_stream_that_was_stopped_in_slack_stops_the_run_and_nobody_is_named() -> None:
+async def test_a_stream_that_was_stopped_in_slack_stops_the_run_without_a_name() -> None:
     world = World(lambda _: [[*FIRST[:2], *(TextDelta(SUPERVISOR, "m1", "and on ") for _ in range(50))]])
 
     def stopped(operation: Operation) -> Report | None:
-        refused = Refused(operation.number, "not_streaming", "stopped_by_user")
+        refused = OperationRejected(operation.number, "not_streaming", "stopped_by_user")
         return refused if isinstance(operation, AppendStream) else None
 
     world.fails = stopped
@@ -200,12 +219,12 @@ async def test_a_stream_that_was_stopped_in_slack_stops_the_run_and_nobody_is_na
 
 
 async def test_what_never_reached_the_supervisor_can_be_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def nobody(**_: object) -> None:
+    async def no_supervisor(**_: object) -> None:
         raise SupervisorError("There is no supervisor.")
 
     world = World(script)
     with monkeypatch.context() as patch:
-        patch.setattr(world.link, "supervisor", nobody)
+        patch.setattr(world.link, "supervisor", no_supervisor)
         await world.bot.start()
         await world.bot.take(incoming())
         await over(world)
@@ -237,7 +256,7 @@ async def test_that_it_broke_off_is_told_however_long_slack_takes(
     caplog.set_level(logging.CRITICAL)
     breaking(monkeypatch, 4)
     world = World(script)
-    left = [Later(0, 20.0)] * 3
+    left = [Deferred(0, 20.0)] * 3
 
     def busy(operation: Operation) -> Report | None:
         is_sorry = isinstance(operation, PostMessage) and words.BROKEN in operation.body.text
@@ -252,7 +271,7 @@ async def test_that_it_broke_off_is_told_however_long_slack_takes(
 
 
 async def test_words_where_nothing_is_to_be_filled_in_are_for_who_asked() -> None:
-    def only_anna(_form: Form, _kept: KeptRun, person: Person) -> str | None:
+    def only_anna(_form: Form, _kept: StoredRun, person: SlackUser) -> str | None:
         return None if person == ANNA else "Only <@UANNA> may answer this."
 
     world = World(lambda _: [[InputRequired(())], list(THEN)], may_answer=only_anna)
@@ -303,7 +322,7 @@ async def test_nothing_is_lost_while_slack_is_down_for_long() -> None:
 
     def down(operation: Operation) -> Report | None:
         is_down = world.slack.messages and world.clock.now() < until and not isinstance(operation, CREATING)
-        return Unclear(operation.number) if is_down else None
+        return Unconfirmed(operation.number) if is_down else None
 
     world.fails = down
     await asked(world)
@@ -316,7 +335,7 @@ async def test_a_button_that_cannot_be_taken_away_ends_nothing_else() -> None:
     world = World(script, pause=2.5)
 
     def undeletable(operation: Operation) -> Report | None:
-        refused = Refused(operation.number, "other", "compliance_exports_prevent_deletion")
+        refused = OperationRejected(operation.number, "other", "compliance_exports_prevent_deletion")
         return refused if isinstance(operation, DeleteMessage) else None
 
     world.fails = undeletable
@@ -337,10 +356,10 @@ async def test_half_of_a_surrogate_pair_is_no_trouble() -> None:
     await world.end()
 
 
-async def test_a_run_that_cannot_be_read_stops_nobody() -> None:
+async def test_an_unreadable_run_does_not_stop_others() -> None:
     world = World(script)
-    world.store.put_run(KeptRun("old", incoming("old", ts="0.5"), "context", state='{"forms": 7}'))
-    world.store.put_run(KeptRun(RUN, incoming(), "context"))
+    world.store.put_run(StoredRun("old", incoming("old", ts="0.5"), "context", state='{"forms": 7}'))
+    world.store.put_run(StoredRun(RUN, incoming(), "context"))
     await world.bot.start()
     await is_asked(world)
     assert [run.id for run in world.store.open_runs()] == [RUN]
@@ -354,9 +373,9 @@ async def test_a_run_that_cannot_be_read_stops_nobody() -> None:
     await world.end()
 
 
-async def test_a_question_that_nobody_can_see_is_withdrawn() -> None:
+async def test_a_form_that_cannot_be_shown_is_canceled() -> None:
     world = World(script)
-    world.fails = lambda operation: Refused(operation.number, "thread_gone", "not_in_channel")
+    world.fails = lambda operation: OperationRejected(operation.number, "thread_gone", "not_in_channel")
     await world.bot.start()
     await world.bot.take(incoming())
     await over(world)
@@ -380,7 +399,7 @@ async def test_a_secret_is_forgotten_when_it_was_heard() -> None:
     await world.end()
 
 
-async def test_a_secret_that_nobody_wants_any_more_is_forgotten() -> None:
+async def test_a_secret_that_is_no_longer_needed_is_deleted() -> None:
     forms = (Form("form-1", "Which?", (FormField("environment"),)), Form("form-2", "Log in", (FormField("password"),)))
     world = World(lambda _: [[InputRequired(forms)], list(THEN)])
     await asked(world)

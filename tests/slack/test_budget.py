@@ -122,7 +122,7 @@ def test_methods_have_budgets_of_their_own(budget: Budget) -> None:
     assert budget.wait("chat.appendStream", "C1", "thread") == 0.0
 
 
-def test_nobody_goes_before_slack_allows_it(budget: Budget, clock: VirtualClock) -> None:
+def test_no_call_goes_before_slack_allows_it(budget: Budget, clock: VirtualClock) -> None:
     budget.hold(START, 30)
     budget.hold(START, 10)
     assert budget.pressure(START) == 1.0
@@ -173,7 +173,7 @@ def test_no_limit_is_ever_broken(asked: list[tuple[float, int, bool, str]]) -> N
 
 
 @given(st.integers(1, 60))
-def test_whoever_comes_back_when_told_is_served_in_order(threads: int) -> None:
+def test_callers_that_come_back_in_time_are_served_in_order(threads: int) -> None:
     clock = VirtualClock(0.0)
     budget = Budget(clock)
     due = {str(n): 0.0 for n in range(threads)}

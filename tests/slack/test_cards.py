@@ -1,4 +1,4 @@
-"""Cards: a line for every step of the plan with whoever works on it, and what works outside of the plan."""
+"""Cards: a line for every step of the plan with the agents that work on it, and what works outside of the plan."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_an_agent_outside_of_the_plan_has_a_card_of_its_own() -> None:
     assert after(*works("jira")).all[0].status == "complete"
 
 
-def test_a_step_that_nobody_knows_is_no_place_to_work_on() -> None:
+def test_a_call_of_an_unknown_step_gets_its_own_card() -> None:
     assert [card.id for card in after(plan(("Look", "", "pending")), begins("jira", "c1", "s7")).all] == [
         "step:s0",
         "agent:c1",
@@ -132,7 +132,7 @@ def test_a_card_is_complete_when_the_last_call_on_it_has_ended() -> None:
     assert after(first, second, ended, ToolFinished(SUPERVISOR, "search", "t2", True)).all[0].status == "complete"
 
 
-def test_the_end_of_a_call_that_nobody_saw_begin_changes_nothing() -> None:
+def test_the_end_of_an_unknown_call_changes_nothing() -> None:
     assert after(reports("jira")) == Cards()
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_platform_engineering.integrations.slack_bot.channels import LOOK_SECONDS, Channel, Channels, load_channels
+from ai_platform_engineering.integrations.slack_bot.channels import CHECK_SECONDS, Channel, Channels, load_channels
 from ai_platform_engineering.settings import SettingsError
 
 
@@ -16,7 +16,7 @@ def file(tmp_path: Path) -> Path:
 
 
 class Watch:
-    """A clock that goes on when it is told to."""
+    """A clock that a test moves."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -156,9 +156,9 @@ def test_a_change_is_noticed_after_some_seconds(file: Path) -> None:
     watch = Watch()
     channels = Channels(file, watch)
     file.write_text("channels: {C1: {enabled: false}, C2: {}}")
-    watch.now = LOOK_SECONDS - 0.1
+    watch.now = CHECK_SECONDS - 0.1
     assert channels.of("C1", direct=False).enabled
-    watch.now = LOOK_SECONDS
+    watch.now = CHECK_SECONDS
     assert not channels.of("C1", direct=False).enabled
     assert channels.of("C2", direct=False).enabled
 
@@ -171,7 +171,7 @@ def test_a_file_that_is_replaced_by_one_of_the_same_age_and_size_is_noticed(file
     other.write_text("channels: {C2: {}}")
     os.utime(other, ns=(file.stat().st_atime_ns, file.stat().st_mtime_ns))
     other.rename(file)
-    watch.now = LOOK_SECONDS
+    watch.now = CHECK_SECONDS
     assert channels.of("C2", direct=False).enabled
 
 
@@ -188,12 +188,12 @@ def test_a_broken_version_changes_nothing_and_is_told_once(
         file.write_text(broken)
     with caplog.at_level(logging.WARNING):
         for _ in range(3):
-            watch.now += LOOK_SECONDS
+            watch.now += CHECK_SECONDS
             assert channels.of("C1", direct=False) == Channel()
     (warning,) = caplog.messages
-    assert warning.startswith("The channels stay as they were. ")
+    assert warning.startswith("The channel rules stay unchanged. ")
     assert str(file) in warning
     assert reason in warning
     file.write_text("channels: {C1: {forms: anyone}}")
-    watch.now += LOOK_SECONDS
+    watch.now += CHECK_SECONDS
     assert channels.of("C1", direct=False).forms == "anyone"

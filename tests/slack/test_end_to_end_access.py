@@ -10,7 +10,7 @@ import pytest_asyncio
 
 from ai_platform_engineering.integrations.slack_bot import words
 from tests.oauth_issuer import TestIssuer, issuing
-from tests.slack.company import GOOD, Service, company, supervisor_with
+from tests.slack.installation import GOOD, Service, installation, supervisor_with
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -25,7 +25,7 @@ async def issuer() -> AsyncIterator[TestIssuer]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def guarded(issuer: TestIssuer, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Service]:
-    """A supervisor that lets in whoever has the key or a token of the issuer."""
+    """A supervisor that accepts the key or a token of the issuer."""
     service = supervisor_with(
         tmp_path_factory.mktemp("supervisor"),
         A2A_AUTH_SHARED_KEY=KEY,
@@ -43,14 +43,14 @@ def addresses(*services: Service) -> tuple[str, ...]:
 
 
 async def test_with_the_key_it_is_let_in_and_vouches_for_people(guarded: Service, tmp_path: Path) -> None:
-    async with company(tmp_path, guarded.url, A2A_AUTH_SHARED_KEY=KEY) as acme:
+    async with installation(tmp_path, guarded.url, A2A_AUTH_SHARED_KEY=KEY) as acme:
         ada = acme.person()
         thread = await acme.asks(ada, "show argocd version")
         answer = await thread.answered()
         assert "v3.1.8" in answer.text
         assert f"is asked by slack:{acme.slack.directory.team_id}/{ada.id}" in guarded.output
         await ada.presses(answer, GOOD)
-        await thread.until(lambda: any("Thank you, noted." in one for one in thread.whispers))
+        await thread.until(lambda: any("Thank you, noted." in one for one in thread.ephemeral_messages))
         await ada.commands(thread.channel, "/platform", "workflows")
         await thread.until(lambda: "create_github_repo" in ada.reads(thread.channel))
         acme.check(KEY, also={"the supervisor": guarded.output}, addresses=addresses(guarded))
@@ -59,7 +59,7 @@ async def test_with_the_key_it_is_let_in_and_vouches_for_people(guarded: Service
 async def test_with_a_wrong_key_people_get_plain_words_and_the_log_says_what_to_set(
     guarded: Service, tmp_path: Path
 ) -> None:
-    async with company(tmp_path, guarded.url, A2A_AUTH_SHARED_KEY="wrong-key-of-the-bot") as acme:
+    async with installation(tmp_path, guarded.url, A2A_AUTH_SHARED_KEY="wrong-key-of-the-bot") as acme:
         thread = await acme.asks(acme.person(), "show argocd version")
         await thread.until(lambda: words.MISCONFIGURED in thread.said and thread.is_at_rest())
         assert thread.answers == []
@@ -77,7 +77,7 @@ async def test_with_a_token_of_the_issuer(guarded: Service, issuer: TestIssuer, 
         "A2A_OAUTH_AUDIENCE": "platform",
         "USER_SIGNING_KEY": KEY,
     }
-    async with company(tmp_path, guarded.url, **grant) as acme:
+    async with installation(tmp_path, guarded.url, **grant) as acme:
         ada = acme.person()
         thread = await acme.asks(ada, "show argocd version")
         if secret == issuer.secret:

@@ -11,8 +11,8 @@ import httpx
 import pytest
 import pytest_asyncio
 
-from tests.slack.company import BAD, GOOD, Company, Service, Thread, company
 from tests.slack.held_tools import HeldTools
+from tests.slack.installation import BAD, GOOD, Installation, Service, Thread, installation
 from tests.slack.standin import Person
 from tests.slack.standin.http_route import HttpRoute
 
@@ -20,8 +20,8 @@ pytestmark = pytest.mark.asyncio(loop_scope="package")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="package")
-async def acme(supervisor: Service, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Company]:
-    async with company(tmp_path_factory.mktemp("bot"), supervisor.url, socket_mode=False) as acme:
+async def acme(supervisor: Service, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Installation]:
+    async with installation(tmp_path_factory.mktemp("bot"), supervisor.url, socket_mode=False) as acme:
         yield acme
         acme.check(also={"the supervisor": supervisor.output}, addresses=(supervisor.url.removeprefix("http://"),))
 
@@ -32,7 +32,7 @@ async def feedback_of(supervisor: Service, person: Person) -> list[dict[str, Any
     return [one for one in listed if one["user"].endswith(f"/{person.id}")]
 
 
-async def test_a_follow_up_in_the_thread_needs_no_mention_and_means_what_was_talked_about(acme: Company) -> None:
+async def test_a_follow_up_in_the_thread_needs_no_mention_and_means_what_was_talked_about(acme: Installation) -> None:
     thread = await acme.asks(acme.person(), "show the payments-api app")
     await thread.answered()
     await thread.says("is there an incident for it?")
@@ -42,7 +42,7 @@ async def test_a_follow_up_in_the_thread_needs_no_mention_and_means_what_was_tal
     thread.check()
 
 
-async def test_what_others_say_elsewhere_is_not_answered(acme: Company) -> None:
+async def test_what_others_say_elsewhere_is_not_answered(acme: Installation) -> None:
     ada = acme.person()
     channel = acme.channel(ada)
     said = await ada.says(channel, "show argocd version")
@@ -51,7 +51,7 @@ async def test_what_others_say_elsewhere_is_not_answered(acme: Company) -> None:
     assert [message.author for message in ada.sees(channel, said.ts).messages] == [ada.id, ada.id]
 
 
-async def test_a_direct_message_is_answered_in_its_thread(acme: Company) -> None:
+async def test_a_direct_message_is_answered_in_its_thread(acme: Installation) -> None:
     ada = acme.person()
     channel = acme.slack.direct(ada)
     asked = await ada.says(channel, "show argocd version")
@@ -61,7 +61,7 @@ async def test_a_direct_message_is_answered_in_its_thread(acme: Company) -> None
     thread.check()
 
 
-async def test_who_opens_its_messages_finds_something_to_begin_with(acme: Company, supervisor: Service) -> None:
+async def test_who_opens_its_messages_finds_something_to_begin_with(acme: Installation, supervisor: Service) -> None:
     ada = acme.person()
     channel = await ada.opens_direct_messages()
     await acme.slack.until(lambda: ada.sees(channel).prompts)
@@ -71,7 +71,7 @@ async def test_who_opens_its_messages_finds_something_to_begin_with(acme: Compan
     thread.check()
 
 
-async def test_in_the_assistant_of_an_older_app_it_greets(acme: Company) -> None:
+async def test_in_the_assistant_of_an_older_app_it_greets(acme: Installation) -> None:
     ada = acme.person()
     events = acme.slack.app.events
     acme.slack.app.events |= {"assistant_thread_started"}
@@ -87,11 +87,11 @@ async def test_in_the_assistant_of_an_older_app_it_greets(acme: Company) -> None
     thread.check()
 
 
-async def test_the_command_tells_what_there_is(acme: Company) -> None:
+async def test_the_command_tells_what_there_is(acme: Installation) -> None:
     ada = acme.person()
     channel = acme.channel(ada)
     await ada.commands(channel, "/platform", "help")
-    assert "`/platform agents` shows who works for me" in ada.reads(channel)
+    assert "`/platform agents` lists my agents" in ada.reads(channel)
     await ada.commands(channel, "/platform", "agents")
     await acme.slack.until(lambda: "*PagerDuty*" in ada.reads(channel))
     assert "*incident-triage*" not in ada.reads(channel), "a skill is not an agent"
@@ -100,11 +100,11 @@ async def test_the_command_tells_what_there_is(acme: Company) -> None:
     await ada.commands(channel, "/platform", "workflows")
     await acme.slack.until(lambda: "create_github_repo" in ada.reads(channel))
     await ada.commands(channel, "/platform", "cancel")
-    await acme.slack.until(lambda: "Nothing is going on in this channel that you have asked for." in ada.reads(channel))
+    await acme.slack.until(lambda: "You have no running request in this channel." in ada.reads(channel))
     assert all(message.ephemeral_for == ada.id for message in ada.sees(channel).messages)
 
 
-async def test_the_command_asks(acme: Company) -> None:
+async def test_the_command_asks(acme: Installation) -> None:
     ada = acme.person()
     channel = acme.channel(ada)
     await ada.commands(channel, "/platform", "show argocd version")
@@ -118,7 +118,7 @@ async def test_the_command_asks(acme: Company) -> None:
 
 
 @pytest.mark.parametrize("way", ["mention", "direct message", "command"])
-async def test_a_skill_is_used_by_its_name(acme: Company, way: str) -> None:
+async def test_a_skill_is_used_by_its_name(acme: Installation, way: str) -> None:
     ada = acme.person()
     match way:
         case "mention":
@@ -139,7 +139,7 @@ async def test_a_skill_is_used_by_its_name(acme: Company, way: str) -> None:
     thread.check()
 
 
-async def test_the_command_cancels(acme: Company, knowledge: HeldTools) -> None:
+async def test_the_command_cancels(acme: Installation, knowledge: HeldTools) -> None:
     async with knowledge.holding("search"):
         thread = await acme.asks(acme.person(), "how do I run ArgoCD remotely?")
         await thread.until(lambda: knowledge.called["search"])
@@ -150,7 +150,7 @@ async def test_the_command_cancels(acme: Company, knowledge: HeldTools) -> None:
     thread.check()
 
 
-async def test_the_stop_button_cancels(acme: Company, knowledge: HeldTools) -> None:
+async def test_the_stop_button_cancels(acme: Installation, knowledge: HeldTools) -> None:
     async with knowledge.holding("search"):
         thread = await acme.asks(acme.person(), "how do I run ArgoCD remotely?")
         await thread.until(lambda: thread.has_button("Stop"))
@@ -160,30 +160,30 @@ async def test_the_stop_button_cancels(acme: Company, knowledge: HeldTools) -> N
     thread.check()
 
 
-async def test_slacks_own_stop_button_cancels(acme: Company, knowledge: HeldTools) -> None:
+async def test_slacks_own_stop_button_cancels(acme: Installation, knowledge: HeldTools) -> None:
     async with knowledge.holding("search"):
         ada, bob = acme.person("ada"), acme.person("bob")
         thread = await acme.asks(ada, "how do I run ArgoCD remotely?", acme.channel(ada, bob))
         await thread.until(lambda: knowledge.called["search"] and "search" in thread.text)
         await bob.stops(thread.messages[0])
         await thread.until(lambda: "Stopped" in thread.text and thread.is_at_rest())
-    assert f"Stopped by <@{bob.id}>" in thread.text, "whoever pressed it, not who asked"
+    assert f"Stopped by <@{bob.id}>" in thread.text, "the person who pressed it, not the requester"
     assert thread.answers == []
     thread.check()
 
 
-async def test_thumbs_are_kept_with_the_person_and_the_answer(acme: Company, supervisor: Service) -> None:
+async def test_thumbs_are_kept_with_the_person_and_the_answer(acme: Installation, supervisor: Service) -> None:
     ada = acme.person()
     thread = await acme.asks(ada, "show argocd version")
     await ada.presses(await thread.answered(), GOOD)
-    await thread.until(lambda: any("Thank you, noted." in one for one in thread.whispers))
+    await thread.until(lambda: any("Thank you, noted." in one for one in thread.ephemeral_messages))
     (kept,) = await feedback_of(supervisor, ada)
     assert (kept["rating"], kept["surface"]) == ("up", "slack")
     assert kept["trace_id"]
     assert kept["message_id"]
 
 
-async def test_a_thumb_down_has_a_reason_and_brings_another_answer(acme: Company, supervisor: Service) -> None:
+async def test_a_thumb_down_has_a_reason_and_brings_another_answer(acme: Installation, supervisor: Service) -> None:
     ada = acme.person()
     thread = await acme.asks(ada, "show argocd version")
     await ada.presses(await thread.answered(), BAD)
@@ -197,7 +197,7 @@ async def test_a_thumb_down_has_a_reason_and_brings_another_answer(acme: Company
     thread.check()
 
 
-async def test_what_comes_twice_is_answered_once(acme: Company) -> None:
+async def test_what_comes_twice_is_answered_once(acme: Installation) -> None:
     acme.slack.deliveries.copies = 2
     try:
         thread = await acme.asks(acme.person(), "show argocd version")
@@ -212,7 +212,7 @@ async def test_what_comes_twice_is_answered_once(acme: Company) -> None:
     thread.check()
 
 
-async def test_two_questions_at_once_are_answered_one_after_the_other(acme: Company) -> None:
+async def test_two_questions_at_once_are_answered_one_after_the_other(acme: Installation) -> None:
     thread = await acme.asks(acme.person(), "who is on call?")
     await thread.says("show argocd version")
     await thread.answered(2)
@@ -222,20 +222,20 @@ async def test_two_questions_at_once_are_answered_one_after_the_other(acme: Comp
     thread.check()
 
 
-async def test_only_slack_is_listened_to(acme: Company) -> None:
+async def test_only_slack_is_listened_to(acme: Installation) -> None:
     route = acme.slack.deliveries.route
     assert isinstance(route, HttpRoute)
     ada = acme.person()
     channel = acme.channel(ada)
     event = f'{{"type": "event_callback", "event": {{"type": "app_mention", "channel": "{channel.id}", "ts": "1.1"}}}}'
-    for wrong in ({"secret": "somebody-elses"}, {"signature": "v0=0"}, {"age": 400.0}):
+    for wrong in ({"secret": "another-apps"}, {"signature": "v0=0"}, {"age": 400.0}):
         assert (await route.post(event, "application/json", **wrong)).status_code == 401
     async with httpx.AsyncClient() as http:
         assert (await http.post(f"{acme.bot.url}/slack/events", content=event)).status_code == 401
     assert (await route.verify_url("prove it")).text.count("prove it") == 1
 
 
-async def test_acknowledgements_come_while_many_runs_are_open(acme: Company, knowledge: HeldTools) -> None:
+async def test_acknowledgements_come_while_many_runs_are_open(acme: Installation, knowledge: HeldTools) -> None:
     async with knowledge.holding("search"):
         threads = [await acme.asks(acme.person(), "how do I run ArgoCD remotely?") for _ in range(5)]
         await asyncio.gather(*(thread.until(lambda: knowledge.called["search"] == 5) for thread in threads))

@@ -8,15 +8,15 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from tests.slack.company import Company, Service, company
+from tests.slack.installation import Installation, Service, installation
 from tests.slack.played_model import Call, Pause, PlayedModel
 
 pytestmark = pytest.mark.asyncio(loop_scope="package")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="package")
-async def acme(thinker: Service, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Company]:
-    async with company(tmp_path_factory.mktemp("bot"), thinker.url) as acme:
+async def acme(thinker: Service, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Installation]:
+    async with installation(tmp_path_factory.mktemp("bot"), thinker.url) as acme:
         yield acme
         acme.check(also={"the supervisor": thinker.output}, addresses=(thinker.url.removeprefix("http://"),))
 
@@ -27,13 +27,13 @@ def ask_github(model: PlayedModel) -> Call:
 
 
 async def test_after_an_agent_what_may_be_its_report_again_waits_for_the_answer(
-    acme: Company, model: PlayedModel
+    acme: Installation, model: PlayedModel
 ) -> None:
     pause = Pause()
     question = "What is open?"
     model.parts[question] = [
         ["I'll ask GitHub.\n", ask_github(model)],
-        ["Issue 57 is open.\n\n", pause, "Somebody should look at it.\n"],
+        ["Issue 57 is open.\n\n", pause, "Ada should look at it.\n"],
     ]
     thread = await acme.asks(acme.person(), question)
     await asyncio.wait_for(pause.reached.wait(), 90)
@@ -44,12 +44,12 @@ async def test_after_an_agent_what_may_be_its_report_again_waits_for_the_answer(
     pause.end()
     await thread.answered()
     assert thread.said.count("Issue 57 is open.") == 1
-    assert thread.said.count("Somebody should look at it.") == 1
+    assert thread.said.count("Ada should look at it.") == 1
     thread.check()
 
 
 async def test_the_knowledge_base_is_heard_also_after_an_agent_in_an_earlier_step(
-    acme: Company, model: PlayedModel
+    acme: Installation, model: PlayedModel
 ) -> None:
     pauses = Pause(), Pause()
     question = "What is open, and what does the handbook say?"
@@ -72,7 +72,7 @@ async def test_the_knowledge_base_is_heard_also_after_an_agent_in_an_earlier_ste
     thread.check()
 
 
-async def test_the_echo_between_two_agents_is_not_shown(acme: Company, model: PlayedModel) -> None:
+async def test_the_echo_between_two_agents_is_not_shown(acme: Installation, model: PlayedModel) -> None:
     pause = Pause()
     question = "What is open anywhere?"
     model.parts["Look at the tickets"] = [[pause, "SHOP-118 is open.\n"]]
@@ -93,8 +93,8 @@ async def test_the_echo_between_two_agents_is_not_shown(acme: Company, model: Pl
     thread.check()
 
 
-async def test_a_message_that_somebody_deletes_while_it_is_written_takes_nothing_with_it(
-    acme: Company, model: PlayedModel
+async def test_a_message_that_is_deleted_while_it_is_written_takes_nothing_with_it(
+    acme: Installation, model: PlayedModel
 ) -> None:
     pause = Pause()
     question = "What is deleted?"
@@ -107,7 +107,7 @@ async def test_a_message_that_somebody_deletes_while_it_is_written_takes_nothing
     assert thread.said.strip() == "This stays."
 
 
-async def test_killed_in_socket_mode_it_connects_again_and_goes_on(acme: Company, model: PlayedModel) -> None:
+async def test_killed_in_socket_mode_it_connects_again_and_goes_on(acme: Installation, model: PlayedModel) -> None:
     pause = Pause()
     question = "What of sockets?"
     model.parts[question] = [["They begin.\n\n", pause, "They end.\n"]]

@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from ai_platform_engineering.integrations.slack_bot.preview.messages import Message
-from tests.slack.company import Company, Service, Thread, company, labels, modal_text, repositories
+from ai_platform_engineering.integrations.slack_bot.preview.messages import SlackMessage
+from tests.slack.installation import Installation, Service, Thread, installation, labels, modal_text, repositories
 
 pytestmark = pytest.mark.asyncio(loop_scope="package")
 
@@ -17,20 +17,20 @@ ROLL_BACK = {"reason": "It crashes", "revision": "", "ticket": ""}
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="package")
-async def acme(supervisor: Service, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Company]:
-    async with company(tmp_path_factory.mktemp("bot"), supervisor.url) as acme:
+async def acme(supervisor: Service, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Installation]:
+    async with installation(tmp_path_factory.mktemp("bot"), supervisor.url) as acme:
         yield acme
         acme.check(also={"the supervisor": supervisor.output}, addresses=(supervisor.url.removeprefix("http://"),))
 
 
-async def asked(thread: Thread, button: str) -> Message:
+async def asked(thread: Thread, button: str) -> SlackMessage:
     """The form, once it is there."""
     await thread.until(lambda: thread.has_button(button))
     return thread.with_button(button)
 
 
-async def approval(acme: Company, thread: Thread) -> Message:
-    """The question whether the roll-back that somebody has asked for may be done."""
+async def approval(acme: Installation, thread: Thread) -> SlackMessage:
+    """The approval form of a requested roll-back."""
     ada = thread.person
     await ada.presses(await asked(thread, "Fill in"), "Fill in")
     await thread.until(lambda: ada.has_modal)
@@ -40,14 +40,14 @@ async def approval(acme: Company, thread: Thread) -> Message:
 
 
 async def test_a_form_in_the_message_comes_back_with_what_is_wrong_and_then_resumes_the_task(
-    acme: Company, supervisor: Service
+    acme: Installation, supervisor: Service
 ) -> None:
     ada = acme.person()
     thread = await acme.asks(ada, "Create GitHub Repo")
     form = await asked(thread, "Submit")
     shown = {card.title: card.status for message in thread.messages for card in message.cards}
     assert "Waiting for an answer: " in "".join(shown)
-    assert "in_progress" not in shown.values(), "nobody works while it waits"
+    assert "in_progress" not in shown.values(), "no card is in progress while it waits"
     await ada.fills_in(form, {"repository": "in slack"})
     await ada.presses(form, "Submit")
     await thread.until(lambda: "[in slack]" in thread.text)
@@ -74,7 +74,7 @@ async def test_a_form_in_the_message_comes_back_with_what_is_wrong_and_then_resu
     thread.check()
 
 
-async def test_pressed_twice_it_is_answered_once(acme: Company, supervisor: Service) -> None:
+async def test_pressed_twice_it_is_answered_once(acme: Installation, supervisor: Service) -> None:
     ada = acme.person()
     thread = await acme.asks(ada, "Create GitHub Repo")
     form = await asked(thread, "Submit")
@@ -82,22 +82,24 @@ async def test_pressed_twice_it_is_answered_once(acme: Company, supervisor: Serv
     await asyncio.gather(ada.presses(form, "Submit"), ada.presses(form, "Submit"))
     answer = await thread.answered()
     assert "acme/pressed-twice" in answer.text
-    await thread.until(lambda: any("not open any more" in post_ephemeral for post_ephemeral in thread.whispers))
+    await thread.until(
+        lambda: any("not open any more" in post_ephemeral for post_ephemeral in thread.ephemeral_messages)
+    )
     assert repositories(supervisor).count("pressed-twice") == 1
     thread.check()
 
 
-async def test_others_are_told_that_they_may_not(acme: Company, supervisor: Service) -> None:
+async def test_others_are_told_that_they_may_not(acme: Installation, supervisor: Service) -> None:
     ada, bob = acme.person(), acme.person("bob")
     thread = await acme.asks(ada, "Create GitHub Repo", acme.channel(ada, bob))
     form = await asked(thread, "Submit")
     seen = thread.seen_by(bob)
     await bob.fills_in(form, {"repository": "of-bob"})
     await bob.presses(form, "Submit")
-    await thread.until(lambda: any(f"Only <@{ada.id}> may answer this." in one for one in seen.whispers))
+    await thread.until(lambda: any(f"Only <@{ada.id}> may answer this." in one for one in seen.ephemeral_messages))
     await thread.says("repository: of-bob", bob)
-    await thread.until(lambda: len(seen.whispers) == 2)
-    assert thread.whispers == []
+    await thread.until(lambda: len(seen.ephemeral_messages) == 2)
+    assert thread.ephemeral_messages == []
     assert thread.has_button("Submit")
     assert "of-bob" not in repositories(supervisor)
     await ada.presses(thread.with_button("Cancel"), "Cancel")
@@ -106,7 +108,7 @@ async def test_others_are_told_that_they_may_not(acme: Company, supervisor: Serv
     thread.check()
 
 
-async def test_words_in_the_thread_answer_it(acme: Company, supervisor: Service) -> None:
+async def test_words_in_the_thread_answer_it(acme: Installation, supervisor: Service) -> None:
     ada = acme.person()
     thread = await acme.asks(ada, "Create GitHub Repo")
     await asked(thread, "Submit")
@@ -118,7 +120,7 @@ async def test_words_in_the_thread_answer_it(acme: Company, supervisor: Service)
     thread.check()
 
 
-async def test_a_longer_form_is_a_modal_that_says_what_is_wrong_and_then_an_approval(acme: Company) -> None:
+async def test_a_longer_form_is_a_modal_that_says_what_is_wrong_and_then_an_approval(acme: Installation) -> None:
     ada = acme.person()
     thread = await acme.asks(ada, "roll back payments-api")
     await ada.presses(await asked(thread, "Fill in"), "Fill in")
@@ -141,7 +143,7 @@ async def test_a_longer_form_is_a_modal_that_says_what_is_wrong_and_then_an_appr
     thread.check()
 
 
-async def test_a_rejection_has_a_reason(acme: Company) -> None:
+async def test_a_rejection_has_a_reason(acme: Installation) -> None:
     ada = acme.person()
     thread = await acme.asks(ada, "roll back checkout")
     await ada.presses(await approval(acme, thread), "Reject...")
@@ -155,7 +157,7 @@ async def test_a_rejection_has_a_reason(acme: Company) -> None:
     thread.check()
 
 
-async def test_what_is_to_be_done_can_be_changed(acme: Company) -> None:
+async def test_what_is_to_be_done_can_be_changed(acme: Installation) -> None:
     ada = acme.person()
     thread = await acme.asks(ada, "roll back guestbook")
     await ada.presses(await approval(acme, thread), "Edit...")
@@ -168,7 +170,7 @@ async def test_what_is_to_be_done_can_be_changed(acme: Company) -> None:
     thread.check()
 
 
-async def test_a_modal_that_comes_too_late_says_so(acme: Company) -> None:
+async def test_a_modal_that_comes_too_late_says_so(acme: Installation) -> None:
     ada = acme.person()
     thread = await acme.asks(ada, "roll back web-frontend")
     form = await asked(thread, "Fill in")

@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from tests.slack.company import Company, Service, Thread, company
 from tests.slack.held_tools import HeldTools
+from tests.slack.installation import Installation, Service, Thread, installation
 
 pytestmark = pytest.mark.asyncio(loop_scope="package")
 
@@ -17,9 +17,9 @@ pytestmark = pytest.mark.asyncio(loop_scope="package")
 @pytest_asyncio.fixture(scope="module", loop_scope="package", params=["Socket Mode", "HTTP"])
 async def acme(
     request: pytest.FixtureRequest, supervisor: Service, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Company]:
+) -> AsyncIterator[Installation]:
     folder = tmp_path_factory.mktemp("bot")
-    async with company(folder, supervisor.url, socket_mode=request.param == "Socket Mode") as acme:
+    async with installation(folder, supervisor.url, socket_mode=request.param == "Socket Mode") as acme:
         yield acme
         acme.check(also={"the supervisor": supervisor.output}, addresses=(supervisor.url.removeprefix("http://"),))
 
@@ -33,7 +33,9 @@ def times_seen(thread: Thread, text: str) -> list[int]:
     return [sum(message.text.count(text) for message in moment) for moment in thread.moments()]
 
 
-async def test_narration_is_there_before_the_knowledge_base_has_answered(acme: Company, knowledge: HeldTools) -> None:
+async def test_narration_is_there_before_the_knowledge_base_has_answered(
+    acme: Installation, knowledge: HeldTools
+) -> None:
     ada = acme.person()
     async with knowledge.holding("fetch_document"):
         async with knowledge.holding("search"):
@@ -55,7 +57,7 @@ async def test_narration_is_there_before_the_knowledge_base_has_answered(acme: C
     thread.check()
 
 
-async def test_after_an_agent_its_report_is_not_echoed_and_the_answer_is_shown_once(acme: Company) -> None:
+async def test_after_an_agent_its_report_is_not_echoed_and_the_answer_is_shown_once(acme: Installation) -> None:
     thread = await acme.asks(acme.person(), "list the open GitHub issues")
     answer = await thread.answered()
     rows = re.findall(r"^\| acme/\S+ \| \d+ \|.*$", answer.text, re.MULTILINE)
@@ -69,7 +71,7 @@ async def test_after_an_agent_its_report_is_not_echoed_and_the_answer_is_shown_o
     thread.check()
 
 
-async def test_knowledge_streams_also_after_an_agent_has_reported(acme: Company, knowledge: HeldTools) -> None:
+async def test_knowledge_streams_also_after_an_agent_has_reported(acme: Installation, knowledge: HeldTools) -> None:
     async with knowledge.holding("fetch_document"):
         thread = await acme.asks(acme.person(), "who is on call, and how do I run ArgoCD remotely?")
         await thread.until(lambda: "I'll read “" in thread.said)
@@ -83,7 +85,7 @@ async def test_knowledge_streams_also_after_an_agent_has_reported(acme: Company,
     thread.check()
 
 
-async def test_every_agent_is_called_by_its_name(acme: Company) -> None:
+async def test_every_agent_is_called_by_its_name(acme: Installation) -> None:
     thread = await acme.asks(acme.person(), "compare Jira and GitHub issues")
     await thread.until(lambda: "Calling Agent Jira..." in thread.text and "Calling Agent Github..." in thread.text)
     answer = await thread.answered()
@@ -98,7 +100,7 @@ async def test_every_agent_is_called_by_its_name(acme: Company) -> None:
     thread.check()
 
 
-async def test_the_bot_is_seen_to_work_within_a_second(acme: Company) -> None:
+async def test_the_bot_is_seen_to_work_within_a_second(acme: Installation) -> None:
     thread = await acme.asks(acme.person(), "show argocd version")
     await thread.answered()
     first_sign = acme.slack.history.first_sign(thread.channel.id, thread.ts)

@@ -1,4 +1,4 @@
-"""An agent in a process of its own: in Slack nobody sees a difference, also where it is the agent that asks."""
+"""An agent in a process of its own: in Slack there is no difference, also for the agent's own forms."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from tests.slack.company import Company, Service, Thread, company, repositories, supervisor_with
+from tests.slack.installation import Installation, Service, Thread, installation, repositories, supervisor_with
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -43,9 +43,9 @@ async def distributed(github: Service, tmp_path_factory: pytest.TempPathFactory)
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def acme(
     github: Service, distributed: Service, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Company]:
+) -> AsyncIterator[Installation]:
     """The bot alone: each test starts the others, or stops them."""
-    async with company(tmp_path_factory.mktemp("bot"), distributed.url, SUPERVISOR_TIMEOUT="180") as acme:
+    async with installation(tmp_path_factory.mktemp("bot"), distributed.url, SUPERVISOR_TIMEOUT="180") as acme:
         yield acme
         acme.check(
             also={"the supervisor": distributed.output, "the agent": github.output},
@@ -70,7 +70,7 @@ async def fill_in(thread: Thread, title: str, values: dict[str, str]) -> None:
 
 
 async def test_what_is_asked_before_the_supervisor_is_there_is_answered_when_it_is(
-    acme: Company, distributed: Service, github: Service
+    acme: Installation, distributed: Service, github: Service
 ) -> None:
     for service in (github, distributed):
         if service.is_running:
@@ -93,7 +93,7 @@ async def test_what_is_asked_before_the_supervisor_is_there_is_answered_when_it_
 
 
 @pytest.mark.usefixtures("all_running")
-async def test_two_agents_ask_at_once_and_are_answered_one_by_one(acme: Company) -> None:
+async def test_two_agents_ask_at_once_and_are_answered_one_by_one(acme: Installation) -> None:
     thread = await acme.asks(acme.person(), "create an issue in payments-api")
     await thread.until(lambda: str(thread.messages).count("Fill in") >= 2)
     await fill_in(thread, "(Jira)", {"summary": "It is slow", "description": "Since Monday"})
@@ -109,7 +109,7 @@ async def test_two_agents_ask_at_once_and_are_answered_one_by_one(acme: Company)
 
 
 @pytest.mark.usefixtures("all_running")
-async def test_an_agent_that_is_gone_is_named_and_the_answer_says_so(acme: Company, github: Service) -> None:
+async def test_an_agent_that_is_gone_is_named_and_the_answer_says_so(acme: Installation, github: Service) -> None:
     await github.kill()
     thread = await acme.asks(acme.person(), "compare Jira and GitHub issues")
     answer = await thread.answered()

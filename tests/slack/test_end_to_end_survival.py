@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import pytest
 import pytest_asyncio
 
-from tests.slack.company import Company, Service, Thread, company, repositories
+from tests.slack.installation import Installation, Service, Thread, installation, repositories
 from tests.slack.played_model import Call, Pause, PlayedModel
 from tests.slack.standin import Fault, Silence
 from tests.slack.standin.calls import ApiCall
@@ -21,8 +21,8 @@ pytestmark = pytest.mark.asyncio(loop_scope="package")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="package")
-async def acme(thinker: Service, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Company]:
-    async with company(tmp_path_factory.mktemp("bot"), thinker.url, socket_mode=False) as acme:
+async def acme(thinker: Service, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Installation]:
+    async with installation(tmp_path_factory.mktemp("bot"), thinker.url, socket_mode=False) as acme:
         acme.slack.deliveries.retries = (0.2,) * 1000
         yield acme
         acme.check(
@@ -33,8 +33,8 @@ async def acme(thinker: Service, tmp_path_factory: pytest.TempPathFactory) -> As
 
 
 @pytest.fixture(autouse=True)
-def a_minute_later(acme: Company) -> None:
-    """A bot that comes back does not know what it has called before; nobody kills it every few seconds."""
+def a_minute_later(acme: Installation) -> None:
+    """A bot that comes back does not know its earlier calls, and real bots are not killed every few seconds."""
     acme.slack.state.rates = RateLimits()
 
 
@@ -50,7 +50,7 @@ async def check_told_once(thread: Thread, *texts: str) -> None:
 class Moment:
     """A run that has come to a certain point. What Slack is called for then goes unanswered, `done` or not."""
 
-    acme: Company
+    acme: Installation
     model: PlayedModel
     method: str = ""
     done: bool = False
@@ -101,8 +101,8 @@ def _also(choose: Choice, channel: str, method: str, fault: Fault) -> Choice:
 METHODS = ("", "assistant.threads.setStatus", "chat.startStream", "chat.appendStream", "chat.stopStream")
 
 
-async def test_killed_at_every_moment_of_a_run(acme: Company, model: PlayedModel) -> None:
-    """Before, while and after Slack was called: nobody knows then whether it was done."""
+async def test_killed_at_every_moment_of_a_run(acme: Installation, model: PlayedModel) -> None:
+    """Before, while and after Slack was called: it is then unknown whether the call took effect."""
     moments = [Moment(acme, model, method, done) for method in METHODS for done in (True, False)]
     await asyncio.gather(*(moment.come() for moment in moments))
     await acme.bot.kill()
@@ -117,7 +117,7 @@ async def test_killed_at_every_moment_of_a_run(acme: Company, model: PlayedModel
         await check_told_once(moment.thread, "It begins.", "It goes on.", "It ends.")
 
 
-async def test_killed_at_once_after_the_event_was_taken(acme: Company, model: PlayedModel) -> None:
+async def test_killed_at_once_after_the_event_was_taken(acme: Installation, model: PlayedModel) -> None:
     question = "What of the beginning?"
     model.parts[question] = [["It was not forgotten.\n"]]
     thread = await acme.asks(acme.person(), question)
@@ -128,7 +128,7 @@ async def test_killed_at_once_after_the_event_was_taken(acme: Company, model: Pl
     assert len(model.asked(question)) == 1
 
 
-async def test_what_is_said_while_it_is_away_is_heard_when_it_is_back(acme: Company, model: PlayedModel) -> None:
+async def test_what_is_said_while_it_is_away_is_heard_when_it_is_back(acme: Installation, model: PlayedModel) -> None:
     question = "What of the night?"
     model.parts[question] = [["It is over.\n"]]
     await acme.bot.kill()
@@ -137,7 +137,7 @@ async def test_what_is_said_while_it_is_away_is_heard_when_it_is_back(acme: Comp
     await check_told_once(thread, "It is over.")
 
 
-async def test_killed_between_messages_it_remembers_the_conversation(acme: Company, model: PlayedModel) -> None:
+async def test_killed_between_messages_it_remembers_the_conversation(acme: Installation, model: PlayedModel) -> None:
     first, second = "My name is Ada.", "What is my name?"
     model.parts[first] = [["Hello Ada.\n"]]
     model.parts[second] = [["It is Ada.\n"]]
@@ -152,7 +152,7 @@ async def test_killed_between_messages_it_remembers_the_conversation(acme: Compa
     thread.check()
 
 
-async def test_killed_while_a_form_is_open(acme: Company, model: PlayedModel, thinker: Service) -> None:
+async def test_killed_while_a_form_is_open(acme: Installation, model: PlayedModel, thinker: Service) -> None:
     question = "A repository, please"
     model.parts[question] = [[Call("start_workflow", {"name": "create_github_repo", "inputs": {}})], ["It is made.\n"]]
     ada = acme.person()
@@ -168,7 +168,7 @@ async def test_killed_while_a_form_is_open(acme: Company, model: PlayedModel, th
     assert repositories(thinker).count("survivor") == 1
 
 
-async def test_killed_while_the_form_is_being_posted(acme: Company, model: PlayedModel, thinker: Service) -> None:
+async def test_killed_while_the_form_is_being_posted(acme: Installation, model: PlayedModel, thinker: Service) -> None:
     question = "Another repository, please"
     model.parts[question] = [[Call("start_workflow", {"name": "create_github_repo", "inputs": {}})], ["It is made.\n"]]
     ada = acme.person()
@@ -189,7 +189,7 @@ async def test_killed_while_the_form_is_being_posted(acme: Company, model: Playe
 
 
 async def test_the_supervisor_is_killed_while_the_answer_streams(
-    acme: Company, model: PlayedModel, thinker: Service
+    acme: Installation, model: PlayedModel, thinker: Service
 ) -> None:
     """It does not go on by itself: what it did last may not bear being done twice. Who asked may ask again."""
     question, pause = "What of the supervisor?", Pause()
@@ -210,7 +210,7 @@ async def test_the_supervisor_is_killed_while_the_answer_streams(
     thread.check()
 
 
-async def test_both_are_killed(acme: Company, model: PlayedModel, thinker: Service) -> None:
+async def test_both_are_killed(acme: Installation, model: PlayedModel, thinker: Service) -> None:
     question, pause = "What of both?", Pause()
     model.parts[question] = [["It begins.\n\n", pause, "It ends.\n"]]
     thread = await acme.asks(acme.person(), question)

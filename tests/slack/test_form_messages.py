@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from ai_platform_engineering.events import Form, FormField
 from ai_platform_engineering.forms.answers import Approved, Dismissed, Rejected, Submitted
-from ai_platform_engineering.integrations.slack_bot.forms.message import form_message
-from ai_platform_engineering.integrations.slack_bot.forms.words import answered_note
+from ai_platform_engineering.integrations.slack_bot.forms.message import answered_note, form_message
 from tests.forms.declared import TYPES
 from tests.slack.block_kit import message_problems
 from tests.slack.filling_in import inputs

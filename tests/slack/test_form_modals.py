@@ -13,7 +13,7 @@ from ai_platform_engineering.events import FieldRules, Form, FormField
 from ai_platform_engineering.integrations.slack_bot.forms.ids import (
     METADATA_LENGTH,
     VALUE_LENGTH,
-    Reference,
+    FormReference,
     block_id,
     read_block_id,
     read_button_id,
@@ -22,14 +22,14 @@ from ai_platform_engineering.integrations.slack_bot.forms.ids import (
     write_reference,
 )
 from ai_platform_engineering.integrations.slack_bot.forms.modal import modal
-from ai_platform_engineering.integrations.slack_bot.places import Place
+from ai_platform_engineering.integrations.slack_bot.places import ThreadPlace
 from tests.forms.declared import TYPES
 from tests.slack.block_kit import view_problems
 from tests.slack.filling_in import inputs, options
 from tests.slack.shown_forms import PIECES, REPOSITORY, any_forms, approval, large_approval, large_form
 from tests.strategies import json_values
 
-PLACE = Place("T1", "C1", "1712.0001")
+PLACE = ThreadPlace("T1", "C1", "1712.0001")
 KINDS = ("form", "edit", "reject")
 
 
@@ -48,6 +48,7 @@ def test_every_form_obeys_the_limits_of_a_modal(form: Form, kind: Any) -> None:
     assert view_problems(modal(form, "t1", PLACE, kind)) == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("piece", PIECES, ids=repr)
 def test_the_largest_forms_do_too(piece: str) -> None:
     forms = [large_form(piece, "multiselect", 46), *(large_form(piece, kind, 2) for kind in TYPES)]
@@ -118,7 +119,7 @@ def test_what_an_input_cannot_hold_is_kept_when_it_is_left_empty(value: str) -> 
     block = opened(FormField("a", value=value))[0]
     assert "initial_value" not in block["element"]
     assert block["optional"]
-    assert "Leave it empty to keep what is proposed." in block["hint"]["text"]
+    assert "Leave it empty to keep the proposed value." in block["hint"]["text"]
 
 
 @pytest.mark.parametrize("kind", ["text", "select", "multiselect", "boolean"])
@@ -144,7 +145,7 @@ def test_what_is_asked_is_said() -> None:
     assert not block["optional"]
     assert opened(FormField("a", required=False))[0]["optional"]
     proposed = opened(FormField("a", required=False, value="demo"))[0]
-    assert proposed["hint"]["text"] == "Left empty, it is as proposed."
+    assert proposed["hint"]["text"] == "Left empty, it gets the proposed value."
 
 
 def test_options_are_cut_and_keep_their_places() -> None:
@@ -198,27 +199,27 @@ def test_every_argument_can_be_changed() -> None:
 def test_a_modal_knows_whose_it_is() -> None:
     view = modal(REPOSITORY, "t1", PLACE, "reject")
     assert read_modal_id(view["callback_id"]) == "reject"
-    assert read_reference(view["private_metadata"]) == Reference("t1", "f1", PLACE)
+    assert read_reference(view["private_metadata"]) == FormReference("t1", "f1", PLACE)
 
 
 # Written as JSON, a character may take twelve; all of them together fit.
 _IDS = st.text(max_size=40)
 
 
-@given(_IDS, _IDS, st.none() | st.builds(Place, _IDS, _IDS, _IDS))
-def test_references_come_back(task_id: str, form_id: str, place: Place | None) -> None:
-    reference = Reference(task_id, form_id, place)
+@given(_IDS, _IDS, st.none() | st.builds(ThreadPlace, _IDS, _IDS, _IDS))
+def test_references_come_back(task_id: str, form_id: str, place: ThreadPlace | None) -> None:
+    reference = FormReference(task_id, form_id, place)
     assert read_reference(write_reference(reference, METADATA_LENGTH)) == (reference if task_id else None)
 
 
 @pytest.mark.parametrize(
     ("reference", "read"),
     [
-        (Reference("t1", "f" * 3_000), Reference("t1", "")),
-        (Reference("t" * 3_000, "f1"), None),
+        (FormReference("t1", "f" * 3_000), FormReference("t1", "")),
+        (FormReference("t" * 3_000, "f1"), None),
     ],
 )
-def test_ids_that_are_too_long_are_left_out(reference: Reference, read: Reference | None) -> None:
+def test_ids_that_are_too_long_are_left_out(reference: FormReference, read: FormReference | None) -> None:
     value = write_reference(reference, VALUE_LENGTH)
     assert len(value) <= VALUE_LENGTH
     assert read_reference(value) == read

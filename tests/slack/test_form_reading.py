@@ -12,26 +12,26 @@ from hypothesis import strategies as st
 
 from ai_platform_engineering.events import FieldRules, Form, FormField
 from ai_platform_engineering.forms.answers import Answer, Approved, Dismissed, Rejected, Submitted
-from ai_platform_engineering.forms.filling import Filled, fill
-from ai_platform_engineering.integrations.slack_bot.forms.ids import Reference
+from ai_platform_engineering.forms.filling import FilledForm, fill
+from ai_platform_engineering.integrations.slack_bot.forms.ids import FormReference
 from ai_platform_engineering.integrations.slack_bot.forms.message import form_message
 from ai_platform_engineering.integrations.slack_bot.forms.modal import modal
 from ai_platform_engineering.integrations.slack_bot.forms.reading import (
     NOTHING_CHANGED,
     OpenModal,
-    Pressed,
+    PressedFormButton,
     read_button,
     read_message_state,
     read_press,
     read_submission,
 )
-from ai_platform_engineering.integrations.slack_bot.places import Place
+from ai_platform_engineering.integrations.slack_bot.places import ThreadPlace
 from tests.forms.declared import answered_forms, declared_forms, near_values
 from tests.slack.filling_in import CannotEnterError, NotSentError, entering, inputs, pressed, submitted
 from tests.slack.shown_forms import REPOSITORY, any_forms, approval
 from tests.strategies import json_values
 
-PLACE = Place("T1", "C1", "1712.0001")
+PLACE = ThreadPlace("T1", "C1", "1712.0001")
 Entry = str | list[str]
 
 
@@ -109,7 +109,7 @@ def test_a_modal_means_what_the_form_makes_of_it(form: Form, data: st.DataObject
     except NotSentError:
         return
     answer, expected = read_submission(form, payload), fill(form, values)
-    if isinstance(expected, Filled):
+    if isinstance(expected, FilledForm):
         assert same(answer, Submitted(expected.values))
     else:
         wrong = {field.field_name for field in expected.form.fields if field.error}
@@ -127,7 +127,7 @@ def test_a_form_that_is_sent_as_it_was_shown_says_what_is_proposed(form: Form) -
         except NotSentError:
             continue
         proposed = fill(form, {})
-        if isinstance(proposed, Filled) and not form.action_requests:
+        if isinstance(proposed, FilledForm) and not form.action_requests:
             assert same(read_message_state(form, payload), Submitted(proposed.values))
 
 
@@ -195,7 +195,7 @@ def test_a_message_takes_an_answer() -> None:
     _, blocks = form_message(REPOSITORY, "t1")
     name = inputs(blocks)[0]["block_id"]
     payload = pressed(blocks, "Submit", {name: "demo"})
-    assert read_button(payload) == Pressed("submit", Reference("t1", "f1"))
+    assert read_button(payload) == PressedFormButton("submit", FormReference("t1", "f1"))
     assert read_press(REPOSITORY, "submit", payload) == Submitted({"repository": "demo", "private": True})
 
 
@@ -224,7 +224,7 @@ def test_what_was_typed_in_a_message_stays_there() -> None:
 def test_the_buttons_of_an_approval(text: str, press: Any, meaning: Any) -> None:
     form = approval({"application": "web"}, {"application": "web"})
     payload = pressed(form_message(form, "t1")[1], text)
-    assert read_button(payload) == Pressed(press, Reference("t1", "f1"))
+    assert read_button(payload) == PressedFormButton(press, FormReference("t1", "f1"))
     assert read_press(form, press, payload) == meaning
 
 
@@ -234,7 +234,7 @@ def test_the_buttons_of_an_approval(text: str, press: Any, meaning: Any) -> None
 def test_the_buttons_of_a_longer_form(text: str, press: Any, meaning: Any) -> None:
     form = Form("f1", "Note", (FormField("note", "multiline"),))
     payload = pressed(form_message(form, "t1")[1], text)
-    assert read_button(payload) == Pressed(press, Reference("t1", "f1"))
+    assert read_button(payload) == PressedFormButton(press, FormReference("t1", "f1"))
     assert read_press(form, press, payload) == meaning
 
 

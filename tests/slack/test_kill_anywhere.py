@@ -1,4 +1,4 @@
-"""A bot that is killed, or told to stop, at whatever moment: the next one goes on, and people see everything once."""
+"""A bot that is killed or stopped at any moment: the next one goes on, and people see everything once."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ THEN: list[Event] = [
 ]
 WORDS = ["one", "two", "three", "four", "five", "six", "seven", "eight"]
 PAUSES = [0.0, 0.3, 2.5]
-"""Seconds between two events: more comes than can be told, as much, and so little that there is a button to stop."""
+"""Seconds between two events: more than can be written, as much, and so little that there is a button to stop."""
 
 
 def script(_: Message) -> list[list[Event]]:
@@ -54,7 +54,7 @@ def script(_: Message) -> list[list[Event]]:
 
 
 async def tell(world: World) -> None:
-    """Somebody asks, is asked, answers, and has an answer."""
+    """A person asks, gets a form, answers it, and gets the answer."""
     await ask(world)
     await world.bot.answer("task-1", "form-1", Submitted({"environment": "prod"}), ANNA)
     await world.outlive()
@@ -75,7 +75,7 @@ async def ask(world: World) -> None:
     await world.bot.start()
     await world.bot.take(incoming())
     await world.outlive()
-    # Slack sends it again, as nobody has said that it was heard.
+    # Slack sends it again, because it was not acknowledged.
     await world.bot.take(incoming())
     await world.until(lambda: any(shown.form for shown in world.slack.messages) and not world.bot.open_threads)
 
@@ -99,6 +99,7 @@ def check(world: World, note: str = "Answered by <@UANNA>: environment: prod") -
     assert [len(work.heard) for work in world.supervisor.tasks.values()] == [2]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("pause", PAUSES)
 @pytest.mark.parametrize("how", ["kill_at", "stop_at"])
 async def test_everything_is_seen_once_whenever_the_bot_ends(how: str, pause: float) -> None:
@@ -114,6 +115,7 @@ async def test_everything_is_seen_once_whenever_the_bot_ends(how: str, pause: fl
             raise AssertionError(f"{how}={moment}: {error}") from error
 
 
+@pytest.mark.long
 async def test_an_answer_in_words_is_given_once_whenever_the_bot_is_killed() -> None:
     whole = World(script)
     await tell_in_words(whole)

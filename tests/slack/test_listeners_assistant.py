@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ai_platform_engineering.integrations.slack_bot.listeners.assistant import GREETING
-from ai_platform_engineering.integrations.slack_bot.places import Place
+from ai_platform_engineering.integrations.slack_bot.places import ThreadPlace
 from ai_platform_engineering.utils.errors import ReadableError
 from tests.slack.listening_bench import Bench, bench, direct
 
@@ -54,7 +54,7 @@ async def test_a_workspace_without_such_questions_is_greeted_all_the_same(
 
 async def test_what_is_written_there_is_a_question_in_that_thread(listeners: Bench) -> None:
     await listeners.event(direct(ts="6.0", thread_ts="5.0"))
-    assert [taken.place for taken in listeners.bot.taken] == [Place("T1", "D1", "5.0")]
+    assert [taken.place for taken in listeners.bot.taken] == [ThreadPlace("T1", "D1", "5.0")]
 
 
 async def test_who_opens_the_messages_is_offered_questions(listeners: Bench) -> None:

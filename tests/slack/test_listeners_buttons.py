@@ -11,7 +11,7 @@ import pytest
 
 from ai_platform_engineering.integrations.slack_bot.actions import RATE, RETRY, STOP, value_of
 from ai_platform_engineering.integrations.slack_bot.listeners.buttons import THANKS, UNREADABLE
-from ai_platform_engineering.integrations.slack_bot.listeners.reason import REASONS
+from ai_platform_engineering.integrations.slack_bot.listeners.rating_reason import REASONS
 from ai_platform_engineering.integrations.slack_bot.thread_view.operations import Rating, Retry, Stop
 from tests.slack.listening_bench import ANNA, Bench, bench
 
@@ -30,9 +30,9 @@ async def test_stop_cancels_and_the_outcome_is_told(listeners: Bench) -> None:
     assert (answer.status_code, answer.text) == (200, "")
     await listeners.quiet()
     assert listeners.bot.asked == [("cancel", "task-1", ANNA)]
-    (told,) = listeners.slack.of("chat.postEphemeral")
-    assert (told["channel"], told["thread_ts"], told["user"]) == ("C1", "1.0", "UANNA")
-    assert told["text"] == "This is over already."
+    (notice,) = listeners.slack.of("chat.postEphemeral")
+    assert (notice["channel"], notice["thread_ts"], notice["user"]) == ("C1", "1.0", "UANNA")
+    assert notice["text"] == "This is over already."
 
 
 async def test_what_the_thread_shows_is_not_told_again(listeners: Bench) -> None:
@@ -45,14 +45,14 @@ async def test_what_the_thread_shows_is_not_told_again(listeners: Bench) -> None
 async def test_the_answer_to_slack_waits_for_nothing(listeners: Bench) -> None:
     listeners.bot.seconds = 30
     assert (await listeners.press(RETRY, value_of(Retry("task-1")))).elapsed.total_seconds() < 15
-    await listeners.listening.background.finish(0)
+    await listeners.context.background.finish(0)
 
 
 async def test_thumbs_up_is_kept(listeners: Bench) -> None:
     await listeners.press(RATE, value_of(RATING, good=True), type="feedback_buttons")
     await listeners.quiet()
     assert listeners.bot.asked == [("rate", RATING, ANNA, True, "")]
-    assert [told["text"] for told in listeners.slack.of("chat.postEphemeral")] == [THANKS]
+    assert [notice["text"] for notice in listeners.slack.of("chat.postEphemeral")] == [THANKS]
 
 
 async def thumbs_down(listeners: Bench) -> dict[str, Any]:
@@ -91,8 +91,8 @@ async def test_a_reason_is_kept(listeners: Bench) -> None:
     assert (answer.status_code, answer.text) == (200, "")
     await listeners.quiet()
     assert listeners.bot.asked[1:] == [("rate", RATING, ANNA, False, f"{REASONS[0]}: The port is 8443.")]
-    (told,) = listeners.slack.of("chat.postEphemeral")
-    assert (told["text"], told["thread_ts"]) == (THANKS, "1.0")
+    (notice,) = listeners.slack.of("chat.postEphemeral")
+    assert (notice["text"], notice["thread_ts"]) == (THANKS, "1.0")
 
 
 async def test_it_is_answered_again_with_the_reason(listeners: Bench) -> None:
@@ -117,8 +117,8 @@ async def test_a_form_that_came_too_late_is_told(listeners: Bench) -> None:
     listeners.slack.refusals["views.open"] = "expired_trigger_id"
     await listeners.press(RATE, value_of(RATING, good=False))
     await listeners.quiet()
-    (told,) = listeners.slack.of("chat.postEphemeral")
-    assert "Press the button again" in told["text"]
+    (notice,) = listeners.slack.of("chat.postEphemeral")
+    assert "Press the button again" in notice["text"]
 
 
 @pytest.mark.parametrize("value", ["", "{}", "[", '{"stop": 1}'])
@@ -126,7 +126,7 @@ async def test_a_button_that_cannot_be_read_says_so(listeners: Bench, value: str
     await listeners.press(STOP, value)
     await listeners.quiet()
     assert listeners.bot.asked == []
-    assert [told["text"] for told in listeners.slack.of("chat.postEphemeral")] == [UNREADABLE]
+    assert [notice["text"] for notice in listeners.slack.of("chat.postEphemeral")] == [UNREADABLE]
 
 
 async def test_other_buttons_are_acknowledged(listeners: Bench) -> None:
@@ -139,9 +139,9 @@ async def test_a_bot_that_fails_says_what_to_do(listeners: Bench, caplog: pytest
     listeners.bot.error = RuntimeError("token xoxb-secret of http://10.0.0.7")
     await listeners.press(RETRY, value_of(Retry("task-1")))
     await listeners.quiet()
-    (told,) = listeners.slack.of("chat.postEphemeral")
-    assert "Try again" in told["text"]
-    assert "secret" not in told["text"] + caplog.text
-    number = told["text"].rpartition(" ")[2].rstrip(".")
+    (notice,) = listeners.slack.of("chat.postEphemeral")
+    assert "Try again" in notice["text"]
+    assert "secret" not in notice["text"] + caplog.text
+    number = notice["text"].rpartition(" ")[2].rstrip(".")
     assert number in caplog.text
     assert "RuntimeError" in caplog.text

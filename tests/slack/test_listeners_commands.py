@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from ai_platform_engineering.integrations.slack_bot.channels import load_channels
-from ai_platform_engineering.integrations.slack_bot.listeners.guidance import NOT_HERE, help_text, listed
-from ai_platform_engineering.integrations.slack_bot.listeners.trouble import NOT_IN_CHANNEL
-from ai_platform_engineering.integrations.slack_bot.places import Incoming, Person, Place
-from ai_platform_engineering.integrations.slack_bot.store import KeptRun, StoreError
-from ai_platform_engineering.integrations.slack_bot.words import NOT_KEPT
+from ai_platform_engineering.integrations.slack_bot.listeners.errors import NOT_IN_CHANNEL
+from ai_platform_engineering.integrations.slack_bot.listeners.texts import NOT_HERE, help_text, listed
+from ai_platform_engineering.integrations.slack_bot.places import Incoming, SlackUser, ThreadPlace
+from ai_platform_engineering.integrations.slack_bot.store import BotStoreError, StoredRun
+from ai_platform_engineering.integrations.slack_bot.words import NOT_STORED
 from ai_platform_engineering.utils.errors import ReadableError
 from tests.slack.listening_bench import ANNA, Bench, bench
 
@@ -23,9 +23,9 @@ async def listeners() -> AsyncIterator[Bench]:
         yield made
 
 
-def running(task_id: str, text: str, person: str = "UANNA", channel: str = "C1") -> KeptRun:
-    incoming = Incoming(Place("T1", channel, "1.0"), "1.0", text, Person("T1", person))
-    return KeptRun(task_id, incoming, "context", task_id=task_id)
+def running(task_id: str, text: str, person: str = "UANNA", channel: str = "C1") -> StoredRun:
+    incoming = Incoming(ThreadPlace("T1", channel, "1.0"), "1.0", text, SlackUser("T1", person))
+    return StoredRun(task_id, incoming, "context", task_id=task_id)
 
 
 @pytest.mark.parametrize("text", ["", "  ", "help", "HELP"])
@@ -40,7 +40,7 @@ async def test_agents_and_workflows_are_listed_for_the_person_alone(listeners: B
         answer = await listeners.command(word)
         assert (answer.status_code, answer.text) == (200, "")
     await listeners.quiet()
-    agents, workflows = sorted(listeners.slack.whispers, key=lambda told: "Create" in told["text"])
+    agents, workflows = sorted(listeners.slack.private_responses, key=lambda notice: "Create" in notice["text"])
     assert agents["response_type"] == workflows["response_type"] == "ephemeral"
     assert "*Jira*: Tickets &lt;and&gt; boards\n• *Argo CD*: Deployments" in agents["text"]
     assert "*Create GitHub Repo*" in workflows["text"]
@@ -51,11 +51,11 @@ async def test_agents_and_workflows_are_listed_for_the_person_alone(listeners: B
 async def test_skills_are_listed_with_the_way_to_use_one(listeners: Bench) -> None:
     await listeners.command("skills")
     await listeners.quiet()
-    (told,) = listeners.slack.whispers
-    assert told["response_type"] == "ephemeral"
-    assert "`/platform /incident-triage`" in told["text"]
-    assert "• *incident-triage*: Find out what is broken" in told["text"]
-    assert "• *cost-review*: Costs &lt;by&gt; team" in told["text"]
+    (notice,) = listeners.slack.private_responses
+    assert notice["response_type"] == "ephemeral"
+    assert "`/platform /incident-triage`" in notice["text"]
+    assert "• *incident-triage*: Find out what is broken" in notice["text"]
+    assert "• *cost-review*: Costs &lt;by&gt; team" in notice["text"]
     assert listeners.slack.calls == []
 
 
@@ -74,18 +74,18 @@ async def test_a_supervisor_that_cannot_be_reached_is_told_in_words(listeners: B
     listeners.bot.error = ReadableError("The supervisor at http://10.0.0.7:8000 cannot be reached. Try again.")
     await listeners.command("agents")
     await listeners.quiet()
-    (told,) = listeners.slack.whispers
-    assert told["text"] == "The supervisor at (address) cannot be reached. Try again."
+    (notice,) = listeners.slack.private_responses
+    assert notice["text"] == "The supervisor at (address) cannot be reached. Try again."
 
 
 async def test_where_the_bot_keeps_things_is_for_whoever_runs_it(
     listeners: Bench, caplog: pytest.LogCaptureFixture
 ) -> None:
-    listeners.bot.error = StoreError("/srv/bot/slack.sqlite is full. Choose another directory with DATA_DIR.")
+    listeners.bot.error = BotStoreError("/srv/bot/slack.sqlite is full. Choose another directory with DATA_DIR.")
     await listeners.command("who is on call?")
     await listeners.quiet()
-    (told,) = listeners.slack.whispers
-    assert told["text"] == NOT_KEPT
+    (notice,) = listeners.slack.private_responses
+    assert notice["text"] == NOT_STORED
     assert "/srv/bot/slack.sqlite is full" in caplog.text
 
 
@@ -97,9 +97,9 @@ async def test_a_question_is_asked_in_the_channel_and_answered_in_its_thread(lis
     assert posted["channel"] == "C1"
     assert posted["text"] == "<@UANNA> asks:\n> agents of @channel\n> &amp; who is on call?"
     (taken,) = listeners.bot.taken
-    assert taken == Incoming(Place("T1", "C1", taken.ts), taken.ts, "agents of @channel\n& who is on call?", ANNA)
+    assert taken == Incoming(ThreadPlace("T1", "C1", taken.ts), taken.ts, "agents of @channel\n& who is on call?", ANNA)
     assert taken.ts.startswith("900.")
-    assert listeners.slack.whispers == []
+    assert listeners.slack.private_responses == []
 
 
 @pytest.mark.parametrize("refusal", ["not_in_channel", "channel_not_found"])
@@ -107,7 +107,7 @@ async def test_where_the_bot_is_not_it_asks_to_be_invited(listeners: Bench, refu
     listeners.slack.refusals["chat.postMessage"] = refusal
     await listeners.command("who is on call?")
     await listeners.quiet()
-    assert [told["text"] for told in listeners.slack.whispers] == [NOT_IN_CHANNEL]
+    assert [notice["text"] for notice in listeners.slack.private_responses] == [NOT_IN_CHANNEL]
     assert listeners.bot.taken == []
 
 
@@ -118,7 +118,7 @@ async def test_where_it_is_switched_off_it_says_so(tmp_path: Path) -> None:
         await listeners.command("who is on call?")
         await listeners.command("who is on call?", channel="C2")
         await listeners.quiet()
-        assert [told["text"] for told in listeners.slack.whispers] == [NOT_HERE]
+        assert [notice["text"] for notice in listeners.slack.private_responses] == [NOT_HERE]
         assert [taken.instructions for taken in listeners.bot.taken] == ["Be brief."]
 
 
@@ -132,13 +132,13 @@ async def test_a_command_that_slack_sends_twice_is_one(listeners: Bench) -> None
 async def test_cancel_stops_what_the_person_began_here(listeners: Bench) -> None:
     listeners.bot.running = [
         running("t1", "deploy"),
-        running("t2", "of somebody else", "UBEN"),
+        running("t2", "of another person", "UBEN"),
         running("t3", "elsewhere", channel="C2"),
     ]
     await listeners.command("cancel")
     await listeners.quiet()
     assert listeners.bot.asked == [("cancel_run", "t1", ANNA)]
-    assert [told["text"] for told in listeners.slack.whispers] == ["Stopping it."]
+    assert [notice["text"] for notice in listeners.slack.private_responses] == ["Stopping it."]
 
 
 async def test_cancel_lists_what_it_stops(listeners: Bench) -> None:
@@ -146,7 +146,7 @@ async def test_cancel_lists_what_it_stops(listeners: Bench) -> None:
     await listeners.command("cancel")
     await listeners.quiet()
     assert [asked[1] for asked in listeners.bot.asked] == ["t1", "t2"]
-    first, second = listeners.slack.whispers[0]["text"].splitlines()
+    first, second = listeners.slack.private_responses[0]["text"].splitlines()
     assert first == "• _deploy &lt;it&gt;_: Stopping it."
     assert len(second) < 120
 
@@ -154,7 +154,7 @@ async def test_cancel_lists_what_it_stops(listeners: Bench) -> None:
 async def test_cancel_says_that_there_is_nothing(listeners: Bench) -> None:
     await listeners.command("cancel")
     await listeners.quiet()
-    assert "Nothing is going on" in listeners.slack.whispers[0]["text"]
+    assert "You have no running request" in listeners.slack.private_responses[0]["text"]
     assert listeners.bot.asked == []
 
 

@@ -12,9 +12,15 @@ import pytest
 
 from ai_platform_engineering.events import Form, FormField
 from ai_platform_engineering.forms.answers import Approved, Dismissed, Rejected, Submitted
-from ai_platform_engineering.integrations.slack_bot.forms.ids import INPUT, Press, Reference, button_id, write_reference
+from ai_platform_engineering.integrations.slack_bot.forms.ids import (
+    INPUT,
+    FormReference,
+    Press,
+    button_id,
+    write_reference,
+)
 from ai_platform_engineering.integrations.slack_bot.forms.message import form_message
-from ai_platform_engineering.integrations.slack_bot.places import Person
+from ai_platform_engineering.integrations.slack_bot.places import SlackUser
 from ai_platform_engineering.integrations.slack_bot.words import NOT_OPEN
 from tests.slack.listening_bench import ANNA, Bench, bench
 
@@ -47,7 +53,7 @@ async def press(
         "type": "button",
         "block_id": "buttons",
         "action_id": button_id(which),
-        "value": write_reference(Reference(TASK, form.form_id), 2000),
+        "value": write_reference(FormReference(TASK, form.form_id), 2000),
     }
     answer = await listeners.interaction(
         {
@@ -64,8 +70,8 @@ async def press(
     return answer
 
 
-def whispered(listeners: Bench) -> list[str]:
-    return [told["text"] for told in listeners.slack.of("chat.postEphemeral")]
+def private_texts(listeners: Bench) -> list[str]:
+    return [notice["text"] for notice in listeners.slack.of("chat.postEphemeral")]
 
 
 def opened(listeners: Bench) -> dict[str, Any]:
@@ -174,7 +180,7 @@ async def test_only_those_may_answer_who_may(listeners: Bench, which: Press) -> 
     await press(listeners, APPROVAL, which, person="UEVE")
     assert listeners.bot.asked == []
     assert listeners.slack.of("views.open") == []
-    assert whispered(listeners) == ["Only <@UANNA> may answer this."]
+    assert private_texts(listeners) == ["Only <@UANNA> may answer this."]
 
 
 async def test_a_modal_of_somebody_who_may_not_says_so(listeners: Bench) -> None:
@@ -185,7 +191,7 @@ async def test_a_modal_of_somebody_who_may_not_says_so(listeners: Bench) -> None
     assert answer["response_action"] == "update"
     assert "Only <@UBOSS> may decide this." in json.dumps(answer["view"])
     await submit(listeners, view, typed(view, force="true"), person="UBOSS")
-    assert [asked[4] for asked in listeners.bot.asked] == [Person("T1", "UBOSS")]
+    assert [asked[4] for asked in listeners.bot.asked] == [SlackUser("T1", "UBOSS")]
 
 
 async def test_a_form_that_is_not_open_any_more_says_so(listeners: Bench) -> None:
@@ -196,18 +202,18 @@ async def test_a_form_that_is_not_open_any_more_says_so(listeners: Bench) -> Non
     assert (answer["response_action"], answer["view"]["type"]) == ("update", "modal")
     assert NOT_OPEN in json.dumps(answer["view"])
     await press(listeners, FORM, "fill_in")
-    assert whispered(listeners) == [NOT_OPEN]
+    assert private_texts(listeners) == [NOT_OPEN]
     assert listeners.bot.asked == []
 
 
 async def test_an_answer_that_was_not_taken_is_told_in_the_modal_or_the_thread(listeners: Bench) -> None:
-    listeners.bot.says = "Somebody else was faster."
+    listeners.bot.says = "Another person was faster."
     await press(listeners, FORM, "fill_in")
     view = opened(listeners)
     answer = (await submit(listeners, view, typed(view, name="demo"))).json()
-    assert "Somebody else was faster." in json.dumps(answer["view"])
+    assert "Another person was faster." in json.dumps(answer["view"])
     await press(listeners, APPROVAL, "approve")
-    assert whispered(listeners) == ["Somebody else was faster."]
+    assert private_texts(listeners) == ["Another person was faster."]
 
 
 async def test_slack_has_its_answer_in_time_when_the_bot_takes_its_own(
@@ -219,9 +225,9 @@ async def test_slack_has_its_answer_in_time_when_the_bot_takes_its_own(
     listeners.bot.seconds, listeners.bot.says = 0.5, "It was too late."
     answer = await submit(listeners, view, typed(view, name="demo"))
     assert (answer.status_code, answer.text) == (200, "")
-    assert whispered(listeners) == ["It was too late."]
-    (told,) = listeners.slack.of("chat.postEphemeral")
-    assert (told["channel"], told["thread_ts"]) == ("C1", "1.0")
+    assert private_texts(listeners) == ["It was too late."]
+    (notice,) = listeners.slack.of("chat.postEphemeral")
+    assert (notice["channel"], notice["thread_ts"]) == ("C1", "1.0")
 
 
 async def test_a_bot_that_fails_says_so_in_the_modal(listeners: Bench, caplog: pytest.LogCaptureFixture) -> None:
@@ -244,7 +250,7 @@ async def test_a_button_pressed_twice_by_slack_is_pressed_once(listeners: Bench)
                 "type": "button",
                 "block_id": "b",
                 "action_id": button_id("approve"),
-                "value": write_reference(Reference(TASK, "form-2"), 2000),
+                "value": write_reference(FormReference(TASK, "form-2"), 2000),
             }
         ],
     }

@@ -11,11 +11,11 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from ai_platform_engineering.events import Form, FormField
 from ai_platform_engineering.forms.answers import Approved, Submitted
+from ai_platform_engineering.integrations.slack_bot.app import library_log
+from ai_platform_engineering.integrations.slack_bot.authentication import authenticate
 from ai_platform_engineering.integrations.slack_bot.channels import Channels
 from ai_platform_engineering.integrations.slack_bot.forms.message import form_message
-from ai_platform_engineering.integrations.slack_bot.introduction import introduce
-from ai_platform_engineering.integrations.slack_bot.library_log import library_log
-from ai_platform_engineering.integrations.slack_bot.preview.messages import Message
+from ai_platform_engineering.integrations.slack_bot.preview.messages import SlackMessage
 from ai_platform_engineering.integrations.slack_bot.serve import create_slack_app
 from ai_platform_engineering.integrations.slack_bot.store.memory import MemoryStore
 from ai_platform_engineering.integrations.slack_bot.thread_view.operations import Rating, Stop
@@ -40,12 +40,12 @@ class Office:
     ada: Person
     channel: Conversation
 
-    async def posts(self, question: Message, text: str, blocks: list[dict[str, object]]) -> Message:
+    async def posts(self, question: SlackMessage, text: str, blocks: list[dict[str, object]]) -> SlackMessage:
         """What the real bot would have posted in the thread."""
         await self.client.chat_postMessage(channel=self.channel.id, thread_ts=question.ts, text=text, blocks=blocks)
         return self.slack.transcript(self.channel, question.ts).messages[-1]
 
-    def thread(self, question: Message) -> str:
+    def thread(self, question: SlackMessage) -> str:
         return self.ada.reads(self.channel, question.ts)
 
 
@@ -54,7 +54,7 @@ async def office(*, socket_mode: bool) -> AsyncIterator[Office]:
     async with standing_in() as slack:
         environ = slack.environ(socket_mode=socket_mode)
         settings: Settings = load_settings(environ, env_file=None)
-        introduction = await introduce(settings, library_log())
+        authentication = await authenticate(settings, library_log())
         store = MemoryStore()
         bot = NotingBot(store)
         clients: list[AsyncWebClient] = []
@@ -66,7 +66,7 @@ async def office(*, socket_mode: bool) -> AsyncIterator[Office]:
             budgets.append(budget)
             yield bot
 
-        app = create_slack_app(settings, introduction, Channels(None), store, bot_with)
+        app = create_slack_app(settings, authentication, Channels(None), store, bot_with)
         async with serving(lambda _settings: app, environ) as url:
             if not socket_mode:
                 slack.calls_bot_at(f"{url}/slack/events")
@@ -96,7 +96,7 @@ async def test_people_talk_to_the_bot_in_every_way_there_is(both: Office) -> Non
     await both.slack.deliveries.finish()
     await ben.says(both.channel, "without a mention", question.ts)
     await both.ada.says(both.slack.direct(both.ada), "hello")
-    other = await ben.says(both.channel, "for nobody")
+    other = await ben.says(both.channel, "for no one")
     await both.slack.deliveries.finish()
     await both.ada.commands(both.channel, "/platform", "who is on call?")
     await both.slack.until(lambda: len(both.bot.taken) == 4)
@@ -162,7 +162,7 @@ async def test_a_bad_answer_is_told_why_and_answered_again(made: Office) -> None
     await made.slack.until(lambda: "noted" in made.thread(question))
 
 
-async def ask_with(made: Office, form: Form) -> tuple[Message, Message]:
+async def ask_with(made: Office, form: Form) -> tuple[SlackMessage, SlackMessage]:
     question = await made.ada.says(made.channel, f"{made.slack.mention} do it")
     made.bot.forms[TASK, form.form_id] = form
     text, blocks = form_message(form, TASK)

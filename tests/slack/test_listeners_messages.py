@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from ai_platform_engineering.integrations.slack_bot.channels import load_channels
-from ai_platform_engineering.integrations.slack_bot.listeners.guidance import NOT_HERE
 from ai_platform_engineering.integrations.slack_bot.listeners.incoming import CUT, MAX_CHARACTERS
 from ai_platform_engineering.integrations.slack_bot.listeners.messages import FILES
-from ai_platform_engineering.integrations.slack_bot.places import Incoming, Person, Place
+from ai_platform_engineering.integrations.slack_bot.listeners.texts import NOT_HERE
+from ai_platform_engineering.integrations.slack_bot.places import Incoming, SlackUser, ThreadPlace
 from tests.slack.listening_bench import ANNA, Bench, bench, direct, mention, message
 
 CHANNELS = """
@@ -43,7 +43,7 @@ async def chosen(tmp_path: Path) -> AsyncIterator[Bench]:
 
 async def test_a_mention_is_answered_in_a_thread_of_its_own(listeners: Bench) -> None:
     assert (await listeners.event(mention())).status_code == 200
-    assert listeners.bot.taken == [Incoming(Place("T1", "C1", "1.000100"), "1.000100", "who is on call?", ANNA)]
+    assert listeners.bot.taken == [Incoming(ThreadPlace("T1", "C1", "1.000100"), "1.000100", "who is on call?", ANNA)]
 
 
 async def test_a_mention_in_a_thread_is_answered_there(listeners: Bench) -> None:
@@ -100,7 +100,7 @@ async def test_in_a_thread_that_the_bot_is_part_of_nobody_has_to_mention_it(list
         direct("a reminder", user="USLACKBOT"),
         message("talk of a bot", bot_id="BOTHER", subtype="bot_message", user=None),
         direct("talk of a bot", bot_id="BOTHER"),
-        message("for somebody else: <@UBEN>"),
+        message("for another person: <@UBEN>"),
         {"type": "channel_rename", "channel": {"id": "C1"}},
     ],
 )
@@ -115,14 +115,14 @@ async def test_bots_that_mention_it_are_answered_as_bots(listeners: Bench) -> No
     alert = message("<@UBOT> disk is full", user=None, bot_id="BOTHER", subtype="bot_message")
     await listeners.event(alert)
     assert [(taken.text, taken.person) for taken in listeners.bot.taken] == [
-        ("disk is full", Person("T1", "BOTHER", is_bot=True))
+        ("disk is full", SlackUser("T1", "BOTHER", is_bot=True))
     ]
 
 
 async def test_people_of_other_workspaces_are_of_theirs(listeners: Bench) -> None:
     await listeners.event(mention(user="UEVE", team="T1", user_team="T9"))
     (taken,) = listeners.bot.taken
-    assert (taken.person, taken.place.team) == (Person("T9", "UEVE"), "T1")
+    assert (taken.person, taken.place.team) == (SlackUser("T9", "UEVE"), "T1")
 
 
 async def test_files_and_broadcasts_are_messages(listeners: Bench) -> None:
@@ -142,9 +142,9 @@ async def test_nothing_to_answer_is_told_to_the_person_alone_and_once(
         await listeners.event(event)
         await listeners.event({**event, "type": "message", "channel_type": "channel"})
     await listeners.quiet()
-    (told,) = listeners.slack.of("chat.postEphemeral")
-    assert (told["channel"], told["user"]) == ("C1", "UANNA")
-    assert part in told["text"]
+    (notice,) = listeners.slack.of("chat.postEphemeral")
+    assert (notice["channel"], notice["user"]) == ("C1", "UANNA")
+    assert part in notice["text"]
     assert listeners.bot.taken == []
 
 
@@ -154,8 +154,8 @@ async def test_a_channel_that_did_not_opt_in_is_told_so_when_it_asks(chosen: Ben
         await chosen.event(message(channel=channel, ts="2.0"))
         await chosen.event(message("<@UBOT> alert", channel=channel, bot_id="BOTHER", ts="3.0"))
     await chosen.quiet()
-    told = chosen.slack.of("chat.postEphemeral")
-    assert [(words["channel"], words["text"]) for words in told] == [("C3", NOT_HERE), ("C4", NOT_HERE)]
+    notice = chosen.slack.of("chat.postEphemeral")
+    assert [(words["channel"], words["text"]) for words in notice] == [("C3", NOT_HERE), ("C4", NOT_HERE)]
     assert chosen.bot.taken == []
 
 
@@ -192,8 +192,8 @@ async def test_what_the_bot_has_to_say_about_a_message_is_said_to_its_author(lis
     listeners.bot.says = "Only <@UBEN> may answer this."
     await listeners.event(mention(ts="2.0", thread_ts="1.0"))
     await listeners.quiet()
-    (told,) = listeners.slack.of("chat.postEphemeral")
-    assert (told["user"], told["thread_ts"], told["text"]) == ("UANNA", "1.0", "Only <@UBEN> may answer this.")
+    (notice,) = listeners.slack.of("chat.postEphemeral")
+    assert (notice["user"], notice["thread_ts"], notice["text"]) == ("UANNA", "1.0", "Only <@UBEN> may answer this.")
 
 
 async def test_a_very_long_message_is_cut_and_says_so(listeners: Bench) -> None:
@@ -229,8 +229,8 @@ async def test_what_could_not_be_kept_is_not_acknowledged_and_comes_again(
     assert (await listeners.event(mention("<@UBOT> secret question"), event_id="Ev1", **again)).status_code == 200
     await listeners.quiet()
     assert len(listeners.bot.taken) == 1
-    (told,) = listeners.slack.of("chat.postEphemeral")
-    assert "Try again" in told["text"]
+    (notice,) = listeners.slack.of("chat.postEphemeral")
+    assert "Try again" in notice["text"]
     assert "secret" not in caplog.text
     assert "OSError" in caplog.text
 

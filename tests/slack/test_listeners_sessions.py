@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ai_platform_engineering.integrations.slack_bot.places import Incoming, Person, Place
-from ai_platform_engineering.integrations.slack_bot.store import KeptRun
+from ai_platform_engineering.integrations.slack_bot.places import Incoming, SlackUser, ThreadPlace
+from ai_platform_engineering.integrations.slack_bot.store import StoredRun
 from tests.slack.listening_bench import bench
 
 STOPPED = {
@@ -15,8 +15,10 @@ STOPPED = {
 }
 
 
-def run_in(thread_ts: str, run_id: str) -> KeptRun:
-    return KeptRun(run_id, Incoming(Place("T1", "C1", thread_ts), thread_ts, "deploy", Person("T1", "UANNA")), "c")
+def run_in(thread_ts: str, run_id: str) -> StoredRun:
+    return StoredRun(
+        run_id, Incoming(ThreadPlace("T1", "C1", thread_ts), thread_ts, "deploy", SlackUser("T1", "UANNA")), "c"
+    )
 
 
 async def test_whoever_presses_it_stops_what_goes_on_in_that_thread() -> None:
@@ -25,7 +27,7 @@ async def test_whoever_presses_it_stops_what_goes_on_in_that_thread() -> None:
         for _ in range(2):
             assert (await listeners.event(STOPPED, event_id="Ev1")).status_code == 200
         await listeners.quiet()
-        ben = Person("T1", "UBEN")
+        ben = SlackUser("T1", "UBEN")
         assert listeners.bot.asked == [("cancel_run", "a", ben), ("cancel_run", "b", ben)]
         assert listeners.slack.calls == []
 
@@ -35,9 +37,9 @@ async def test_who_presses_it_in_vain_is_told_so() -> None:
         listeners.bot.running, listeners.bot.stops = [run_in("1.0", "a")], "not_stopped"
         await listeners.event(STOPPED)
         await listeners.quiet()
-        (told,) = listeners.slack.of("chat.postEphemeral")
-        assert (told["user"], told["thread_ts"]) == ("UBEN", "1.0")
-        assert "could not stop it" in told["text"]
+        (notice,) = listeners.slack.of("chat.postEphemeral")
+        assert (notice["user"], notice["thread_ts"]) == ("UBEN", "1.0")
+        assert "could not stop it" in notice["text"]
 
 
 async def test_what_was_over_when_it_was_pressed_is_nothing_to_be_told() -> None:

@@ -109,6 +109,7 @@ def test_a_run_of_seven_minutes_is_told_without_a_gap_and_without_a_repeat() -> 
     assert [type(shown.footer) for shown in scene.model.messages if shown.footer] == [Rating]
 
 
+@pytest.mark.long
 @each_long_answer
 @pytest.mark.parametrize("streamed", [True, False], ids=["streamed", "at once"])
 def test_fifty_thousand_characters_arrive_whole(text: str, streamed: bool) -> None:
@@ -130,6 +131,7 @@ def test_fifty_thousand_characters_arrive_whole(text: str, streamed: bool) -> No
 # Through Slack
 
 
+@pytest.mark.long
 async def test_seven_minutes_in_slack() -> None:
     clock = VirtualClock()
     async with standing_in(clock=clock) as slack, staged(slack, lambda _: long_run(0.5), clock) as stage:
@@ -152,6 +154,7 @@ async def test_seven_minutes_in_slack() -> None:
         assert {card.status for card in cards} == {"complete"}
 
 
+@pytest.mark.long
 @each_long_answer
 async def test_fifty_thousand_characters_in_slack(text: str) -> None:
     clock = VirtualClock()

@@ -1,4 +1,4 @@
-"""The app that people make in Slack may do what the bot does, and is told what the bot listens to; no more, no less."""
+"""The Slack app has exactly the scopes that the bot uses, and exactly the events that it listens to."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import yaml
 from slack_sdk.web.async_client import AsyncWebClient
 
 from ai_platform_engineering.cli import main
-from ai_platform_engineering.integrations.slack_bot.manifest import manifest
-from ai_platform_engineering.integrations.slack_bot.web import EVENTS_PATH
+from ai_platform_engineering.integrations.slack_bot.app_setup import manifest
+from ai_platform_engineering.integrations.slack_bot.http_routes import EVENTS_PATH
 from ai_platform_engineering.settings import Settings, load_settings
 from tests.slack.standin.web_api.methods import METHODS
 
@@ -73,7 +73,7 @@ def heard_events() -> set[str]:
 
 
 def over_http() -> dict[str, Any]:
-    """The app of somebody who does what the comment at the top of the file says."""
+    """The app after following the comment at the top of the file."""
     text = re.sub(r"# ((?:request_)?url: )", r"\1", manifest(settings()))
     loaded: dict[str, Any] = yaml.safe_load(text.replace("socket_mode_enabled: true", "socket_mode_enabled: false"))
     return loaded
@@ -107,8 +107,8 @@ def test_it_may_call_what_it_calls_and_no_more(app: dict[str, Any]) -> None:
 
 
 def test_it_is_told_what_its_listeners_take(app: dict[str, Any]) -> None:
-    told = {event.partition(".")[0] for event in app["settings"]["event_subscriptions"]["bot_events"]}
-    assert told == heard_events() - FORMER
+    subscribed = {event.partition(".")[0] for event in app["settings"]["event_subscriptions"]["bot_events"]}
+    assert subscribed == heard_events() - FORMER
 
 
 def test_slack_takes_it(app: dict[str, Any]) -> None:

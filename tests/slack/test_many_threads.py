@@ -1,4 +1,4 @@
-"""Thirty threads at once: nobody reads what was said to somebody else, everybody gets an answer, once and in time, and
+"""Thirty threads at once: no person reads the answer of another, and each gets an answer, once and in time, and
 Slack is not asked more often than it allows."""
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 
 from ai_platform_engineering.events import SUPERVISOR, Event, FinalResult, MessageEnded, TextDelta
-from ai_platform_engineering.integrations.slack_bot.places import Place
+from ai_platform_engineering.integrations.slack_bot.places import ThreadPlace
 from ai_platform_engineering.integrations.slack_bot.words import STOPPABLE
 from tests.slack.scenes import plan, says, works
 from tests.slack.scripted import Stage, staged
@@ -44,7 +44,7 @@ def script(name: str) -> Iterator[tuple[float, Event]]:
 
 
 class Crowd:
-    def __init__(self, slack: Slack, stage: Stage, places: dict[str, Place]) -> None:
+    def __init__(self, slack: Slack, stage: Stage, places: dict[str, ThreadPlace]) -> None:
         self.slack = slack
         self.stage = stage
         self.places = places
@@ -73,7 +73,7 @@ async def crowd(request: pytest.FixtureRequest) -> Crowd:
     async with standing_in(clock=clock) as slack, staged(slack, script, clock) as stage:
         people = [slack.person(f"person{number}") for number in range(THREADS)]
         together = slack.channel("together", *people)
-        places: dict[str, Place] = {}
+        places: dict[str, ThreadPlace] = {}
         for number, person in enumerate(people):
             channel = together if request.param == "one channel" else slack.channel(f"channel{number}", person)
             name = f"n{number}n"
@@ -83,6 +83,7 @@ async def crowd(request: pytest.FixtureRequest) -> Crowd:
         return Crowd(slack, stage, places)
 
 
+@pytest.mark.long
 async def test_thirty_threads_at_once(crowd: Crowd) -> None:
     for name, place in crowd.places.items():
         text = crowd.stage.text(place)
@@ -98,7 +99,8 @@ async def test_thirty_threads_at_once(crowd: Crowd) -> None:
     assert not any(call.error == "ratelimited" for call in crowd.slack.calls())
 
 
-async def test_nobody_waits_while_others_are_told(crowd: Crowd) -> None:
+@pytest.mark.long
+async def test_no_thread_starves_while_others_write(crowd: Crowd) -> None:
     firsts = [crowd.first_text(name) for name in crowd.places]
     # So few of them can stream, and in one channel Slack takes a message a second.
     assert max(firsts) <= (0.5 if len({place.channel for place in crowd.places.values()}) > 1 else THREADS / 2)

@@ -1,4 +1,4 @@
-"""Credentials in the arguments of a call: whoever decides is told that there is one, and nobody sees it.
+"""Credentials in the arguments of a call: the form shows that there is one, and never its value.
 
 They are taken out on the way into the state, so what is made of it need not know of them.
 """
@@ -15,13 +15,12 @@ from hypothesis import given
 from ai_platform_engineering.events import Event, Form, InputRequired
 from ai_platform_engineering.events_json import Asked, Line
 from ai_platform_engineering.forms.answers import Answer, Approved
+from ai_platform_engineering.integrations.slack_bot.forms.arguments import masked_form
 from ai_platform_engineering.integrations.slack_bot.forms.ids import INPUT
-from ai_platform_engineering.integrations.slack_bot.forms.masking import masked_form
-from ai_platform_engineering.integrations.slack_bot.forms.message import form_message
+from ai_platform_engineering.integrations.slack_bot.forms.message import answered_note, form_message
 from ai_platform_engineering.integrations.slack_bot.forms.modal import modal
 from ai_platform_engineering.integrations.slack_bot.forms.reading import read_submission
-from ai_platform_engineering.integrations.slack_bot.forms.words import answered_note
-from ai_platform_engineering.integrations.slack_bot.places import Place
+from ai_platform_engineering.integrations.slack_bot.places import ThreadPlace
 from ai_platform_engineering.integrations.slack_bot.preview.player import moments_of
 from ai_platform_engineering.integrations.slack_bot.thread_view.operations import PostForm, UpdateForm
 from ai_platform_engineering.integrations.slack_bot.thread_view.reducer import CLOSED_NOTE
@@ -49,7 +48,7 @@ FORM = Form(
     "Create the account?",
     action_requests=({"name": "create_user", "args": ARGUMENTS, "remember": {"password": SECRETS[0]}},),
 )
-PLACE = Place("T1", "C1", "1.0")
+PLACE = ThreadPlace("T1", "C1", "1.0")
 
 
 def check(shown: object) -> None:
@@ -65,8 +64,8 @@ def heard(*events: Event) -> State:
 
 def kept() -> State:
     """What a bot has kept that did not take them out, when it was killed while it showed the form."""
-    form = OpenForm(FORM, "1.0", shown=FORM, wrong=replace(FORM, response="That does not fit."))
-    return from_json(to_json(State(forms=(form,), flight=PendingOperation(1, "form_update", form=FORM))))
+    form = OpenForm(FORM, "1.0", shown=FORM, with_errors=replace(FORM, response="That does not fit."))
+    return from_json(to_json(State(forms=(form,), pending=PendingOperation(1, "form_update", form=FORM))))
 
 
 @pytest.fixture(params=[heard, kept])
@@ -76,13 +75,13 @@ def taken(request: pytest.FixtureRequest) -> Form:
     return state.forms[0].form
 
 
-@pytest.mark.parametrize("state", [heard(), heard(*answers("m1", "Nobody answered in time.")), kept()])
+@pytest.mark.parametrize("state", [heard(), heard(*answers("m1", "No answer came in time.")), kept()])
 def test_nothing_that_the_bot_knows_holds_them(state: State) -> None:
     check(to_json(state))
     assert "create_user" in to_json(state)
 
 
-def test_nobody_sees_them_in_the_question(taken: Form) -> None:
+def test_they_are_hidden_in_the_question(taken: Form) -> None:
     text, blocks = form_message(taken, "task-1")
     check([text, blocks])
     assert 'password: \\"***\\"' in json.dumps(blocks)
@@ -92,21 +91,21 @@ def test_nobody_sees_them_in_the_question(taken: Form) -> None:
 @pytest.mark.parametrize(
     "answer", [Approved(), Approved(None, True), Approved({"settings": ARGUMENTS["settings"]})], ids=repr
 )
-def test_nobody_sees_them_in_what_is_said_below_it(taken: Form, answer: Answer) -> None:
+def test_they_are_hidden_in_the_note_below_it(taken: Form, answer: Answer) -> None:
     note = answered_note(taken, answer, "<@U1>")
     check([note, form_message(taken, "task-1", note)])
 
 
-def test_nobody_sees_them_in_words() -> None:
+def test_they_are_hidden_in_text() -> None:
     scene = Scene(lambda operation: "bad_blocks" if isinstance(operation, PostForm) else "done")
     scene.hear(InputRequired((FORM,)))
     assert "create_user" in scene.text
     check(scene.text)
 
 
-def test_nobody_sees_them_when_it_is_over() -> None:
+def test_they_are_hidden_when_it_is_over() -> None:
     scene = Scene()
-    scene.hear(InputRequired((FORM,)), *answers("m1", "Nobody answered in time."))
+    scene.hear(InputRequired((FORM,)), *answers("m1", "No answer came in time."))
     scene.driver.finish()
     (update,) = scene.done(UpdateForm)
     assert isinstance(update, UpdateForm)
@@ -114,14 +113,14 @@ def test_nobody_sees_them_when_it_is_over() -> None:
     check([repr(scene.driver.operations), form_message(update.form, "task-1", update.note)])
 
 
-def test_nobody_sees_them_in_a_preview() -> None:
+def test_they_are_hidden_in_a_preview() -> None:
     said = (Asked("create the account"), InputRequired((FORM,)), Asked("approve always"), *answers("m1", "Done."))
     moments = moments_of([Line(item) for item in said])
     assert "create_user" in repr(moments)
     check(repr(moments))
 
 
-async def test_nobody_who_asks_for_the_form_is_given_them() -> None:
+async def test_they_are_hidden_in_the_form_of_the_bot() -> None:
     world = World(lambda _: [[InputRequired((FORM,))], answers("m1", "Done.")])
     await world.bot.take(incoming())
     await world.until(lambda: any(shown.form for shown in world.slack.messages) and not world.bot.open_threads)
@@ -144,7 +143,7 @@ def sent(form: Form, **typed: str) -> Answer | dict[str, str]:
     return read_submission(form, {**view, "state": {"values": values}})
 
 
-def test_nobody_sees_them_in_a_modal_and_they_stay_when_something_else_is_changed(taken: Form) -> None:
+def test_they_are_hidden_in_a_modal_and_stay_when_another_value_is_changed(taken: Form) -> None:
     for kind in ("edit", "reject"):
         check(modal(taken, "task-1", PLACE, kind))  # type: ignore[arg-type]
     assert sent(taken, name="bob") == Approved({"name": "bob"})

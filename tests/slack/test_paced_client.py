@@ -9,14 +9,13 @@ from dataclasses import dataclass
 import pytest
 from slack_sdk.errors import SlackApiError
 
-from ai_platform_engineering.integrations.slack_bot.places import Person, Place
-from ai_platform_engineering.integrations.slack_bot.thread_view.operations import Body, Later, PostMessage
+from ai_platform_engineering.integrations.slack_bot.places import SlackUser, ThreadPlace
+from ai_platform_engineering.integrations.slack_bot.thread_view.operations import Body, Deferred, PostMessage
 from ai_platform_engineering.integrations.slack_bot.web_api.budget import BURST, LIMITS, Budget
 from ai_platform_engineering.integrations.slack_bot.web_api.delivery import Delivery
 from ai_platform_engineering.integrations.slack_bot.web_api.paced_client import PacedClient
 from ai_platform_engineering.integrations.slack_bot.web_api.web_client import web_client
-from tests.slack.standin import Conversation, Slack, TooMany, VirtualClock, standing_in
-from tests.slack.standin import Person as Somebody
+from tests.slack.standin import Conversation, Person, Slack, TooMany, VirtualClock, standing_in
 
 
 @dataclass
@@ -25,7 +24,7 @@ class Office:
     clock: VirtualClock
     client: PacedClient
     delivery: Delivery
-    ada: Somebody
+    ada: Person
     channel: Conversation
 
     async def post_ephemeral(self, text: str) -> None:
@@ -55,9 +54,9 @@ async def test_what_is_too_much_for_a_minute_waits_for_the_next(office: Office) 
 async def test_messages_of_listeners_and_of_threads_take_turns_in_a_channel(office: Office) -> None:
     for number in range(BURST):
         await office.client.chat_postMessage(channel=office.channel.id, text=str(number))
-    place = Place("T1", office.channel.id, "1.0")
-    report = await office.delivery.do(place, Person("T1", office.ada.id), PostMessage(1, Body("text")), urgent=True)
-    assert isinstance(report, Later)
+    place = ThreadPlace("T1", office.channel.id, "1.0")
+    report = await office.delivery.do(place, SlackUser("T1", office.ada.id), PostMessage(1, Body("text")), urgent=True)
+    assert isinstance(report, Deferred)
 
 
 async def test_slack_is_left_alone_for_as_long_as_it_says_by_everybody(office: Office) -> None:

@@ -7,7 +7,7 @@ import pytest
 from ai_platform_engineering.events import Form, FormField
 from ai_platform_engineering.integrations.slack_bot.channels import Channel
 from ai_platform_engineering.integrations.slack_bot.permissions import may_answer
-from ai_platform_engineering.integrations.slack_bot.places import Person
+from ai_platform_engineering.integrations.slack_bot.places import SlackUser
 
 ACTION = {"name": "delete_application", "args": {"name": "shop"}}
 DETAILS = Form("f1", "Create a repository", (FormField("name", "text"),))
@@ -15,7 +15,7 @@ APPROVAL = Form("f2", "Delete the application", action_requests=(ACTION,))
 SHOWS_AN_ACTION = replace(DETAILS, action_requests=(ACTION,))
 """It asks for values, and only says what they are for."""
 
-ADA, BOB, EVE = (Person("T1", name) for name in ("UADA", "UBOB", "UEVE"))
+ADA, BOB, EVE = (SlackUser("T1", name) for name in ("UADA", "UBOB", "UEVE"))
 OPEN = Channel()
 GUARDED = Channel(approvers=("UBOB",))
 
@@ -36,7 +36,7 @@ GUARDED = Channel(approvers=("UBOB",))
         (APPROVAL, ADA, Channel(approvers=("UBOB", "UADA"))),
     ],
 )
-def test_these_may_answer(form: Form, person: Person, channel: Channel) -> None:
+def test_these_may_answer(form: Form, person: SlackUser, channel: Channel) -> None:
     assert may_answer(form, ADA, person, channel) is None
 
 
@@ -57,12 +57,12 @@ def test_these_may_answer(form: Form, person: Person, channel: Channel) -> None:
         ),
     ],
 )
-def test_these_may_not_and_are_told_who_may(form: Form, person: Person, channel: Channel, said: str) -> None:
+def test_these_may_not_and_are_told_who_may(form: Form, person: SlackUser, channel: Channel, said: str) -> None:
     assert may_answer(form, ADA, person, channel) == said
 
 
 def test_what_another_bot_asked_for() -> None:
-    alerts = Person("T1", "BALERT", is_bot=True)
+    alerts = SlackUser("T1", "BALERT", is_bot=True)
     refused = may_answer(DETAILS, alerts, EVE, OPEN)
     assert refused is not None
     assert "Another bot asked for this" in refused

@@ -47,7 +47,7 @@ def test_files_are_never_taken_back(raw: str, data: st.DataObject) -> None:
 
 @settings(max_examples=150, deadline=None)
 @given(texts)
-def test_nobody_is_called(raw: str) -> None:
+def test_mentions_are_inactive(raw: str) -> None:
     text = present(raw, complete=True).text
     assert not re.search(r"<!(?i:channel|here|everyone|subteam)|<@[UW]", text)
 
@@ -226,7 +226,7 @@ def test_of_a_wide_table_only_the_header_is_shown() -> None:
         (f"{TABLE}| <@U1> | @here |\n\n", f"{TABLE}| <\u2060@U1> | @\u2060here |\n\n"),
     ],
 )
-def test_mentions_look_the_same_and_call_nobody(raw: str, text: str) -> None:
+def test_mentions_look_the_same_and_are_inactive(raw: str, text: str) -> None:
     assert present(raw, complete=True).text == text
 
 

@@ -26,10 +26,10 @@ from ai_platform_engineering.events import (
     TextDelta,
 )
 from ai_platform_engineering.events_json import Asked, Line, encode_line
-from ai_platform_engineering.integrations.slack_bot.preview.messages import Message
-from ai_platform_engineering.integrations.slack_bot.preview.moments import Moment
+from ai_platform_engineering.integrations.slack_bot.preview.drawing import play, show
+from ai_platform_engineering.integrations.slack_bot.preview.messages import SlackMessage
 from ai_platform_engineering.integrations.slack_bot.preview.player import BOT, NAMES, PERSON, moments_of
-from ai_platform_engineering.integrations.slack_bot.preview.playing import play, show
+from ai_platform_engineering.integrations.slack_bot.preview.workspace import Moment
 from ai_platform_engineering.recordings import CUT_SHORT, read_recording
 from tests.recordings.record import HERE, runs
 from tests.slack.standin.plain import plain_message
@@ -49,7 +49,7 @@ def seen(*items: Event | Asked | tuple[float, Event | Asked]) -> list[Moment]:
     return moments_of(lines)
 
 
-def said_by(author: str, moment: Moment) -> list[Message]:
+def said_by(author: str, moment: Moment) -> list[SlackMessage]:
     return [message for message in moment.transcript.messages if message.author == author]
 
 
@@ -188,9 +188,9 @@ class TestCommand:
         ("arguments", "sentence"),
         [
             (["--preview", "nowhere.jsonl"], "nowhere.jsonl cannot be read: No such file or directory."),
-            (["--html", "x.html"], "--html, --speed and --instant go with --preview."),
+            (["--html", "x.html"], "--html, --speed and --instant are for --preview."),
             (["--preview", "{recording}", "--html", "/nowhere/x.html"], "/nowhere/x.html cannot be written: "),
-            (["--preview", "{questions}"], "has questions and no events; there is nothing to show."),
+            (["--preview", "{questions}"], "has questions but no events; there is nothing to show."),
         ],
     )
     def test_what_cannot_be_done_is_said(

@@ -13,12 +13,16 @@ from bs4 import BeautifulSoup, Tag
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_platform_engineering.integrations.slack_bot.preview.moments import Moment, thinned
 from ai_platform_engineering.integrations.slack_bot.preview.mrkdwn import Span, spans_of
-from ai_platform_engineering.integrations.slack_bot.preview.page.document import MAX_CHARACTERS, MAX_MOMENTS, page
+from ai_platform_engineering.integrations.slack_bot.preview.page.document import (
+    MAX_CHARACTERS,
+    MAX_MOMENTS,
+    page,
+    thinned,
+)
 from ai_platform_engineering.integrations.slack_bot.preview.page.html import Html, tag
 from ai_platform_engineering.integrations.slack_bot.preview.page.markdown import markdown
-from ai_platform_engineering.integrations.slack_bot.preview.workspace import Workspace
+from ai_platform_engineering.integrations.slack_bot.preview.workspace import Moment, SlackWorkspace
 
 NAMES = {"UBOT": "Platform Engineer", "U1": "Robin"}
 ROOT = "1768210860.000001"
@@ -43,14 +47,14 @@ class Thread:
     """A thread in a workspace, and what people saw of it."""
 
     def __init__(self, question: str = "what is wrong?") -> None:
-        self.workspace = Workspace("UBOT", dict(NAMES))
+        self.workspace = SlackWorkspace("UBOT", dict(NAMES))
         self.moments: list[Moment] = []
         self.workspace.say("U1", "C1", ROOT, question)
         self._see()
 
     def call(self, method: str, made: str = "", **arguments: Any) -> None:
         where = {"channel": "C1", "thread_ts": ROOT, "channel_id": "C1"}
-        self.workspace.apply(method, where | arguments, now=1768210860.0 + len(self.moments), made=made)
+        self.workspace.apply(method, where | arguments, now=1768210860.0 + len(self.moments), new_id=made)
         self._see()
 
     def page(self) -> BeautifulSoup:
@@ -174,9 +178,10 @@ def test_every_moment_can_be_gone_back_to() -> None:
     soup = thread.page()
     data = soup.find("script", type="application/json")
     assert isinstance(data, Tag)
-    told = json.loads(data.get_text())
+    timeline = json.loads(data.get_text())
     texts = [item.get_text(" ", strip=True) for item in items_of(soup)]
-    seen = [(at, [texts[number].split("09:41")[-1].strip() for number in numbers]) for at, numbers in told["moments"]]
+    moments = timeline["moments"]
+    seen = [(at, [texts[number].split("09:41")[-1].strip() for number in numbers]) for at, numbers in moments]
     assert seen == [
         (0.0, ["what is wrong?"]),
         (1.0, ["what is wrong?", "Platform Engineer is working"]),
@@ -186,6 +191,7 @@ def test_every_moment_can_be_gone_back_to() -> None:
     ]
 
 
+@pytest.mark.long
 def test_a_long_run_does_not_make_a_page_that_no_browser_opens() -> None:
     thread = Thread()
     thread.call("chat.startStream", made="1768210862.000003", chunks=[{"type": "markdown_text", "text": "Begin"}])

@@ -1,4 +1,4 @@
-"""Forms in a thread: shown below what was said, answered in any order, and closed when nobody waits for them."""
+"""Forms in a thread: shown below what was said, answered in any order, and closed when the run is over."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ai_platform_engineering.events import Canceled, Failed, Form, FormField, In
 from ai_platform_engineering.integrations.slack_bot.thread_view.operation_builder import operation_of
 from ai_platform_engineering.integrations.slack_bot.thread_view.operations import (
     AppendStream,
-    Arrived,
+    Delivered,
     PostForm,
     PostMessage,
     StartStream,
@@ -20,18 +20,18 @@ from ai_platform_engineering.integrations.slack_bot.thread_view.operations impor
 from ai_platform_engineering.integrations.slack_bot.thread_view.planner import is_done
 from ai_platform_engineering.integrations.slack_bot.thread_view.reducer import (
     CLOSED_NOTE,
-    Answered,
-    FilledInWrongly,
-    GoingOn,
-    Stopping,
+    FormInvalid,
+    ReplyReceived,
+    RunResumed,
+    StopRequested,
     reduce,
 )
-from ai_platform_engineering.integrations.slack_bot.thread_view.state import Saying, State
+from ai_platform_engineering.integrations.slack_bot.thread_view.state import State, ThreadReply
 from tests.slack.scenes import Scene, answer_to, answers, begins, form, plan, reports, says, writes
 from tests.slack.thread_model import Shown
 
 NAME, COLOUR = form("name"), form("colour")
-IN_WORDS = Saying("m9", "T1", "U1", words="demo", note="Answered in the thread.")
+IN_WORDS = ThreadReply("m9", "T1", "U1", text="demo", note="Answered in the thread.")
 
 
 def forms(scene: Scene) -> list[Shown]:
@@ -48,8 +48,8 @@ def wrongly(asked: Form, value: str) -> Form:
     return replace(asked, fields=(field, *asked.fields[1:]))
 
 
-def fill_in(scene: Scene, wrong: Form) -> None:
-    scene.driver.feed(FilledInWrongly(wrong))
+def fill_in(scene: Scene, with_errors: Form) -> None:
+    scene.driver.feed(FormInvalid(with_errors))
     scene.driver.wait(5.0)
 
 
@@ -100,12 +100,12 @@ def test_a_form_answered_while_the_run_works_on_another_is_said_when_it_waits_ag
     scene.answer(answer_to("name"))
     scene.go_on()
     scene.answer(answer_to("colour"))
-    assert [saying.form_id for saying in scene.driver.state.sayings] == ["colour"]
+    assert [reply.form_id for reply in scene.driver.state.queued_replies] == ["colour"]
     scene.hear(InputRequired((COLOUR,)))
     assert notes(scene) == [("name", "name is in."), ("colour", "colour is in.")]
     scene.go_on()
-    assert scene.driver.state.saying == answer_to("colour")
-    assert scene.driver.state.sayings == ()
+    assert scene.driver.state.current_reply == answer_to("colour")
+    assert scene.driver.state.queued_replies == ()
     assert len(scene.done(PostForm)) == 2
 
 
@@ -114,17 +114,17 @@ def test_words_answer_whatever_is_open() -> None:
     scene.answer(IN_WORDS)
     assert notes(scene) == [("name", IN_WORDS.note), ("colour", IN_WORDS.note)]
     scene.go_on()
-    assert scene.driver.state.saying == IN_WORDS
+    assert scene.driver.state.current_reply == IN_WORDS
 
 
 def test_a_form_that_comes_back_is_shown_again_below() -> None:
     scene = asked(NAME)
     scene.answer(answer_to("name"))
     scene.go_on()
-    wrong = replace(NAME, fields=(FormField("name", error="too short"),))
-    scene.hear(*says("m2", "That name is too short."), InputRequired((wrong,)))
+    with_errors = replace(NAME, fields=(FormField("name", error="too short"),))
+    scene.hear(*says("m2", "That name is too short."), InputRequired((with_errors,)))
     assert notes(scene) == [("name", "name is in."), ("name", None)]
-    assert scene.model.messages[-1].form == wrong
+    assert scene.model.messages[-1].form == with_errors
     assert scene.model.messages[-2].text == "That name is too short."
 
 
@@ -161,7 +161,7 @@ def test_open_forms_are_closed_at_the_end(ending: object) -> None:
 def test_a_run_that_is_stopped_while_it_waits_closes_its_forms() -> None:
     scene = Scene()
     scene.hear(plan(("Ask", "github", "in_progress")), begins("github", "c1", "s0"), InputRequired((NAME,)))
-    scene.driver.feed(Stopping("U7"))
+    scene.driver.feed(StopRequested("U7"))
     scene.driver.feed(Canceled())
     scene.driver.finish()
     assert notes(scene) == [("name", CLOSED_NOTE)]
@@ -185,29 +185,29 @@ def test_the_text_goes_on_below_the_form_and_the_plan_where_it_was() -> None:
 
 
 def test_a_form_that_was_filled_in_wrongly_says_so_until_it_is_answered() -> None:
-    wrong, still_wrong = wrongly(NAME, "in slack"), wrongly(NAME, "in: slack")
+    with_errors, still_wrong = wrongly(NAME, "in slack"), wrongly(NAME, "in: slack")
     scene = asked(NAME, COLOUR)
-    fill_in(scene, wrong)
-    assert [shown.form for shown in forms(scene)] == [wrong, COLOUR]
+    fill_in(scene, with_errors)
+    assert [shown.form for shown in forms(scene)] == [with_errors, COLOUR]
     fill_in(scene, still_wrong)
     assert [shown.form for shown in forms(scene)] == [still_wrong, COLOUR]
     assert [asked.form for asked in scene.driver.state.forms] == [NAME, COLOUR], "what was typed is no proposal"
     scene.answer(answer_to("name"))
     assert notes(scene) == [("name", "name is in."), ("colour", None)]
-    fill_in(scene, wrong)
-    assert notes(scene) == [("name", "name is in."), ("colour", None)], "somebody else was faster"
+    fill_in(scene, with_errors)
+    assert notes(scene) == [("name", "name is in."), ("colour", None)], "another person was faster"
     assert is_done(scene.driver.state)
 
 
 def test_what_was_typed_while_the_form_was_being_changed_is_shown_after_it() -> None:
     scene = asked(NAME)
     first, second = wrongly(NAME, "one"), wrongly(NAME, "two")
-    state, (operation,) = reduce(scene.driver.state, FilledInWrongly(first), scene.model.now)
-    state, nothing = reduce(state, FilledInWrongly(second), scene.model.now)
+    state, (operation,) = reduce(scene.driver.state, FormInvalid(first), scene.model.now)
+    state, nothing = reduce(state, FormInvalid(second), scene.model.now)
     assert nothing == []
     assert isinstance(operation, UpdateForm)
-    assert operation_of(state, state.flight) == operation  # type: ignore[arg-type]
-    _, (next_one,) = reduce(state, Arrived(operation.number), scene.model.now)
+    assert operation_of(state, state.pending) == operation  # type: ignore[arg-type]
+    _, (next_one,) = reduce(state, Delivered(operation.number), scene.model.now)
     assert isinstance(next_one, UpdateForm)
     assert (operation.form, next_one.form) == (first, second)
 
@@ -235,7 +235,7 @@ def test_a_form_that_slack_refuses_is_asked_in_words() -> None:
     assert scene.done(UpdateForm) == []
 
 
-def test_a_form_whose_message_somebody_deleted_is_left_alone() -> None:
+def test_a_form_whose_message_was_deleted_is_left_alone() -> None:
     scene = asked(NAME)
     scene.model.messages.pop()
     scene.answer(answer_to("name"))
@@ -255,14 +255,14 @@ def test_that_a_form_is_answered_is_shown_although_it_fails_at_first(fate: str) 
     assert notes(scene) == [("name", "name is in.")]
 
 
-@pytest.mark.parametrize("streams", [True, False])
-def test_words_said_while_the_last_text_is_on_its_way_do_not_make_it_be_told_twice(streams: bool) -> None:
-    scene = Scene(state=State(task_id="task", begun=1_000_000.0, streams=streams))
+@pytest.mark.parametrize("can_stream", [True, False])
+def test_words_said_while_the_last_text_is_on_its_way_do_not_make_it_be_told_twice(can_stream: bool) -> None:
+    scene = Scene(state=State(task_id="task", begun=1_000_000.0, can_stream=can_stream))
     scene.hear(writes("m1", "I need "), then=2.0)
     scene.driver.feed(writes("m1", "something.\n"))
-    assert isinstance(scene.driver.operations[-1], AppendStream if streams else UpdateMessage)
-    # Nobody has heard yet that it arrived.
-    for item in (InputRequired((NAME,)), Answered(IN_WORDS), GoingOn()):
+    assert isinstance(scene.driver.operations[-1], AppendStream if can_stream else UpdateMessage)
+    # Its delivery is not reported yet.
+    for item in (InputRequired((NAME,)), ReplyReceived(IN_WORDS), RunResumed()):
         scene.driver.feed(item)
     scene.driver.settle()
     scene.hear(*answers("m2", "Made it."))

@@ -18,6 +18,7 @@ from ai_platform_engineering.events import (
     TextDelta,
     ToolStarted,
 )
+from ai_platform_engineering.final_results import NOTHING_TO_SAY
 from ai_platform_engineering.integrations.slack_bot.thread_view.operations import (
     AppendStream,
     DeleteMessage,
@@ -32,10 +33,9 @@ from ai_platform_engineering.integrations.slack_bot.thread_view.operations impor
     UploadFile,
 )
 from ai_platform_engineering.integrations.slack_bot.thread_view.planner import STREAM_SECONDS, is_done
-from ai_platform_engineering.integrations.slack_bot.thread_view.reducer import Answered, Begun, GoingOn
-from ai_platform_engineering.integrations.slack_bot.thread_view.state import Saying, State
-from ai_platform_engineering.integrations.slack_bot.thread_view.stream_buffer import Pace
-from ai_platform_engineering.utils.silence import NOTHING_TO_SAY
+from ai_platform_engineering.integrations.slack_bot.thread_view.reducer import ReplyReceived, RunAccepted, RunResumed
+from ai_platform_engineering.integrations.slack_bot.thread_view.state import State, ThreadReply
+from ai_platform_engineering.integrations.slack_bot.thread_view.stream_buffer import WritePace
 from tests.slack.scenes import Scene, answers, begins, form, plan, reports, says, writes
 from tests.slack.thread_model import Driver, Shown, ThreadModel
 
@@ -57,7 +57,7 @@ def buttons(scene: Scene) -> list[Shown]:
     return [shown for shown in scene.model.messages if isinstance(shown.footer, Stop)]
 
 
-def told(scene: Scene, words: Iterable[str]) -> None:
+def assert_delivered(scene: Scene, words: Iterable[str]) -> None:
     """Everything arrived once, in order."""
     assert "".join(scene.text.split()) == "".join("".join(words).split())
     assert not any(shown.streaming for shown in scene.model.messages)
@@ -80,7 +80,7 @@ def talk(scene: Scene, count: int, every: float, *, paragraphs: int = 5) -> list
 def test_a_stream_is_left_before_slack_ends_it_and_the_next_begins_with_a_paragraph() -> None:
     scene = Scene()
     words = talk(scene, 140, 3.0)
-    told(scene, words)
+    assert_delivered(scene, words)
     assert scene.model.longest_stream <= STREAM_SECONDS + 1
     assert len(scene.done(StartStream)) == 2
     assert len(scene.model.messages) == 2
@@ -92,7 +92,7 @@ def test_a_stream_is_left_before_slack_ends_it_and_the_next_begins_with_a_paragr
 def test_one_endless_paragraph_goes_on_in_its_message() -> None:
     scene = Scene()
     words = talk(scene, 140, 3.0, paragraphs=1_000)
-    told(scene, words)
+    assert_delivered(scene, words)
     assert len(scene.model.messages) == 1
     assert scene.model.longest_stream <= STREAM_SECONDS + 1
 
@@ -102,7 +102,7 @@ def test_a_plan_without_words_outlives_its_stream() -> None:
     scene.hear(plan(("Look", "argocd", "in_progress")), begins("argocd", "c1", "s0"), then=400.0)
     assert not scene.model.messages[0].streaming
     scene.hear(reports("argocd", "c1", "s0"), plan(("Look", "argocd", "completed")), *answers("m1", "All is well."))
-    told(scene, ["All is well."])
+    assert_delivered(scene, ["All is well."])
     assert scene.statuses == {"[Argocd] Look": "complete"}
     assert len([shown for shown in scene.model.messages if shown.cards]) == 1
 
@@ -110,7 +110,7 @@ def test_a_plan_without_words_outlives_its_stream() -> None:
 def test_a_stream_that_slack_has_closed_is_completed_by_updates() -> None:
     scene = Scene(only(AppendStream, "done", "not_streaming"))
     words = talk(scene, 20, 1.0)
-    told(scene, words)
+    assert_delivered(scene, words)
     assert len(scene.model.messages) == 1
     assert scene.done(UpdateMessage)
 
@@ -123,7 +123,7 @@ def test_whatever_becomes_of_an_operation_the_answer_is_there_once(kind: type[Op
     scene.hear(reports("argocd", "c1", "s0"), plan(("Look", "argocd", "completed")))
     scene.hear(ToolStarted(SUPERVISOR, "search", "c2"))
     words = talk(scene, 12, 1.0)
-    told(scene, ["Let me look.", *words])
+    assert_delivered(scene, ["Let me look.", *words])
     assert scene.statuses["[Argocd] Look"] == "complete"
     assert [type(shown.footer) for shown in scene.model.messages if shown.footer] == [Rating]
 
@@ -135,7 +135,7 @@ def test_a_stream_that_cannot_be_stopped_at_the_moment_is_completed_first() -> N
     assert scene.text == "It is 3.1."
     scene.model.fate = lambda _: "done"
     scene.driver.finish()
-    told(scene, ["It is 3.1."])
+    assert_delivered(scene, ["It is 3.1."])
     assert isinstance(scene.model.messages[0].footer, Rating)
 
 
@@ -149,19 +149,19 @@ def test_the_next_message_does_not_wait_until_a_full_one_can_be_stopped() -> Non
     scene.model.fate = lambda _: "done"
     scene.hear(MessageEnded(SUPERVISOR, "m1"), FinalResult(text, "m1"))
     scene.driver.finish()
-    told(scene, [text])
+    assert_delivered(scene, [text])
 
 
 def test_a_stream_that_takes_no_more_is_left_and_its_message_updated() -> None:
     scene = Scene(always(AppendStream, "other"))
-    told(scene, talk(scene, 12, 1.0))
+    assert_delivered(scene, talk(scene, 12, 1.0))
     assert len(scene.done(AppendStream)) == 1
     assert len(scene.model.messages) == 1
 
 
 def test_a_message_that_takes_no_more_changes_is_followed_by_another() -> None:
-    scene = Scene(always(UpdateMessage, "other"), State(task_id="task", streams=False, begun=BEGUN))
-    told(scene, talk(scene, 30, 1.0))
+    scene = Scene(always(UpdateMessage, "other"), State(task_id="task", can_stream=False, begun=BEGUN))
+    assert_delivered(scene, talk(scene, 30, 1.0))
     assert len(scene.model.messages) > 1
 
 
@@ -175,15 +175,15 @@ def test_one_refusal_after_lost_answers_doubles_nothing() -> None:
 
 
 def test_a_message_that_was_not_changed_once_is_changed_then() -> None:
-    scene = Scene(only(UpdateMessage, "other", "other"), State(task_id="task", streams=False, begun=BEGUN))
-    told(scene, talk(scene, 12, 1.0))
+    scene = Scene(only(UpdateMessage, "other", "other"), State(task_id="task", can_stream=False, begun=BEGUN))
+    assert_delivered(scene, talk(scene, 12, 1.0))
     assert len(scene.model.messages) == 1
 
 
 @pytest.mark.parametrize("streams", [True, False])
 def test_what_went_wrong_once_is_put_right_at_once(streams: bool) -> None:
     fate = only(AppendStream if streams else UpdateMessage, "dropped")
-    scene = Scene(fate, State(task_id="task", streams=streams, begun=BEGUN))
+    scene = Scene(fate, State(task_id="task", can_stream=streams, begun=BEGUN))
     scene.hear(writes("m1", "One. "), then=2.0)
     scene.hear(writes("m1", "Two.\n"), then=0.0)
     assert scene.text == "One. Two.\n"
@@ -192,7 +192,7 @@ def test_what_went_wrong_once_is_put_right_at_once(streams: bool) -> None:
 def test_where_streams_are_refused_messages_are_updated() -> None:
     scene = Scene(always(StartStream, "no_streaming"))
     words = talk(scene, 20, 1.0)
-    told(scene, words)
+    assert_delivered(scene, words)
     assert len(scene.done(StartStream)) == 1
     assert len(scene.model.messages) == 1
 
@@ -204,13 +204,13 @@ def test_where_a_stream_has_to_wait_a_message_does_not() -> None:
 
 
 def test_bots_get_no_streams() -> None:
-    scene = Scene(state=State(task_id="task", streams=False, begun=BEGUN))
-    told(scene, talk(scene, 10, 1.0))
+    scene = Scene(state=State(task_id="task", can_stream=False, begun=BEGUN))
+    assert_delivered(scene, talk(scene, 10, 1.0))
     assert scene.done(StartStream) == []
 
 
 def test_updates_keep_their_pace() -> None:
-    scene = Scene(state=State(task_id="task", streams=False, begun=BEGUN))
+    scene = Scene(state=State(task_id="task", can_stream=False, begun=BEGUN))
     times = []
     for number in range(60):
         before = len(scene.done(UpdateMessage))
@@ -222,7 +222,7 @@ def test_updates_keep_their_pace() -> None:
 def crowded(fate: Callable[[Operation], str]) -> Scene:
     """A thread that may write three times a minute, and has just written."""
     scene = Scene(fate)
-    scene.driver.pace = Pace(20.0, 20.0)
+    scene.driver.pace = WritePace(20.0, 20.0)
     scene.driver.wait(1.0)
     scene.hear(writes("m1", "One.\n"), then=1.0)
     return scene
@@ -248,7 +248,7 @@ def test_the_next_message_keeps_the_pace_as_well_until_the_run_ends() -> None:
     scene.hear(writes("m1", "\n\nThree."), then=1.0)
     assert "Three" not in scene.text
     scene.hear(MessageEnded(SUPERVISOR, "m1"), FinalResult("One.\n\n\nTwo.\n\nThree.", "m1"), then=0.0)
-    told(scene, ["One.", "Two.", "Three."])
+    assert_delivered(scene, ["One.", "Two.", "Three."])
 
 
 def test_a_thread_is_done_when_all_has_been_told_and_not_before() -> None:
@@ -283,7 +283,7 @@ def test_what_slack_finds_too_long_is_said_in_more_messages() -> None:
     scene = Scene(fate)
     scene.hear(*answers("m1", text))
     scene.driver.finish()
-    told(scene, [text])
+    assert_delivered(scene, [text])
     assert len(scene.model.messages) > 2
 
 
@@ -294,7 +294,7 @@ def test_plan_and_text_together_leave_room_for_each_other() -> None:
     text = "\n\n".join("y" * 200 for _ in range(60))
     scene.hear(*answers("m1", text))
     scene.driver.finish()
-    told(scene, [text])
+    assert_delivered(scene, [text])
     first, *_ = scene.model.messages
     assert len(first.text) + sum(len(card.title) for card in first.cards.values()) < 10_000
 
@@ -346,14 +346,14 @@ def test_a_file_is_shared_once(fate: str) -> None:
 # What people delete
 
 
-def test_what_somebody_deletes_stays_deleted_and_the_rest_is_told() -> None:
+def test_a_deleted_message_stays_deleted_and_the_rest_is_shown() -> None:
     scene = Scene()
     scene.hear(plan(("Look", "argocd", "in_progress")), writes("m1", "One. "), then=2.0)
     scene.model.messages.clear()
     scene.hear(writes("m1", "Two. "), then=2.0)
     scene.hear(writes("m1", "Three."), MessageEnded(SUPERVISOR, "m1"), FinalResult("One. Two. Three.", "m1"))
     scene.driver.finish()
-    told(scene, ["Two. Three."])
+    assert_delivered(scene, ["Two. Three."])
     assert scene.statuses == {"[Argocd] Look": "pending"}
 
 
@@ -391,7 +391,7 @@ def test_a_thread_in_which_nothing_works_is_given_up() -> None:
 
 def test_a_sign_of_life_comes_first() -> None:
     scene = Scene()
-    scene.driver.feed(Begun("task", "trace"))
+    scene.driver.feed(RunAccepted("task", "trace"))
     scene.driver.settle()
     assert scene.model.statuses == ["is working on it..."]
     assert scene.model.messages == []
@@ -401,7 +401,7 @@ def test_a_sign_of_life_comes_first() -> None:
 def test_nothing_depends_on_the_sign_of_life(fate: str) -> None:
     scene = Scene(always(SetStatus, fate))
     scene.hear(*answers("m1", "It is 3.1."), then=40.0)
-    told(scene, ["It is 3.1."])
+    assert_delivered(scene, ["It is 3.1."])
     assert len(scene.done(SetStatus)) < 5
 
 
@@ -432,7 +432,7 @@ def test_there_is_no_button_before_there_is_something_to_stop() -> None:
     scene = Scene(state=State(begun=BEGUN))
     scene.driver.wait(60.0)
     assert buttons(scene) == []
-    scene.driver.feed(Begun("task", "trace"))
+    scene.driver.feed(RunAccepted("task", "trace"))
     scene.driver.wait(0.0)
     assert len(buttons(scene)) == 1
 
@@ -442,16 +442,16 @@ def test_a_button_that_slack_refuses_is_done_without() -> None:
     scene.driver.wait(60.0)
     assert len(scene.done(PostMessage)) == 1
     scene.hear(*answers("m1", "It is 3.1."))
-    told(scene, ["It is 3.1."])
+    assert_delivered(scene, ["It is 3.1."])
 
 
-def test_a_button_that_somebody_deleted_is_not_missed() -> None:
+def test_a_deleted_button_is_not_posted_again() -> None:
     scene = Scene()
     scene.driver.wait(10.0)
     scene.model.messages.clear()
     scene.model.fate = always(DeleteMessage, "message_gone")
     scene.hear(*answers("m1", "It is 3.1."))
-    told(scene, ["It is 3.1."])
+    assert_delivered(scene, ["It is 3.1."])
     assert len(scene.done(DeleteMessage)) == 1
 
 
@@ -462,7 +462,7 @@ def test_a_button_that_waits_does_not_keep_the_answer_waiting() -> None:
         is_button = isinstance(operation, PostMessage) and isinstance(operation.body.footer, Stop)
         return "later" if is_button else "done"
 
-    scene = Scene(fate, State(task_id="task", streams=False, begun=BEGUN))
+    scene = Scene(fate, State(task_id="task", can_stream=False, begun=BEGUN))
     scene.driver.wait(10.0)
     scene.hear(writes("m1", "It is 3.1."), then=1.0)
     assert scene.text == "It is 3.1."
@@ -481,7 +481,7 @@ def test_where_it_was_not_asked_nothing_is_seen_before_there_is_an_answer() -> N
     assert scene.driver.operations == []
     scene.hear(*answers("m2", "It is 3.1."))
     scene.driver.finish()
-    told(scene, ["Let me look.", "It is 3.1."])
+    assert_delivered(scene, ["Let me look.", "It is 3.1."])
 
 
 @pytest.mark.parametrize(
@@ -549,8 +549,8 @@ def test_silence_after_a_form_is_a_word() -> None:
     driver = Driver(model, State(task_id="task", quiet=True, begun=model.now))
     driver.feed(InputRequired((Form("f", "Which?"),)))
     driver.finish()
-    driver.feed(Answered(Saying("m", "T1", "U1", "f", {"values": {}}, note="Answered.")))
-    driver.feed(GoingOn())
+    driver.feed(ReplyReceived(ThreadReply("m", "T1", "U1", "f", {"values": {}}, note="Answered.")))
+    driver.feed(RunResumed())
     driver.feed(TextDelta(SUPERVISOR, "m2", NOTHING_TO_SAY))
     driver.feed(FinalResult(NOTHING_TO_SAY, "m2"))
     driver.finish()

@@ -32,7 +32,7 @@ FATES = ["done"] * 6 + ["lost", "dropped", "later", "not_streaming", "other"]
 
 
 def marked(events: list[Event]) -> list[Event]:
-    """The same run with words that can be told apart."""
+    """The same run with distinct words."""
     marked: list[Event] = []
     texts: dict[str, str] = {}
     for number, event in enumerate(events):

@@ -12,13 +12,14 @@ import pytest
 from tests.servers import Command, CommandLine
 from tests.slack.standin import Slack
 
-NOBODY = "http://127.0.0.1:9"
+UNREACHABLE = "http://127.0.0.1:9"
 
 
 def bot(slack: Slack, data: Path, *, socket_mode: bool) -> CommandLine:
     environ = slack.environ(socket_mode=socket_mode)
     return CommandLine(
-        ["slack", "--port", "0"], {**environ, "DATA_DIR": str(data), "SUPERVISOR_URL": NOBODY, "LOG_LEVEL": "debug"}
+        ["slack", "--port", "0"],
+        {**environ, "DATA_DIR": str(data), "SUPERVISOR_URL": UNREACHABLE, "LOG_LEVEL": "debug"},
     )
 
 
@@ -36,7 +37,7 @@ async def test_it_starts_without_a_supervisor_takes_what_is_said_and_stops_in_or
     channel = slack.channel("help", ada)
     async with bot(slack, tmp_path, socket_mode=socket_mode) as process:
         mode = "Socket Mode" if socket_mode else "HTTP"
-        line = rf"Slack bot is ready at {process.url} \({mode}\), workspace Workspace, supervisor {NOBODY}\n"
+        line = rf"Slack bot is ready at {process.url} \({mode}\), workspace Workspace, supervisor {UNREACHABLE}\n"
         assert re.fullmatch(line, process.output[-1])
         assert await get(f"{process.url}/healthz") == (200, '{"status":"ok"}')
         assert await get(f"{process.url}/readyz") == (200, '{"status":"ready"}')
@@ -57,7 +58,9 @@ async def test_it_starts_without_a_supervisor_takes_what_is_said_and_stops_in_or
     assert slack.violations == []
 
 
-async def test_in_socket_mode_nobody_can_call_it_and_over_http_only_slack(slack: Slack, tmp_path: Path) -> None:
+async def test_in_socket_mode_it_has_no_route_for_slack_and_over_http_only_slack_can_call_it(
+    slack: Slack, tmp_path: Path
+) -> None:
     body = '{"type": "event_callback"}'
     async with bot(slack, tmp_path, socket_mode=True) as process:
         route = slack.calls_bot_at(f"{process.url}/slack/events")
@@ -83,7 +86,7 @@ async def test_a_token_that_slack_does_not_take_is_named(
 ) -> None:
     code, said = await run(platform_engineer, {**slack.environ(), variable: value})
     assert code == 2
-    assert said.startswith(f"platform-engineer: Slack does not take {variable} (invalid_auth): it must be ")
+    assert said.startswith(f"platform-engineer: Slack rejects {variable} (invalid_auth): it must be ")
     assert "wrong-one" not in said
     assert len(said.splitlines()) == 1
 

@@ -23,7 +23,7 @@ from ai_platform_engineering.events import (
 )
 from ai_platform_engineering.integrations.slack_bot.thread_view.operations import Rating, Retry, StartStream
 from ai_platform_engineering.integrations.slack_bot.thread_view.planner import is_done
-from ai_platform_engineering.integrations.slack_bot.thread_view.reducer import Stopping
+from ai_platform_engineering.integrations.slack_bot.thread_view.reducer import StopRequested
 from ai_platform_engineering.utils.a2a_common.codec.labels import display
 from tests.recordings.record import HERE, runs
 from tests.slack.scenes import Scene, answers, begins, plan, reports, says, uses, works, writes
@@ -306,7 +306,7 @@ def test_an_answer_after_an_agent_is_told_once(planned: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("partial", "told"),
+    ("partial", "paragraphs"),
     [
         ("Two of three are healthy.", ["Two of three are healthy."]),
         ("Two of three are healthy. The third is not.", ["Two of three are healthy. The third is not."]),
@@ -316,13 +316,13 @@ def test_an_answer_after_an_agent_is_told_once(planned: bool) -> None:
     ids=["streamed already", "streamed in part", "not streamed", "none"],
 )
 def test_what_there_is_of_a_run_that_failed_is_told_once_with_the_reason_and_a_retry(
-    partial: str | None, told: list[str]
+    partial: str | None, paragraphs: list[str]
 ) -> None:
     scene = Scene()
     scene.hear(writes("m1", "Two of three are healthy."), then=2.0)
     scene.hear(MessageEnded(SUPERVISOR, "m1"), Failed("model_error", "The model did not answer.", partial))
     scene.driver.finish()
-    assert scene.paragraphs == [*told, "⚠️ The model did not answer."]
+    assert scene.paragraphs == [*paragraphs, "⚠️ The model did not answer."]
     assert scene.model.messages[-1].footer == Retry("task")
 
 
@@ -336,7 +336,7 @@ def test_what_was_held_back_is_told_when_there_is_no_answer() -> None:
 def test_a_run_that_was_stopped_says_by_whom_below_what_there_was() -> None:
     scene = Scene()
     scene.hear(plan(("Ask", "argocd", "in_progress")), begins("argocd", step="s0"), *says("m1", "Asking Argo CD."))
-    scene.driver.feed(Stopping("U7"))
+    scene.driver.feed(StopRequested("U7"))
     scene.hear(reports("argocd", step="s0", ok=False), Canceled())
     scene.driver.finish()
     assert scene.paragraphs == ["Asking Argo CD.", "_Stopped by <@U7>._"]
@@ -357,10 +357,12 @@ def test_a_run_that_failed_before_it_said_anything_is_one_message() -> None:
 )
 def test_why_something_failed_is_told_without_where_it_is(address: str) -> None:
     scene = Scene()
-    scene.hear(begins("argocd"), AgentFinished("argocd", "argocd", False, f"Nobody is at {address} at 10:30, try 2:1"))
-    scene.hear(Failed("model", f"Nobody is at {address} at 10:30, try 2:1"))
+    scene.hear(
+        begins("argocd"), AgentFinished("argocd", "argocd", False, f"Nothing listens at {address} at 10:30, try 2:1")
+    )
+    scene.hear(Failed("model", f"Nothing listens at {address} at 10:30, try 2:1"))
     scene.driver.finish()
-    assert scene.model.words.count("Nobody is at (address) at 10:30, try 2:1") == 2
+    assert scene.model.words.count("Nothing listens at (address) at 10:30, try 2:1") == 2
     assert address not in scene.model.words
 
 

@@ -26,7 +26,7 @@ async def test_everybody_wakes_in_turn_at_their_time() -> None:
     await asyncio.gather(*tasks)
 
 
-async def test_nobody_wakes_who_has_stopped_to_sleep() -> None:
+async def test_a_canceled_sleep_is_not_woken() -> None:
     clock = VirtualClock()
     task = asyncio.create_task(clock.sleep(10))
     await clock.settle()
@@ -49,10 +49,10 @@ async def test_time_waits_for_what_is_under_way() -> None:
     assert clock.now() == START + 1
 
 
-async def test_an_event_that_nobody_acknowledges_is_told_again_after_a_minute_and_five(
+async def test_an_unacknowledged_event_is_sent_again_after_one_and_five_minutes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("tests.slack.standin.deliveries.PATIENCE", 0.01)
+    monkeypatch.setattr("tests.slack.standin.deliveries.REAL_ACK_SECONDS", 0.01)
     clock = VirtualClock()
     async with standing_in(clock=clock) as slack:
         ada = slack.person("ada")

@@ -18,7 +18,7 @@ def app(slack: Slack) -> AsyncApp:
 
 
 def heard_by(app: AsyncApp) -> list[dict[str, Any]]:
-    """Everything that is told to the app as an event."""
+    """Everything that the app receives as an event."""
     heard: list[dict[str, Any]] = []
 
     async def hear(body: dict[str, Any]) -> None:
@@ -105,9 +105,7 @@ async def test_slack_verifies_an_address(slack: Slack, app: AsyncApp) -> None:
     assert "prove it" in response.text
 
 
-@pytest.mark.parametrize(
-    "wrong", [{"secret": "somebody else's"}, {"signature": "v0=0"}, {"age": 301.0}, {"age": -301.0}]
-)
+@pytest.mark.parametrize("wrong", [{"secret": "another app's"}, {"signature": "v0=0"}, {"age": 301.0}, {"age": -301.0}])
 async def test_requests_with_a_bad_signature_can_be_sent(slack: Slack, app: AsyncApp, wrong: dict[str, Any]) -> None:
     heard = heard_by(app)
     body = '{"type": "event_callback", "event": {"type": "app_mention"}}'

@@ -68,6 +68,7 @@ async def test_a_server_in_trouble(slack: Slack, client: AsyncWebClient, channel
     assert said(slack, channel) == (["hello"] if done else [])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("done", [False, True])
 async def test_no_answer(slack: Slack, client: AsyncWebClient, channel: Conversation, done: bool) -> None:
     slack.faults.next("chat.postMessage", Silence(done))
@@ -87,6 +88,7 @@ async def test_a_lost_connection(slack: Slack, client: AsyncWebClient, channel: 
     await client.chat_postMessage(channel=channel.id, text="again")
 
 
+@pytest.mark.long
 async def test_what_slack_sdk_repeats_by_itself_is_seen_twice(slack: Slack, channel: Conversation) -> None:
     slack.faults.next("chat.postMessage", Lost(done=True))
     client = AsyncWebClient(slack.app.bot_token, base_url=slack.api_url)

@@ -276,7 +276,7 @@ async def test_an_assistant_thread_begins_in_direct_messages(scene: Scene) -> No
     assert message["channel_type"] == "im"
 
 
-async def test_the_bot_hears_that_somebody_looks_at_its_messages(scene: Scene) -> None:
+async def test_the_bot_receives_an_event_when_its_messages_are_opened(scene: Scene) -> None:
     heard: list[Json] = []
 
     @scene.app.event("app_home_opened")
@@ -304,7 +304,7 @@ async def test_another_bot_is_told_apart_from_people(scene: Scene) -> None:
     assert heard[0]["bot_id"] == robot.user.bot_id
 
 
-async def test_time_passes_when_nobody_has_anything_to_do() -> None:
+async def test_time_passes_when_everything_is_idle() -> None:
     clock = VirtualClock()
     async with standing_in(clock=clock) as slack:
         client = client_of(slack)

@@ -27,7 +27,7 @@ def text(words: str) -> dict[str, str]:
 
 @dataclass
 class Scene:
-    """Somebody has asked something, at a time that a test can move."""
+    """A person has asked something, at a time that a test can move."""
 
     slack: Slack
     clock: VirtualClock
@@ -137,7 +137,7 @@ async def test_chunks_are_checked(scene: Scene, chunk: dict[str, Any], error: st
     assert [violation.kind for violation in scene.slack.violations] == ["refused"]
 
 
-async def test_in_a_channel_a_stream_is_for_somebody(scene: Scene) -> None:
+async def test_in_a_channel_a_stream_needs_a_recipient(scene: Scene) -> None:
     robot = scene.slack.person("robot", is_bot=True)
     assert await refused(scene.start(text("x"), recipient_user_id=None)) == "missing_recipient_user_id"
     assert await refused(scene.start(text("x"), recipient_team_id=None)) == "missing_recipient_team_id"
@@ -145,8 +145,8 @@ async def test_in_a_channel_a_stream_is_for_somebody(scene: Scene) -> None:
     assert await refused(scene.start(text("x"), thread_ts="1.000001")) == "thread_not_found"
     direct = scene.slack.direct(scene.ada)
     question = await scene.ada.says(direct, "hello")
-    nobody = {"recipient_team_id": None, "recipient_user_id": None}
-    await scene.start(text("x"), channel=direct.id, thread_ts=question.ts, **nobody)
+    no_recipient = {"recipient_team_id": None, "recipient_user_id": None}
+    await scene.start(text("x"), channel=direct.id, thread_ts=question.ts, **no_recipient)
 
 
 async def test_streams_can_be_switched_off(scene: Scene) -> None:
@@ -158,14 +158,14 @@ async def test_streams_can_be_switched_off(scene: Scene) -> None:
     assert scene.slack.violations == []
 
 
-async def test_somebody_stops_a_stream(scene: Scene) -> None:
+async def test_a_person_stops_a_stream(scene: Scene) -> None:
     ts = await scene.start(text("On and on"))
-    told = []
-    scene.slack.state.tell = told.append
+    events = []
+    scene.slack.state.tell = events.append
     await scene.ada.stops(scene.slack.transcript(scene.channel, scene.question).messages[-1])
     assert await refused(scene.append(ts, text("and on"))) == "stopped_by_user"
     assert await refused(scene.stop(ts)) == "message_not_in_streaming_state"
-    (event,) = told
+    (event,) = events
     assert (event["type"], event["user"]) == ("agent_session_stopped", scene.ada.id)
     assert (event["channel"], event["thread_ts"]) == (scene.channel.id, scene.question)
     assert event["streaming_message_ts"] == [ts]

@@ -192,7 +192,7 @@ async def test_a_thread_can_be_read_page_by_page(client: AsyncWebClient, channel
     assert not rest["has_more"]
 
 
-async def test_only_who_is_in_the_channel_is_whispered_to(
+async def test_only_members_of_the_channel_get_ephemeral_messages(
     client: AsyncWebClient, channel: Conversation, slack: Slack, ada: Person
 ) -> None:
     bob = slack.person("bob")
@@ -268,7 +268,7 @@ async def test_a_channel_takes_a_message_a_second() -> None:
         assert kinds(slack) == ["rate_limit"]
 
 
-async def test_a_modal_needs_somebody_who_has_just_done_something() -> None:
+async def test_a_modal_needs_a_recent_action_of_a_person() -> None:
     clock = VirtualClock()
     async with standing_in(clock=clock) as slack:
         client = client_of(slack)

@@ -8,21 +8,21 @@ from typing import Any
 
 import pytest
 
-from ai_platform_engineering.integrations.slack_bot.places import Incoming, Person, Place
-from ai_platform_engineering.integrations.slack_bot.store import BotStore, KeptRun, Session, open_store
+from ai_platform_engineering.integrations.slack_bot.places import Incoming, SlackUser, ThreadPlace
+from ai_platform_engineering.integrations.slack_bot.store import BotStore, StoredRun, ThreadSession, open_store
 from ai_platform_engineering.integrations.slack_bot.store.memory import MemoryStore
-from ai_platform_engineering.integrations.slack_bot.store.sqlite import SqliteStore
+from ai_platform_engineering.integrations.slack_bot.store.sqlite import SqliteBotStore
 from ai_platform_engineering.integrations.slack_bot.store.values import EVENT_SECONDS
 from ai_platform_engineering.settings import load_settings
 
-HERE = Place("T1", "C1", "1700000000.000100")
-THERE = Place("T1", "C1", "1700000000.000200")
+HERE = ThreadPlace("T1", "C1", "1700000000.000100")
+THERE = ThreadPlace("T1", "C1", "1700000000.000200")
 DAY = 86_400.0
 
 
-def a_run(name: str, place: Place = HERE, **changes: Any) -> KeptRun:
-    incoming = Incoming(place, "1700000000.000300", f"What is {name}?", Person("T1", "U1"))
-    return replace(KeptRun(name, incoming, f"context of {place.key}"), **changes)
+def a_run(name: str, place: ThreadPlace = HERE, **changes: Any) -> StoredRun:
+    incoming = Incoming(place, "1700000000.000300", f"What is {name}?", SlackUser("T1", "U1"))
+    return replace(StoredRun(name, incoming, f"context of {place.key}"), **changes)
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture(params=["memory", "sqlite"])
 def store(request: pytest.FixtureRequest, path: Path) -> Iterator[BotStore]:
-    with closing(MemoryStore() if request.param == "memory" else SqliteStore(path)) as opened:
+    with closing(MemoryStore() if request.param == "memory" else SqliteBotStore(path)) as opened:
         yield opened
 
 
@@ -42,19 +42,19 @@ def test_an_event_is_heard_once(store: BotStore) -> None:
 
 def test_a_thread_keeps_its_conversation(store: BotStore) -> None:
     assert store.session(HERE) is None
-    store.put_session(Session(HERE, "context-1", 10.0))
-    store.put_session(Session(THERE, "context-2", 11.0))
-    store.put_session(Session(HERE, "context-1", 12.5))
-    assert store.session(HERE) == Session(HERE, "context-1", 12.5)
-    assert store.session(THERE) == Session(THERE, "context-2", 11.0)
+    store.put_session(ThreadSession(HERE, "context-1", 10.0))
+    store.put_session(ThreadSession(THERE, "context-2", 11.0))
+    store.put_session(ThreadSession(HERE, "context-1", 12.5))
+    assert store.session(HERE) == ThreadSession(HERE, "context-1", 12.5)
+    assert store.session(THERE) == ThreadSession(THERE, "context-2", 11.0)
     assert store.session(replace(HERE, team="T2")) is None
 
 
 def test_a_run_comes_back_as_it_was_put(store: BotStore) -> None:
     incoming = Incoming(
-        HERE, "1700000000.000300", "Wie geht's? 🚀 \x00 \ud83d", Person("T2", "B1", is_bot=True), True, "Be brief."
+        HERE, "1700000000.000300", "Wie geht's? 🚀 \x00 \ud83d", SlackUser("T2", "B1", is_bot=True), True, "Be brief."
     )
-    run = KeptRun("run-1", incoming, "context", "task", "trace", 17, '{"text": "ö \ud83d"}', False, 1700000000.25)
+    run = StoredRun("run-1", incoming, "context", "task", "trace", 17, '{"text": "ö \ud83d"}', False, 1700000000.25)
     store.put_run(run)
     assert store.run("run-1") == run
     changed = replace(run, task_id="task-2", seen=18, state="", done=True)
@@ -104,7 +104,7 @@ def test_what_is_old_is_forgotten_but_nothing_undelivered(store: BotStore) -> No
     store.put_run(a_run("young", THERE, begun=90 * DAY, done=True))
     gone = replace(HERE, channel="C2")
     for place, last_used in ((HERE, 1.0), (THERE, 90 * DAY), (gone, 60 * DAY)):
-        store.put_session(Session(place, "context", last_used))
+        store.put_session(ThreadSession(place, "context", last_used))
     assert store.prune(now, 30 * DAY) is False
     assert [name for name in ("old and open", "old", "young") if store.run(name)] == ["old and open", "young"]
     assert [place for place in (HERE, THERE, gone) if store.session(place)] == [HERE, THERE]
@@ -122,7 +122,7 @@ def test_events_are_remembered_for_a_day(store: BotStore) -> None:
 def test_however_much_is_old_it_is_forgotten_in_the_end(store: BotStore) -> None:
     for number in range(120):
         store.put_run(a_run(f"run-{number}", done=True))
-        store.put_session(Session(replace(HERE, thread_ts=str(number)), "context", 0.0))
+        store.put_session(ThreadSession(replace(HERE, thread_ts=str(number)), "context", 0.0))
         store.first_time(f"Ev{number}", 0.0)
     helpings = 1
     while store.prune(100 * DAY, DAY):

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from ai_platform_engineering.integrations.slack_bot.store import Session, StoreError
-from ai_platform_engineering.integrations.slack_bot.store.sqlite import SqliteStore
+from ai_platform_engineering.integrations.slack_bot.store import BotStoreError, ThreadSession
+from ai_platform_engineering.integrations.slack_bot.store.sqlite import SqliteBotStore
 from ai_platform_engineering.utils.errors import ReadableError
 from tests.slack.test_store import HERE, a_run
 
@@ -26,14 +26,14 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def reopened(path: Path) -> Iterator[Callable[[], SqliteStore]]:
+def reopened(path: Path) -> Iterator[Callable[[], SqliteBotStore]]:
     """Ends the bot that has the file, if there is one, and starts the next."""
-    stores: list[SqliteStore] = []
+    stores: list[SqliteBotStore] = []
 
-    def reopen() -> SqliteStore:
+    def reopen() -> SqliteBotStore:
         if stores:
             stores.pop().close()
-        stores.append(SqliteStore(path))
+        stores.append(SqliteBotStore(path))
         return stores[0]
 
     yield reopen
@@ -41,25 +41,25 @@ def reopened(path: Path) -> Iterator[Callable[[], SqliteStore]]:
         store.close()
 
 
-def test_everything_is_there_after_a_restart(reopened: Callable[[], SqliteStore]) -> None:
+def test_everything_is_there_after_a_restart(reopened: Callable[[], SqliteBotStore]) -> None:
     store = reopened()
     run = a_run("run", task_id="task", state="s" * 200_000, seen=4, begun=5.0)
     store.put_run(run)
     store.put_run(a_run("done", begun=6.0, done=True))
-    store.put_session(Session(HERE, "context", 1.0))
+    store.put_session(ThreadSession(HERE, "context", 1.0))
     assert store.first_time("Ev1", 1.0)
     store = reopened()
     assert store.open_runs() == [run]
     assert store.run_of_task("task") == run
     assert store.latest_run(HERE) == a_run("done", begun=6.0, done=True)
-    assert store.session(HERE) == Session(HERE, "context", 1.0)
+    assert store.session(HERE) == ThreadSession(HERE, "context", 1.0)
     assert not store.first_time("Ev1", 2.0)
 
 
 def test_only_the_owner_may_read_the_file(path: Path) -> None:
     before = os.umask(0o022)
     try:
-        with closing(SqliteStore(path)) as store:
+        with closing(SqliteBotStore(path)) as store:
             store.put_run(a_run("run"))
             files = [file for file in path.parent.iterdir() if ".lock" not in file.name]
             modes = {stat.S_IMODE(file.stat().st_mode) for file in files}
@@ -85,7 +85,7 @@ def a_process(code: str, path: Path) -> subprocess.Popen[str]:
 
 
 WRITING = """
-store = SqliteStore(path)
+store = SqliteBotStore(path)
 for number in range(1_000_000):
     store.put_run(a_run("run", seen=number, state=f"{number} " * 10_000))
     assert store.first_time(f"Ev{number}", 0.0)
@@ -99,11 +99,11 @@ def test_a_killed_bot_has_kept_all_that_it_was_told_and_frees_the_file(path: Pat
         for _ in range(50):
             said = process.stdout.readline()
         assert said == "49\n"
-        with pytest.raises(StoreError, match="another Slack bot"):
-            SqliteStore(path)
+        with pytest.raises(BotStoreError, match="another Slack bot"):
+            SqliteBotStore(path)
         process.send_signal(signal.SIGKILL)
         last = int((said + process.stdout.read()).rsplit(maxsplit=1)[-1])
-    with closing(SqliteStore(path)) as store:
+    with closing(SqliteBotStore(path)) as store:
         run = store.run("run")
         assert run is not None
         # It may have been killed after writing and before saying so.
@@ -113,8 +113,8 @@ def test_a_killed_bot_has_kept_all_that_it_was_told_and_frees_the_file(path: Pat
 
 
 def test_a_second_bot_is_refused_with_the_way_out(path: Path) -> None:
-    with closing(SqliteStore(path)) as store:
-        with a_process("SqliteStore(path)", path) as process:
+    with closing(SqliteBotStore(path)) as store:
+        with a_process("SqliteBotStore(path)", path) as process:
             _, said = process.communicate(timeout=90)
         assert process.returncode == 1
         assert f"{path} is in use by another Slack bot. Stop that one, or give this one" in said
@@ -126,7 +126,7 @@ def test_a_second_bot_is_refused_with_the_way_out(path: Path) -> None:
 
 def refusal(path: Path) -> str:
     with pytest.raises(ReadableError) as refused:
-        SqliteStore(path)
+        SqliteBotStore(path)
     said = str(refused.value)
     assert str(path) in said
     assert "DATA_DIR" in said
@@ -142,7 +142,7 @@ def test_a_file_that_is_no_database_is_left_alone(path: Path) -> None:
 
 
 def test_a_file_of_a_newer_version(path: Path) -> None:
-    SqliteStore(path).close()
+    SqliteBotStore(path).close()
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA user_version = 99")
     assert "a newer version of the Slack bot (format 99; this one knows 1). Update" in refusal(path)
@@ -152,27 +152,33 @@ def test_a_database_of_something_else(path: Path) -> None:
     path.parent.mkdir()
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("CREATE TABLE recipe (name TEXT)")
-    assert "is a database of something else" in refusal(path)
+    assert "is the database of another program" in refusal(path)
 
 
 def test_a_damaged_file_is_named_when_it_is_found_out(path: Path) -> None:
-    with closing(SqliteStore(path)) as store:
+    with closing(SqliteBotStore(path)) as store:
         for number in range(100):
             store.put_run(a_run(f"run-{number}", state="x" * 20_000))
     content = path.read_bytes()
     middle = len(content) // 4
     path.write_bytes(content[:middle] + b"\xff" * middle * 3)
-    with closing(SqliteStore(path)) as store, pytest.raises(StoreError, match=r"malformed.*move the file away") as said:
+    with (
+        closing(SqliteBotStore(path)) as store,
+        pytest.raises(BotStoreError, match=r"malformed.*move the file away") as said,
+    ):
         store.open_runs()
     assert str(path) in str(said.value)
 
 
 def test_a_run_that_cannot_be_read(path: Path) -> None:
-    with closing(SqliteStore(path)) as store:
+    with closing(SqliteBotStore(path)) as store:
         store.put_run(a_run("run"))
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("UPDATE run SET incoming = '{}'")
-    with closing(SqliteStore(path)) as store, pytest.raises(StoreError, match=r"cannot read. Stop the bot") as said:
+    with (
+        closing(SqliteBotStore(path)) as store,
+        pytest.raises(BotStoreError, match=r"cannot read. Stop the bot") as said,
+    ):
         store.run("run")
     assert str(path) in str(said.value)
 
@@ -196,29 +202,29 @@ def test_a_directory_that_cannot_be_written(path: Path, mode: int) -> None:
 
 
 def test_a_full_file_system_is_told_as_such(path: Path) -> None:
-    with closing(SqliteStore(path)) as store:
+    with closing(SqliteBotStore(path)) as store:
         store._file.connection.execute("PRAGMA max_page_count = 20")
-        with pytest.raises(StoreError, match=r"is full. Make room on the disk.*DATA_DIR") as said:
+        with pytest.raises(BotStoreError, match=r"is full. Make room on the disk.*DATA_DIR") as said:
             store.put_run(a_run("run", state="x" * 1_000_000))
     assert str(path) in str(said.value)
 
 
 FULL_DISK = """
-store = SqliteStore(path)
+store = SqliteBotStore(path)
 store.put_run(a_run("run", state="kept"))
 size = path.with_name(path.name + "-wal").stat().st_size
 resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
 for attempt in (lambda: store.put_run(a_run("run", state="x" * 100_000)), lambda: store.first_time("Ev1", 0.0)):
     try:
         attempt()
-    except StoreError as error:
+    except BotStoreError as error:
         print(error)
 print(store.run("run").state)
 resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
 print(store.first_time("Ev1", 0.0))
 store.put_run(a_run("run", state="there is room again"))
 store.close()
-print(SqliteStore(path).run("run").state)
+print(SqliteBotStore(path).run("run").state)
 """
 
 
@@ -233,7 +239,7 @@ def test_a_full_disk_loses_nothing_that_was_kept_and_is_forgiven(path: Path) -> 
 
 
 def test_a_call_after_the_end_does_not_blame_the_file(path: Path) -> None:
-    store = SqliteStore(path)
+    store = SqliteBotStore(path)
     store.close()
     with pytest.raises(sqlite3.ProgrammingError):
         store.first_time("Ev1", 0.0)

@@ -9,14 +9,14 @@ import pytest
 from ai_platform_engineering.integrations.slack_bot.thread_view.operations import AppendStream, StartStream
 from ai_platform_engineering.integrations.slack_bot.thread_view.stream_buffer import (
     GATHER_SECONDS,
-    LARGE,
-    Pace,
+    LARGE_BATCH,
     StreamBuffer,
+    WritePace,
 )
 from tests.slack.scenes import Scene, writes
 
 PACE = 0.7
-BEGUN = StreamBuffer().grown(5, False, now=100.0).taken(100.0)
+BEGUN = StreamBuffer().grown(5, False, now=100.0).after_flush(100.0)
 
 
 def test_nothing_is_due_while_nothing_waits() -> None:
@@ -36,15 +36,15 @@ def test_a_piece_waits_for_more_but_not_for_long() -> None:
 def test_the_end_of_a_line_does_not_wait() -> None:
     waiting = BEGUN.grown(9, False, now=200.0).grown(12, True, now=200.1).grown(15, False, now=200.2)
     assert waiting.due(PACE) == 200.0
-    assert waiting.taken(200.2).grown(20, False, now=300.0).due(PACE) == 300.0 + GATHER_SECONDS
+    assert waiting.after_flush(200.2).grown(20, False, now=300.0).due(PACE) == 300.0 + GATHER_SECONDS
 
 
 def test_much_text_does_not_wait() -> None:
-    assert BEGUN.grown(5 + LARGE, False, now=200.0).due(PACE) == 200.0
-    assert BEGUN.grown(4 + LARGE, False, now=200.0).due(PACE) > 200.0
+    assert BEGUN.grown(5 + LARGE_BATCH, False, now=200.0).due(PACE) == 200.0
+    assert BEGUN.grown(4 + LARGE_BATCH, False, now=200.0).due(PACE) > 200.0
 
 
-@pytest.mark.parametrize(("length", "line"), [(9, False), (9, True), (5 + LARGE, False)])
+@pytest.mark.parametrize(("length", "line"), [(9, False), (9, True), (5 + LARGE_BATCH, False)])
 def test_nothing_goes_out_more_often_than_it_may(length: int, line: bool) -> None:
     assert BEGUN.grown(length, line, now=100.1).due(3.0) == 103.0
 
@@ -68,8 +68,8 @@ def test_batches_keep_the_pace_while_words_come_faster() -> None:
         ]
     gaps = [later - earlier for earlier, later in itertools.pairwise(times)]
     assert len(times) >= 8
-    assert min(gaps) >= Pace().stream - 0.03
-    assert max(gaps) <= Pace().stream + GATHER_SECONDS
+    assert min(gaps) >= WritePace().stream - 0.03
+    assert max(gaps) <= WritePace().stream + GATHER_SECONDS
 
 
 def test_the_last_words_go_out_by_the_timer_when_nothing_follows() -> None:
@@ -77,7 +77,7 @@ def test_the_last_words_go_out_by_the_timer_when_nothing_follows() -> None:
     scene.hear(writes("m", "one"), then=0.1)
     scene.hear(writes("m", " two"), then=0.0)
     assert scene.text == "one"
-    scene.driver.wait(GATHER_SECONDS + Pace().stream)
+    scene.driver.wait(GATHER_SECONDS + WritePace().stream)
     assert scene.text == "one two"
 
 

@@ -7,35 +7,35 @@ from dataclasses import dataclass, field, replace
 
 from ai_platform_engineering.integrations.slack_bot.thread_view.operations import (
     AppendStream,
-    Arrived,
     Card,
+    Deferred,
     DeleteMessage,
+    Delivered,
     File,
-    Later,
     Operation,
+    OperationRejected,
     Piece,
     PostForm,
     PostMessage,
-    Refused,
     Report,
     SetStatus,
     StartStream,
     StopStream,
-    Unclear,
+    Unconfirmed,
     UpdateForm,
     UpdateMessage,
     UploadFile,
 )
 from ai_platform_engineering.integrations.slack_bot.thread_view.operations import Stop as StopButton
-from ai_platform_engineering.integrations.slack_bot.thread_view.reducer import Input, Tick, next_look, reduce
+from ai_platform_engineering.integrations.slack_bot.thread_view.reducer import Input, Tick, next_tick, reduce
 from ai_platform_engineering.integrations.slack_bot.thread_view.state import State, from_json, to_json
-from ai_platform_engineering.integrations.slack_bot.thread_view.stream_buffer import Pace
+from ai_platform_engineering.integrations.slack_bot.thread_view.stream_buffer import WritePace
 
 STREAM_SECONDS = 300.0
 MESSAGE_LIMIT = 12_000
 
 Fate = str
-"""What becomes of an operation: "done", "lost" (done, but the answer is lost), "dropped" (not done, nobody knows),
+"""What becomes of an operation: "done", "lost" (done, but the answer is lost), "dropped" (not done, and not known),
 "later", or the reason of a refusal."""
 
 
@@ -46,7 +46,7 @@ class Shown:
     plan: str = ""
     cards: dict[str, Card] = field(default_factory=dict)
     streaming: bool = False
-    born: float = 0.0
+    created_at: float = 0.0
     footer: object = None
     form: object = None
     note: str | None = None
@@ -77,7 +77,7 @@ class ThreadModel:
         assert "".join(shown.text.split()).startswith(before.removesuffix("```"))
         assert shown.text.strip() or shown.cards or shown.form
         if shown.streaming:
-            self.longest_stream = max(self.longest_stream, self.now - shown.born)
+            self.longest_stream = max(self.longest_stream, self.now - shown.created_at)
 
     def _done(self, operation: Operation) -> Report:
         fate = self.fate(operation)
@@ -86,19 +86,19 @@ class ThreadModel:
                 return self._apply(operation)
             case "lost":
                 report = self._apply(operation)
-                # Whoever makes something looks whether it is there; otherwise nobody knows.
+                # Operations that create something are looked up; the result of others stays unknown.
                 creates = isinstance(operation, StartStream | PostMessage | PostForm | UploadFile)
-                return report if creates or isinstance(report, Refused) else Unclear(operation.number)
+                return report if creates or isinstance(report, OperationRejected) else Unconfirmed(operation.number)
             case "dropped":
                 creates = isinstance(operation, StartStream | PostMessage | PostForm | UploadFile)
-                return Later(operation.number, 0.5) if creates else Unclear(operation.number)
+                return Deferred(operation.number, 0.5) if creates else Unconfirmed(operation.number)
             case "later":
-                return Later(operation.number, 2.0)
+                return Deferred(operation.number, 2.0)
             case "not_streaming" if not isinstance(operation, AppendStream | StopStream):
                 return self._apply(operation)
             case _:
                 self._is_so(operation, fate)
-                return Refused(operation.number, fate)  # type: ignore[arg-type]
+                return OperationRejected(operation.number, fate)  # type: ignore[arg-type]
 
     def _is_so(self, operation: Operation, fate: Fate) -> None:
         """A refusal tells the truth."""
@@ -116,58 +116,58 @@ class ThreadModel:
         match operation:
             case SetStatus(text=text):
                 self.statuses.append(text)
-                return Arrived(number)
+                return Delivered(number)
             case StartStream(piece=piece):
                 shown = self._new(streaming=True)
                 self._add(shown, piece)
-                return Arrived(number, shown.ts)
+                return Delivered(number, shown.ts)
             case AppendStream(ts=ts, piece=piece) | StopStream(ts=ts, piece=piece):
                 found = self.find(ts)
                 if found is None:
-                    return Refused(number, "message_gone")
-                if not found.streaming or self.now - found.born >= STREAM_SECONDS:
+                    return OperationRejected(number, "message_gone")
+                if not found.streaming or self.now - found.created_at >= STREAM_SECONDS:
                     found.streaming = False
-                    return Refused(number, "not_streaming")
+                    return OperationRejected(number, "not_streaming")
                 self._add(found, piece)
                 if isinstance(operation, StopStream):
                     found.streaming, found.footer = False, operation.footer
-                return Arrived(number)
+                return Delivered(number)
             case PostMessage(body=body):
                 shown = self._new()
                 self._write(shown, body)
-                return Arrived(number, shown.ts)
+                return Delivered(number, shown.ts)
             case UpdateMessage(ts=ts, body=body):
                 found = self.find(ts)
                 if found is None:
-                    return Refused(number, "message_gone")
-                if found.streaming and self.now - found.born < STREAM_SECONDS:
-                    return Refused(number, "other", "streaming_state_conflict")
+                    return OperationRejected(number, "message_gone")
+                if found.streaming and self.now - found.created_at < STREAM_SECONDS:
+                    return OperationRejected(number, "other", "streaming_state_conflict")
                 found.streaming = False
                 self._write(found, body)
-                return Arrived(number)
+                return Delivered(number)
             case DeleteMessage(ts=ts):
                 self.messages = [shown for shown in self.messages if shown.ts != ts]
-                return Arrived(number)
+                return Delivered(number)
             case PostForm(form=form):
                 shown = self._new()
                 shown.form = form
-                return Arrived(number, shown.ts)
+                return Delivered(number, shown.ts)
             case UpdateForm(ts=ts, form=form, note=note):
                 found = self.find(ts)
                 if found is None:
-                    return Refused(number, "message_gone")
+                    return OperationRejected(number, "message_gone")
                 found.form, found.note = form, note
-                return Arrived(number)
+                return Delivered(number)
             case UploadFile(file=file):
                 self.files.append(file)
-                return Arrived(number)
+                return Delivered(number)
 
     def find(self, ts: str) -> Shown | None:
         return next((shown for shown in self.messages if shown.ts == ts), None)
 
     def _new(self, *, streaming: bool = False) -> Shown:
         self.made += 1
-        shown = Shown(f"{self.made}.0", streaming=streaming, born=self.now)
+        shown = Shown(f"{self.made}.0", streaming=streaming, created_at=self.now)
         self.messages.append(shown)
         return shown
 
@@ -203,7 +203,7 @@ class Driver:
         self.model = model
         self.state = state or State(task_id="task", trace_id="trace", begun=model.now)
         self.operations: list[Operation] = []
-        self.pace = Pace()
+        self.pace = WritePace()
         self._reports: list[Report] = []
 
     def feed(self, item: Input) -> None:
@@ -221,7 +221,7 @@ class Driver:
         """Let time pass; reports arrive, and what is due is done."""
         end = self.model.now + seconds
         self.settle()
-        while (look := next_look(self.state, self.model.now)) is not None and look <= end:
+        while (look := next_tick(self.state, self.model.now)) is not None and look <= end:
             self.model.now = max(self.model.now, look)
             self.feed(Tick(self.pace))
             self.settle()

@@ -1,4 +1,4 @@
-"""A clock that stands still until somebody sleeps by it, or moves it."""
+"""A clock that stands still until a task sleeps by it, or a test moves it."""
 
 from __future__ import annotations
 

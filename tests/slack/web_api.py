@@ -133,7 +133,7 @@ class Slack:
                 return {}
 
     def _seen(self, message: dict[str, Any]) -> dict[str, Any]:
-        """As Slack tells it: what was streamed, as rich text; Markdown without its marks."""
+        """As Slack tells it: what was streamed, as rich text; Markdown without its syntax."""
         spoken = [chunk.get("text") or chunk.get("title") for chunk in message.get("chunks") or ()]
         parts = [{"type": "text", "text": part.replace("*", "")} for part in spoken]
         return {**message, "blocks": [{"type": "rich_text", "elements": [{"elements": parts}]}]} if parts else message

@@ -51,6 +51,7 @@ def test_now_and_then_the_log_is_moved_into_the_file(path: Path, writer: sqlite3
     assert writer.execute("PRAGMA user_version").fetchone() == (7,)
 
 
+@pytest.mark.serial
 def test_the_log_does_not_grow_for_ever_while_somebody_goes_on_writing(
     path: Path, writer: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import socket
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from a2a.server.agent_execution import AgentExecutor, RequestContext
-from a2a.server.events import EventQueue
-from a2a.types.a2a_pb2 import AgentSkill, Message, TaskStatusUpdateEvent
+from a2a.server.agent_execution import RequestContext
+from a2a.types.a2a_pb2 import AgentSkill, Message
 from starlette.applications import Starlette
 
 from ai_platform_engineering.events import (
@@ -31,7 +29,7 @@ from ai_platform_engineering.events import (
     ToolStarted,
 )
 from ai_platform_engineering.forms.answers import Dismissed, Submitted, read_answer
-from ai_platform_engineering.forms.filling import Refused, fill
+from ai_platform_engineering.forms.filling import InvalidForm, fill
 from ai_platform_engineering.settings import load_settings
 from ai_platform_engineering.storage.event_log.event_log import MemoryEventLog
 from ai_platform_engineering.utils.a2a_common.codec.values import get_value
@@ -41,7 +39,9 @@ from ai_platform_engineering.utils.a2a_common.server.a2a_server import (
     health_routes,
     request_handler,
 )
-from ai_platform_engineering.utils.a2a_common.wire import StreamState, begin, encode, recall
+from ai_platform_engineering.utils.a2a_common.server.work_queue import Assignment
+from ai_platform_engineering.utils.a2a_common.wire import StreamState, begin, encode, restore
+from ai_platform_engineering.utils.serving import listen
 from tests.a2a_common.serving import _answering as answering
 from tests.a2a_common.serving import address
 from tests.terminal.runs import said
@@ -93,7 +93,7 @@ def plan(status: StepStatus) -> PlanUpdated:
 
 
 @dataclass
-class Asker(AgentExecutor):
+class Asker:
     """Parks on the forms of the scenario that the first message names; answers, one at a time, close them.
 
     An answer by text brings the forms back.
@@ -103,20 +103,19 @@ class Asker(AgentExecutor):
     open_forms: dict[str, tuple[Form, ...]] = field(default_factory=dict)
     answers: list[dict[str, Any]] = field(default_factory=list)
 
-    async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
+    async def execute(self, assignment: Assignment) -> bool:
+        context = assignment.request
         assert context.message is not None
         task_id = context.task_id or ""
         state = StreamState(task_id, context.context_id or "", trace_id="trace")
-        recall(state, [entry.event for entry in await self.log.read(task_id)])
+        restore(state, [entry.event for entry in await self.log.read(task_id)])
         updates = [*begin(state)]
         for event in self._events(task_id, context.message, context.get_user_input()):
             updates += encode(state, event)
         await self.log.append(task_id, updates)
-        for update in updates:
-            if isinstance(update, TaskStatusUpdateEvent):
-                await event_queue.enqueue_event(update)
+        return bool(self.open_forms[task_id])
 
-    async def cancel(self, context: RequestContext, event_queue: EventQueue) -> None:
+    async def cancel(self, context: RequestContext) -> None:
         state = StreamState(context.task_id or "", context.context_id or "", trace_id="trace")
         await self.log.append(state.task_id, encode(state, Canceled()))
 
@@ -140,7 +139,7 @@ def _still_open(forms: tuple[Form, ...], resume: Mapping[str, Any]) -> tuple[For
     others = tuple(form for form in forms if form is not answered)
     answer = read_answer(resume)
     outcome = fill(answered, answer.values) if isinstance(answer, Submitted) else None
-    return (outcome.form, *others) if isinstance(outcome, Refused) else others
+    return (outcome.form, *others) if isinstance(outcome, InvalidForm) else others
 
 
 def _begun() -> Iterator[Event]:
@@ -177,7 +176,7 @@ async def asking() -> AsyncIterator[tuple[str, Asker]]:
     log = MemoryEventLog()
     asker = Asker(log)
     skill = AgentSkill(id="ask", name="ask", description="Asks for what it needs.", tags=["test"])
-    with socket.create_server(("127.0.0.1", 0)) as listener:
+    with listen("127.0.0.1", 0) as listener:
         card = agent_card(name="Asker", description="A test.", url=address(listener), version="1", skills=[skill])
         handler = request_handler(asker, log, card, settings)
         routes = [*health_routes(lambda: True, list), *a2a_routes(handler, card, settings)]

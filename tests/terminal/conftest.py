@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pytest
 import pytest_asyncio
 
-from ai_platform_engineering.terminal.background import Background
+from ai_platform_engineering.terminal.background import BackgroundLoop
 from tests.servers import CommandLine
 from tests.terminal.asking import Asker, asking
 from tests.terminal.tmux import Terminal, terminal_problem
@@ -48,5 +48,5 @@ class AskingSupervisor:
 @pytest.fixture
 def asking_supervisor() -> Iterator[AskingSupervisor]:
     """One whose requests wait for forms and approvals; it runs beside the test, which may wait for a terminal."""
-    with Background() as background:
-        yield AskingSupervisor(*background.hold(asking()))
+    with BackgroundLoop() as background:
+        yield AskingSupervisor(*background.enter_context(asking()))

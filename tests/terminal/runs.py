@@ -24,10 +24,10 @@ from ai_platform_engineering.events import (
 )
 from ai_platform_engineering.terminal.plain import plain_lines
 from ai_platform_engineering.terminal.reducer import reduce
-from ai_platform_engineering.terminal.rendering import UNICODE, fact_blocks
+from ai_platform_engineering.terminal.rendering import UNICODE, transcript_blocks
 from ai_platform_engineering.terminal.screen import live_lines
-from ai_platform_engineering.terminal.view import Notice, View
-from ai_platform_engineering.text.terminal_lines import block_lines
+from ai_platform_engineering.terminal.view import TerminalNotice, View
+from ai_platform_engineering.text.terminal_text import block_lines
 
 ANSWER = "Jira has **two** issues.\n\n- SHOP-1\n- SHOP-2\n"
 
@@ -62,11 +62,11 @@ RUN: list[Event] = [
 ]
 
 
-def view_of(events: Iterable[Event | Notice]) -> View:
+def view_of(events: Iterable[Event | TerminalNotice]) -> View:
     return fold(reduce, events, View())
 
 
-def views_of(events: Iterable[Event | Notice]) -> Iterator[View]:
+def views_of(events: Iterable[Event | TerminalNotice]) -> Iterator[View]:
     view = View()
     for event in events:
         view = reduce(view, event)
@@ -79,7 +79,7 @@ def terminal(width: int = 80, height: int = 24) -> Console:
 
 def printed(view: View, width: int = 80) -> list[str]:
     console = terminal(width)
-    blocks = fact_blocks(view.facts, UNICODE)
+    blocks = transcript_blocks(view.transcript, UNICODE)
     return ["".join(part.text for part in line) for block in blocks for line in block_lines(console, block)]
 
 
@@ -89,8 +89,8 @@ def live(view: View, width: int = 80, height: int = 24) -> list[str]:
 
 
 def progress(view: View) -> list[str]:
-    return [line.text for line in plain_lines(view.facts) if line.channel == "progress"]
+    return [line.text for line in plain_lines(view.transcript) if line.channel == "progress"]
 
 
 def answers(view: View) -> list[str]:
-    return [line.text for line in plain_lines(view.facts) if line.channel == "answer"]
+    return [line.text for line in plain_lines(view.transcript) if line.channel == "answer"]

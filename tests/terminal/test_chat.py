@@ -18,7 +18,7 @@ from ai_platform_engineering.cli import build_parser
 from ai_platform_engineering.events import Canceled, FinalResult
 from ai_platform_engineering.events_json import Asked, decode_line
 from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
-from ai_platform_engineering.terminal.conversation import LOST
+from ai_platform_engineering.terminal.conversation import RECONNECTING
 from ai_platform_engineering.text.plain_text import clean
 from tests.invariants import check
 from tests.servers import ROOT, CommandLine, calling, serving
@@ -30,7 +30,7 @@ QUESTION = "show argocd version"
 
 
 @dataclass
-class Ended:
+class CompletedChat:
     code: int
     stdout: str
     stderr: str
@@ -51,17 +51,17 @@ async def begin(directory: Path, arguments: Sequence[str], **environ: str) -> as
     )
 
 
-async def finish(process: asyncio.subprocess.Process, typed: str = "") -> Ended:
+async def finish(process: asyncio.subprocess.Process, typed: str = "") -> CompletedChat:
     stdout, stderr = await asyncio.wait_for(process.communicate(typed.encode()), 180)
     assert process.returncode is not None
-    return Ended(process.returncode, stdout.decode(), stderr.decode())
+    return CompletedChat(process.returncode, stdout.decode(), stderr.decode())
 
 
-async def run(directory: Path, *arguments: str, typed: str = "", **environ: str) -> Ended:
+async def run(directory: Path, *arguments: str, typed: str = "", **environ: str) -> CompletedChat:
     return await finish(await begin(directory, arguments, **environ), typed)
 
 
-async def answer_of(supervisor: CommandLine, question: str = QUESTION) -> str:
+async def expected_answer(supervisor: CommandLine, question: str = QUESTION) -> str:
     async with calling(supervisor.url) as caller:
         final = (await caller.ask(question))[-1]
     assert isinstance(final, FinalResult)
@@ -70,7 +70,7 @@ async def answer_of(supervisor: CommandLine, question: str = QUESTION) -> str:
 
 async def test_a_pipe_gets_the_answer_and_nothing_else(tmp_path: Path, supervisor: CommandLine) -> None:
     ended = await run(tmp_path, "chat", "--url", supervisor.url, QUESTION)
-    assert (ended.code, ended.stdout) == (0, await answer_of(supervisor) + "\n")
+    assert (ended.code, ended.stdout) == (0, await expected_answer(supervisor) + "\n")
     assert ended.stderr.splitlines() == [
         "I'll ask Argocd to show argocd version.",
         "Plan: Show argocd version",
@@ -85,7 +85,7 @@ async def test_a_pipe_gets_the_answer_and_nothing_else(tmp_path: Path, superviso
 
 async def test_without_an_address_the_supervisor_runs_in_the_process(tmp_path: Path, supervisor: CommandLine) -> None:
     ended = await run(tmp_path, "chat", QUESTION, OFFLINE_MODEL_DELAY="0")
-    assert (ended.code, ended.stdout) == (0, await answer_of(supervisor) + "\n")
+    assert (ended.code, ended.stdout) == (0, await expected_answer(supervisor) + "\n")
     assert "Agent Argocd: ok" in ended.stderr
 
 
@@ -110,7 +110,7 @@ async def test_questions_are_read_from_a_pipe_and_remembered(tmp_path: Path, sup
     typed = "list my Jira tickets\n/new\n\nshow argocd version\n"
     ended = await run(tmp_path, "chat", "--url", supervisor.url, typed=typed)
     assert ended.code == 0
-    assert ended.stdout.endswith(await answer_of(supervisor) + "\n")
+    assert ended.stdout.endswith(await expected_answer(supervisor) + "\n")
     assert [line for line in ended.stderr.splitlines() if line.startswith("Calling")] == [
         "Calling Agent Jira...",
         "Calling Agent Argocd...",
@@ -205,7 +205,7 @@ async def test_a_wrong_key_is_a_wrong_setting(tmp_path: Path) -> None:
         for question in ([QUESTION], []):
             ended = await run(tmp_path, "chat", "--url", url, *question, typed=f"{QUESTION}\n")
             assert (ended.code, ended.stdout) == (2, "")
-            assert "wants a key; set A2A_AUTH_SHARED_KEY" in ended.stderr
+            assert "requires a key; set A2A_AUTH_SHARED_KEY" in ended.stderr
             assert len(ended.stderr.splitlines()) == 1
 
 
@@ -231,7 +231,7 @@ async def test_a_lost_connection_is_picked_up_without_a_gap_or_a_repeat(
         ended = await run(tmp_path, "chat", "--url", tunnel.url, "--json", QUESTION)
         plain = await run(tmp_path, "chat", "--url", supervisor.url, "--json", QUESTION)
     assert tunnel.cuts >= 1
-    assert ended.stderr.splitlines() == [LOST] * tunnel.cuts
+    assert ended.stderr.splitlines() == [RECONNECTING] * tunnel.cuts
     assert ended.code == 0
     cut, whole = merged(ended.stdout), merged(plain.stdout)
     assert cut == whole
@@ -248,8 +248,8 @@ async def test_a_supervisor_that_is_away_for_a_while_is_waited_for(tmp_path: Pat
         await asyncio.sleep(1)
         tunnel.refuse = False
         ended = await finish(process)
-    assert (ended.code, ended.stdout) == (0, await answer_of(supervisor) + "\n")
-    assert ended.stderr.splitlines().count(LOST) == 1
+    assert (ended.code, ended.stdout) == (0, await expected_answer(supervisor) + "\n")
+    assert ended.stderr.splitlines().count(RECONNECTING) == 1
 
 
 async def test_a_lost_first_reply_does_not_ask_twice(tmp_path: Path, supervisor: CommandLine) -> None:
@@ -257,7 +257,7 @@ async def test_a_lost_first_reply_does_not_ask_twice(tmp_path: Path, supervisor:
         tunnel.cut = lambda sent: b"text/event-stream" in sent and tunnel.cuts < 1
         ended = await run(tmp_path, "chat", "--url", tunnel.url, "--context", "lost-reply", QUESTION)
     assert (ended.code, tunnel.cuts) == (0, 1)
-    assert ended.stdout == await answer_of(supervisor) + "\n"
+    assert ended.stdout == await expected_answer(supervisor) + "\n"
     async with calling(supervisor.url) as caller:
         listed = await caller.client.list_tasks(ListTasksRequest(context_id="lost-reply"))
     assert len(listed.tasks) == 1

@@ -1,4 +1,4 @@
-"""Forms where nobody sits at the keyboard: they are printed, and answered with options."""
+"""Forms without a person at the keyboard: they are printed, and answered with options."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ import pytest
 from ai_platform_engineering.cli import build_parser, main
 from ai_platform_engineering.events import FinalResult, InputRequired
 from ai_platform_engineering.events_json import Asked, decode_line
-from ai_platform_engineering.terminal.background import Background
-from ai_platform_engineering.terminal.conversation import LOST
-from ai_platform_engineering.text.form_words import BY_MESSAGE
+from ai_platform_engineering.terminal.background import BackgroundLoop
+from ai_platform_engineering.terminal.conversation import RECONNECTING
+from ai_platform_engineering.text.form_text import BY_MESSAGE
 from tests.terminal.asking import REPO
 from tests.terminal.conftest import AskingSupervisor
 from tests.terminal.proxy import tunnel_to
-from tests.terminal.test_chat import Ended
+from tests.terminal.test_chat import CompletedChat
 
 
 class Run(Protocol):
-    def __call__(self, *arguments: str, typed: str = "") -> Ended: ...
+    def __call__(self, *arguments: str, typed: str = "") -> CompletedChat: ...
 
 
 @pytest.fixture
@@ -31,16 +31,16 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     monkeypatch.setenv("DATA_DIR", str(tmp_path))
     monkeypatch.chdir(tmp_path)
 
-    def run(*arguments: str, typed: str = "") -> Ended:
+    def run(*arguments: str, typed: str = "") -> CompletedChat:
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(typed.encode())))
         code = main(arguments)
         shown = capsys.readouterr()
-        return Ended(code, shown.out, shown.err)
+        return CompletedChat(code, shown.out, shown.err)
 
     return run
 
 
-def task_of(ended: Ended) -> str:
+def task_of(ended: CompletedChat) -> str:
     found = re.search(r"--task (\S+)", ended.stderr)
     assert found is not None, ended.stderr
     return found[1]
@@ -136,8 +136,8 @@ def test_json_prints_the_form_and_the_conversation_is_enough_to_answer(
 
     replayed = run("replay", "-", "--instant", typed=ended.stdout + answered.stdout)
     assert replayed.stdout == final.text + "\n"
-    told = replayed.stderr.splitlines()
-    assert told.index("Input needed (Github): Create GitHub Repo") < told.index("Agent Github: ok")
+    lines = replayed.stderr.splitlines()
+    assert lines.index("Input needed (Github): Create GitHub Repo") < lines.index("Agent Github: ok")
 
     nothing = run("chat", "--url", url, *options)
     assert nothing.code == 1
@@ -158,13 +158,13 @@ def test_an_answer_whose_reply_is_lost_is_not_given_twice_and_nothing_is_repeate
     run: Run, asking_supervisor: AskingSupervisor
 ) -> None:
     task = task_of(run("chat", "--url", asking_supervisor.url, "create a repo"))
-    with Background() as background:
-        tunnel = background.hold(tunnel_to(asking_supervisor.url))
+    with BackgroundLoop() as background:
+        tunnel = background.enter_context(tunnel_to(asking_supervisor.url))
         tunnel.cut = lambda sent: b"text/event-stream" in sent and tunnel.cuts < 1
         ended = run("chat", "--url", tunnel.url, "--task", task, "--answer", "name=demo")
     assert (ended.code, tunnel.cuts) == (0, 1)
     assert ended.stderr.splitlines() == [
-        LOST,
+        RECONNECTING,
         "  Github: do_it: ok",
         "Agent Github: ok",
         "  [x] Github: Do as asked",
@@ -183,7 +183,7 @@ def test_an_answer_that_fits_no_form_is_a_wrong_argument(run: Run, asking_superv
     task = task_of(run("chat", "--url", url, "both approvals"))
     ended = run("chat", "--url", url, "--task", task, "--approve")
     assert (ended.code, ended.stdout) == (2, "")
-    assert "Say with --form which one" in ended.stderr
+    assert "Choose one with --form" in ended.stderr
     assert asking_supervisor.asker.answers == []
     ended = run("chat", "--url", url, "--task", task, "--form", "form-other", "--approve")
     assert ended.code == 3
@@ -203,9 +203,9 @@ def test_wrong_arguments(argv: list[str], capsys: pytest.CaptureFixture[str]) ->
     ("argv", "sentence"),
     [
         (["--approve"], "Which form is answered?"),
-        (["--task", "t", "--approve", "a question"], "cannot go together"),
+        (["--task", "t", "--approve", "a question"], "cannot be combined"),
         (["--task", "t", "--form", "f"], "--form needs an answer"),
-        (["--task", "t", "--reject", "x", "--answer", "a=b"], "--reject and --answer cannot go together"),
+        (["--task", "t", "--reject", "x", "--answer", "a=b"], "--reject and --answer cannot be combined"),
     ],
     ids=lambda value: value if isinstance(value, str) else " ".join(value),
 )

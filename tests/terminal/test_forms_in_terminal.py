@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ai_platform_engineering.terminal.chat import NEW_CONVERSATION, STAYS_OPEN
-from ai_platform_engineering.terminal.dialogue import DISMISSED
+from ai_platform_engineering.terminal.form_dialogue import DISMISSED
 from tests.terminal.conftest import AskingSupervisor
 from tests.terminal.tmux import Terminal
 
@@ -214,4 +214,4 @@ def test_a_question_on_the_command_line_is_left_open_and_answered_by_its_task(
     terminal.type("")
     shown = terminal.wait_for("[exit 0]")
     assert "✓ Agent Github" in shown
-    assert "look_around" not in shown, "what happened before is not told again"
+    assert "look_around" not in shown, "earlier events are not printed again"

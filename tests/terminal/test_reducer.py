@@ -17,8 +17,17 @@ from ai_platform_engineering.events import (
     ToolFinished,
     ToolStarted,
 )
-from ai_platform_engineering.terminal.reducer import CUT_OFF, go_on
-from ai_platform_engineering.terminal.view import Delegation, Ended, Finished, Notice, PlanShown, Spoke, Tool, View
+from ai_platform_engineering.terminal.reducer import CUT_OFF, resume_view
+from ai_platform_engineering.terminal.view import (
+    CallFinished,
+    Delegation,
+    MessageText,
+    PlanShown,
+    RunEnded,
+    TerminalNotice,
+    ToolCall,
+    View,
+)
 from tests import strategies
 from tests.terminal.runs import BEGINNING, RUN, plan, said, view_of, views_of
 
@@ -26,20 +35,20 @@ from tests.terminal.runs import BEGINNING, RUN, plan, said, view_of, views_of
 def test_text_becomes_a_fact_block_by_block() -> None:
     events = [TextDelta(SUPERVISOR, "m", text) for text in ("One", ".\n", "\n", "Two")]
     view = view_of(events)
-    assert view.facts == (Spoke("m", "One."),)
-    assert [speech.text for speech in view.speeches] == ["Two"]
+    assert view.transcript == (MessageText("m", "One."),)
+    assert [partial.text for partial in view.partial_messages] == ["Two"]
 
 
 def test_an_agent_and_its_tools_become_one_fact_when_it_ends() -> None:
-    (call,) = [fact.call for fact in view_of(RUN).facts if isinstance(fact, Finished) and not fact.inner]
+    (call,) = [entry.call for entry in view_of(RUN).transcript if isinstance(entry, CallFinished) and not entry.inner]
     assert call == Delegation(
         "jira",
         "a1",
         "ok",
         "",
         (
-            Tool("jira", "search_issues", "t1", "ok"),
-            Tool("jira", "get_issue", "t2", "failed", "no such issue"),
+            ToolCall("jira", "search_issues", "t1", "ok"),
+            ToolCall("jira", "get_issue", "t2", "failed", "no such issue"),
         ),
     )
 
@@ -48,14 +57,14 @@ def test_each_step_is_shown_once_before_the_answer_or_when_the_answer_has_done_i
     live = [view.plan_is_live for view in views_of(RUN)]
     first_plan, last_plan = RUN.index(plan("pending", "pending")), RUN.index(plan("completed", "completed"))
     assert live == [first_plan <= place < last_plan for place in range(len(RUN))]
-    before, after = [fact for fact in view_of(RUN).facts if isinstance(fact, PlanShown)]
+    before, after = [entry for entry in view_of(RUN).transcript if isinstance(entry, PlanShown)]
     assert [(step.id, step.status) for step in before.steps] == [("s1", "completed")]
     assert [(step.id, step.status) for step in after.steps] == [("s2", "completed")]
     assert (before.title, after.title) == ("Compare issues", None)
 
 
 def test_a_plan_that_was_not_carried_out_is_shown_as_it_was_left() -> None:
-    (shown,) = [fact for fact in view_of([*BEGINNING, Canceled()]).facts if isinstance(fact, PlanShown)]
+    (shown,) = [entry for entry in view_of([*BEGINNING, Canceled()]).transcript if isinstance(entry, PlanShown)]
     assert [step.status for step in shown.steps] == ["in_progress", "pending"]
 
 
@@ -68,29 +77,32 @@ def test_a_plan_that_goes_on_after_a_text_shows_only_what_changed() -> None:
         AgentFinished("github", "a2", True, None, None, "s2"),
         plan("completed", "completed"),
     ]
-    shown = [fact.steps for fact in view_of(more).facts if isinstance(fact, PlanShown)]
+    shown = [entry.steps for entry in view_of(more).transcript if isinstance(entry, PlanShown)]
     assert [[step.id for step in steps] for steps in shown] == [["s1"], ["s2"]]
 
 
 def test_what_an_agent_writes_for_the_supervisor_is_not_shown() -> None:
-    assert view_of([TextDelta("jira", "m", "Found it.\n\nMore.", parent_call_id="a1")]).facts == ()
+    assert view_of([TextDelta("jira", "m", "Found it.\n\nMore.", parent_call_id="a1")]).transcript == ()
 
 
-def test_text_that_was_cut_off_is_replaced_and_the_reader_is_told() -> None:
+def test_text_that_was_cut_off_is_replaced_and_a_notice_says_so() -> None:
     view = view_of(
         [TextDelta(SUPERVISOR, "m1", "The answer is fo"), TextDelta(SUPERVISOR, "m2", "The", supersedes="m1")]
     )
-    assert view.facts == (Notice(CUT_OFF),)
-    assert [speech.text for speech in view.speeches] == ["The"]
+    assert view.transcript == (TerminalNotice(CUT_OFF),)
+    assert [partial.text for partial in view.partial_messages] == ["The"]
 
 
 def test_an_answer_that_was_not_streamed_is_said_at_the_end() -> None:
-    assert view_of([FinalResult("Done.", "m")]).facts == (Spoke("m", "Done."), Ended(FinalResult("Done.", "m")))
+    assert view_of([FinalResult("Done.", "m")]).transcript == (
+        MessageText("m", "Done."),
+        RunEnded(FinalResult("Done.", "m")),
+    )
 
 
 def test_a_tool_that_outlives_its_agent_goes_on() -> None:
     view = view_of([AgentStarted("jira", "a"), ToolStarted("jira", "get", "t", "a"), AgentFinished("jira", "a", True)])
-    assert view.calls == (Tool("jira", "get", "t"),)
+    assert view.calls == (ToolCall("jira", "get", "t"),)
 
 
 def test_names_and_reasons_cannot_act_on_the_terminal() -> None:
@@ -98,7 +110,7 @@ def test_names_and_reasons_cannot_act_on_the_terminal() -> None:
         [
             ToolStarted("ji\x1bra", "g\x1b[2Jet", "t"),
             ToolFinished("ji\x1bra", "g\x1b[2Jet", "t", False, "a\x07\nb"),
-            Notice("x\x1by"),
+            TerminalNotice("x\x1by"),
         ]
     )
     assert "\x1b" not in repr(view).replace("\\x1b", "\x1b")
@@ -111,32 +123,34 @@ def test_a_run_that_got_its_answer_goes_on_with_the_same_plan_and_calls() -> Non
         ToolStarted("jira", "ask", "t2", "a1", "s1"),
         InputRequired((Form("f", "Which?"),)),
     ]
-    view = go_on(view_of([*BEGINNING, *ended]))
-    assert view.calls == (Delegation("jira", "a1", tools=(Tool("jira", "ask", "t2"),)),), "what ended has been told"
+    view = resume_view(view_of([*BEGINNING, *ended]))
+    assert view.calls == (Delegation("jira", "a1", tools=(ToolCall("jira", "ask", "t2"),)),), (
+        "ended calls were shown before"
+    )
     assert view.plan == plan("in_progress", "pending")
     assert (view.plan_is_live, view.ending) == (True, None)
 
 
 def test_a_run_that_did_not_ask_is_followed_by_a_new_one() -> None:
-    assert go_on(view_of(RUN)) == View()
-    assert go_on(view_of([Canceled()])) == View()
+    assert resume_view(view_of(RUN)) == View()
+    assert resume_view(view_of([Canceled()])) == View()
 
 
 @settings(max_examples=60, deadline=None)
 @given(strategies.runs())
 def test_facts_are_only_ever_added(run: list[Event]) -> None:
     for before, after in pairwise(views_of(run)):
-        assert after.facts[: len(before.facts)] == before.facts
+        assert after.transcript[: len(before.transcript)] == before.transcript
 
 
 @settings(max_examples=60, deadline=None)
 @given(strategies.runs())
-def test_every_call_is_told_once_and_nothing_is_left_open(run: list[Event]) -> None:
+def test_every_call_is_shown_once_and_nothing_is_left_open(run: list[Event]) -> None:
     view = view_of(run)
     started = sorted(event.call_id for event in run if isinstance(event, AgentStarted | ToolStarted))
-    ended = [fact.call for fact in view.facts if isinstance(fact, Finished)]
-    end = view.facts[-1]
-    assert isinstance(end, Ended)
+    ended = [entry.call for entry in view.transcript if isinstance(entry, CallFinished)]
+    end = view.transcript[-1]
+    assert isinstance(end, RunEnded)
     waiting = [one for call in end.waiting for one in (call, *(call.tools if isinstance(call, Delegation) else ()))]
     assert sorted(call.call_id for call in [*ended, *(one for one in waiting if one.state == "running")]) == started
-    assert (view.calls, view.speeches, view.ending) == ((), (), run[-1])
+    assert (view.calls, view.partial_messages, view.ending) == ((), (), run[-1])

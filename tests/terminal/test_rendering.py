@@ -22,9 +22,9 @@ from ai_platform_engineering.events import (
     ToolFinished,
     ToolStarted,
 )
-from ai_platform_engineering.forms.filling import Refused, fill
-from ai_platform_engineering.terminal.reducer import go_on, reduce
-from ai_platform_engineering.terminal.rendering import ASCII, UNICODE, marks_for
+from ai_platform_engineering.forms.filling import InvalidForm, fill
+from ai_platform_engineering.terminal.reducer import reduce, resume_view
+from ai_platform_engineering.terminal.rendering import ASCII, UNICODE, symbols_for
 from ai_platform_engineering.terminal.screen import rows
 from ai_platform_engineering.terminal.view import View
 from ai_platform_engineering.text.plain_text import clean
@@ -178,12 +178,12 @@ def test_rows_follow_the_width_of_the_terminal() -> None:
 def test_failures_cancellations_and_limits_are_said_in_words() -> None:
     failed = view_of([Failed("model", "The model cannot be reached.", "Two issues.")])
     assert printed(failed) == [
-        "What was found until then:",
+        "Results until then:",
         "Two issues.",
         "",
         "✗ Failed: The model cannot be reached.",
     ]
-    assert progress(failed) == ["What was found until then:", "Two issues.", "Failed: The model cannot be reached."]
+    assert progress(failed) == ["Results until then:", "Two issues.", "Failed: The model cannot be reached."]
     assert printed(view_of([Canceled()])) == ["✗ Canceled."]
     limited = view_of([*said("m", "So far."), FinalResult("So far.", "m", "recursion_limit")])
     assert "A limit was reached" in printed(limited)[-2]
@@ -223,7 +223,7 @@ def test_an_approval_shows_what_would_be_done() -> None:
 
 def test_a_form_that_came_back_shows_what_is_wrong() -> None:
     refused = fill(REPO, {"name": "de"})
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, InvalidForm)
     lines = progress(view_of([InputRequired((refused.form,))]))
     place = lines.index("  - name (text, at least 3 characters, required, now de): Name of the repository")
     assert lines[place + 1] == f"    {refused.form.fields[0].error}"
@@ -238,8 +238,8 @@ def test_a_run_that_goes_on_tells_only_what_is_new() -> None:
         *said("m2", "Done."),
         FinalResult("Done.", "m2"),
     ]
-    shown, told = printed(stopped), progress(stopped)
-    view = fold(reduce, done, go_on(stopped))
+    shown, lines = printed(stopped), progress(stopped)
+    view = fold(reduce, done, resume_view(stopped))
     assert printed(view)[: len(shown)] == shown
     assert printed(view)[len(shown) :] == [
         "",
@@ -252,18 +252,18 @@ def test_a_run_that_goes_on_tells_only_what_is_new() -> None:
         "",
         "Done.",
     ]
-    assert progress(view)[: len(told)] == told
-    assert progress(view)[len(told) :] == [
+    assert progress(view)[: len(lines)] == lines
+    assert progress(view)[len(lines) :] == [
         "  Jira: search_issues: ok",
         "Agent Jira: ok",
         "  [x] Jira: Show Jira issues",
         "  [x] Compare the results",
     ]
-    assert live(go_on(stopped))[1:3] == ["⠋ Calling Agent Jira...", "    ⠋ search_issues"]
+    assert live(resume_view(stopped))[1:3] == ["⠋ Calling Agent Jira...", "    ⠋ search_issues"]
 
 
 def test_a_form_that_is_asked_again_does_not_tell_again_who_waits() -> None:
-    again = reduce(go_on(view_of([*BEGINNING, InputRequired((REPO,))])), InputRequired((KEY,)))
+    again = reduce(resume_view(view_of([*BEGINNING, InputRequired((REPO,))])), InputRequired((KEY,)))
     assert sum("Agent Jira" in line for line in printed(again)) == 1
     assert sum("Agent Jira: waiting" in line for line in progress(again)) == 1
     assert printed(again)[-2:] == [
@@ -306,7 +306,7 @@ def test_plain_lines_are_only_ever_added(run: list[Event]) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(strategies.runs())
-def test_the_answer_is_told_once_and_every_agent_is_named(run: list[Event]) -> None:
+def test_the_answer_is_shown_once_and_every_agent_is_named(run: list[Event]) -> None:
     run = marked(run)
     view = view_of(run)
     worked = {event.agent for event in run if isinstance(event, AgentStarted | ToolStarted)}
@@ -335,7 +335,7 @@ def marked(run: list[Event]) -> list[Event]:
     return [*rest[:place], *pieces, *rest[place:-1], FinalResult(MARKER, answer, ending.limit)]
 
 
-def test_marks_are_those_the_terminal_can_write() -> None:
-    assert marks_for("utf-8") is UNICODE
-    assert marks_for("ascii") is ASCII
-    assert all(mark.isascii() for mark in (ASCII.ok, ASCII.failed, ASCII.pending, ASCII.running, ASCII.prompt))
+def test_symbols_are_those_the_terminal_can_write() -> None:
+    assert symbols_for("utf-8") is UNICODE
+    assert symbols_for("ascii") is ASCII
+    assert all(symbol.isascii() for symbol in (ASCII.ok, ASCII.failed, ASCII.pending, ASCII.running, ASCII.prompt))

@@ -68,10 +68,10 @@ def test_a_recording_shows_forms_and_goes_on_after_the_answer(
     path.write_text("\n".join(encode_line(item) for item in items))
     assert main(["replay", "--instant", str(path)]) == 0
     shown = capsys.readouterr()
-    told = shown.err.splitlines()
-    assert "Input needed (Github): Create GitHub Repo" in told
-    assert told.index("Agent Jira: waiting") < told.index("Agent Jira: ok")
-    assert told.count("Plan: Compare issues") == 1
+    progress_lines = shown.err.splitlines()
+    assert "Input needed (Github): Create GitHub Repo" in progress_lines
+    assert progress_lines.index("Agent Jira: waiting") < progress_lines.index("Agent Jira: ok")
+    assert progress_lines.count("Plan: Compare issues") == 1
     assert shown.out == ANSWER
 
 

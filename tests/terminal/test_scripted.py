@@ -4,58 +4,60 @@ import pytest
 
 from ai_platform_engineering.events import Form, FormField
 from ai_platform_engineering.forms.answers import Answer, Approved, Dismissed, Rejected, Submitted
-from ai_platform_engineering.terminal.scripted import NoAnswerError, Scripted
-from ai_platform_engineering.text.form_words import answer_text, command_lines
+from ai_platform_engineering.terminal.scripted import NoAnswerError, ScriptedAnswer
+from ai_platform_engineering.text.form_text import answer_text, command_lines
 from tests.terminal.asking import DELETE, KEY, REPO, SCENARIOS
 
 
 @pytest.mark.parametrize(
     ("scripted", "form", "answer"),
     [
-        (Scripted({"name": "demo"}), REPO, Submitted({"name": "demo"})),
-        (Scripted({}, approve=True), REPO, Submitted({})),
-        (Scripted({"name": "demo"}, approve=True), REPO, Submitted({"name": "demo"})),
-        (Scripted({}, reject="not now"), REPO, Dismissed("not now")),
-        (Scripted({}, approve=True), DELETE, Approved()),
-        (Scripted({}, reject=""), DELETE, Rejected("")),
-        (Scripted({"decision": "approve"}), DELETE, Submitted({"decision": "approve"})),
+        (ScriptedAnswer({"name": "demo"}), REPO, Submitted({"name": "demo"})),
+        (ScriptedAnswer({}, approve=True), REPO, Submitted({})),
+        (ScriptedAnswer({"name": "demo"}, approve=True), REPO, Submitted({"name": "demo"})),
+        (ScriptedAnswer({}, reject="not now"), REPO, Dismissed("not now")),
+        (ScriptedAnswer({}, approve=True), DELETE, Approved()),
+        (ScriptedAnswer({}, reject=""), DELETE, Rejected("")),
+        (ScriptedAnswer({"decision": "approve"}), DELETE, Submitted({"decision": "approve"})),
         (
-            Scripted({"application": "7", "cascade": "false"}, approve=True),
+            ScriptedAnswer({"application": "7", "cascade": "false"}, approve=True),
             DELETE,
             Approved({"application": "7", "cascade": False}),
         ),
     ],
 )
-def test_options_are_an_answer(scripted: Scripted, form: Form, answer: Answer) -> None:
-    assert scripted.form_of([form]) is form
+def test_options_are_an_answer(scripted: ScriptedAnswer, form: Form, answer: Answer) -> None:
+    assert scripted.select_form([form]) is form
     assert scripted.answer_to(form) == answer
 
 
 def test_among_several_forms_the_one_that_fits_is_meant() -> None:
     forms = [REPO, KEY, DELETE]
-    assert Scripted({"name": "demo"}).form_of(forms) is REPO
-    assert Scripted({"api_key": "x"}).form_of(forms) is KEY
-    assert Scripted({}, approve=True).form_of(forms) is DELETE
-    assert Scripted({}, approve=True, form_id="form-repo").form_of(forms) is REPO
+    assert ScriptedAnswer({"name": "demo"}).select_form(forms) is REPO
+    assert ScriptedAnswer({"api_key": "x"}).select_form(forms) is KEY
+    assert ScriptedAnswer({}, approve=True).select_form(forms) is DELETE
+    assert ScriptedAnswer({}, approve=True, form_id="form-repo").select_form(forms) is REPO
 
 
 @pytest.mark.parametrize(
     ("scripted", "forms", "sentence"),
     [
-        (Scripted({"colour": "red"}), (REPO, KEY), "Say with --form which one"),
-        (Scripted({}, approve=True), SCENARIOS["both approvals"], "Say with --form which one"),
-        (Scripted({"name": "x"}, form_id="gone"), (REPO,), "No form 'gone' is open; those open are form-repo"),
-        (Scripted({"name": "x"}), (), "answer it with a message"),
+        (ScriptedAnswer({"colour": "red"}), (REPO, KEY), "Choose one with --form"),
+        (ScriptedAnswer({}, approve=True), SCENARIOS["both approvals"], "Choose one with --form"),
+        (ScriptedAnswer({"name": "x"}, form_id="gone"), (REPO,), "No form 'gone' is open. Open forms: form-repo"),
+        (ScriptedAnswer({"name": "x"}), (), "answer it with a message"),
     ],
 )
-def test_an_answer_that_fits_no_form_is_refused(scripted: Scripted, forms: tuple[Form, ...], sentence: str) -> None:
+def test_an_answer_that_fits_no_form_is_refused(
+    scripted: ScriptedAnswer, forms: tuple[Form, ...], sentence: str
+) -> None:
     with pytest.raises(NoAnswerError, match=sentence):
-        scripted.form_of(forms)
+        scripted.select_form(forms)
 
 
 def test_an_argument_that_is_no_text_must_be_json() -> None:
     with pytest.raises(NoAnswerError, match="cascade takes JSON, for example true"):
-        Scripted({"cascade": "maybe"}, approve=True).answer_to(DELETE)
+        ScriptedAnswer({"cascade": "maybe"}, approve=True).answer_to(DELETE)
 
 
 def test_an_answer_reads_as_if_it_had_been_typed_and_keeps_credentials_to_itself() -> None:

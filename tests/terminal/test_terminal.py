@@ -19,9 +19,9 @@ def test_a_conversation_with_a_supervisor_in_the_same_process(terminal: Terminal
     terminal.wait_for("›")
     terminal.type("show argocd version")
     shown = terminal.wait_for("›", count=2)
-    told = shown[shown.index("show argocd version") :]
+    shown_part = shown[shown.index("show argocd version") :]
     places = [
-        told.index(part)
+        shown_part.index(part)
         for part in (
             "I'll ask Argocd",
             "✓ Agent Argocd",
@@ -32,9 +32,9 @@ def test_a_conversation_with_a_supervisor_in_the_same_process(terminal: Terminal
         )
     ]
     assert places == sorted(places)
-    assert told.count(VERSION) == 1
-    assert told.count("✓ Agent Argocd") == 1
-    assert "Calling Agent" not in told, "what moved is gone"
+    assert shown_part.count(VERSION) == 1
+    assert shown_part.count("✓ Agent Argocd") == 1
+    assert "Calling Agent" not in shown_part, "what moved is gone"
 
     terminal.type("list my Jira tickets")
     shown = terminal.wait_for("›", count=3)
@@ -91,7 +91,7 @@ def test_a_narrow_terminal(terminal: Terminal, supervisor: CommandLine) -> None:
         assert shown.count(once) == 1, once
     keys = re.findall(r"Key: (\S+)", shown)
     assert len(keys) > 10, shown
-    assert len(set(keys)) == len(keys), "nothing is told twice, also when it is longer than the screen"
+    assert len(set(keys)) == len(keys), "nothing is printed twice, also when it is longer than the screen"
 
 
 @pytest.mark.parametrize("sizes", [[(40, 20), (100, 30)], [(60, 14), (45, 12), (50, 30)]])

@@ -76,13 +76,13 @@ async def test_whatever_the_server_says_of_its_end(expires_in: object, good_for:
         assert issuer.calls["token"] == 2
 
 
-async def test_a_caller_who_gives_up_takes_nobody_along() -> None:
+async def test_a_caller_that_gives_up_does_not_cancel_the_fetch_of_others() -> None:
     async with issuing() as issuer:
         tokens = AccessTokens(grant_of(issuer))
-        impatient, patient = asyncio.create_task(tokens.token()), asyncio.create_task(tokens.token())
+        canceled, waiting = asyncio.create_task(tokens.token()), asyncio.create_task(tokens.token())
         await asyncio.sleep(0)
-        impatient.cancel()
-        assert await patient
+        canceled.cancel()
+        assert await waiting
         assert issuer.calls["token"] == 1
 
 
@@ -112,7 +112,7 @@ async def test_a_refusal_names_the_setting_and_no_secret(grant: dict[str, str], 
     assert SECRET not in repr(grant_of(issuer))
 
 
-async def test_what_may_pass_is_told_apart() -> None:
+async def test_temporary_and_permanent_refusals_differ() -> None:
     async with issuing(TestIssuer(down=True)) as issuer:
         tokens = AccessTokens(grant_of(issuer))
         with pytest.raises(AccessTokenError, match="at the moment \\(HTTP 503\\)") as passing:

@@ -19,24 +19,25 @@ from typing import Annotated, Any, TypedDict
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langchain_core.tools import tool
-from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import add_messages
 from langgraph.types import Command, interrupt
 
+from ai_platform_engineering.compat.checkpoint_sqlite import first_id_since
 from ai_platform_engineering.events import FinalResult
 from ai_platform_engineering.graphs.agent_graph import Graph, agent_graph
-from ai_platform_engineering.llm.scripted import Cue, ScriptedChatModel, Turn
+from ai_platform_engineering.llm.scripted import ModelInput, ScriptedChatModel, Turn
 from ai_platform_engineering.settings import SettingsError, load_settings
-from ai_platform_engineering.storage.checkpoints.file_saver import _first_id_since
 from ai_platform_engineering.storage.data_files import check_data_files
 from ai_platform_engineering.utils.a2a_common.base_langgraph_agent import BaseLangGraphAgent
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
 from ai_platform_engineering.utils.checkpointer import (
     ConversationSaver,
-    FileSaver,
+    FallbackSaver,
     MemorySaver,
-    ParkingSaver,
+    PendingFormSaver,
     checkpointer_for,
     release,
     settle,
@@ -44,9 +45,9 @@ from ai_platform_engineering.utils.checkpointer import (
 from tests.servers import ROOT
 
 KINDS: dict[str, tuple[str, str, type]] = {
-    "file": ("supervisor", "sqlite", FileSaver),
+    "file": ("supervisor", "sqlite", FallbackSaver),
     "memory": ("supervisor", "memory", MemorySaver),
-    "agent": ("argocd", "sqlite", ParkingSaver),
+    "agent": ("argocd", "sqlite", PendingFormSaver),
 }
 
 
@@ -85,16 +86,16 @@ def ask_person() -> str:
 
 
 def agent_with(saver: BaseCheckpointSaver[Any]) -> Graph:
-    """Told to ask, it asks a person; a history with an open call is refused, as real models do."""
+    """On the question "ask" it asks a person; a history with an open call is refused, as real models do."""
 
-    def part(cue: Cue) -> Turn:
+    def part(cue: ModelInput) -> Turn:
         calls = {call["id"] for said in cue.messages if isinstance(said, AIMessage) for call in said.tool_calls}
         assert calls == {said.tool_call_id for said in cue.messages if isinstance(said, ToolMessage)}
         return Turn("", [("ask_person", {})]) if cue.question == "ask" and not cue.turn else Turn("Four.")
 
     return agent_graph(
         load_settings({}, None),
-        ScriptedChatModel(part=part),
+        ScriptedChatModel(script=part),
         [ask_person],
         "You answer.",
         name="argocd",
@@ -177,7 +178,7 @@ async def test_conversations_are_forgotten_by_name(saver: BaseCheckpointSaver[An
     graph = graph_with(saver)
     for name in ("a", "b", "c"):
         await ask(graph, name, "hello")
-    await saver.forget(["a", "c", "nobody"])  # type: ignore[attr-defined]
+    await saver.forget(["a", "c", "unknown"])  # type: ignore[attr-defined]
     assert [len(await ask(graph, name, "hello")) for name in ("a", "b", "c")] == [2, 4, 2]
 
 
@@ -251,7 +252,7 @@ async def test_what_waits_still_waits_after_a_kill(tmp_path: Path, name: str) ->
 async def test_a_run_that_asks_nothing_writes_nothing_and_looks_once(tmp_path: Path) -> None:
     statements: list[str] = []
     async with checkpointer_for(load_settings({"DATA_DIR": str(tmp_path)}, None), "argocd") as saver:
-        assert isinstance(saver, ParkingSaver)
+        assert isinstance(saver, PendingFormSaver)
         for connection in (saver._file._connection, saver._file._index):
             connection.set_trace_callback(statements.append)
         agent = BaseLangGraphAgent("argocd", lambda: agent_with(saver))
@@ -264,7 +265,7 @@ async def test_a_run_that_asks_nothing_writes_nothing_and_looks_once(tmp_path: P
 
 async def test_what_waits_is_in_the_file_while_it_waits_and_no_longer(tmp_path: Path) -> None:
     async with checkpointer_for(load_settings({"DATA_DIR": str(tmp_path)}, None), "argocd") as saver:
-        assert isinstance(saver, ParkingSaver)
+        assert isinstance(saver, PendingFormSaver)
         graph = graph_with(saver)
 
         def kept() -> list[str]:
@@ -291,7 +292,7 @@ async def test_what_waits_is_in_the_file_while_it_waits_and_no_longer(tmp_path: 
         assert kept() == []
         await ask(graph, "c", "ask")
         await settle(graph, "c")
-        await saver.forget(["c", "nobody"])
+        await saver.forget(["c", "unknown"])
         assert kept() == []
 
 
@@ -312,6 +313,7 @@ async def test_agents_and_the_supervisor_share_a_directory(tmp_path: Path) -> No
     assert {file: mode for file, mode in modes(tmp_path).items() if file.endswith(".db")} == dict.fromkeys(files, 0o600)
 
 
+@pytest.mark.long
 async def test_conversations_that_wait_take_no_memory(tmp_path: Path) -> None:
     async with checkpointer_for(load_settings({"DATA_DIR": str(tmp_path)}, None), "argocd") as saver:
         graph = graph_with(saver)
@@ -332,7 +334,7 @@ async def test_conversations_that_wait_take_no_memory(tmp_path: Path) -> None:
         assert await ask(graph, "c7", Command(resume="yes")) == ["ask", "answered yes"]
 
 
-async def test_while_somebody_else_writes_the_loop_goes_on(tmp_path: Path) -> None:
+async def test_the_event_loop_continues_while_another_process_writes(tmp_path: Path) -> None:
     settings = load_settings({"DATA_DIR": str(tmp_path)}, env_file=None)
     async with checkpointer_for(settings) as saver:
         assert saver is not None
@@ -343,7 +345,7 @@ async def test_while_somebody_else_writes_the_loop_goes_on(tmp_path: Path) -> No
             asking = [asyncio.create_task(ask(graph, name, "two")) for name in ("a", "b")]
             done, _ = await asyncio.wait(asking, timeout=0.1)
             assert not done
-            # One who leaves meanwhile takes nobody along.
+            # A canceled call does not affect the others.
             asking.pop().cancel()
             other.execute("COMMIT")
         assert len(await asyncio.wait_for(asking[0], 90)) == 4
@@ -352,7 +354,7 @@ async def test_while_somebody_else_writes_the_loop_goes_on(tmp_path: Path) -> No
 
 async def test_what_is_brought_back_is_what_was_put_away(tmp_path: Path) -> None:
     async with checkpointer_for(load_settings({"DATA_DIR": str(tmp_path)}, None), "argocd") as saver:
-        assert isinstance(saver, ParkingSaver)
+        assert isinstance(saver, PendingFormSaver)
         graph = graph_with(saver)
         for text in ("hello", "ask"):
             await ask(graph, "a", text)
@@ -361,12 +363,17 @@ async def test_what_is_brought_back_is_what_was_put_away(tmp_path: Path) -> None
         assert await states(saver, "a")
         after = saver._savers["a"]
     assert after is not before
-    assert (after.storage, after.writes, after.blobs) == (before.storage, before.writes, before.blobs)
+
+    def stored(saver: InMemorySaver) -> list[CheckpointTuple]:
+        return sorted(saver.list(thread("a")), key=lambda found: str(found.config))
+
+    assert stored(after) == stored(before)
+    assert any(found.pending_writes for found in stored(after))
 
 
 async def test_what_cannot_be_written_waits_in_memory(tmp_path: Path) -> None:
     async with checkpointer_for(load_settings({"DATA_DIR": str(tmp_path)}, None), "argocd") as saver:
-        assert isinstance(saver, ParkingSaver)
+        assert isinstance(saver, PendingFormSaver)
         graph = graph_with(saver)
         await ask(graph, "a", "ask")
         saver._file._connection.execute("PRAGMA query_only = ON")
@@ -378,7 +385,7 @@ async def test_what_cannot_be_written_waits_in_memory(tmp_path: Path) -> None:
         assert await states(saver, "a") == []
 
 
-async def test_what_nobody_will_answer_makes_room_for_a_new_question(saver: BaseCheckpointSaver[Any]) -> None:
+async def test_a_dropped_form_makes_room_for_a_new_question(saver: BaseCheckpointSaver[Any]) -> None:
     graph = agent_with(saver)
     await ask(graph, "a", "ask")
     await settle(graph, "a")
@@ -409,7 +416,7 @@ async def test_a_run_that_ends_without_the_answer_it_asked_for_leaves_nothing_wa
     assert len(await states(saver, "a")) > 1, "what LangGraph kept does not tell failing from waiting"
     await release(graph, "a", for_good=for_good)
     assert await states(saver, "a") == left
-    await release(graph, "nobody", for_good=for_good)
+    await release(graph, "unknown", for_good=for_good)
 
 
 @pytest.mark.parametrize(("days", "most", "left"), [("30", "10", "bc"), ("0", "10", "abc"), ("30", "1", "c")])
@@ -421,7 +428,7 @@ async def test_without_kept_tasks_conversations_go_by_their_own_age(
         for name in "abc":
             await ask(graph_with(saver), name, "hello")
     with closing(sqlite3.connect(tmp_path / "conversations.db")) as connection, connection:
-        old = _first_id_since(time.time_ns() - 31 * 86_400 * 10**9)
+        old = first_id_since(time.time_ns() - 31 * 86_400 * 10**9)
         for table in ("checkpoints", "writes"):
             connection.execute(f"UPDATE {table} SET checkpoint_id = ? WHERE thread_id = 'a'", (old,))  # noqa: S608
     for kind, expected in (("sqlite", "abc"), ("memory", left)):
@@ -429,7 +436,7 @@ async def test_without_kept_tasks_conversations_go_by_their_own_age(
             assert "".join([name for name in "abc" if await states(saver, name)]) == expected
 
 
-async def test_in_memory_the_conversation_that_was_quiet_for_longest_goes() -> None:
+async def test_in_memory_the_conversation_that_was_idle_longest_is_deleted() -> None:
     saver = MemorySaver(3)
     graph = graph_with(saver)
     for name in ("a", "b", "c", "a", "d"):
@@ -468,7 +475,7 @@ async def test_who_has_which(tmp_path: Path) -> None:
 async def test_a_file_that_cannot_be_used_is_named(tmp_path: Path, name: str, file: str) -> None:
     path = tmp_path / file
     path.write_bytes(b"no database" * 1000)
-    settings = load_settings({"DATA_DIR": str(tmp_path)}, None)
+    settings = load_settings({"DATA_DIR": str(tmp_path), "REQUIRE_PERSISTENCE": "true"}, None)
     with pytest.raises(SettingsError) as refused:
         await checkpointer_for(settings, name).__aenter__()
     assert str(path) in str(refused.value)

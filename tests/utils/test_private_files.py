@@ -85,7 +85,7 @@ def test_a_directory_with_files_of_others_is_left_open_and_ours_in_it_are_closed
     secure_data_dir(tmp_path)
     assert modes(tmp_path) == {"tasks.db": 0o600, "report.txt": 0o644, "slack.sqlite": 0o644}
     assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o755
-    assert "`chmod 700` closes the directory" in caplog.text
+    assert "`chmod 700` makes the directory private" in caplog.text
 
 
 def test_a_file_of_another_user_that_others_can_read_stops_the_start(
@@ -102,7 +102,7 @@ def test_a_file_of_another_user_that_others_can_read_stops_the_start(
         secure_data_dir(tmp_path)
 
 
-def test_locks_on_a_file_that_is_there_are_kept(tmp_path: Path) -> None:
+def test_locks_on_an_existing_file_are_not_released(tmp_path: Path) -> None:
     """To close a second handle of a file would release the locks that SQLite holds on it."""
     path = tmp_path / "tasks.db"
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:

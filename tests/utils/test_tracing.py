@@ -9,7 +9,7 @@ import langsmith
 import pytest
 
 from ai_platform_engineering.llm.scripted import ScriptedChatModel, Turn
-from ai_platform_engineering.utils.tracing import trace_inline
+from ai_platform_engineering.utils.serving import disable_tracing_threads
 from tests.runs.graphs import agent, events_of
 
 
@@ -32,12 +32,12 @@ def restored() -> Iterator[None]:
 async def hops_of_a_run() -> int:
     executor = CountingExecutor(2)
     asyncio.get_running_loop().set_default_executor(executor)
-    assert await events_of(agent("supervisor", ScriptedChatModel(part=[Turn("Hello.")])))
+    assert await events_of(agent("supervisor", ScriptedChatModel(script=[Turn("Hello.")])))
     return executor.hops
 
 
 async def test_a_run_stays_in_its_thread_when_nothing_is_traced() -> None:
-    trace_inline()
+    disable_tracing_threads()
     assert await hops_of_a_run() == 0
 
 

@@ -41,7 +41,7 @@ def test_another_key_message_or_time_is_refused(key: str, message_id: str, now: 
         {"exp": NOW + 100_000},
         {"exp": "for ever"},
         {"iat": None},
-        {"iss": "somebody"},
+        {"iss": "another"},
         {"sub": ""},
         {"sub": 7},
         {"sub": "u" * 201},
@@ -71,6 +71,6 @@ def test_a_token_without_a_signature_is_refused() -> None:
 
 def test_the_shared_key_signs_where_there_is_no_other() -> None:
     assert signing_key(load_settings({}, None)) is None
-    assert signing_key(load_settings({"A2A_AUTH_SHARED_KEY": "shared-by-everybody"}, None)) == "shared-by-everybody"
-    both = {"A2A_AUTH_SHARED_KEY": "shared-by-everybody", "USER_SIGNING_KEY": "signing-key-of-the-company"}
+    assert signing_key(load_settings({"A2A_AUTH_SHARED_KEY": "shared-by-all-callers"}, None)) == "shared-by-all-callers"
+    both = {"A2A_AUTH_SHARED_KEY": "shared-by-all-callers", "USER_SIGNING_KEY": "signing-key-of-the-tests"}
     assert signing_key(load_settings(both, None)) == both["USER_SIGNING_KEY"]

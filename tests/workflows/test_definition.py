@@ -7,8 +7,8 @@ import pytest
 import yaml
 
 from ai_platform_engineering.events import FieldRules
+from ai_platform_engineering.multi_agents.platform_engineer.workflows import WorkflowError
 from ai_platform_engineering.multi_agents.platform_engineer.workflows.definition import Condition, Input, read_workflow
-from ai_platform_engineering.multi_agents.platform_engineer.workflows.errors import WorkflowError
 
 GOOD: dict[str, Any] = {
     "name": "make_repo",
@@ -86,9 +86,9 @@ def test_a_good_one(tmp_path: Path) -> None:
         (("steps", 1, "name"), "repo", "steps: has more than one entry named repo"),
         (("steps", 0, "instruction"), "x", "steps.0: needs exactly one of tool, instruction"),
         (("steps", 0, "tool"), ..., "steps.0: needs exactly one of tool, instruction"),
-        (("steps", 1, "arguments"), {"a": 1}, "steps.1: 'arguments' belong to a tool"),
+        (("steps", 1, "arguments"), {"a": 1}, "steps.1: 'arguments' are for a tool"),
         (("steps", 1, "outputs"), {"key": "("}, "steps.1: '(' is not a regular expression"),
-        (("steps", 0, "outputs", "url"), "a..b", "output 'url' is 'a..b'; use a dotted path such as issue.key"),
+        (("steps", 0, "outputs", "url"), "a..b", "output 'url' is 'a..b'; use a dotted path, for example issue.key"),
         (
             ("steps", 1, "when", "not_equals"),
             1,
@@ -99,20 +99,24 @@ def test_a_good_one(tmp_path: Path) -> None:
         (
             ("steps", 0, "arguments", "name"),
             "{{ inputs.repositry }}",
-            "steps.0.arguments.name: {{ inputs.repositry }} stands for nothing: there is no input 'repositry'; "
+            "steps.0.arguments.name: {{ inputs.repositry }} refers to nothing: there is no input 'repositry'; "
             "did you mean 'repository'",
         ),
         (
             ("steps", 0, "arguments", "deep"),
             {"list": ["{{ inputs.zzz }}"]},
-            "steps.0.arguments.deep.list.0: {{ inputs.zzz }} stands for nothing: there is no input 'zzz'; "
+            "steps.0.arguments.deep.list.0: {{ inputs.zzz }} refers to nothing: there is no input 'zzz'; "
             "known are repository, ticket",
         ),
-        (("steps", 0, "arguments", "name"), "{{ repository }}", "{{ repository }} is no placeholder; use {{ inputs."),
+        (
+            ("steps", 0, "arguments", "name"),
+            "{{ repository }}",
+            "{{ repository }} is not a valid placeholder; use {{ inputs.",
+        ),
         (
             ("steps", 0, "arguments", "name"),
             "{{ steps.ticket.key }}",
-            "{{ steps.ticket.key }} is not known yet; a step can use only what earlier steps gave",
+            "{{ steps.ticket.key }} is not available yet; a step can use only outputs of earlier steps",
         ),
         (("steps", 1, "instruction"), "{{ steps.rep.url }}", "there is no earlier step 'rep'; did you mean 'repo'"),
         (

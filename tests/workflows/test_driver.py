@@ -23,11 +23,11 @@ from ai_platform_engineering.graphs.joined_hooks import Member
 from ai_platform_engineering.graphs.skills import skills
 from ai_platform_engineering.graphs.skills_offer import SkillOffers
 from ai_platform_engineering.graphs.workflow_step import STEP
-from ai_platform_engineering.llm.scripted import Cue, ScriptedChatModel, Turn
-from ai_platform_engineering.multi_agents.platform_engineer.planning import plan_tool
-from ai_platform_engineering.multi_agents.platform_engineer.workflows.channels import WORKFLOW_KEY
+from ai_platform_engineering.llm.scripted import ModelInput, ScriptedChatModel, Turn
+from ai_platform_engineering.multi_agents.platform_engineer.deep_agent import plan_tool
 from ai_platform_engineering.multi_agents.platform_engineer.workflows.definition import Workflow
 from ai_platform_engineering.multi_agents.platform_engineer.workflows.driver import WorkflowDriver
+from ai_platform_engineering.multi_agents.platform_engineer.workflows.progress import WORKFLOW_KEY
 from ai_platform_engineering.runs.translation import STREAM_MODES, Translation
 from ai_platform_engineering.skills_middleware.catalog import SkillCatalog
 from tests.runs.graphs import context, settings_of
@@ -52,18 +52,18 @@ class _AgentState(TypedDict):
 
 
 @dataclass
-class Company:
+class WorkflowSystem:
     """A supervisor with two agents. `asked` is what the agents got, `cues` what the supervisor's model was given."""
 
     replies: dict[str, Reply]
-    part: Callable[[Cue], Turn] = lambda cue: Turn("Here is the answer.")
+    part: Callable[[ModelInput], Turn] = lambda cue: Turn("Here is the answer.")
     environ: dict[str, str] = field(default_factory=dict)
     middleware: Sequence[Member] = ()
     asked: list[tuple[str, str, Any]] = field(default_factory=list)
-    cues: list[Cue] = field(default_factory=list)
+    cues: list[ModelInput] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        def part(cue: Cue) -> Turn:
+        def part(cue: ModelInput) -> Turn:
             self.cues.append(cue)
             return self.part(cue)
 
@@ -76,7 +76,7 @@ class Company:
         driver = WorkflowDriver({LAUNCH.name: LAUNCH, PING.name: PING})
         self.graph: Graph = agent_graph(
             settings_of(**self.environ),
-            ScriptedChatModel(part=part),
+            ScriptedChatModel(script=part),
             [plan_tool()],
             "You supervise.",
             name="supervisor",
@@ -84,7 +84,7 @@ class Company:
             agents=list(self.replies),
             checkpointer=InMemorySaver(),
         )
-        self.told: list[Event] = []
+        self.events: list[Event] = []
 
     def _agent(self, name: str) -> Graph:
         def call(state: _AgentState) -> dict[str, Any]:
@@ -100,7 +100,7 @@ class Company:
         return graph.compile(name=name)
 
     async def ask(self, question: str) -> list[Event]:
-        self.told = []
+        self.events = []
         return await self._stream({"messages": [HumanMessage(question)]})
 
     async def answer(self, answer: dict[str, Any]) -> list[Event]:
@@ -118,7 +118,7 @@ class Company:
         return [message for message in (await self.state()).values["messages"] if isinstance(message, ToolMessage)]
 
     async def _stream(self, given: Any) -> list[Event]:
-        translation = Translation("supervisor", told=self.told)
+        translation = Translation("supervisor", history=self.events)
         events: list[Event] = []
         async for part in self.graph.astream(
             given,
@@ -131,7 +131,7 @@ class Company:
         ):
             events += translation.feed(part)
         events += translation.conclude()
-        self.told += events
+        self.events += events
         return events
 
 
@@ -146,9 +146,9 @@ def fails(reason: str) -> Reply:
     return reply
 
 
-def company(builder: Reply | None = None, teller: Reply | None = None, **changes: Any) -> Company:
+def system(builder: Reply | None = None, teller: Reply | None = None, **changes: Any) -> WorkflowSystem:
     replies = {"builder": builder or says(BUILT), "teller": teller or says("Done: SHOP-12.")}
-    return Company(replies, **changes)
+    return WorkflowSystem(replies, **changes)
 
 
 def plan_of(events: list[Event]) -> list[tuple[str, str]]:
@@ -157,13 +157,13 @@ def plan_of(events: list[Event]) -> list[tuple[str, str]]:
     return [(step.title, step.status) for step in last.steps]
 
 
-async def launched(company: Company, **values: Any) -> list[Event]:
-    await company.ask("launch service")
-    return await company.answer(answer_data(Submitted({**VALUES, **values})))
+async def launched(system: WorkflowSystem, **values: Any) -> list[Event]:
+    await system.ask("launch service")
+    return await system.answer(answer_data(Submitted({**VALUES, **values})))
 
 
 async def test_form_values_steps_in_order_answer() -> None:
-    shop = company()
+    shop = system()
     assert not [event for event in await shop.ask("Launch Service") if isinstance(event, FinalResult)]
     form = await shop.form()
     assert form["input_title"] == "Launch Service"
@@ -194,7 +194,7 @@ async def test_form_values_steps_in_order_answer() -> None:
 
 
 async def test_the_model_has_one_turn_without_tools_and_is_told_every_outcome() -> None:
-    shop = company()
+    shop = system()
     await launched(shop)
     (cue,) = shop.cues
     assert cue.tools == ()
@@ -213,7 +213,7 @@ async def test_the_model_has_one_turn_without_tools_and_is_told_every_outcome() 
 
 
 async def test_a_model_that_does_not_answer_cannot_hide_the_outcomes() -> None:
-    shop = company(part=lambda cue: Turn("", [("task", {"description": "x", "subagent_type": "builder"})]))
+    shop = system(part=lambda cue: Turn("", [("task", {"description": "x", "subagent_type": "builder"})]))
     events = await launched(shop)
     assert isinstance(events[-1], FinalResult)
     assert "Open a ticket (teller): completed, key: SHOP-12" in events[-1].text
@@ -221,7 +221,7 @@ async def test_a_model_that_does_not_answer_cannot_hide_the_outcomes() -> None:
 
 
 async def test_a_failing_step_stops_the_workflow() -> None:
-    shop = company(builder=fails("The builder has no bricks."))
+    shop = system(builder=fails("The builder has no bricks."))
     events = await launched(shop)
     assert shop.asked == []
     assert plan_of(events) == [("Build it", "failed"), ("Open a ticket", "pending"), ("Announce it", "pending")]
@@ -233,7 +233,7 @@ async def test_a_failing_step_stops_the_workflow() -> None:
 
 
 async def test_a_step_without_its_output_stops_the_workflow() -> None:
-    shop = company(teller=says("I would rather not."))
+    shop = system(teller=says("I would rather not."))
     events = await launched(shop)
     assert [agent for agent, _, _ in shop.asked] == ["builder", "teller"]
     instruction = str(shop.cues[0].messages[-1].text)
@@ -242,7 +242,7 @@ async def test_a_step_without_its_output_stops_the_workflow() -> None:
 
 
 async def test_a_condition_that_does_not_hold_skips_its_step() -> None:
-    shop = company()
+    shop = system()
     events = await launched(shop, ticket=False)
     assert [agent for agent, _, _ in shop.asked] == ["builder"]
     assert plan_of(events) == [
@@ -251,7 +251,7 @@ async def test_a_condition_that_does_not_hold_skips_its_step() -> None:
 
 
 async def test_a_canceled_form_starts_nothing_and_the_model_is_told() -> None:
-    shop = company()
+    shop = system()
     await shop.ask("run the launch service workflow")
     events = await shop.answer(answer_data(Dismissed("not today")))
     (result,) = await shop.results()
@@ -263,7 +263,7 @@ async def test_a_canceled_form_starts_nothing_and_the_model_is_told() -> None:
 
 
 async def test_an_answer_that_is_none_starts_nothing() -> None:
-    shop = company()
+    shop = system()
     await shop.ask("launch service")
     await shop.answer({"what": "ever"})
     (result,) = await shop.results()
@@ -274,7 +274,7 @@ async def test_an_answer_that_is_none_starts_nothing() -> None:
 async def test_the_model_may_start_one_and_fill_in_what_was_said() -> None:
     values = {"service": "demo", "replicas": "many", "other": 1}
     start = Turn("", [("start_workflow", {"name": "launch_service", "values": values})])
-    shop = company(part=lambda cue: start if cue.tools and cue.turn == 0 else Turn("Done."))
+    shop = system(part=lambda cue: start if cue.tools and cue.turn == 0 else Turn("Done."))
     await shop.ask("please launch demo")
     proposed = {entry["field_name"]: entry["value"] for entry in (await shop.form())["input_fields"]}
     assert proposed == {"service": "demo", "replicas": None, "ticket": None, "note": None}
@@ -284,7 +284,7 @@ async def test_the_model_may_start_one_and_fill_in_what_was_said() -> None:
 
 async def test_an_unknown_name_is_told_with_the_nearest() -> None:
     start = Turn("", [("start_workflow", {"name": "launch-servise"})])
-    shop = company(part=lambda cue: start if cue.turn == 0 else Turn("Done."))
+    shop = system(part=lambda cue: start if cue.turn == 0 else Turn("Done."))
     await shop.ask("please launch demo")
     (result,) = await shop.results()
     assert (result.status, str(result.text)) == (
@@ -295,7 +295,7 @@ async def test_an_unknown_name_is_told_with_the_nearest() -> None:
 
 async def test_of_two_in_one_turn_only_the_first_is_started() -> None:
     calls = [("start_workflow", {"name": "ping"}), ("start_workflow", {"name": "launch_service"})]
-    shop = company(part=lambda cue: Turn("", calls) if cue.tools and cue.turn == 0 else Turn("Done."))
+    shop = system(part=lambda cue: Turn("", calls) if cue.tools and cue.turn == 0 else Turn("Done."))
     events = await shop.ask("do both, please")
     assert isinstance(events[-1], FinalResult)
     assert [agent for agent, _, _ in shop.asked] == ["builder"]
@@ -303,14 +303,14 @@ async def test_of_two_in_one_turn_only_the_first_is_started() -> None:
 
 
 async def test_a_workflow_without_inputs_starts_at_once() -> None:
-    shop = company()
+    shop = system()
     events = await shop.ask("ping")
     assert shop.asked[0][2] == {"tool": "ping", "arguments": {}}
     assert isinstance(events[-1], FinalResult)
 
 
 async def test_the_same_workflow_runs_again_in_the_same_conversation() -> None:
-    shop = company()
+    shop = system()
     await launched(shop)
     events = await launched(shop, service="other")
     assert len(shop.asked) == 6
@@ -323,7 +323,7 @@ async def test_a_step_that_waits_for_a_person_goes_on_with_its_answer() -> None:
     def asks(state: Mapping[str, Any]) -> str:
         return f'{{"links": [{{"url": "{interrupt({"question": "which?"})}"}}], "count": 1}}'
 
-    shop = company(builder=asks)
+    shop = system(builder=asks)
     events = await launched(shop)
     assert not [event for event in events if isinstance(event, FinalResult)]
     (waiting,) = (await shop.state()).interrupts
@@ -336,7 +336,7 @@ async def test_a_new_question_ends_a_workflow_that_was_broken_off() -> None:
     def asks(state: Mapping[str, Any]) -> str:
         return str(interrupt({"question": "which?"}))
 
-    shop = company(builder=asks)
+    shop = system(builder=asks)
     await launched(shop)
     events = await shop.ask("how are you?")
     assert shop.cues[-1].question == "how are you?"
@@ -354,7 +354,7 @@ async def test_a_skill_that_is_called_by_name_ends_a_workflow_that_was_broken_of
     catalog = SkillCatalog(settings)
     await catalog.start()
     middleware = [*skills(SkillOffers(catalog, settings, "supervisor"), settings, commands=True)]
-    shop = company(builder=asks, middleware=middleware)
+    shop = system(builder=asks, middleware=middleware)
     await launched(shop)
     events = await shop.ask("/incident-triage checkout")
     assert [event.skill for event in events if isinstance(event, ToolStarted)] == ["incident-triage"]
@@ -364,7 +364,7 @@ async def test_a_skill_that_is_called_by_name_ends_a_workflow_that_was_broken_of
     state = (await shop.state()).values
     assert (state[WORKFLOW_KEY], state[STEP]) == (None, None)
     # A workflow that ends has one turn in which the model only writes: no skills are offered for it.
-    other = company(middleware=middleware)
+    other = system(middleware=middleware)
     await other.ask("ping")
     assert not other.cues[-1].tools
     assert "Skills are " not in str(other.cues[-1].messages[0].text)
@@ -372,19 +372,19 @@ async def test_a_skill_that_is_called_by_name_ends_a_workflow_that_was_broken_of
 
 
 async def test_at_the_step_limit_the_rest_is_told_as_not_done() -> None:
-    shop = company(environ={"LANGGRAPH_RECURSION_LIMIT": "7"})
+    shop = system(environ={"LANGGRAPH_RECURSION_LIMIT": "7"})
     await shop.ask("launch service")
     events = await shop.answer(answer_data(Submitted(VALUES)))
     assert isinstance(events[-1], FinalResult)
-    told = [str(message.text) for message in shop.cues[-1].messages if message.type == "human"]
-    (ending,) = (text for text in told if "was stopped at the step limit" in text)
+    prompts = [str(message.text) for message in shop.cues[-1].messages if message.type == "human"]
+    (ending,) = (text for text in prompts if "was stopped at the step limit" in text)
     assert ending.splitlines()[1].startswith("- Build it (builder): completed")
     assert ending.splitlines()[3] == "- Announce it (teller): not done"
 
 
 async def test_other_questions_and_other_delegations_are_not_touched() -> None:
     task = Turn("", [("task", {"description": "build", "subagent_type": "builder"})])
-    shop = company(part=lambda cue: task if cue.turn == 0 else Turn("Done."))
+    shop = system(part=lambda cue: task if cue.turn == 0 else Turn("Done."))
     await shop.ask("launch service for me with three replicas")
     assert shop.asked == [("builder", "build", None)]
     assert "start_workflow" in shop.cues[0].tools

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from ai_platform_engineering.multi_agents.platform_engineer.workflows.form import workflow_form
+from ai_platform_engineering.multi_agents.platform_engineer.workflows.tool import workflow_form
 from tests.workflows.examples import LAUNCH
 
 

@@ -6,12 +6,12 @@ import pytest
 import yaml
 
 from ai_platform_engineering.multi_agents.placement import AgentEntry
-from ai_platform_engineering.multi_agents.platform_engineer.workflows.errors import WorkflowError
+from ai_platform_engineering.multi_agents.platform_engineer.workflows import WorkflowError
 from ai_platform_engineering.multi_agents.platform_engineer.workflows.loader import (
     known_workflows,
-    offers,
-    ready,
+    ready_workflows,
     workflow_lines,
+    workflow_offers,
 )
 from ai_platform_engineering.settings import Settings, load_settings
 from tests.workflows.examples import LAUNCH
@@ -50,12 +50,12 @@ def test_a_workflow_is_offered_when_its_agents_are_enabled_and_else_says_why() -
     builder = AgentEntry("builder", True, "in-process", "it is configured")
     teller = AgentEntry("teller", True, "remote", "it has an address")
     off = AgentEntry("teller", False, "in-process", "ENABLE_TELLER=false")
-    assert ready(offers(workflows, [builder, teller])) == workflows
-    assert ready(offers(workflows, [builder, off])) == {}
-    assert [offer.reason for offer in offers(workflows, [builder, off])] == [
+    assert ready_workflows(workflow_offers(workflows, [builder, teller])) == workflows
+    assert ready_workflows(workflow_offers(workflows, [builder, off])) == {}
+    assert [offer.reason for offer in workflow_offers(workflows, [builder, off])] == [
         "the agent teller is off (ENABLE_TELLER=false)"
     ]
-    assert [offer.reason for offer in offers(workflows, [teller])] == ["there is no agent builder"]
+    assert [offer.reason for offer in workflow_offers(workflows, [teller])] == ["there is no agent builder"]
 
 
 def test_lines_for_the_model() -> None:

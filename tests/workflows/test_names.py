@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from ai_platform_engineering.multi_agents.platform_engineer.workflows.definition import Workflow
-from ai_platform_engineering.multi_agents.platform_engineer.workflows.names import named_workflow
+from ai_platform_engineering.multi_agents.platform_engineer.workflows.loader import named_workflow
 from tests.workflows.examples import LAUNCH
 
 RUN_REPORT = Workflow.model_validate(

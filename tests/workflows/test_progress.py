@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ai_platform_engineering.multi_agents.platform_engineer.planning import PlanArguments
+from ai_platform_engineering.multi_agents.platform_engineer.deep_agent import PlanArguments
 from ai_platform_engineering.multi_agents.platform_engineer.workflows import progress
 from ai_platform_engineering.multi_agents.platform_engineer.workflows.definition import Step, Workflow
 from ai_platform_engineering.multi_agents.platform_engineer.workflows.progress import WorkflowState
@@ -51,7 +51,7 @@ def test_the_state_is_json_and_carries_its_definition() -> None:
     again: WorkflowState = json.loads(json.dumps(state))
     assert again == state
     assert progress.workflow_of(again) == LAUNCH
-    # Which comparison a condition makes is told by the keys that were written, so these have to survive.
+    # Which comparison a condition makes depends on the keys in the file, so they must survive.
     condition = progress.workflow_of(again).steps[2].when
     assert condition is not None
     assert not condition.holds(None)

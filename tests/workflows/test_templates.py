@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from ai_platform_engineering.multi_agents.platform_engineer.workflows.templates import (
-    Reference,
     TemplateError,
+    ValueReference,
     Values,
     references,
     render,
@@ -64,7 +64,7 @@ def test_a_value_that_looks_like_a_placeholder_is_only_a_value() -> None:
 
 
 def test_references() -> None:
-    assert references("{{ inputs.a }} and {{ steps.b.c }}") == [Reference("a"), Reference("c", "b")]
+    assert references("{{ inputs.a }} and {{ steps.b.c }}") == [ValueReference("a"), ValueReference("c", "b")]
 
 
 @pytest.mark.parametrize("text", ["{{ input.a }}", "{{ steps.a }}", "{{}}", "{{ inputs.a | upper }}", "{{ a", "a }}"])

@@ -1,5 +1,5 @@
-"""The network tools: an MCP server of our own, because checks of names, ports and certificates need no backend.
+"""The network tools: an MCP server without a backend, which checks names, ports, certificates and web addresses.
 
-`server.py` offers the tools; the other modules do one kind of check each. Which addresses may be reached is decided
-in `targets.py` and nowhere else.
+`server.py` offers the tools; each other module does one kind of check. Only `targets.py` decides which addresses may
+be contacted.
 """

@@ -1,4 +1,4 @@
-"""Certificates: what a TLS server shows, and whether this machine trusts it."""
+"""TLS certificates: the certificate of a server, and whether this machine trusts it."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from typing import Any
 
 from cryptography import x509
 
-from ai_platform_engineering.agents.netutils.limits import Limits
-from ai_platform_engineering.agents.netutils.targets import Target
+from ai_platform_engineering.agents.netutils.targets import Limits, Target
 from ai_platform_engineering.mcp.tool_server import ToolError
 from ai_platform_engineering.utils.addresses import MAX_ADDRESSES, Address
 
@@ -21,30 +20,32 @@ MAX_NAMES = 10
 
 @dataclass(frozen=True)
 class Handshake:
+    """`problem` is the reason why the certificate is not trusted; None if it is trusted."""
+
     certificate: x509.Certificate
     protocol: str | None
     problem: str | None
 
 
-async def shake_hands(target: Target, port: int, limits: Limits) -> tuple[Address, Handshake]:
-    """The certificate of the first address that answers. One that is not trusted is fetched all the same."""
+async def handshake_with(target: Target, port: int, limits: Limits) -> tuple[Address, Handshake]:
+    """The TLS handshake with the first address that answers, also if its certificate is not trusted."""
     problem: OSError | None = None
     for address in target.addresses[:MAX_ADDRESSES]:
         try:
             async with asyncio.timeout(limits.timeout):
-                return address, await _look(target.host, address, port)
+                return address, await _handshake(target.host, address, port)
         except TimeoutError:
             raise ToolError(f"{target.host} port {port} did not finish within {limits.timeout:g} seconds.") from None
         except ssl.SSLError as error:
             reason = error.reason or error
-            raise ToolError(f"{target.host} port {port} does not speak TLS with us: {reason}.") from error
+            raise ToolError(f"The TLS handshake with {target.host} port {port} failed: {reason}.") from error
         except OSError as error:
             problem = error
     raise ToolError(f"{target.host} port {port} cannot be reached: {problem}.") from problem
 
 
 def describe(handshake: Handshake, now: datetime) -> dict[str, Any]:
-    """The facts of a certificate that a person asks for."""
+    """The result of the tool: expiry, trust, names and issuer of a certificate."""
     certificate = handshake.certificate
     expires = certificate.not_valid_after_utc
     details = {
@@ -66,14 +67,14 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-async def _look(host: str, address: Address, port: int) -> Handshake:
+async def _handshake(host: str, address: Address, port: int) -> Handshake:
     try:
-        return await _shake(host, address, port, ssl.create_default_context())
+        return await _connect(host, address, port, ssl.create_default_context())
     except ssl.SSLCertVerificationError as error:
-        return await _shake(host, address, port, _trusting_context(), error.verify_message)
+        return await _connect(host, address, port, _unverified_context(), error.verify_message)
 
 
-async def _shake(
+async def _connect(
     host: str, address: Address, port: int, context: ssl.SSLContext, problem: str | None = None
 ) -> Handshake:
     _, writer = await asyncio.open_connection(str(address), port, ssl=context, server_hostname=host)
@@ -81,7 +82,7 @@ async def _shake(
         connection: ssl.SSLObject = writer.get_extra_info("ssl_object")
         shown = connection.getpeercert(binary_form=True)
         if shown is None:
-            raise ToolError(f"{host} port {port} shows no certificate.")
+            raise ToolError(f"{host} port {port} sent no certificate.")
         return Handshake(x509.load_der_x509_certificate(shown), connection.version(), problem)
     finally:
         writer.close()
@@ -89,8 +90,8 @@ async def _shake(
             await writer.wait_closed()
 
 
-def _trusting_context() -> ssl.SSLContext:
-    """Only to look at a certificate that was found wanting; nothing is sent over such a connection."""
+def _unverified_context() -> ssl.SSLContext:
+    """Only for reading a certificate that failed verification; no data are sent over the connection."""
     context = ssl.create_default_context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE

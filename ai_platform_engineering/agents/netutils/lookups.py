@@ -1,34 +1,38 @@
-"""Lookups: what DNS says about a name. Imported with the first one, as certificates are: both need large libraries."""
+"""DNS lookups. The module is imported by the first lookup, because its library is large."""
 
 from __future__ import annotations
 
 import asyncio
 import ipaddress
+from typing import TYPE_CHECKING
 
 import dns.asyncresolver
 import dns.exception
 import dns.resolver
 
-from ai_platform_engineering.agents.netutils.limits import Limits
 from ai_platform_engineering.mcp.tool_server import ToolError
 from ai_platform_engineering.utils.addresses import Address, literal
 
+if TYPE_CHECKING:
+    # `targets` imports this module for its first lookup.
+    from ai_platform_engineering.agents.netutils.targets import Limits
+
 
 async def records_of(name: str, record_type: str, limits: Limits) -> tuple[list[str], int | None]:
-    """The records of a name and how long they hold; no records when there are none."""
+    """The records of a name and their time to live. A name without records gives an empty list."""
     try:
         answer = await _resolver(limits).resolve(name, record_type)
     except (dns.resolver.NXDOMAIN, dns.resolver.NoAnswer):
         return [], None
     except dns.exception.Timeout:
-        raise ToolError(f"No DNS server answered within {limits.timeout:g} seconds about {name}.") from None
+        raise ToolError(f"No DNS server answered for {name} within {limits.timeout:g} seconds.") from None
     except dns.exception.DNSException as error:
         raise ToolError(f"The DNS lookup of {name} failed: {type(error).__name__}.") from error
     return sorted(record.to_text() for record in answer), None if answer.rrset is None else answer.rrset.ttl
 
 
 async def addresses_of(name: str, limits: Limits) -> list[Address]:
-    """The addresses of a name, of both kinds; none when there are none, or nobody says."""
+    """The IPv4 and IPv6 addresses of a name; empty if there are none, or if the lookup fails."""
     resolver = _resolver(limits)
 
     async def ask(record_type: str) -> list[Address]:
@@ -42,7 +46,7 @@ async def addresses_of(name: str, limits: Limits) -> list[Address]:
 
 
 def _resolver(limits: Limits) -> dns.asyncresolver.Resolver:
-    """Asks the server of the settings, else those of the system."""
+    """A resolver for the server in the settings, otherwise for the servers of the system."""
     try:
         resolver = dns.asyncresolver.Resolver(configure=limits.dns_server is None)
     except dns.resolver.NoResolverConfiguration:

@@ -1,4 +1,4 @@
-"""The MCP server with the network tools. Nothing here changes anything anywhere."""
+"""The MCP server with the network tools. All of them only read."""
 
 from __future__ import annotations
 
@@ -12,8 +12,14 @@ from mcp.types import ToolAnnotations
 from pydantic import BeforeValidator, Field
 
 from ai_platform_engineering.agents.netutils import subnets, web
-from ai_platform_engineering.agents.netutils.limits import Limits
-from ai_platform_engineering.agents.netutils.targets import ascii_name, find_target, is_address, parse_address, refusal
+from ai_platform_engineering.agents.netutils.targets import (
+    Limits,
+    ascii_name,
+    find_target,
+    is_address,
+    parse_address,
+    refusal,
+)
 from ai_platform_engineering.mcp.tool_server import ToolError, ToolServer
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.addresses import MAX_ADDRESSES, Address
@@ -92,7 +98,7 @@ class NetworkTools:
         from ai_platform_engineering.agents.netutils import certificates  # noqa: PLC0415
 
         target = await find_target(host, self.limits)
-        address, handshake = await certificates.shake_hands(target, port, self.limits)
+        address, handshake = await certificates.handshake_with(target, port, self.limits)
         shown = certificates.describe(handshake, certificates.utc_now())
         return {"host": target.host, "port": port, "address": str(address), **shown}
 

@@ -16,7 +16,7 @@ _EXACT_IN_JSON = 2**53
 
 
 def parse_network(cidr: str) -> Network:
-    """The network that an address with a prefix lies in."""
+    """The network of an address with a prefix length."""
     try:
         return ipaddress.ip_network(cidr.strip(), strict=False)
     except ValueError:
@@ -24,7 +24,7 @@ def parse_network(cidr: str) -> Network:
 
 
 def describe(network: Network) -> dict[str, Any]:
-    """What there is to know about one network."""
+    """The properties of one network."""
     details = {
         "network": str(network),
         "version": network.version,
@@ -39,7 +39,7 @@ def describe(network: Network) -> dict[str, Any]:
 
 
 def plan(network: Network, new_prefix: int | None, count: int | None) -> dict[str, Any]:
-    """A network cut into equal parts, by the prefix of the parts or by how many are needed."""
+    """Split a network into equal subnets, by their prefix length or by their number."""
     if (new_prefix is None) == (count is None):
         raise ToolError("Give either new_prefix or count: the prefix of each subnet, or how many are needed.")
     prefix = new_prefix if new_prefix is not None else network.prefixlen + ((count or 1) - 1).bit_length()
@@ -85,5 +85,5 @@ def _scope(network: Network) -> str:
 
 
 def _number(value: int) -> int | str:
-    """Clients read JSON numbers as floats; larger ones are told as text so that no digit is lost."""
+    """Many clients read JSON numbers as floats, so larger numbers are sent as text to preserve every digit."""
     return value if value < _EXACT_IN_JSON else str(value)

@@ -1,7 +1,7 @@
-"""Targets: from the name or address a person gives to addresses that may be reached.
+"""Targets: resolves a host name or an address to addresses that may be contacted.
 
-A name is resolved first and its addresses are judged afterwards; callers connect to an address they got from here and
-never resolve again, so a name cannot point elsewhere in between.
+A name is resolved first, and then its addresses are checked. Callers connect to one of the returned addresses and never
+resolve the name again, so that a changed DNS record cannot bypass the check.
 """
 
 from __future__ import annotations
@@ -10,22 +10,35 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ai_platform_engineering.agents.netutils.limits import Limits
 from ai_platform_engineering.mcp.tool_server import ToolError
+from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils import addresses
 from ai_platform_engineering.utils.addresses import Address, host_name, literal
 
 
 @dataclass(frozen=True)
+class Limits:
+    """The limits of one call, from the settings."""
+
+    timeout: float
+    allow_private: bool
+    dns_server: str | None
+
+    @classmethod
+    def of(cls, settings: Settings) -> Limits:
+        return cls(settings.netutils_timeout, settings.netutils_allow_private, settings.netutils_dns_server)
+
+
+@dataclass(frozen=True)
 class Target:
-    """A host as it was given, in ASCII, and the addresses of it that may be reached."""
+    """A host name in ASCII, or an address, and the addresses of it that may be contacted."""
 
     host: str
     addresses: tuple[Address, ...]
 
 
 async def find_target(host: str, limits: Limits) -> Target:
-    """Resolves a host; refuses one that has no address which may be reached."""
+    """Resolve a host. Raises `ToolError` if none of its addresses may be contacted."""
     name = host.strip().removeprefix("[").removesuffix("]")
     given = literal(name)
     if given is None:
@@ -43,7 +56,7 @@ async def find_target(host: str, limits: Limits) -> Target:
 
 
 def refusal(address: Address, *, allow_private: bool) -> str | None:
-    """Why an address must not be reached, or None."""
+    """The reason why an address must not be contacted, or None."""
     return addresses.refusal(address, allow_private=allow_private, allowed_by="NETUTILS_ALLOW_PRIVATE")
 
 
@@ -59,7 +72,7 @@ def parse_address(text: str) -> Address:
 
 
 def ascii_name(name: str) -> str:
-    """A host name as it is asked for in DNS: international names in their ASCII form, no dot at the end."""
+    """A host name as it is sent to DNS: international names in ASCII, without a final dot."""
     if (encoded := host_name(name)) is None:
         raise ToolError(f"{name!r} is not a host name. Give one such as www.example.com, without a scheme or a path.")
     return encoded

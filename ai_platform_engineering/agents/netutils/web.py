@@ -1,7 +1,7 @@
-"""Web addresses: one request, a few redirects, and a short look at the answer.
+"""The check of a web address: one request, up to three redirects, and the beginning of the response.
 
-Each step resolves its host, has the addresses judged and connects to one of them, so a redirect cannot lead to a place
-that could not be asked for directly.
+Every redirect resolves its host and checks its addresses again, so that a redirect cannot lead to an address that may
+not be requested directly.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from typing import Any
 
 import httpx
 
-from ai_platform_engineering.agents.netutils.limits import Limits
-from ai_platform_engineering.agents.netutils.targets import find_target
+from ai_platform_engineering.agents.netutils.targets import Limits, find_target
 from ai_platform_engineering.mcp.tool_server import ToolError
 from ai_platform_engineering.utils.addresses import MAX_ADDRESSES, Address
 
@@ -26,7 +25,7 @@ _TEXT_TYPES = ("text/", "application/json", "application/xml", "application/prob
 
 
 @dataclass(frozen=True)
-class Answer:
+class ResponseSummary:
     status: int
     reason: str
     location: str | None
@@ -37,12 +36,12 @@ class Answer:
 
 
 async def check(url: str, limits: Limits) -> dict[str, Any]:
-    """Asks for a web address and says what came back."""
+    """Request a web address, follow redirects, and describe the response."""
     current = _parse(url)
     redirects: list[str] = []
     began = time.monotonic()
     while True:
-        answer = await _ask(current, limits)
+        answer = await _request(current, limits)
         if answer.location is None:
             break
         if len(redirects) == MAX_REDIRECTS:
@@ -65,12 +64,12 @@ async def check(url: str, limits: Limits) -> dict[str, Any]:
     return {key: value for key, value in details.items() if value is not None}
 
 
-async def _ask(url: httpx.URL, limits: Limits) -> Answer:
+async def _request(url: httpx.URL, limits: Limits) -> ResponseSummary:
     target = await find_target(url.raw_host.decode("ascii"), limits)
     problem: httpx.ConnectError | None = None
     for address in target.addresses[:MAX_ADDRESSES]:
         try:
-            return await _ask_address(url, address, target.host, limits)
+            return await _request_at(url, address, target.host, limits)
         except httpx.ConnectError as error:
             problem = error
         except (TimeoutError, httpx.TimeoutException):
@@ -80,7 +79,7 @@ async def _ask(url: httpx.URL, limits: Limits) -> Answer:
     raise ToolError(f"{url} could not be reached: {problem}.") from problem
 
 
-async def _ask_address(url: httpx.URL, address: Address, host: str, limits: Limits) -> Answer:
+async def _request_at(url: httpx.URL, address: Address, host: str, limits: Limits) -> ResponseSummary:
     headers = {"Host": url.netloc.decode("ascii"), "User-Agent": "platform-engineer", "Accept-Encoding": "identity"}
     verify = ssl.create_default_context() if url.scheme == "https" else False
     async with (
@@ -93,11 +92,11 @@ async def _ask_address(url: httpx.URL, address: Address, host: str, limits: Limi
         return await _read(response)
 
 
-async def _read(response: httpx.Response) -> Answer:
+async def _read(response: httpx.Response) -> ResponseSummary:
     headers = response.headers
     location = headers["location"] if response.has_redirect_location else None
     is_text = headers.get("content-type", "").startswith(_TEXT_TYPES) and "content-encoding" not in headers
-    return Answer(
+    return ResponseSummary(
         status=response.status_code,
         reason=response.reason_phrase,
         location=location,
@@ -130,7 +129,7 @@ def _parse(text: str) -> httpx.URL:
     if url.scheme not in ("http", "https") or not url.host:
         raise ToolError(f"{text!r} cannot be checked: only addresses with http:// or https:// can.")
     if url.userinfo:
-        raise ToolError("A web address with a user name or a password in it is not used. Leave them out.")
+        raise ToolError("A web address with a user name or a password is not allowed. Leave them out.")
     if url.port is not None and not 1 <= url.port <= 65535:
         raise ToolError(f"{url.port} is not a port. Ports go from 1 to 65535.")
     return url

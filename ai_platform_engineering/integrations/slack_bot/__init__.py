@@ -1,4 +1,4 @@
-"""The supervisor in Slack: one pure reducer from a run's events to Slack operations, and a thin layer that does them.
+"""The supervisor in Slack: a pure reducer turns a run's events into Slack operations, and a thin layer performs them.
 
-What Slack wants (methods, limits, Block Kit) is known here and nowhere else; what a run is, is told by its events.
+Everything specific to Slack (methods, limits, Block Kit) is in this package. It knows runs by their events only.
 """

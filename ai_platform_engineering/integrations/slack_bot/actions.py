@@ -1,6 +1,6 @@
-"""The buttons below a message: their action ids, and what their values say.
+"""The buttons below a message: their action ids and their values.
 
-A value comes back from Slack's clients as it was sent, so it names things and grants nothing.
+A value is client input when it comes back, so it identifies things and grants no permission.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ STOP: Final = "platform_engineer:stop"
 
 
 @dataclass(frozen=True, slots=True)
-class Pressed:
-    """A button that somebody pressed: what it belongs to, and for a rating which of the two it was."""
+class ButtonPress:
+    """A pressed button: its footer, and for a rating whether it was the good one."""
 
     footer: Footer
     good: bool | None = None
@@ -36,18 +36,18 @@ def value_of(footer: Footer, *, good: bool | None = None) -> str:
     return json.dumps(content, separators=(",", ":"))
 
 
-def read_value(value: object) -> Pressed | None:
-    """What `value_of` wrote; None for anything else."""
+def read_value(value: object) -> ButtonPress | None:
+    """The inverse of `value_of`; None for any other value."""
     try:
         content = json.loads(value) if isinstance(value, str) else None
     except (ValueError, RecursionError):
         return None
     match content:
         case {"rate": str(task), "trace": str(trace), "message": str(message), "good": bool(good)}:
-            return Pressed(Rating(task, trace, message), good)
+            return ButtonPress(Rating(task, trace, message), good)
         case {"retry": str(task)}:
-            return Pressed(Retry(task))
+            return ButtonPress(Retry(task))
         case {"stop": str(task)}:
-            return Pressed(Stop(task))
+            return ButtonPress(Stop(task))
         case _:
             return None

@@ -1,4 +1,4 @@
-"""The Slack app: Bolt, with the listeners of this bot. How requests reach it is serve.py's business."""
+"""The Bolt app with this bot's listeners, and the logger for Bolt and slack_sdk. `serve.py` connects it to Slack."""
 
 from __future__ import annotations
 
@@ -11,21 +11,42 @@ from slack_bolt.authorization import AuthorizeResult
 from slack_sdk.web.async_client import AsyncWebClient
 
 from ai_platform_engineering.integrations.slack_bot.listeners.assistant import Assistant
-from ai_platform_engineering.integrations.slack_bot.listeners.buttons import Buttons
+from ai_platform_engineering.integrations.slack_bot.listeners.buttons import Buttons, Sessions
 from ai_platform_engineering.integrations.slack_bot.listeners.commands import Commands
+from ai_platform_engineering.integrations.slack_bot.listeners.context import ListenerContext
 from ai_platform_engineering.integrations.slack_bot.listeners.failures import Failures
 from ai_platform_engineering.integrations.slack_bot.listeners.forms import Forms
-from ai_platform_engineering.integrations.slack_bot.listeners.listening import Listening
 from ai_platform_engineering.integrations.slack_bot.listeners.messages import Messages
-from ai_platform_engineering.integrations.slack_bot.listeners.reason import Reasons
-from ai_platform_engineering.integrations.slack_bot.listeners.sessions import Sessions
+from ai_platform_engineering.integrations.slack_bot.listeners.rating_reason import Reasons
 
 _ANYTHING: Final = re.compile("")
+# Bolt also reads the token from the environment, and warns although its client has the same one.
+_UNUSED_WARNING: Final = "`token` will be unused"
+_TICKET: Final = re.compile(r"ticket=[^&\s'\"]+")
 
 
-def build_app(listening: Listening, signing_secret: str, log: logging.Logger) -> AsyncApp:
-    """An app that knows who it is: Slack was asked at start, and not for every request."""
-    identity, token = listening.identity, listening.client.token
+class RedactingFilter(logging.Filter):
+    """Removes connection tickets, and tracebacks, which add nothing to the message."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        record.msg, record.args = _TICKET.sub("ticket=********", record.getMessage()), ()
+        record.exc_info = None
+        return _UNUSED_WARNING not in record.msg
+
+
+def library_log() -> logging.Logger:
+    """The logger for Bolt and slack_sdk, which copy its level and filters. At DEBUG they log people's messages, so its
+    level is WARNING or higher."""
+    log = logging.getLogger(f"{__package__}.slack")
+    log.setLevel(max(logging.WARNING, logging.getLogger().level))
+    if not log.filters:
+        log.addFilter(RedactingFilter())
+    return log
+
+
+def build_app(context: ListenerContext, signing_secret: str, log: logging.Logger) -> AsyncApp:
+    """The app. Its identity was requested from Slack at start, so Bolt does not request it for every event."""
+    identity, token = context.identity, context.client.token
 
     async def authorize() -> AuthorizeResult:
         return AuthorizeResult(
@@ -35,23 +56,23 @@ def build_app(listening: Listening, signing_secret: str, log: logging.Logger) ->
     app = AsyncApp(
         name="slack_bot",
         logger=log,
-        client=AsyncWebClient(base_url=listening.client.base_url, session=listening.client.session, logger=log),
+        client=AsyncWebClient(base_url=context.client.base_url, session=context.client.session, logger=log),
         signing_secret=signing_secret,
         authorize=authorize,
-        # Slack has its answer when a listener returns: what was said is kept by then.
+        # Slack gets its acknowledgement when the listener returns; the message is stored by then.
         process_before_response=True,
     )
-    for noun in (Messages, Assistant, Commands, Buttons, Reasons, Forms, Sessions, Failures):
-        noun(listening).listen(app)
-    app.event(_ANYTHING)(_nothing)
+    for listener in (Messages, Assistant, Commands, Buttons, Reasons, Forms, Sessions, Failures):
+        listener(context).listen(app)
+    app.event(_ANYTHING)(_ignore)
     app.action(_ANYTHING)(_acknowledge)
     return app
 
 
-async def _nothing() -> None:
-    """What the bot was told without being asked to do something."""
+async def _ignore() -> None:
+    """Events that no listener handles."""
 
 
 async def _acknowledge(ack: AsyncAck) -> None:
-    """A link that looks like a button, or an element of a form: it is read when the form is submitted."""
+    """A link button, or an element of a form, whose value is read when the form is submitted."""
     await ack()

@@ -1,4 +1,4 @@
-"""The bot, put together from its parts."""
+"""Builds the bot from its parts, and sets its write pace from the rate budget."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from ai_platform_engineering.integrations.slack_bot.bot import Bot
 from ai_platform_engineering.integrations.slack_bot.channels import Channels
 from ai_platform_engineering.integrations.slack_bot.clock import Clock, SystemClock
 from ai_platform_engineering.integrations.slack_bot.permissions import may_answer
-from ai_platform_engineering.integrations.slack_bot.places import Person
-from ai_platform_engineering.integrations.slack_bot.store import BotStore, KeptRun
+from ai_platform_engineering.integrations.slack_bot.places import SlackUser
+from ai_platform_engineering.integrations.slack_bot.store import BotStore, StoredRun
 from ai_platform_engineering.integrations.slack_bot.supervisor_link import SupervisorLink
 from ai_platform_engineering.integrations.slack_bot.thread import Environment
-from ai_platform_engineering.integrations.slack_bot.thread_view.stream_buffer import Pace
+from ai_platform_engineering.integrations.slack_bot.thread_view.stream_buffer import WritePace
 from ai_platform_engineering.integrations.slack_bot.web_api.budget import LIMITS, MINUTE, ORDINARY_SHARE, Budget
 from ai_platform_engineering.integrations.slack_bot.web_api.delivery import Delivery
 from ai_platform_engineering.settings import Settings
 
 CROWDED: Final = 0.3
-"""From this share of a budget on, threads take turns instead of writing whenever they have something to say: what is
-left of it for them lasts for a minute, so that nobody falls silent."""
+"""From this used share of a rate budget on, threads write less often, so that the rest lasts for the minute and every
+thread keeps getting updates."""
 
 
 def assemble(
@@ -34,14 +34,14 @@ def assemble(
     link: SupervisorLink | None = None,
     budget: Budget | None = None,
 ) -> Bot:
-    """The bot; `aclose` it before the store. `budget` is for whoever else calls Slack. Raises `SettingsError` where it
-    cannot get to the supervisor."""
+    """The bot; close it before the store. Pass `budget` to share it with other callers of Slack. Raises `SettingsError`
+    if the supervisor's settings are invalid."""
     clock = clock or SystemClock()
     budget = budget or Budget(clock)
 
-    def allowed(form: Form, kept: KeptRun, person: Person) -> str | None:
-        channel = kept.incoming.place.channel
-        return may_answer(form, kept.incoming.person, person, channels.of(channel, direct=channel.startswith("D")))
+    def allowed(form: Form, stored: StoredRun, person: SlackUser) -> str | None:
+        channel = stored.incoming.place.channel
+        return may_answer(form, stored.incoming.person, person, channels.of(channel, direct=channel.startswith("D")))
 
     environment = Environment(
         store=store,
@@ -54,10 +54,10 @@ def assemble(
     return bot
 
 
-def pace(budget: Budget, streaming: int, updating: int) -> Pace:
-    """How often a thread may write now, with so many that do."""
-    usual = Pace()
-    return Pace(
+def pace(budget: Budget, streaming: int, updating: int) -> WritePace:
+    """The write pace of a thread, with that many threads streaming and updating."""
+    usual = WritePace()
+    return WritePace(
         _seconds(budget, "chat.appendStream", streaming, usual.stream),
         _seconds(budget, "chat.update", updating, usual.update),
     )

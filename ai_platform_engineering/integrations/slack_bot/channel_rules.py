@@ -1,11 +1,11 @@
-"""What a team's file says about its channels:
+"""The schema of the channel rules file:
 
 direct: true                  # whether direct messages are answered
-defaults:                     # for channels that are not listed, and for what a listed one does not say
+defaults:                     # for unlisted channels, and for keys that a listed one omits
   enabled: false
 channels:
   C0123ABCD:
-    name: platform-help       # for whoever reads the file
+    name: platform-help       # a comment for readers of the file
     enabled: true
     answer: all               # or mentions
     prompt: Answer in German.
@@ -23,7 +23,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, StringConstraints, ValidationError
 
-from ai_platform_engineering.manifest import problem_of
+from ai_platform_engineering.manifest import describe_error
 from ai_platform_engineering.settings import SettingsError
 from ai_platform_engineering.utils.yaml_files import read_keys
 
@@ -35,8 +35,8 @@ FormsBy = Literal["requester", "anyone"]
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """With `answer="all"` the bot reads every message, and speaks up when it knows an answer. `prompt` is for the
-    supervisor, `approvers` are user ids, `forms` says who may answer a form."""
+    """The rules of one channel. With `answer="all"` the bot reads every message, and replies when it knows an answer.
+    `prompt` is for the supervisor, `approvers` are user ids, `forms` says who may answer a form."""
 
     enabled: bool = True
     answer: Answering = "mentions"
@@ -46,29 +46,29 @@ class Channel:
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
-    """What holds in which channel; without a file, these."""
+class ChannelRules:
+    """The rules of all channels. The defaults apply without a file."""
 
     listed: Mapping[str, Channel] = field(default_factory=dict)
     others: Channel = Channel()
     direct: Channel = Channel()
 
 
-def read_rules(file: Path) -> Rules:
-    """The rules in `file`; raises `SettingsError` that names the channel, the key and what is allowed."""
+def read_rules(file: Path) -> ChannelRules:
+    """The rules in `file`. Raises `SettingsError` with the channel, the key and the allowed values."""
     content = read_keys(file, "list of channels", _File.model_fields, SettingsError)
     try:
-        said = _File.model_validate(content)
+        rules = _File.model_validate(content)
     except ValidationError as error:
         problems = (_problem(details) for details in error.errors(include_url=False))
         raise SettingsError(*(f"{file}: {problem}." for problem in problems)) from None
-    defaults = said.defaults.model_dump()
-    return Rules(
-        listed={name: Channel(**{**defaults, **entry.said()}) for name, entry in said.channels.items()},
+    defaults = rules.defaults.model_dump()
+    return ChannelRules(
+        listed={name: Channel(**{**defaults, **entry.rules()}) for name, entry in rules.channels.items()},
         others=Channel(**defaults),
-        # Approvals cannot be had past the approvers by asking in private. There all messages are for the bot, so that
-        # it need not find out which are.
-        direct=Channel(**{**defaults, "enabled": said.direct, "answer": "mentions"}),
+        # The default approvers also apply to direct messages, so that a private question cannot bypass them. Every
+        # direct message is for the bot, so `answer` has no effect there.
+        direct=Channel(**{**defaults, "enabled": rules.direct, "answer": "mentions"}),
     )
 
 
@@ -84,16 +84,16 @@ def _user_id(text: str) -> str:
     return text
 
 
-def _nothing_said(value: Any) -> Any:
-    # All of its lines are left out, or commented out.
+def _empty_if_none(value: Any) -> Any:
+    # A key without a value, for example because all lines below it are commented out.
     return {} if value is None else value
 
 
-class _Keys(BaseModel):
+class _StrictModel(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class _Defaults(_Keys):
+class _Defaults(_StrictModel):
     enabled: bool = False
     answer: Answering = "mentions"
     prompt: Annotated[str, StringConstraints(strip_whitespace=True, max_length=PROMPT_LIMIT)] = ""
@@ -104,17 +104,17 @@ class _Defaults(_Keys):
 class _Listed(_Defaults):
     name: str = ""
 
-    def said(self) -> dict[str, Any]:
-        # To list a channel is to opt in.
+    def rules(self) -> dict[str, Any]:
+        # Listing a channel enables it.
         return {"enabled": True, **self.model_dump(exclude_unset=True, exclude={"name"})}
 
 
-class _File(_Keys):
+class _File(_StrictModel):
     direct: bool = True
-    defaults: Annotated[_Defaults, BeforeValidator(_nothing_said)] = _Defaults()
+    defaults: Annotated[_Defaults, BeforeValidator(_empty_if_none)] = _Defaults()
     channels: Annotated[
-        dict[Annotated[str, AfterValidator(_channel_id)], Annotated[_Listed, BeforeValidator(_nothing_said)]],
-        BeforeValidator(_nothing_said),
+        dict[Annotated[str, AfterValidator(_channel_id)], Annotated[_Listed, BeforeValidator(_empty_if_none)]],
+        BeforeValidator(_empty_if_none),
     ] = {}
 
 
@@ -135,7 +135,7 @@ def _problem(error: Mapping[str, Any]) -> str:
         case "string_too_long":
             return f"{key}: has {len(error['input'])} characters; {PROMPT_LIMIT} are allowed"
         case _:
-            return problem_of({**error, "loc": location})
+            return describe_error({**error, "loc": location})
 
 
 def _listed(location: tuple[int | str, ...]) -> str:

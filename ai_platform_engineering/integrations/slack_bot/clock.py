@@ -1,4 +1,4 @@
-"""The time, as the bot tells it. What it has not delivered outlives the process, so it is the time of day."""
+"""The bot's clock. Times are stored across restarts, so they are wall-clock times."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ class Clock(Protocol):
         """Seconds since the epoch."""
 
     async def sleep(self, seconds: float) -> None:
-        """Wait so long."""
+        """Wait that long."""
 
 
 class SystemClock:
-    """The time of day when it was made, and from then on without jumps: a clock that is set back stops nothing."""
+    """Wall-clock time at creation plus monotonic time, so that a change of the system clock has no effect."""
 
     def __init__(self) -> None:
         self._begin = time.time() - time.monotonic()

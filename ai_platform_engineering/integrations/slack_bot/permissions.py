@@ -1,7 +1,7 @@
-"""Who may answer a form in Slack, where everybody in a channel sees it.
+"""Who may answer a form in Slack, where everyone in the channel sees it.
 
-A form is answered by the person who asked for the work, or by anyone where the channel says so. Where the channel has
-approvers they may answer it, too, and decisions about actions are theirs alone.
+The requester may answer, or anyone if the channel allows it. A channel's approvers may answer every form, and only they
+may decide approvals.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from typing import Final
 from ai_platform_engineering.events import Form
 from ai_platform_engineering.forms.decisions import is_approval
 from ai_platform_engineering.integrations.slack_bot.channels import Channel
-from ai_platform_engineering.integrations.slack_bot.places import Person
+from ai_platform_engineering.integrations.slack_bot.places import SlackUser
 
-_NAMED: Final = 5
+_MAX_NAMES: Final = 5
 
 
-def may_answer(form: Form, asked_by: Person, person: Person, channel: Channel) -> str | None:
+def may_answer(form: Form, asked_by: SlackUser, person: SlackUser, channel: Channel) -> str | None:
     """None if `person` may; otherwise the sentence to show them, in Slack's markup."""
-    # People are known by their ids alone: somebody from another workspace is reported under one team here and another
-    # there, but no two members of a channel have the same id.
+    # Only user ids are compared. Slack reports a user from another workspace under different teams, but user ids are
+    # unique within a channel.
     if person.id in channel.approvers:
         return None
     if channel.approvers and is_approval(form):
@@ -32,12 +32,12 @@ def may_answer(form: Form, asked_by: Person, person: Person, channel: Channel) -
     if channel.approvers:
         return f"Only {_people(channel.approvers)} may answer this."
     return (
-        "Another bot asked for this, and no people are named who may answer. Whoever set me up here can name approvers."
+        "Another bot asked for this, and no person is set who may answer. The operator of this bot can set approvers."
     )
 
 
 def _people(ids: Sequence[str]) -> str:
     names = [f"<@{one}>" for one in dict.fromkeys(ids)]
-    if len(names) > _NAMED:
-        names = [*names[:_NAMED], f"{len(names) - _NAMED} more"]
+    if len(names) > _MAX_NAMES:
+        names = [*names[:_MAX_NAMES], f"{len(names) - _MAX_NAMES} more"]
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

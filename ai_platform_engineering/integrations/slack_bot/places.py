@@ -1,13 +1,17 @@
-"""Who says what where in Slack."""
+"""The values that listeners and the bot exchange: users, threads, incoming messages, the outcome of a stop."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
+
+StopOutcome = Literal["stopping", "already_over", "not_stopped"]
+"""The result of a request to stop a run. `not_stopped`: the supervisor did not confirm it, and the run continues."""
 
 
 @dataclass(frozen=True, slots=True)
-class Person:
-    """Somebody in a workspace. Another bot is one, too, but Slack streams to people only."""
+class SlackUser:
+    """A member of a workspace, a person or another bot. Slack supports streams to people only."""
 
     team: str
     id: str
@@ -15,8 +19,8 @@ class Person:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A thread: the conversation that is kept apart from all others. A thread is named by its first message."""
+class ThreadPlace:
+    """A Slack thread, identified by its first message. Each thread is one conversation with the supervisor."""
 
     team: str
     channel: str
@@ -29,12 +33,12 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Incoming:
-    """A message for the supervisor. `quiet`: nothing is shown unless there is an answer worth showing.
+    """A message for the supervisor. A `quiet` run shows nothing unless it has an answer worth showing.
     `instructions` are the channel's own, for the supervisor."""
 
-    place: Place
+    place: ThreadPlace
     ts: str
     text: str
-    person: Person
+    person: SlackUser
     quiet: bool = False
     instructions: str = ""

@@ -1,6 +1,6 @@
-"""One run, shown in a Slack thread: hears what the supervisor tells, has it reduced, has the operations done.
+"""One run in a Slack thread: reads the supervisor's events, reduces them, and has the operations performed.
 
-All that is known is in the store before anything is done in Slack: a bot that is killed goes on from there.
+The state is stored before each operation, so a restarted bot continues from it.
 """
 
 from __future__ import annotations
@@ -19,342 +19,377 @@ from a2a.utils.errors import A2AError
 from ai_platform_engineering.events import Canceled, Event, Failed, Form
 from ai_platform_engineering.integrations.slack_bot import words
 from ai_platform_engineering.integrations.slack_bot.clock import Clock
-from ai_platform_engineering.integrations.slack_bot.places import Person
-from ai_platform_engineering.integrations.slack_bot.store import BotStore, KeptRun, StoreError
+from ai_platform_engineering.integrations.slack_bot.places import SlackUser
+from ai_platform_engineering.integrations.slack_bot.store import BotStore, BotStoreError, StoredRun
 from ai_platform_engineering.integrations.slack_bot.supervisor_link import SupervisorLink
-from ai_platform_engineering.integrations.slack_bot.thread_view.delivery_reports import reported
+from ai_platform_engineering.integrations.slack_bot.thread_view.delivery_reports import record_report
 from ai_platform_engineering.integrations.slack_bot.thread_view.operation_builder import operation_of
 from ai_platform_engineering.integrations.slack_bot.thread_view.operations import (
     CREATING,
-    Arrived,
-    Later,
+    Deferred,
+    Delivered,
     Operation,
-    Refused,
+    OperationRejected,
     Report,
-    Unclear,
+    Unconfirmed,
 )
 from ai_platform_engineering.integrations.slack_bot.thread_view.planner import is_done
 from ai_platform_engineering.integrations.slack_bot.thread_view.reducer import (
-    Answered,
-    Begun,
-    FilledInWrongly,
-    GoingOn,
+    FormInvalid,
     Input,
-    Stopping,
+    ReplyReceived,
+    RunAccepted,
+    RunResumed,
+    StopRequested,
     Tick,
-    next_look,
+    next_tick,
     reduce,
 )
-from ai_platform_engineering.integrations.slack_bot.thread_view.state import Saying, State, from_json, to_json
-from ai_platform_engineering.integrations.slack_bot.thread_view.stream_buffer import Pace
+from ai_platform_engineering.integrations.slack_bot.thread_view.state import State, ThreadReply, from_json, to_json
+from ai_platform_engineering.integrations.slack_bot.thread_view.stream_buffer import WritePace
 from ai_platform_engineering.integrations.slack_bot.web_api.delivery import Delivery
 from ai_platform_engineering.utils.a2a_common.client.supervisor_client import message_to, question_message
-from ai_platform_engineering.utils.a2a_common.client.supervisor_run import Lost, Parked, Run, SupervisorError
+from ai_platform_engineering.utils.a2a_common.client.supervisor_run import (
+    ConnectionLost,
+    SupervisorError,
+    SupervisorRun,
+    WaitingTask,
+)
 from ai_platform_engineering.utils.a2a_common.request_context import TO_CONVERSATION
 from ai_platform_engineering.utils.a2a_common.server.admission import QUESTION_ONLY
 
 logger = logging.getLogger(__name__)
 
 STOPPED_IN_SLACK: Final = "stopped_by_user"
-"""How Slack says that somebody stopped a stream with Slack's own button."""
-_LEAVE_SECONDS: Final = 2.0
-_UNKEPT_SECONDS: Final = 5.0
+"""Slack's error code after a person stopped a stream with Slack's own button."""
+_CLOSE_SECONDS: Final = 2.0
+_STORE_RETRY_SECONDS: Final = 5.0
 _URGENT: Final = frozenset({"start", "post", "stop", "form", "form_update"})
 
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """What all threads share."""
+    """The dependencies that all threads share."""
 
     store: BotStore
     delivery: Delivery
     clock: Clock
     link: SupervisorLink
-    pace: Callable[[], Pace]
+    pace: Callable[[], WritePace]
 
 
 @dataclass(frozen=True, slots=True)
-class _Heard:
-    """An event; `told` is the number to go on after."""
+class _Received:
+    """An event, and the number to resume the stream after."""
 
     event: Event
-    told: int
+    number: int
 
 
 class Thread:
-    """`again` is for a run from a former life of the bot: what was being said or done then may have arrived."""
+    """`resumed` is for a run from before a restart: its message or its operation in flight may have been received.
 
-    def __init__(self, kept: KeptRun, environment: Environment, *, again: bool = False) -> None:
-        self.kept = kept
+    `earlier` is the previous run of the same conversation: its message is sent first.
+    """
+
+    def __init__(
+        self, stored: StoredRun, environment: Environment, *, resumed: bool = False, earlier: Thread | None = None
+    ) -> None:
+        self.stored = stored
         self._environment = environment
-        self._again = again
-        self._items: deque[Input | _Heard] = deque()
-        self._stirred = asyncio.Event()
-        self._run: Run | None = None
-        self._hearing: asyncio.Task[None] | None = None
-        self._doing: asyncio.Task[None] | None = None
-        self._unkept = False
-        self.state = from_json(kept.state) if kept.state else self._fresh()
+        self._resumed = resumed
+        self._earlier = earlier
+        self._sent = asyncio.Event()
+        self._items: deque[Input | _Received] = deque()
+        self._wake_up = asyncio.Event()
+        self._run: SupervisorRun | None = None
+        self._reader: asyncio.Task[None] | None = None
+        self._performing: asyncio.Task[None] | None = None
+        self._store_failed = False
+        self.state = from_json(stored.state) if stored.state else self._initial_state()
 
-    def _fresh(self) -> State:
-        incoming = self.kept.incoming
-        begun, streams = self._environment.clock.now(), not incoming.person.is_bot
-        return State(run_id=self.kept.id, after=incoming.ts, quiet=incoming.quiet, begun=begun, streams=streams)
+    def _initial_state(self) -> State:
+        incoming = self.stored.incoming
+        begun, can_stream = self._environment.clock.now(), not incoming.person.is_bot
+        return State(run_id=self.stored.id, after=incoming.ts, quiet=incoming.quiet, begun=begun, can_stream=can_stream)
 
     @property
     def waits(self) -> bool:
-        """Whether people have to answer before it goes on."""
-        return self._has_asked and not self.state.sayings and not self.state.closed
+        """Whether the run waits for a person's reply."""
+        return self._has_asked and not self.state.queued_replies and not self.state.closed
 
     @property
     def latest(self) -> str:
-        """The last message in the thread that it knows of. Slack names messages by its own clock."""
-        return max(self.state.known_messages(), key=float, default=self.kept.incoming.place.thread_ts)
+        """The last known message in the thread. Message ids are timestamps of Slack's clock."""
+        return max(self.state.known_messages(), key=float, default=self.stored.incoming.place.thread_ts)
 
     @property
     def _has_asked(self) -> bool:
-        return self.state.telling.outcome == "asked"
+        return self.state.content.outcome == "asked"
 
     @property
-    def is_spoken_to(self) -> bool:
-        """Whether it waited, and somebody has answered."""
-        return self._has_asked and bool(self.state.sayings)
+    def has_queued_reply(self) -> bool:
+        """Whether the run waits and a reply for it is queued."""
+        return self._has_asked and bool(self.state.queued_replies)
 
-    def was_told(self, message_id: str) -> bool:
-        """Whether that message is an answer that it was given, and is about to hear."""
-        sayings = (*self.state.sayings, *filter(None, [self.state.saying]))
-        return any(saying.message_id == message_id for saying in sayings)
+    def has_reply(self, message_id: str) -> bool:
+        """Whether that message is a queued or current reply."""
+        queued_replies = (*self.state.queued_replies, *filter(None, [self.state.current_reply]))
+        return any(reply.message_id == message_id for reply in queued_replies)
 
     @property
     def is_streaming(self) -> bool:
         return bool(self.state.messages) and self.state.messages[-1].streaming
 
-    async def live(self) -> None:
-        """Until all there is to tell has been told."""
+    async def run(self) -> None:
+        """Run until all content is delivered."""
         try:
-            if self.state.flight is not None and self._doing is None:
-                self._doing = asyncio.create_task(self._find_out(operation_of(self.state, self.state.flight)))
-            self._hear_on()
-            self._step(Tick(self._environment.pace()))
-            while self.is_spoken_to or not self.state.ended or not is_done(self.state) or not self._is_kept(over=True):
+            if self.state.pending is not None and self._performing is None:
+                self._performing = asyncio.create_task(self._look_up(operation_of(self.state, self.state.pending)))
+            self._start_reading()
+            self._reduce(Tick(self._environment.pace()))
+            while (
+                self.has_queued_reply
+                or not self.state.ended
+                or not is_done(self.state)
+                or not self._try_store(over=True)
+            ):
                 await self._next()
         finally:
-            await self._leave()
+            await self._close()
         if self.state.closed:
-            logger.warning("%s: given up: nothing can be written in this thread", self.kept.id)
+            logger.warning("%s: given up: Slack accepts no messages in this thread", self.stored.id)
             if self._has_asked:
-                await self._withdraw()
+                await self._cancel_unanswerable()
 
-    async def _withdraw(self) -> None:
-        """Nobody sees what was asked: whatever is said in the thread next must not become the answer."""
+    async def _cancel_unanswerable(self) -> None:
+        """Cancel the task. Its form is not visible, so the next message in the thread must not become the answer."""
         try:
-            supervisor = await self._environment.link.supervisor(patient=False)
+            supervisor = await self._environment.link.supervisor(wait=False)
             await supervisor.client.cancel_task(CancelTaskRequest(id=self.state.task_id))
         except (A2AError, SupervisorError, httpx.HTTPError, TimeoutError) as error:
-            logger.warning("%s: what nobody can answer still waits: %s", self.kept.id, type(error).__name__)
+            logger.warning("%s: a form that cannot be answered stays open: %s", self.stored.id, type(error).__name__)
 
-    def answer(self, saying: Saying) -> None:
-        """Something is said to the run, which waits or will wait again. It is kept when this returns."""
+    def answer(self, reply: ThreadReply) -> None:
+        """Queue a reply to the run, which waits or will wait again. It is stored when this returns."""
         before = self.state
-        self.state, operations = reduce(self.state, Answered(saying), self._environment.clock.now())
+        self.state, operations = reduce(self.state, ReplyReceived(reply), self._environment.clock.now())
         try:
-            self._keep()
-        except StoreError:
+            self._store()
+        except BotStoreError:
             self.state = before
             raise
         self._start(operations)
-        self._stirred.set()
+        self._wake_up.set()
 
     def show_again(self, form: Form) -> None:
-        """A form that waits was filled in wrongly, and says so."""
-        self._step(FilledInWrongly(form))
-        self._is_kept()
-        self._stirred.set()
+        """Show validation errors on an open form."""
+        self._reduce(FormInvalid(form))
+        self._try_store()
+        self._wake_up.set()
 
-    async def cancel(self, person: Person | None) -> bool:
-        """Whether the supervisor has stopped it, for that person, or for somebody unknown. One that waited is told so:
-        it hears nothing by itself."""
+    async def cancel(self, person: SlackUser | None) -> bool:
+        """Cancel the run for `person`, or for an unknown person. Returns whether the supervisor confirmed it. A waiting
+        run reads no events, so the caller must also call `stopped`."""
         try:
             if self.waits:
-                supervisor = await self._environment.link.supervisor(patient=False)
+                supervisor = await self._environment.link.supervisor(wait=False)
                 await supervisor.client.cancel_task(CancelTaskRequest(id=self.state.task_id))
                 return True
             if self._run is not None:
                 if person is not None:
-                    self._step(Stopping(person.id))
+                    self._reduce(StopRequested(person.id))
                 await self._run.cancel()
         except (A2AError, SupervisorError, httpx.HTTPError, TimeoutError) as error:
-            logger.info("%s: not stopped: %s", self.kept.id, type(error).__name__)
+            logger.info("%s: not stopped: %s", self.stored.id, type(error).__name__)
             return False
         return self._run is not None or self.state.ended
 
-    def stopped(self, person: Person) -> None:
-        """It waited, and is over."""
-        self._step(Stopping(person.id))
-        self._step(Canceled())
-        self._is_kept()
-        self._stirred.set()
+    def stopped(self, person: SlackUser) -> None:
+        """Record that a waiting run was canceled."""
+        self._reduce(StopRequested(person.id))
+        self._reduce(Canceled())
+        self._try_store()
+        self._wake_up.set()
 
-    async def _leave(self) -> None:
-        """What is being done in Slack is waited for, but not for long; nothing new is done."""
-        if self._hearing is not None:
-            self._hearing.cancel()
-        if self._doing is not None and not self._doing.done():
-            await asyncio.wait([self._doing], timeout=_LEAVE_SECONDS)
-            self._doing.cancel()
+    async def _close(self) -> None:
+        """Wait briefly for the operation in flight, record its report, and store the state."""
+        if self._reader is not None:
+            self._reader.cancel()
+        if self._performing is not None and not self._performing.done():
+            await asyncio.wait([self._performing], timeout=_CLOSE_SECONDS)
+            self._performing.cancel()
         for item in self._items:
-            if isinstance(item, Arrived | Refused | Later | Unclear):
-                self.state = reported(self.state, item, self._environment.clock.now())
-        if not self.kept.done:
-            self._is_kept()
+            if isinstance(item, Delivered | OperationRejected | Deferred | Unconfirmed):
+                self.state = record_report(self.state, item, self._environment.clock.now())
+        if not self.stored.done:
+            self._try_store()
 
     async def _next(self) -> None:
-        """Take what has come, or wait for it, as long as there is nothing to do by itself."""
-        if self.is_spoken_to:
-            self._step(GoingOn())
-            self._is_kept()
-            self._hear_on()
+        """Process the queued inputs; wait for one, or for the next tick, if there are none."""
+        if self.has_queued_reply:
+            self._reduce(RunResumed())
+            self._try_store()
+            self._start_reading()
         if not self._items:
             await self._wait()
-        self._step(Tick(self._environment.pace()))
+        self._reduce(Tick(self._environment.pace()))
         while self._items:
             match self._items.popleft():
-                case _Heard(event, told):
-                    self._step(event, told)
+                case _Received(event, number):
+                    self._reduce(event, number)
                 case item:
-                    self._step(item)
+                    self._reduce(item)
 
     async def _wait(self) -> None:
         now = self._environment.clock.now()
-        look = next_look(self.state, now)
-        if look is None and self._unkept:
-            look = now + _UNKEPT_SECONDS
-        self._stirred.clear()
-        waits: list[asyncio.Task[Any]] = [asyncio.create_task(self._stirred.wait())]
-        if look is not None:
-            waits.append(asyncio.create_task(self._environment.clock.sleep(max(0.0, look - now))))
+        tick = next_tick(self.state, now)
+        if tick is None and self._store_failed:
+            tick = now + _STORE_RETRY_SECONDS
+        self._wake_up.clear()
+        waits: list[asyncio.Task[Any]] = [asyncio.create_task(self._wake_up.wait())]
+        if tick is not None:
+            waits.append(asyncio.create_task(self._environment.clock.sleep(max(0.0, tick - now))))
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         finally:
             for wait in waits:
                 wait.cancel()
 
-    def _put(self, item: Input | _Heard) -> None:
+    def _enqueue(self, item: Input | _Received) -> None:
         self._items.append(item)
-        self._stirred.set()
+        self._wake_up.set()
 
-    def _step(self, item: Input, told: int | None = None) -> None:
+    def _reduce(self, item: Input, number: int | None = None) -> None:
         self.state, operations = reduce(self.state, item, self._environment.clock.now())
-        if told is not None:
-            self.kept = replace(self.kept, seen=told)
+        if number is not None:
+            self.stored = replace(self.stored, seen=number)
         if operations:
-            self._is_kept()
+            self._try_store()
         self._start(operations)
 
     def _start(self, operations: list[Operation]) -> None:
         for operation in operations:
-            self._doing = asyncio.create_task(self._do(operation))
+            self._performing = asyncio.create_task(self._perform(operation))
 
-    def _is_kept(self, *, over: bool = False) -> bool:
-        """People are told also what cannot be kept: a full disk is worse for whoever is killed than for who reads."""
+    def _try_store(self, *, over: bool = False) -> bool:
+        """Store the state; False if that fails. The run continues on a full disk, and only a restart would lose it."""
         try:
-            self._keep(done=over and not self.waits)
-        except StoreError as error:
-            if not self._unkept:
-                logger.error("%s: it goes on, but cannot be kept: %s", self.kept.id, error)
-            self._unkept = True
+            self._store(done=over and not self.waits)
+        except BotStoreError as error:
+            if not self._store_failed:
+                logger.error("%s: the run continues, but its state cannot be stored: %s", self.stored.id, error)
+            self._store_failed = True
             return False
-        self._unkept = False
+        self._store_failed = False
         return True
 
-    def _keep(self, *, done: bool = False) -> None:
-        kept = replace(
-            self.kept, task_id=self.state.task_id, trace_id=self.state.trace_id, state=to_json(self.state), done=done
+    def _store(self, *, done: bool = False) -> None:
+        stored = replace(
+            self.stored, task_id=self.state.task_id, trace_id=self.state.trace_id, state=to_json(self.state), done=done
         )
-        self._environment.store.put_run(kept)
-        self.kept = kept
+        self._environment.store.put_run(stored)
+        self.stored = stored
 
-    async def _do(self, operation: Operation) -> None:
-        urgent = self.state.ended or (self.state.flight is not None and self.state.flight.kind in _URGENT)
-        incoming = self.kept.incoming
+    async def _perform(self, operation: Operation) -> None:
+        urgent = self.state.ended or (self.state.pending is not None and self.state.pending.kind in _URGENT)
+        incoming = self.stored.incoming
         report = await self._environment.delivery.do(
-            incoming.place, incoming.person, operation, urgent=urgent, holder=self.kept.id, after=self.latest
+            incoming.place, incoming.person, operation, urgent=urgent, holder=self.stored.id, after=self.latest
         )
-        self._put(report)
-        if isinstance(report, Refused) and report.error == STOPPED_IN_SLACK and not self.state.ended:
-            # Anybody may have pressed it. Who it was comes as an event, where the app is told of those.
+        self._enqueue(report)
+        if isinstance(report, OperationRejected) and report.error == STOPPED_IN_SLACK and not self.state.ended:
+            # The error does not name the person. An event does, if the app subscribes to it.
             await self.cancel(None)
 
-    async def _find_out(self, operation: Operation) -> None:
-        """What became of the operation that was being done when the bot was killed."""
-        report: Report = Unclear(operation.number)
+    async def _look_up(self, operation: Operation) -> None:
+        """Find out whether the operation that was in flight before the restart took effect."""
+        report: Report = Unconfirmed(operation.number)
         if isinstance(operation, CREATING):
-            place = self.kept.incoming.place
+            place = self.stored.incoming.place
             try:
-                report = await self._environment.delivery.find(place, operation, holder=self.kept.id, after=self.latest)
-            except Exception:  # then it is done once more: better twice than never
-                logger.exception("%s: nobody knows what became of an operation", self.kept.id)
-        self._put(report)
+                report = await self._environment.delivery.find(
+                    place, operation, holder=self.stored.id, after=self.latest
+                )
+            except Exception:  # the operation is repeated: a duplicate is better than a loss
+                logger.exception("%s: the result of an operation is unknown", self.stored.id)
+        self._enqueue(report)
 
-    def _hear_on(self) -> None:
-        if not self.state.ended:
-            self._hearing = asyncio.create_task(self._hear())
+    def _start_reading(self) -> None:
+        if self.state.ended:
+            self._sent.set()
+        else:
+            self._reader = asyncio.create_task(self._read_events())
 
-    async def _hear(self) -> None:
+    async def _read_events(self) -> None:
         ending: Failed | None = None
         try:
+            if self._earlier is not None:
+                await self._earlier.sent()
+                self._earlier = None
             supervisor = await self._environment.link.supervisor()
-            self._run = Run(
+            self._run = SupervisorRun(
                 supervisor,
                 self._message(),
-                self.kept.seen,
-                task_id=self.kept.task_id if self.state.saying is None else "",
-                sent=self._again,
+                self.stored.seen,
+                task_id=self.stored.task_id if self.state.current_reply is None else "",
+                sent=self._resumed,
                 reconnect_seconds=self._environment.link.timeout,
             )
-            self._again = False
-            begun = asyncio.create_task(self._begin(self._run))
+            self._resumed = False
+            begun = asyncio.create_task(self._report_acceptance(self._run))
             try:
                 async for item in self._run.items():
-                    if isinstance(item, Lost):
+                    if isinstance(item, ConnectionLost):
                         continue
                     if not self.state.trace_id:
-                        self._put(Begun(self._run.task_id, self._run.trace_id))
-                    self._put(_Heard(item, self._run.told))
+                        self._enqueue(RunAccepted(self._run.task_id, self._run.trace_id))
+                    self._enqueue(_Received(item, self._run.emitted_seq))
             finally:
                 begun.cancel()
         except SupervisorError as error:
-            logger.warning("%s: %s", self.kept.id, error)
-            ending = _failure(error, is_answer=self.state.saying is not None)
-        except Exception:  # whatever it was, the person is told that it is over
-            logger.exception("%s: the run broke off", self.kept.id)
+            logger.warning("%s: %s", self.stored.id, error)
+            ending = _failure(error, is_answer=self.state.current_reply is not None)
+        except Exception:  # every failure ends the run with a message
+            logger.exception("%s: reading the run's events failed", self.stored.id)
             ending = Failed("internal", words.BROKEN)
+        finally:
+            self._sent.set()
         if ending is not None:
-            self._put(_Heard(ending, self.kept.seen))
+            self._enqueue(_Received(ending, self.stored.seen))
 
-    async def _begin(self, run: Run) -> None:
-        self._put(Begun(await run.accepted(), ""))
+    async def _report_acceptance(self, run: SupervisorRun) -> None:
+        task_id = await run.accepted()
+        self._sent.set()
+        self._enqueue(RunAccepted(task_id, ""))
+
+    async def sent(self) -> None:
+        """Wait until the supervisor has accepted the message of this run, or the run is over."""
+        await self._sent.wait()
 
     def _message(self) -> Message:
-        """What is said to the supervisor: the question, or what was said to the run when it waited."""
-        incoming, saying = self.kept.incoming, self.state.saying
-        if saying is None:
-            # Who may answer a form is looked up before; this has not been.
-            metadata = {**self._environment.link.metadata(self.kept.id, incoming.person, incoming), QUESTION_ONLY: True}
-            return question_message(incoming.text, self.kept.context_id, message_id=self.kept.id, metadata=metadata)
-        person = Person(saying.team, saying.person)
-        metadata = self._environment.link.metadata(saying.message_id, person, incoming)
-        parked = Parked(self.kept.task_id, self.kept.context_id, self.kept.seen)
-        if saying.answer is None:
-            # People talk in threads: only words that plainly answer the form are an answer.
+        """The message to the supervisor: the question, or the current reply."""
+        incoming, reply = self.stored.incoming, self.state.current_reply
+        if reply is None:
+            # The person's permission to answer a form was not checked, so this must not become an answer.
+            metadata = {
+                **self._environment.link.metadata(self.stored.id, incoming.person, incoming),
+                QUESTION_ONLY: True,
+            }
+            return question_message(incoming.text, self.stored.context_id, message_id=self.stored.id, metadata=metadata)
+        person = SlackUser(reply.team, reply.person)
+        metadata = self._environment.link.metadata(reply.message_id, person, incoming)
+        waiting_task = WaitingTask(self.stored.task_id, self.stored.context_id, self.stored.seen)
+        if reply.answer is None:
+            # People also talk in threads: only text that clearly answers the form counts as the answer.
             metadata = {**metadata, TO_CONVERSATION: True}
-        said = saying.words if saying.answer is None else {"resume": {"form_id": saying.form_id, **saying.answer}}
-        return message_to(parked, said, message_id=saying.message_id, metadata=metadata)
+        content = reply.text if reply.answer is None else {"resume": {"form_id": reply.form_id, **reply.answer}}
+        return message_to(waiting_task, content, message_id=reply.message_id, metadata=metadata)
 
 
 def _failure(error: SupervisorError, *, is_answer: bool) -> Failed:
     if error.misconfigured:
         return Failed("misconfigured", words.MISCONFIGURED)
     if error.refused:
-        return Failed("refused", words.TOO_LATE if is_answer else words.NOT_TAKEN)
+        return Failed("refused", words.TOO_LATE if is_answer else words.NOT_ACCEPTED)
     return Failed("unreachable", words.NO_SUPERVISOR)

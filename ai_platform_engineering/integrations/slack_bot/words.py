@@ -1,4 +1,4 @@
-"""What the bot itself says, in plain words: never an address, a token or the text of an exception."""
+"""The bot's own sentences. They never contain an address, a token or the text of an exception."""
 
 from __future__ import annotations
 
@@ -6,39 +6,41 @@ import re
 from typing import Final
 
 from ai_platform_engineering.events import Canceled, Failed, FinalResult
-from ai_platform_engineering.integrations.slack_bot.markdown.mentions import silent
-from ai_platform_engineering.limits import CUT_SENTENCES
+from ai_platform_engineering.final_results import CUT_SENTENCES, is_silence
+from ai_platform_engineering.integrations.slack_bot.markdown.mentions import disarm_mentions
 from ai_platform_engineering.utils.redact import redact
-from ai_platform_engineering.utils.silence import is_silence
 
 WORKING: Final = "is working on it..."
 STOPPABLE: Final = "_Working on it._"
 CUT_OFF: Final = "_The text above was cut off; it is written again._"
 NO_SUPERVISOR: Final = "I cannot reach the supervisor right now. Please try again in a moment."
-MISCONFIGURED: Final = "I am not set up to talk to the supervisor. Please tell whoever runs me; the log says why."
-NOT_TAKEN: Final = (
-    "The supervisor did not take this. Something that was asked in this thread may still wait for an answer; "
+MISCONFIGURED: Final = (
+    "I am not set up to talk to the supervisor. Please tell the operator of this bot; the log says why."
+)
+NOT_ACCEPTED: Final = (
+    "The supervisor did not accept this. A question in this thread may still wait for an answer; "
     "please ask in a new thread."
 )
-TOO_LATE: Final = "This was over before your answer came. Look above for what came of it before you ask again."
-NOT_OPEN: Final = "This is not open any more: it was answered already, or nobody answered in time."
-ASKED: Final = "Something in this thread waits for an answer first."
-ON_IT: Final = "I am working on it again already."
+TOO_LATE: Final = "This was over before your answer arrived. Look above for the result before you ask again."
+NOT_OPEN: Final = "This is not open any more: it was already answered, or it has expired."
+ASKED: Final = "Another question in this thread needs an answer first."
+ON_IT: Final = "I am already working on it again."
 FORGOTTEN: Final = "I do not remember what was asked any more. Please ask again."
-NOT_RATED: Final = "I could not keep your rating right now. Please try again in a moment."
-NOT_KEPT: Final = (
-    "I cannot keep anything right now, so I have not taken this. Please tell whoever runs me; the log says why."
+NOT_RATED: Final = "I could not save your rating right now. Please try again in a moment."
+NOT_STORED: Final = (
+    "I cannot save anything right now, so I have not accepted this. Please tell the operator of this bot; the log says "
+    "why."
 )
-BROKEN: Final = "Something went wrong on my side. Ask here what came of your request before you try it again."
+BROKEN: Final = "Something went wrong on my side. Ask here for the result of your request before you try again."
 LOST_RUN: Final = (
-    "I lost the connection to the supervisor, and it did not come back. Your request may still be worked on; "
-    "ask here what came of it."
+    "I lost the connection to the supervisor, and it did not come back. Your request may still be running; "
+    "ask here for its result."
 )
 
 _LOST_CODES: Final = frozenset({"stream_ended"})
 _ADDRESS: Final = re.compile(
     r"\b(?:[a-z][a-z0-9+.-]*://|(?:localhost|\d{1,3}(?:\.\d{1,3}){3})(?=[:/\s])"
-    # A name with a port: in a cluster one word is enough.
+    # A host name with a port; in a cluster, the host may be a single word.
     r"|[a-z][\w-]*(?:\.[\w-]+)+:\d{2,5}\b|[a-z][\w-]*:\d{4,5}\b)[^\s)>\]]*",
     re.I,
 )
@@ -48,7 +50,7 @@ _LIMIT: Final = "_This is as far as I got: a limit on the work for one request w
 
 
 def closing(ending: FinalResult | Failed | Canceled, stopped_by: str = "") -> str:
-    """What is said below everything else when a run has ended; empty where the answer says it all."""
+    """The closing line below a run's text; empty after a complete answer."""
     match ending:
         case FinalResult(text=text, limit=limit):
             return _DONE if is_silence(text) else _limit(limit) if limit else "" if text.strip() else _NO_ANSWER
@@ -67,5 +69,5 @@ def _limit(limit: str) -> str:
 
 
 def plain(sentence: str) -> str:
-    """`sentence` without what only operators may see; it calls nobody."""
-    return silent(_ADDRESS.sub("(address)", redact(sentence)).strip())
+    """`sentence` without addresses and secrets, and with mentions disarmed."""
+    return disarm_mentions(_ADDRESS.sub("(address)", redact(sentence)).strip())

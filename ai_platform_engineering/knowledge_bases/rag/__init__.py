@@ -1,4 +1,4 @@
-"""The knowledge base: reading documents, cutting them into chunks, keeping and searching them, serving all that.
+"""The knowledge base: read documents, cut them into chunks, store and search them, and serve all that.
 
-`KnowledgeBase` is the way in. How often a model may ask, and how much of a result it gets, is not decided here.
+`KnowledgeBase` is the entry point. Limits on a model's calls and on the size of its results are not set here.
 """

@@ -1,4 +1,4 @@
-"""The knowledge base as a server of its own: MCP at /mcp, REST at /rag, health, and the rule for who may call."""
+"""The server of the knowledge base: MCP at /mcp, REST at /rag, health checks, and authentication."""
 
 from __future__ import annotations
 
@@ -14,15 +14,14 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route
 
 from ai_platform_engineering.knowledge_bases.rag.knowledge_base import KnowledgeBase
-from ai_platform_engineering.knowledge_bases.rag.rest.lazy import lazy_rest
+from ai_platform_engineering.knowledge_bases.rag.rest import lazy_rest
 from ai_platform_engineering.knowledge_bases.rag.server import make_server
 from ai_platform_engineering.mcp.protocol import http_app
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.a2a_common.server.auth import auth_middleware
-from ai_platform_engineering.utils.a2a_common.server.hosts import host_middleware
-from ai_platform_engineering.utils.a2a_common.server.origins import origin_middleware
+from ai_platform_engineering.utils.a2a_common.server.browser_checks import host_middleware, origin_middleware
 from ai_platform_engineering.utils.errors import ReadableError
-from ai_platform_engineering.utils.rest.body_limit import BodyLimit, request_limit
+from ai_platform_engineering.utils.rest.asgi import BodyLimit, request_limit
 
 MCP_PATH: Final = "/mcp"
 REST_PATH: Final = "/rag"
@@ -33,13 +32,13 @@ logger = logging.getLogger(__name__)
 
 def create_rag_app(settings: Settings) -> Starlette:
     knowledge_base = KnowledgeBase(settings)
-    # Without sessions any number of servers can stand behind one address; no tool says anything but its result.
+    # Stateless, so that any number of servers can share one address. No tool sends notifications.
     mcp = http_app(make_server(knowledge_base), MCP_PATH, stateless=True, json_response=True)
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
         async with mcp.router.lifespan_context(mcp):
-            # The first question should not wait for what can be done before it.
+            # The store is opened now, so that the first request does not wait for it.
             opening = asyncio.create_task(_open(knowledge_base))
             try:
                 yield

@@ -1,4 +1,4 @@
-"""Whether the knowledge base can be used, where it is, and what it has: for the doctor."""
+"""The check of the knowledge base for `platform-engineer doctor`: its location, size and problems."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ai_platform_engineering.utils.redact import redact
 
 @dataclass(frozen=True, slots=True)
 class Checkup:
-    """`note` says what is not as good as it could be, `problem` what makes it useless."""
+    """`note` is a limitation, `problem` the reason why the knowledge base cannot be used."""
 
     where: str
     documents: int | None = None
@@ -26,7 +26,7 @@ class Checkup:
 
 
 async def check_up(settings: Settings) -> Checkup | None:
-    """None where it is switched off."""
+    """None if the knowledge base is disabled."""
     if not settings.enable_rag:
         return None
     if settings.rag_server_url is not None:
@@ -53,7 +53,7 @@ def _local(settings: Settings) -> Checkup:
     from ai_platform_engineering.knowledge_bases.rag.embeddings.choice import embedder_of, why_none  # noqa: PLC0415
     from ai_platform_engineering.knowledge_bases.rag.stores.opening import knowledge_file, open_store  # noqa: PLC0415
 
-    where = "in-process" if settings.rag_database_url is None else "in-process, kept in Postgres"
+    where = "in-process" if settings.rag_database_url is None else "in-process, stored in Postgres"
     try:
         note = why_none(settings)
         embedder_of(settings)

@@ -1,7 +1,7 @@
-"""Cutting a document into chunks along its structure.
+"""Cuts a document into chunks along its structure.
 
-A chunk belongs to one section and keeps the lines of the document as they are: blocks that stand together and are small
-are one chunk, code and tables are not cut while they have a bearable size, long prose is cut between sentences.
+A chunk belongs to one section and keeps the lines of the document unchanged. Small neighbouring blocks are joined to
+one chunk. Code and tables are cut only above a maximum size. Long prose is cut between sentences.
 """
 
 from __future__ import annotations
@@ -20,20 +20,22 @@ from ai_platform_engineering.knowledge_bases.rag.documents import Chunk, Documen
 from ai_platform_engineering.knowledge_bases.rag.readers.titles import shortened, without_markup
 
 CHUNKER_VERSION: Final = "2"
-"""Changes when the same document is cut differently: then everything is cut again."""
+"""Change it when the chunks of the same document change: the next ingest then cuts all documents again."""
 
-TARGET: Final = 900
-"""Characters; what a small embedding model sees of a text is little more."""
+TARGET_LENGTH: Final = 900
+"""Characters. Small embedding models read little more than that of a text."""
 MAX_PROSE_LENGTH: Final = 1600
 MAX_CODE_LENGTH: Final = 4000
-"""Code above this is cut between lines. Tables are cut like prose: with its head, each row says what it says."""
+"""Longer code is cut between lines. The limit of prose applies to tables, because each row can stand below a copy of
+the head."""
 _SMALL: Final = 250
-"""What is shorter does not stand alone if it can be avoided."""
+"""A shorter text is joined to a neighbour if possible."""
 
 _MAX_FRAME_LENGTH: Final = 400
+"""Characters of a fence or a table head. A longer one is not repeated in each part."""
 _SEPARATOR: Final = " > "
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?…])[\"'”’)\]*_`]*\s+|(?<=[。！？])|\n")
-_SIGN: Final = re.compile(r"[^\w\s]+")
+_PUNCTUATION: Final = re.compile(r"[^\w\s]+")
 _FENCE: Final = re.compile(r"[\s>]*(`{3,}|~{3,})")
 _LEADING_BLANK: Final = re.compile(r"\A(?:[^\S\n]*\n)+")
 _CONTAINERS: Final = frozenset({"bullet_list", "ordered_list", "list_item", "blockquote"})
@@ -41,7 +43,7 @@ _CONTAINERS: Final = frozenset({"bullet_list", "ordered_list", "list_item", "blo
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """Lines of a document that are not cut further. A `heading` belongs to what follows it."""
+    """Lines of a document that are not cut further. A `heading` stays with the block after it."""
 
     text: str
     section: str
@@ -50,14 +52,14 @@ class _Block:
 
 
 def chunks_of(document: Document) -> list[Chunk]:
-    """All the words of the document, in their order, as chunks numbered from 0."""
+    """The whole text of the document in order, as chunks numbered from 0."""
     groups = _without_remainders(_grouped(_blocks(document.text)))
     texts = [(group[-1].section, text) for group in groups if (text := _joined(group))]
     return [Chunk(document.document_id, index, section, text) for index, (section, text) in enumerate(texts)]
 
 
 def _grouped(blocks: Iterable[_Block]) -> Iterator[list[_Block]]:
-    """Blocks that become one chunk."""
+    """Join blocks into groups, one for each chunk."""
     group: list[_Block] = []
     size = 0
     only_headings = True
@@ -76,7 +78,7 @@ def _grouped(blocks: Iterable[_Block]) -> Iterator[list[_Block]]:
 
 
 def _fits(block: _Block, last: _Block, size: int, *, only_headings: bool) -> bool:
-    """Into a group of that size that ends with the last block."""
+    """Whether a group of this size that ends with `last` can take the block."""
     together = size + len(block.text)
     if together > (MAX_CODE_LENGTH if block.code else MAX_PROSE_LENGTH) + _SMALL:
         return False
@@ -84,29 +86,34 @@ def _fits(block: _Block, last: _Block, size: int, *, only_headings: bool) -> boo
         return True
     if block.heading or block.section != last.section:
         return False
-    return size < _SMALL or together <= TARGET
+    return size < _SMALL or together <= TARGET_LENGTH
 
 
 def _introduction(group: Sequence[_Block], block: _Block) -> Sequence[_Block]:
-    """What leads to the next block (`Run this:`) goes with it, if something is left without it."""
+    """A last line that introduces the next block (`Run this:`) moves to it, if the group is not empty without it."""
     *before, last = group
-    leads = last.text.rstrip().endswith(":") and len(last.text) < _SMALL and last.section == block.section
-    return [last] if leads and any(not other.heading for other in before) else []
+    introduces = last.text.rstrip().endswith(":") and len(last.text) < _SMALL and last.section == block.section
+    return [last] if introduces and any(not other.heading for other in before) else []
 
 
 def _without_remainders(groups: Iterable[list[_Block]]) -> Iterator[list[_Block]]:
-    """The little that is left at the end of a section goes with what is before it."""
-    held: list[_Block] = []
+    """Join a short rest at the end of a section to the group before it."""
+    pending: list[_Block] = []
     for group in groups:
         size = _size(group)
-        if held and group[0].section == held[-1].section and size < _SMALL and size + _size(held) <= MAX_PROSE_LENGTH:
-            held = [*held, *group]
+        if (
+            pending
+            and group[0].section == pending[-1].section
+            and size < _SMALL
+            and size + _size(pending) <= MAX_PROSE_LENGTH
+        ):
+            pending = [*pending, *group]
             continue
-        if held:
-            yield held
-        held = group
-    if held:
-        yield held
+        if pending:
+            yield pending
+        pending = group
+    if pending:
+        yield pending
 
 
 def _size(blocks: Sequence[_Block]) -> int:
@@ -120,10 +127,10 @@ def _joined(blocks: Sequence[_Block]) -> str:
 
 @cache
 def _parser() -> MarkdownIt:
-    """Blocks only: what is inside of a line does not matter here, and takes most of the time."""
+    """Parses blocks only. Inline markup is not needed and would take most of the time."""
     parser = MarkdownIt("commonmark").enable("table").disable("reference")
     parser.core.ruler.enableOnly(["normalize", "block"])
-    # It puts its rules together on first use, which two threads must not do at once.
+    # The first use compiles the rules, which is not thread-safe.
     parser.parse("x")
     return parser
 
@@ -142,7 +149,7 @@ def _blocks(text: str) -> Iterator[_Block]:
 
 
 def _spans(nodes: Sequence[SyntaxTreeNode], start: int, end: int) -> Iterator[tuple[SyntaxTreeNode | None, int, int]]:
-    """The nodes with their lines. Blank lines between two of them go with the first."""
+    """The nodes with their first and last lines. Blank lines between two nodes belong to the first one."""
     placed = [(node, node.map[0]) for node in nodes if node.map is not None]
     if not placed:
         yield None, start, end
@@ -169,15 +176,15 @@ def _cut(node: SyntaxTreeNode | None, lines: Sequence[str], start: int, end: int
 
 
 def _cut_between_lines(kind: str, lines: Sequence[str]) -> Iterator[str]:
-    """Each part is code or a table again: with the fence, or the head of the table, of the whole."""
+    """Each part is code or a table again: it repeats the fence, or the head of the table."""
     before, after = _frame(kind, lines)
     body = lines[len(before) : len(lines) - len(after)]
-    longest = TARGET if kind == "table" else MAX_PROSE_LENGTH
+    max_length = TARGET_LENGTH if kind == "table" else MAX_PROSE_LENGTH
     part: list[str] = []
     size = 0
     for piece in (piece for line in body for piece in _cut_between_words(line, MAX_PROSE_LENGTH)):
-        # Blank lines alone are no part.
-        if part and piece and size + len(piece) > longest:
+        # A part does not start with blank lines only.
+        if part and piece and size + len(piece) > max_length:
             yield "\n".join((*before, *part, *after))
             part, size = [], 0
         part.append(piece)
@@ -200,7 +207,7 @@ def _frame(kind: str, lines: Sequence[str]) -> tuple[Sequence[str], Sequence[str
 
 
 def _cut_between_sentences(text: str) -> Iterator[str]:
-    size = ceil(len(text) / ceil(len(text) / TARGET))
+    size = ceil(len(text) / ceil(len(text) / TARGET_LENGTH))
     part = ""
     for sentence in _sentences(text):
         for piece in _cut_between_words(sentence, MAX_PROSE_LENGTH):
@@ -224,8 +231,8 @@ def _cut_between_words(text: str, size: int) -> Iterator[str]:
     while len(text) > size:
         cut = max(text.rfind(" ", 0, size), text.rfind("\n", 0, size)) + 1
         if cut == 0:
-            # Neither spaces nor an end: data on one line, which has at least signs between its words.
-            cut = max((sign.end() for sign in _SIGN.finditer(text, 0, size)), default=size)
+            # A long line without spaces is data. It can be cut after punctuation.
+            cut = max((match.end() for match in _PUNCTUATION.finditer(text, 0, size)), default=size)
         yield text[:cut]
         text = text[cut:]
     yield text

@@ -1,4 +1,4 @@
-"""Documents and chunks: what is kept and what is found."""
+"""The values that are stored and found: documents, their chunks, and datasources."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from datetime import datetime
 
 
 def document_id(datasource: str, path: str) -> str:
-    """The same for the same place, whatever is written there."""
+    """Does not depend on the content of the document."""
     return f"{datasource}:{path}"
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One file or page as Markdown. `path` is its place in the datasource: a relative path with slashes, or the
-    address of the page; `link` is where people read it."""
+    """One file or page as Markdown. `path` is unique in the datasource: a relative path with slashes, or the URL of the
+    page. `link` is the address where people read it."""
 
     datasource: str
     path: str
@@ -30,7 +30,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A piece of a document that is found as one. `section` is its trail of headings: `Deploy > Remote agents`."""
+    """The part of a document that a search finds. `section` is its trail of headings: `Deploy > Remote agents`."""
 
     document_id: str
     index: int
@@ -44,7 +44,7 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Datasource:
-    """A set of documents that came from one place (`origin`: a directory, an address, a sitemap)."""
+    """The documents of one `origin`: a directory, a URL or a sitemap."""
 
     name: str
     origin: str

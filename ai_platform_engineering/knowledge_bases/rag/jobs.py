@@ -1,4 +1,4 @@
-"""Ingest that runs while its caller does something else: started, looked at, canceled, forgotten when others came."""
+"""Background ingest jobs: start, query and cancel them. Only the newest ones are remembered, in memory."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from ai_platform_engineering.utils.errors import ReadableError
 
 logger = logging.getLogger(__name__)
 
-RUNNING_AT_ONCE: Final = 2
-MAX_IN_FLIGHT: Final = 20
-KEPT: Final = 100
-_SHOWN_FAILURES: Final = 20
-_UNEXPECTED: Final = "Something unexpected went wrong; the log of the server has more."
+MAX_RUNNING: Final = 2
+MAX_ACTIVE: Final = 20
+MAX_JOBS: Final = 100
+_MAX_FAILURES: Final = 20
+_UNEXPECTED: Final = "An unexpected error occurred; the log of the server has the details."
 
 
 class UnknownJobError(ReadableError):
     def __init__(self, job: str) -> None:
-        super().__init__(f"There is no ingest job {job!r}; jobs are forgotten when the server stops.")
+        super().__init__(f"There is no ingest job {job!r}; jobs are lost when the server stops.")
 
 
 class DatasourceBusyError(ReadableError):
@@ -36,19 +36,19 @@ class DatasourceBusyError(ReadableError):
 
 class TooManyJobsError(ReadableError):
     def __init__(self) -> None:
-        super().__init__(f"{MAX_IN_FLIGHT} ingest jobs are under way or waiting; try again when one has ended.")
+        super().__init__(f"{MAX_ACTIVE} ingest jobs are running or waiting; try again when one has ended.")
 
 
-class IngestOrder(BaseModel):
-    """A page, the pages below it, or a sitemap."""
+class IngestRequest(BaseModel):
+    """A page, the pages below it, or a sitemap to ingest."""
 
     model_config = ConfigDict(extra="forbid")
 
     url: str = Field(max_length=2000, description="An http:// or https:// address.")
-    kind: Literal["page", "sitemap"] | None = Field(None, description="Found out by looking if it is left out.")
-    datasource: str | None = Field(None, pattern=DATASOURCE_NAME, description="The host, if it is left out.")
-    depth: int = Field(0, ge=0, le=20, description="How many links away from the page others are read, below its path.")
-    max_pages: int | None = Field(None, ge=1, description="INGEST_MAX_PAGES if it is left out, and at most.")
+    kind: Literal["page", "sitemap"] | None = Field(None, description="Detected from the content if omitted.")
+    datasource: str | None = Field(None, pattern=DATASOURCE_NAME, description="The host if omitted.")
+    depth: int = Field(0, ge=0, le=20, description="How many links to follow, to pages below the path.")
+    max_pages: int | None = Field(None, ge=1, description="INGEST_MAX_PAGES if omitted, which is also the upper limit.")
 
 
 class IngestFailure(BaseModel):
@@ -57,7 +57,7 @@ class IngestFailure(BaseModel):
 
 
 class IngestResult(BaseModel):
-    """What was done. What is `unchanged` was not read again; `failures` names the first of those that failed."""
+    """Numbers of documents by outcome. `unchanged` ones were not read again; `failures` lists the first that failed."""
 
     added: int
     updated: int
@@ -66,7 +66,7 @@ class IngestResult(BaseModel):
     failed: int
     chunks: int
     seconds: float
-    complete: bool = Field(description="False: a limit or an error cut the listing, so nothing was removed.")
+    complete: bool = Field(description="False if a limit or an error cut the listing; then no document was removed.")
     failures: list[IngestFailure]
 
     @classmethod
@@ -80,12 +80,12 @@ class IngestResult(BaseModel):
             chunks=report.chunks,
             seconds=round(report.seconds, 3),
             complete=report.complete,
-            failures=[IngestFailure(path=path, reason=reason) for path, reason in report.failed[:_SHOWN_FAILURES]],
+            failures=[IngestFailure(path=path, reason=reason) for path, reason in report.failed[:_MAX_FAILURES]],
         )
 
 
 class IngestJob(BaseModel):
-    """An ingest, as far as it is. What one that was canceled has kept by then stays."""
+    """The state of an ingest. Documents that a canceled job has stored stay."""
 
     job: str
     state: Literal["waiting", "running", "succeeded", "failed", "canceled"]
@@ -93,33 +93,33 @@ class IngestJob(BaseModel):
     url: str
     created: datetime
     finished: datetime | None = None
-    documents: int = Field(0, description="Documents that were dealt with so far.")
+    documents: int = Field(0, description="Documents processed so far.")
     result: IngestResult | None = None
     error: str | None = None
 
 
 class IngestJobList(BaseModel):
-    jobs: list[IngestJob] = Field(description="The newest first; older ones are forgotten.")
+    jobs: list[IngestJob] = Field(description="The newest first; older ones are dropped.")
 
 
-Advance = Callable[[int], None]
-Work = Callable[[Advance], Awaitable[IngestResult]]
+ReportProgress = Callable[[int], None]
+Work = Callable[[ReportProgress], Awaitable[IngestResult]]
 
 
 class IngestJobs:
-    """The jobs of one knowledge base: the newest are kept, a few run at a time, one for each datasource."""
+    """The jobs of one knowledge base. At most `MAX_RUNNING` run in parallel, and one for each datasource."""
 
     def __init__(self) -> None:
         self._jobs: dict[str, IngestJob] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._places = asyncio.Semaphore(RUNNING_AT_ONCE)
+        self._slots = asyncio.Semaphore(MAX_RUNNING)
 
     def start(self, datasource: str, url: str, work: Work) -> IngestJob:
-        under_way = [job for job in self._jobs.values() if job.finished is None]
-        for job in under_way:
+        active = [job for job in self._jobs.values() if job.finished is None]
+        for job in active:
             if job.datasource == datasource:
                 raise DatasourceBusyError(datasource, job.job)
-        if len(under_way) == MAX_IN_FLIGHT:
+        if len(active) == MAX_ACTIVE:
             raise TooManyJobsError
         job = IngestJob(
             job=secrets.token_hex(8), state="waiting", datasource=datasource, url=url, created=datetime.now(UTC)
@@ -127,8 +127,8 @@ class IngestJobs:
         self._jobs[job.job] = job
         task = asyncio.create_task(self._run(job.job, work))
         self._tasks[job.job] = task
-        task.add_done_callback(lambda _task: self._ended(job.job))
-        self._forget()
+        task.add_done_callback(lambda _task: self._on_task_done(job.job))
+        self._drop_oldest()
         return job
 
     def job(self, job: str) -> IngestJob:
@@ -142,7 +142,7 @@ class IngestJobs:
         return [*reversed(self._jobs.values())]
 
     async def cancel(self, job: str) -> IngestJob:
-        """The job when it has ended; one that had ended before is as it was."""
+        """Cancel a job and wait for its end. A job that has already ended is returned unchanged."""
         task = self._tasks.get(job)
         if task is not None and self.job(job).finished is None:
             task.cancel()
@@ -158,7 +158,7 @@ class IngestJobs:
 
     async def _run(self, job: str, work: Work) -> None:
         try:
-            async with self._places:
+            async with self._slots:
                 self._change(job, state="running")
                 result = await work(lambda documents: self._change(job, documents=documents))
         except ReadableError as error:
@@ -169,9 +169,9 @@ class IngestJobs:
         else:
             self._end(job, state="succeeded", result=result)
 
-    def _ended(self, job: str) -> None:
+    def _on_task_done(self, job: str) -> None:
         del self._tasks[job]
-        # Also one that was canceled before it began.
+        # A task that is canceled before it starts runs no code of its own.
         if self._jobs[job].finished is None:
             self._end(job, state="canceled")
 
@@ -181,7 +181,7 @@ class IngestJobs:
     def _change(self, job: str, **values: object) -> None:
         self._jobs[job] = self._jobs[job].model_copy(update=values)
 
-    def _forget(self) -> None:
+    def _drop_oldest(self) -> None:
         ended = [job.job for job in self._jobs.values() if job.finished is not None]
-        for job in ended[: max(0, len(self._jobs) - KEPT)]:
+        for job in ended[: max(0, len(self._jobs) - MAX_JOBS)]:
             del self._jobs[job]

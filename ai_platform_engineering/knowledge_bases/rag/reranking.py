@@ -1,4 +1,4 @@
-"""Reranking: a service that reads query and text together orders what a search has found."""
+"""Reranking: an external model that reads query and text together orders the results of a search."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.errors import ReadableError
 
 TIMEOUT: Final = 5.0
-"""Seconds; whoever searches waits for it, and has an order without it."""
+"""Seconds. A search waits for the reranker, but works without it."""
 MAX_BYTES: Final = 1_000_000
 
 
 class RerankError(ReadableError):
-    """The service gave no order, and why."""
+    """The service did not rate the texts, and why."""
 
 
-class _Rated(BaseModel):
+class _RatedText(BaseModel):
     index: Annotated[int, Field(ge=0)]
     relevance_score: Annotated[float, AllowInfNan(False)]
 
 
-class _Answer(BaseModel):
-    results: list[_Rated]
+class _RerankResponse(BaseModel):
+    results: list[_RatedText]
 
 
 class Reranker:
-    """Speaks the rerank API that Cohere, Jina, vLLM and others serve. Blocks: call it through a thread."""
+    """Client of the rerank API that Cohere, Jina, vLLM and others serve. Blocks: call it in a thread."""
 
     def __init__(self, url: str, model: str | None = None, key: str | None = None, timeout: float = TIMEOUT) -> None:
         self._url = url
@@ -41,12 +41,12 @@ class Reranker:
         self._timeout = timeout
 
     def __call__(self, query: str, texts: Sequence[str]) -> list[float]:
-        """How well each text answers the query; what the service leaves out answers it worst."""
+        """The rating of each text. A text that the service leaves out gets 0."""
         request: dict[str, object] = {"query": query, "documents": list(texts), "top_n": len(texts)}
         if self._model is not None:
             request["model"] = self._model
         try:
-            answer = _Answer.model_validate_json(self._asked(request))
+            reply = _RerankResponse.model_validate_json(self._post(request))
         except httpx.TimeoutException as error:
             raise self._error(f"did not answer within {self._timeout:g} seconds") from error
         except httpx.HTTPStatusError as error:
@@ -54,12 +54,12 @@ class Reranker:
         except httpx.HTTPError as error:
             raise self._error("cannot be reached") from error
         except ValidationError as error:
-            raise self._error("gave an answer that is not one of a rerank API") from error
+            raise self._error("sent a response that is not one of a rerank API") from error
         scores = dict.fromkeys(range(len(texts)), 0.0)
-        scores |= {rated.index: rated.relevance_score for rated in answer.results if rated.index < len(texts)}
+        scores |= {rated.index: rated.relevance_score for rated in reply.results if rated.index < len(texts)}
         return list(scores.values())
 
-    def _asked(self, request: Mapping[str, object]) -> bytes:
+    def _post(self, request: Mapping[str, object]) -> bytes:
         end = monotonic() + self._timeout
         with httpx.stream("POST", self._url, json=request, headers=self._headers, timeout=self._timeout) as response:
             response.raise_for_status()
@@ -67,10 +67,10 @@ class Reranker:
             for piece in response.iter_bytes():
                 content += piece
                 if len(content) > MAX_BYTES:
-                    raise self._error("gave an answer that is too long")
-                # The client's own limit is for each piece.
+                    raise self._error("sent a response that is too long")
+                # The client's own timeout applies to each piece.
                 if monotonic() > end:
-                    raise httpx.ReadTimeout("the answer took too long")
+                    raise httpx.ReadTimeout("the response took too long")
         return content
 
     def _error(self, problem: str) -> RerankError:

@@ -1,4 +1,4 @@
-"""What a search gives back, in the shape in which models and REST callers see it."""
+"""Search filters and results, as models and REST callers see them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ai_platform_engineering.knowledge_bases.rag.stores.store import Scope
 
 
 class Filters(BaseModel):
-    """Narrows a search down: to a document, to those whose path begins so, to those that have changed since."""
+    """Limits a search to one document, to a prefix of the path, or to documents that changed after a time."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -26,7 +26,7 @@ class Filters(BaseModel):
 
 
 class SearchResult(BaseModel):
-    """A place in a document. `snippet` shows the words that matched in their context."""
+    """A chunk of a document. `snippet` shows the words that matched in their context."""
 
     document_id: str
     title: str
@@ -39,7 +39,7 @@ class SearchResult(BaseModel):
 
 
 class SearchResults(BaseModel):
-    """The best first. `note` says what a reader should know about this search, for example that vectors are missing."""
+    """The best result first. `note` describes a limitation of this search, for example that vectors are missing."""
 
     query: str
     results: list[SearchResult]

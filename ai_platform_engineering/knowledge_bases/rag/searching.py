@@ -1,71 +1,89 @@
-"""The search: by words and by meaning, made into one list that is worth reading."""
+"""The search: keyword and vector results, fused into one ranking and filtered by relevance."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from itertools import islice
 from typing import Final
 
 from ai_platform_engineering.knowledge_bases.rag.embeddings.embedder import Embedder, EmbeddingsError
-from ai_platform_engineering.knowledge_bases.rag.hybrid import fuse
 from ai_platform_engineering.knowledge_bases.rag.results import SearchResult, SearchResults
 from ai_platform_engineering.knowledge_bases.rag.snippets import snippet
 from ai_platform_engineering.knowledge_bases.rag.stems import stem
-from ai_platform_engineering.knowledge_bases.rag.stores.store import FoundChunk, Hit, Scope, Store
+from ai_platform_engineering.knowledge_bases.rag.stores.store import FoundChunk, Hit, KnowledgeStore, Scope
 from ai_platform_engineering.text.query_words import query_words, words_of
 from ai_platform_engineering.utils.errors import ReadableError
 
 Rerank = Callable[[str, Sequence[str]], Sequence[float]]
-"""How well each text answers the query, from 0 to 1. Raises a `ReadableError` when it cannot say."""
+"""Rates how well each text answers the query, from 0 to 1. Raises a `ReadableError` when it cannot."""
 
 CANDIDATES: Final = 50
-"""Of each kind of search; what comes later in both does not reach the first page."""
+"""Results of each kind of search. Later ones do not reach the first page of the fused ranking."""
 
 MAX_PER_DOCUMENT: Final = 2
-"""Results of one document: a reader gets it whole with one call, so further ones would hide other documents."""
+"""Results of one document. More would hide other documents, and a reader can fetch the whole document."""
 
 MAX_RERANKED: Final = 25
 
-_WORTH_OF_WORDS: Final = 0.25
-_ENOUGH_FOR_THE_BEST: Final = 0.38
-_ENOUGH: Final = 0.28
-"""What a chunk is worth is its cosine, and this for the share of the query's words it has. The best one tells whether
-anything here is about the query: with the offline model, of questions about something else it is mostly worth less, of
-those that a text answers 0.38 and more (`benchmarks/knowledge`). Then what answers may be worth less than that. Models
-whose cosines are all higher have nothing left out by this."""
+RRF_K: Final = 10
+"""Constant of reciprocal rank fusion. It damps the first ranks, so that a chunk with good ranks in both rankings beats
+one with the first rank in a single ranking. The usual value of 60 suits rankings of a thousand. In a ranking of 50 it
+makes all ranks nearly equal and finds fewer answers in the first three results (`benchmarks/knowledge`)."""
 
-_ENOUGH_WORDS: Final = 0.34
-"""The share of the query's words where there are no vectors to ask."""
+_KEYWORD_WEIGHT: Final = 0.25
+_MIN_BEST_RELEVANCE: Final = 0.38
+_MIN_RELEVANCE: Final = 0.28
+"""The relevance of a chunk is its cosine plus `_KEYWORD_WEIGHT` times the share of the query's words that it contains.
+
+The best chunk decides whether the knowledge base covers the query at all. With the offline model, it reaches 0.38 for
+questions that a text answers, and mostly stays below that for unrelated ones (`benchmarks/knowledge`). If it does, the
+other chunks need less. For models whose cosines are all higher, these limits drop nothing."""
+
+_MIN_KEYWORD_SHARE: Final = 0.34
+"""The share of the query's words that a chunk without a vector must contain."""
 
 
 def search(
-    store: Store, embedder: Embedder | None, query: str, limit: int, scope: Scope, rerank: Rerank | None = None
+    store: KnowledgeStore, embedder: Embedder | None, query: str, limit: int, scope: Scope, rerank: Rerank | None = None
 ) -> SearchResults:
-    """The best places first, none that has little to do with the query. Blocks: call it through a thread.
+    """The best chunks first, without weak matches. Blocks: call it in a thread.
 
-    A store that fails raises; an embedder or a reranker that fails leaves a search that is not as good, and a note.
+    An error of the store is raised. If the embedder or the reranker fails, the search goes on without it and says so in
+    a note.
     """
-    # JSON can carry half of a sign, which no model, store or file takes.
+    # JSON can contain lone surrogates, which no model, store or file accepts.
     query = query.encode(errors="replace").decode()
     notes: list[str] = []
     lexical = store.lexical(query, CANDIDATES, scope)
     nearest = _nearest(store, embedder, query, scope, notes)
     if embedder is not None and lexical and not nearest and not notes:
         notes.append(
-            f"Search was by keywords alone: no vectors of {embedder.name} are kept; the next ingest makes them."
+            f"Search was by keywords alone: no vectors of {embedder.name} are stored; the next ingest creates them."
         )
     fused = fuse(*(ranking for ranking in (lexical, nearest) if ranking))
     scores = {hit.chunk_id: hit.score for hit in fused}
-    relevant = _relevant(store.found(list(scores)), query, nearest)
+    relevant = _relevant(store.load_chunks(list(scores)), query, nearest)
     found: Sequence[tuple[FoundChunk, float]] = [(chunk, scores[chunk.chunk.chunk_id]) for chunk in relevant]
     if rerank is not None and found:
         found = _reranked(found, query, rerank, notes)
-    results = [_result(chunk, score, query) for chunk, score in islice(_spread(found), max(limit, 0))]
+    results = [_result(chunk, score, query) for chunk, score in islice(_limit_per_document(found), max(limit, 0))]
     return SearchResults(query=query, results=results, note=" ".join(notes) or None)
 
 
-def _nearest(store: Store, embedder: Embedder | None, query: str, scope: Scope, notes: list[str]) -> list[Hit]:
+def fuse(*rankings: Sequence[Hit]) -> list[Hit]:
+    """Reciprocal rank fusion: only ranks count, because scores of different kinds of search do not compare.
+
+    A chunk that is first in all rankings has the score 1.
+    """
+    scores: defaultdict[str, float] = defaultdict(float)
+    for ranking in rankings:
+        for rank, hit in enumerate(ranking):
+            scores[hit.chunk_id] += (RRF_K + 1) / (RRF_K + 1 + rank) / len(rankings)
+    return [Hit(chunk_id, score) for chunk_id, score in sorted(scores.items(), key=lambda item: (-item[1], item[0]))]
+
+
+def _nearest(store: KnowledgeStore, embedder: Embedder | None, query: str, scope: Scope, notes: list[str]) -> list[Hit]:
     if embedder is None:
         return []
     try:
@@ -77,35 +95,35 @@ def _nearest(store: Store, embedder: Embedder | None, query: str, scope: Scope, 
 
 
 def _relevant(chunks: Sequence[FoundChunk], query: str, nearest: Sequence[Hit]) -> list[FoundChunk]:
-    wanted = {stem(word) for word in query_words(query)}
-    shares = [_share(wanted, chunk) for chunk in chunks]
+    stems = {stem(word) for word in query_words(query)}
+    shares = [_keyword_share(stems, chunk) for chunk in chunks]
     if not nearest:
-        return [chunk for chunk, share in zip(chunks, shares, strict=True) if share >= _ENOUGH_WORDS]
+        return [chunk for chunk, share in zip(chunks, shares, strict=True) if share >= _MIN_KEYWORD_SHARE]
     cosines = {hit.chunk_id: hit.score for hit in nearest}
-    # What is not among the nearest is at most as near as the last of them, or, where all are among them, has no vector
-    # yet: then its words have to do.
+    # The cosine of a chunk outside of a full list of nearest ones is at most that of the last one. If the list is not
+    # full, the chunk has no vector yet, and only its words count.
     farthest = nearest[-1].score if len(nearest) == CANDIDATES else None
-    worths = [
-        _worth(share, cosines.get(chunk.chunk.chunk_id, farthest)) for chunk, share in zip(chunks, shares, strict=True)
+    relevances = [
+        _relevance(share, cosines.get(chunk.chunk.chunk_id, farthest))
+        for chunk, share in zip(chunks, shares, strict=True)
     ]
-    if max(worths, default=0.0) < _ENOUGH_FOR_THE_BEST:
+    if max(relevances, default=0.0) < _MIN_BEST_RELEVANCE:
         return []
-    return [chunk for chunk, worth in zip(chunks, worths, strict=True) if worth >= _ENOUGH]
+    return [chunk for chunk, relevance in zip(chunks, relevances, strict=True) if relevance >= _MIN_RELEVANCE]
 
 
-def _worth(share: float, cosine: float | None) -> float:
-    if share == 1 or (cosine is None and share >= _ENOUGH_WORDS):
+def _relevance(keyword_share: float, cosine: float | None) -> float:
+    if keyword_share == 1 or (cosine is None and keyword_share >= _MIN_KEYWORD_SHARE):
         return 1.0
-    return (cosine or 0.0) + share * _WORTH_OF_WORDS
+    return (cosine or 0.0) + keyword_share * _KEYWORD_WEIGHT
 
 
-def _share(wanted: Set[str], chunk: FoundChunk) -> float:
-    """Of the words that are wanted, how many it has."""
-    return len(wanted & {stem(word) for word in words_of(_searchable(chunk))}) / len(wanted) if wanted else 0.0
+def _keyword_share(stems: Set[str], chunk: FoundChunk) -> float:
+    """The share of the query's stems that the chunk contains."""
+    return len(stems & {stem(word) for word in words_of(_searchable(chunk))}) / len(stems) if stems else 0.0
 
 
 def _searchable(chunk: FoundChunk) -> str:
-    """All words by which a chunk is found."""
     return f"{chunk.title}\n{chunk.chunk.section}\n{chunk.chunk.text}"
 
 
@@ -122,12 +140,11 @@ def _reranked(
     return sorted(rated, key=lambda chunk_and_score: -chunk_and_score[1])
 
 
-def _spread(found: Iterable[tuple[FoundChunk, float]]) -> Iterator[tuple[FoundChunk, float]]:
-    """Without the third and later places of a document."""
-    seen: Counter[str] = Counter()
+def _limit_per_document(found: Iterable[tuple[FoundChunk, float]]) -> Iterator[tuple[FoundChunk, float]]:
+    counts: Counter[str] = Counter()
     for chunk, score in found:
-        seen[chunk.chunk.document_id] += 1
-        if seen[chunk.chunk.document_id] <= MAX_PER_DOCUMENT:
+        counts[chunk.chunk.document_id] += 1
+        if counts[chunk.chunk.document_id] <= MAX_PER_DOCUMENT:
             yield chunk, score
 
 

@@ -1,4 +1,4 @@
-"""The MCP server of the knowledge base: search, documents, datasources, web pages. Its tools only read."""
+"""The MCP server of the knowledge base: search, documents, datasources, web pages. Its tools are read-only."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final
 from mcp.types import ToolAnnotations
 from pydantic import BaseModel, BeforeValidator, Field
 
-from ai_platform_engineering.knowledge_bases.rag.knowledge_base import MAX_RESULTS, USUAL_RESULTS, KnowledgeBase
+from ai_platform_engineering.knowledge_bases.rag.knowledge_base import DEFAULT_RESULTS, MAX_RESULTS, KnowledgeBase
 from ai_platform_engineering.knowledge_bases.rag.results import Filters, SearchResults
 from ai_platform_engineering.knowledge_bases.rag.views import DatasourcesView, DocumentView, WebPageView
 from ai_platform_engineering.mcp.tool_server import ToolError, ToolResult, ToolServer
@@ -25,8 +25,8 @@ _INSTRUCTIONS: Final = (
 
 
 def make_server(knowledge_base: KnowledgeBase) -> ToolServer:
-    """The server of a knowledge base that others use too, and that they close."""
-    offered, tools = ToolServer(_NAME, _INSTRUCTIONS), KnowledgeTools(knowledge_base)
+    """The caller owns the knowledge base and closes it."""
+    server, tools = ToolServer(_NAME, _INSTRUCTIONS), KnowledgeTools(knowledge_base)
     for tool, title, view, contacts in (
         (tools.search, "Search the knowledge base", SearchResults, False),
         (tools.fetch_document, "Read a document", DocumentView, False),
@@ -36,22 +36,22 @@ def make_server(knowledge_base: KnowledgeBase) -> ToolServer:
         annotations = ToolAnnotations(
             title=title, readOnlyHint=True, destructiveHint=False, idempotentHint=True, openWorldHint=contacts
         )
-        offered.tool(tool, annotations=annotations, output=view)
-    return offered
+        server.tool(tool, annotations=annotations, output=view)
+    return server
 
 
-def _whole_number(given: Any) -> int:
-    """Models send numbers as text, with fractions, or none at all; what they mean is clear enough."""
+def _limit(given: Any) -> int:
+    """Models send numbers as text, with fractions, or not at all. All of these are accepted."""
     if given is None or isinstance(given, bool):
-        return USUAL_RESULTS
+        return DEFAULT_RESULTS
     try:
         return max(1, min(int(float(given)), MAX_RESULTS))
     except (TypeError, ValueError, OverflowError):
-        return USUAL_RESULTS
+        return DEFAULT_RESULTS
 
 
 def _object(given: Any) -> Any:
-    """Also where it was sent as the text of its JSON; nothing in it is nothing."""
+    """Accepts an object that is sent as JSON text. An object without values is None."""
     if isinstance(given, str):
         with suppress(ValueError):
             given = json.loads(given or "null")
@@ -71,9 +71,7 @@ class KnowledgeTools:
     async def search(
         self,
         query: Annotated[str, Field(description="A question, or the words a document would use.")],
-        limit: Annotated[
-            int, BeforeValidator(_whole_number), Field(description=f"Up to {MAX_RESULTS}.")
-        ] = USUAL_RESULTS,
+        limit: Annotated[int, BeforeValidator(_limit), Field(description=f"Up to {MAX_RESULTS}.")] = DEFAULT_RESULTS,
         filters: Annotated[Filters | None, BeforeValidator(_object), Field(description="Usually left out.")] = None,
         datasource: Annotated[
             str | None,
@@ -107,7 +105,7 @@ class KnowledgeTools:
 
 @contextmanager
 def _readable() -> Iterator[None]:
-    """What a model may read of an error; everything else is masked."""
+    """Only the sentences of readable errors reach the model. All other errors are masked."""
     try:
         yield
     except ReadableError as error:

@@ -1,14 +1,16 @@
-"""What documents are ingested from: a listing of items, each of which can be loaded."""
+"""The interface of document sources: a listing of items that can be loaded. Also the source of an uploaded document."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import Final, Protocol
 
-from ai_platform_engineering.knowledge_bases.rag.stores.store import Known
+from ai_platform_engineering.knowledge_bases.rag.stores.store import DocumentVersion
 from ai_platform_engineering.utils.errors import ReadableError
+
+UPLOADED: Final = "uploaded documents"
 
 
 class SourceError(ReadableError):
@@ -16,10 +18,13 @@ class SourceError(ReadableError):
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
-    """The bytes of an item. `media_type` is what the source declares (a Content-Type header), `name` ends like a file
-    of its kind where nothing is declared; `link` is where people read it; `revision` is what the source calls this
-    state (an ETag), given back as `Known.revision` the next time."""
+class LoadedItem:
+    """The bytes of an item.
+
+    `media_type` is the type that the source declares (a Content-Type header). Without one, the suffix of `name`
+    decides. `link` is the address where people read the item. `revision` is the source's name for this state (an ETag);
+    the next ingest passes it back as `DocumentVersion.revision`.
+    """
 
     content: bytes
     media_type: str | None
@@ -31,36 +36,54 @@ class Loaded:
 
 @dataclass(frozen=True, slots=True)
 class Unchanged:
-    """The source says that the item is as it was at the known revision."""
+    """The source says that the item has not changed since the stored revision."""
 
 
 @dataclass(frozen=True, slots=True)
 class Absent:
-    """The item is gone, although it was listed."""
+    """The item was listed, but does not exist any more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """`path` is the place of the document in its datasource. `load` is given what is known of the document that is
-    kept; it raises a `ReadableError` where the item cannot be read, and then what is kept of it stays."""
+    """`path` is the path of the document in its datasource. `load` takes the stored version of the document, if there
+    is one. It raises a `ReadableError` if the item cannot be read; the stored document then stays."""
 
     path: str
-    load: Callable[[Known | None], Awaitable[Loaded | Unchanged | Absent]]
+    load: Callable[[DocumentVersion | None], Awaitable[LoadedItem | Unchanged | Absent]]
 
 
-class Source(Protocol):
-    """A datasource as it is now. `items` is iterated once; each item is loaded at most once, several at a time."""
+class DocumentSource(Protocol):
+    """A datasource in its current state. `items` is iterated once. Each item is loaded at most once, several in
+    parallel."""
 
     @property
     def datasource(self) -> str: ...
 
     @property
     def origin(self) -> str:
-        """Where it is, for people: a directory, an address."""
+        """The directory or URL, for people."""
 
     @property
     def complete(self) -> bool:
-        """Asked when `items` has ended. False where a limit or an error cut the listing: then nothing is removed."""
+        """Valid after `items` has ended. False if a limit or an error cut the listing; then no document is removed."""
 
     def items(self) -> AsyncIterator[Item]:
-        """All items that are there; raises a `ReadableError` where there is no listing at all."""
+        """All existing items. Raises a `ReadableError` if they cannot be listed at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class UploadSource:
+    """One uploaded document. The other documents of its datasource are not listed and stay."""
+
+    datasource: str
+    path: str
+    item: LoadedItem
+    origin: str = UPLOADED
+    complete: bool = False
+
+    async def items(self) -> AsyncIterator[Item]:
+        yield Item(self.path, self._load)
+
+    async def _load(self, _stored: DocumentVersion | None) -> LoadedItem:
+        return self.item

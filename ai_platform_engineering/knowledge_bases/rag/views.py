@@ -1,4 +1,4 @@
-"""Documents and datasources in the shape in which models and REST callers see them."""
+"""Documents, web pages and datasources, as models and REST callers see them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from pydantic import BaseModel
 
 from ai_platform_engineering.knowledge_bases.rag.documents import Datasource, Document
 
-KeptState = Literal["added", "updated", "unchanged"]
+UploadState = Literal["added", "updated", "unchanged"]
 
 
 class DocumentView(BaseModel):
-    """A whole document; `link` is where people read it."""
+    """A whole document. `link` is the address where people read it."""
 
     document_id: str
     title: str
@@ -35,13 +35,13 @@ class DocumentView(BaseModel):
         )
 
     def page(self) -> str:
-        """The text under a few lines that say what it is."""
+        """The text, below a header with its title, id and link."""
         lines = [f"Title: {self.title}", f"Document: {self.document_id}", f"Source: {self.link}"]
         return _page(lines, self.updated, self.text)
 
 
 class WebPageView(BaseModel):
-    """A web page, read now and kept nowhere. `url` is where it was found, after redirects."""
+    """A web page that was read now and is not stored. `url` is its address after redirects."""
 
     title: str
     url: str
@@ -52,15 +52,15 @@ class WebPageView(BaseModel):
         return _page([f"Title: {self.title}", f"Source: {self.url}"], self.updated, self.text)
 
 
-class KeptView(BaseModel):
-    """What became of a document that was sent."""
+class UploadResult(BaseModel):
+    """The outcome of an upload."""
 
     document_id: str
-    state: KeptState
+    state: UploadState
 
 
 class DatasourceView(BaseModel):
-    """A set of documents that came from one place (`origin`)."""
+    """The documents of one `origin`: a directory, a URL or a sitemap."""
 
     name: str
     origin: str

@@ -1,4 +1,4 @@
-"""The supervisor: its prompt, its plan tool and its graph over the registry's agents. Serving it lives below.
+"""The supervisor: prompt, plan tool, knowledge base tools, workflows, feedback, and the graph over all agents.
 
-What every agent's graph has in common is in `graphs`.
+Parts that every agent's graph has are in `graphs`; the HTTP server is in `protocol_bindings`.
 """

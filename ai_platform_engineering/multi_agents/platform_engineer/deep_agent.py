@@ -1,8 +1,8 @@
-"""The multi-agent system: from the registry to the supervisor's graph.
+"""The multi-agent system: builds the supervisor's graph from the registry.
 
-Every enabled agent becomes one sub-agent of the graph: in-process with its MCP tools, or a pass-through to its remote
-A2A server. The graph is built again when an agent's tools or description change; conversations live in the
-checkpointer and do not notice. No agent's own code is imported here: manifests name it, the MCP layer loads it.
+Every enabled agent becomes one sub-agent of the graph: in-process with its MCP tools, or a node that calls its remote
+A2A server. The graph is rebuilt when an agent's tools or description change; conversations are in the checkpointer, so
+they continue. No code of an agent is imported here: manifests name it and the MCP layer loads it.
 """
 
 from __future__ import annotations
@@ -11,45 +11,50 @@ import asyncio
 import logging
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from typing import Any
+from typing import Any, Literal
 
 from deepagents.backends import StateBackend
 from deepagents.middleware.subagents import CompiledSubAgent, SubAgentMiddleware
+from langchain_core.tools import BaseTool, StructuredTool
 from langgraph.checkpoint.base import BaseCheckpointSaver
+from pydantic import BaseModel, ConfigDict, Field
 
 from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.graphs.agent_graph import PRIVATE_STATE, Graph, agent_graph
+from ai_platform_engineering.graphs.agent_models import ModelFactory, UnstreamedTurns, model_for
 from ai_platform_engineering.graphs.approval_gate import ApprovalGate
-from ai_platform_engineering.graphs.approval_policy import Allowed
-from ai_platform_engineering.graphs.handed_back import LocalAgent
-from ai_platform_engineering.graphs.local_agent import Models, local_agent_graph, model_for
+from ai_platform_engineering.graphs.approval_policy import CallAllowed
+from ai_platform_engineering.graphs.local_agent import LocalAgent, local_agent_graph
 from ai_platform_engineering.graphs.remote_agent import RemoteAgent
 from ai_platform_engineering.graphs.skills import skills
 from ai_platform_engineering.graphs.skills_offer import SkillOffers
-from ai_platform_engineering.graphs.whole_turns import WholeTurns
 from ai_platform_engineering.knowledge_bases.rag.knowledge_base import KnowledgeBase
 from ai_platform_engineering.mcp import McpServers
+from ai_platform_engineering.multi_agents.agent_checks import offline_warning
 from ai_platform_engineering.multi_agents.agent_registry import AgentEntry, AgentRegistry
-from ai_platform_engineering.multi_agents.offline_backends import offline_warning
 from ai_platform_engineering.multi_agents.placement import is_distributed, parse_distributed
-from ai_platform_engineering.multi_agents.platform_engineer.house_rules import HouseRules
-from ai_platform_engineering.multi_agents.platform_engineer.knowledge import KNOWLEDGE_BASE, SERVER, knowledge_servers
-from ai_platform_engineering.multi_agents.platform_engineer.planning import plan_tool
+from ai_platform_engineering.multi_agents.platform_engineer.channel_instructions import ChannelInstructions
+from ai_platform_engineering.multi_agents.platform_engineer.knowledge_budget import KnowledgeBudget
 from ai_platform_engineering.multi_agents.platform_engineer.prompts import (
     AgentLine,
     delegation_description,
     supervisor_prompt,
 )
-from ai_platform_engineering.multi_agents.platform_engineer.rag_tools import capped
-from ai_platform_engineering.multi_agents.platform_engineer.spent_budget import SpentBudget
-from ai_platform_engineering.multi_agents.platform_engineer.workflows.channels import WORKFLOW_KEY
+from ai_platform_engineering.multi_agents.platform_engineer.rag_tools import (
+    KNOWLEDGE_BASE,
+    KNOWLEDGE_SERVER,
+    knowledge_servers,
+    limit_tools,
+)
 from ai_platform_engineering.multi_agents.platform_engineer.workflows.driver import WorkflowDriver
 from ai_platform_engineering.multi_agents.platform_engineer.workflows.loader import (
     known_workflows,
-    offers,
-    ready,
+    ready_workflows,
     workflow_lines,
+    workflow_offers,
 )
+from ai_platform_engineering.multi_agents.platform_engineer.workflows.progress import WORKFLOW_KEY
+from ai_platform_engineering.runs.plan import PLAN_TOOL
 from ai_platform_engineering.settings import Settings, load_settings
 from ai_platform_engineering.skills_middleware.catalog import SkillCatalog
 from ai_platform_engineering.utils.a2a_common.a2a_remote_agent_connect import A2ARemoteAgentConnectTool
@@ -61,7 +66,7 @@ logger = logging.getLogger(__name__)
 
 
 def _get_distributed_agents(settings: Settings | None = None) -> set[str]:
-    """The agents that `DISTRIBUTED_AGENTS` (or `DISTRIBUTED_MODE`) places remotely; `{"__all__"}` for every one."""
+    """The agents that `DISTRIBUTED_AGENTS` or `DISTRIBUTED_MODE` places remotely; `{"__all__"}` for all of them."""
     settings = settings or load_settings()
     return set(parse_distributed(settings.distributed_agents, settings.distributed_mode))
 
@@ -70,24 +75,51 @@ def _agent_is_distributed(name: str, distributed: Iterable[str]) -> bool:
     return is_distributed(name, distributed)
 
 
+class PlanItem(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+    content: str = Field(min_length=1, max_length=200, description="What is done in this step, a few words.")
+    agent: str | None = Field(None, description="The agent that does it; left out for your own work.")
+    status: Literal["pending", "in_progress", "completed", "failed"] = "pending"
+
+
+class PlanArguments(BaseModel):
+    title: str = Field("", max_length=120, description="The whole request in a few words.")
+    steps: list[PlanItem] = Field(min_length=1, max_length=20, description="All steps, in order.")
+
+
+def plan_tool() -> BaseTool:
+    """The tool with which the supervisor's model writes its plan. `runs/plan` turns its calls into plan events."""
+    return StructuredTool.from_function(
+        coroutine=_write_todos,
+        name=PLAN_TOOL,
+        description="Write the plan, or write it again as a whole when it changes. People see it while you work.",
+        args_schema=PlanArguments,
+    )
+
+
+async def _write_todos(title: str, steps: list[PlanItem]) -> str:
+    return f"The plan has {len(steps)} step{'s' if len(steps) != 1 else ''}. Go on with the work."
+
+
 class PlatformEngineerDeepAgent:
-    """The supervisor and its agents. `start` before use, `aclose` after."""
+    """The supervisor and its agents. Call `start` before use and `aclose` after."""
 
     def __init__(
         self,
         settings: Settings,
         registry: AgentRegistry | None = None,
         *,
-        models: Models = model_for,
+        models: ModelFactory = model_for,
     ) -> None:
         self.settings = settings
         self.registry = registry or AgentRegistry.load(settings)
         self.distributed_mode = bool(self.registry.remote())
-        self.offers = offers(known_workflows(settings), self.registry.entries)
-        self.workflows = ready(self.offers)
+        self.offers = workflow_offers(known_workflows(settings), self.registry.entries)
+        self.workflows = ready_workflows(self.offers)
         self.knowledge = KnowledgeBase(settings)
         self.skills = SkillCatalog(settings)
-        self.mcp = McpServers(settings, made_from={SERVER: self.knowledge})
+        self.mcp = McpServers(settings, factory_arguments={KNOWLEDGE_SERVER: self.knowledge})
         self.bearer = OwnBearer(settings)
         self._models = models
         self._checkpointer: BaseCheckpointSaver[Any] | None = None
@@ -97,13 +129,13 @@ class PlatformEngineerDeepAgent:
 
     @property
     def graph(self) -> Graph:
-        """The graph as it is now. A run keeps the one it began with."""
+        """The current graph. A run keeps the graph it started with."""
         if self._graph is None:
             raise RuntimeError("the supervisor has not been started")
         return self._graph
 
     async def start(self, checkpointer: BaseCheckpointSaver[Any] | None = None) -> None:
-        """Start the agents. Without a checkpointer conversations are remembered in memory."""
+        """Start the agents. Without a checkpointer, conversations are in memory."""
         if checkpointer is None and not self.settings.langgraph_dev:
             checkpointer = MemorySaver(self.settings.event_log_max_tasks)
         self._checkpointer = checkpointer
@@ -132,19 +164,19 @@ class PlatformEngineerDeepAgent:
             await connection.aclose()
 
     async def cancel_remote(self, tasks: Iterable[tuple[str, str]], context: RequestContext) -> None:
-        """Stop tasks of remote agents, given by agent and id."""
+        """Cancel tasks of remote agents, given as (agent, task id)."""
         known = [(self._connections[agent], task_id) for agent, task_id in tasks if agent in self._connections]
         await asyncio.gather(*(connection.cancel(task_id, context) for connection, task_id in known))
 
     def _rebuild(self, agent: str) -> None:
-        logger.info("%s: changed; the next request sees it", agent)
+        logger.info("%s: changed; the next request uses the new graph", agent)
         self._graph = self._build()
 
     def _build(self) -> Graph:
         entries = self.registry.enabled()
         lines = [self._line(entry) for entry in entries]
         sub_agents = [self._sub_agent(entry) for entry in entries]
-        knowledge = capped(self.mcp.tools(KNOWLEDGE_BASE), self.settings)
+        knowledge = limit_tools(self.mcp.tools(KNOWLEDGE_BASE), self.settings)
         model = self._models(self.settings, None)
         return agent_graph(
             self.settings,
@@ -156,13 +188,13 @@ class PlatformEngineerDeepAgent:
             name=SUPERVISOR,
             middleware=[
                 *self._delegation(lines, sub_agents),
-                # Its own tools change nothing; what people approve for the rest of a conversation is kept here.
-                ApprovalGate(SUPERVISOR, lambda _tool, _args: Allowed()),
+                # The supervisor's own tools only read. The gate stores the approvals for the rest of a conversation.
+                ApprovalGate(SUPERVISOR, lambda _tool, _args: CallAllowed()),
                 WorkflowDriver(self.workflows),
-                WholeTurns(model, inner=False),
+                UnstreamedTurns(model, inner=False),
                 *skills(SkillOffers(self.skills, self.settings, SUPERVISOR), self.settings, commands=True),
-                SpentBudget({tool.name: tool.max_calls for tool in knowledge}),
-                HouseRules(),
+                KnowledgeBudget({tool.name: tool.max_calls for tool in knowledge}),
+                ChannelInstructions(),
             ],
             agents=[entry.name for entry in entries],
             checkpointer=self._checkpointer,

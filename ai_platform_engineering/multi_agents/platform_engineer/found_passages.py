@@ -1,4 +1,4 @@
-"""The passages that searches and fetched documents of a question have found, as a list with sources."""
+"""Lists the passages that the knowledge base tools returned for a question, with their sources."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NOTE: Final = "The model wrote no answer of its own."
 _MAX_PASSAGES: Final = 10
 _PASSAGE_LENGTH: Final = 400
 
-# A long result is cut, so its JSON may not be whole. Each passage in it is.
+# A long result is truncated, so its JSON may be incomplete. Each passage before the cut is complete.
 _SEARCH_RESULT: Final = re.compile(r'\{"document_id"')
 _DOCUMENT: Final = re.compile(
     r"Title: (?P<title>.*)\n(?:Document: .*\n)?Source: (?P<link>.*)\n(?:Updated: .*\n)?\n(?P<text>[\s\S]*)"
@@ -37,7 +37,7 @@ class _Passage:
 
 
 def found_text(messages: Sequence[BaseMessage]) -> str:
-    """An answer for a model that wrote none: the passages that its tools have found since the person's last message."""
+    """The answer if the model wrote none: the passages found since the last user message."""
     passages = list(dict.fromkeys(passage for message in _results(messages) for passage in _passages(message)))
     if not passages:
         return f"{_NOTE} Nothing was found in the knowledge base."

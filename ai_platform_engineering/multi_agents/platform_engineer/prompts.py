@@ -1,4 +1,4 @@
-"""The words the supervisor's model is given: generated from the agents that are there."""
+"""The supervisor's prompt, generated from the enabled agents, workflows and knowledge base tools."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ every detail it needs. The agents:
 
 @dataclass(frozen=True, slots=True)
 class AgentLine:
-    """How one agent is presented to the supervisor's model."""
+    """One line of the prompt that describes an agent."""
 
     name: str
     description: str
@@ -69,8 +69,8 @@ def supervisor_prompt(
     knowledge: Sequence[BaseTool] = (),
     no_knowledge: str | None = None,
 ) -> str:
-    """`workflows` has one line for each that can be started, `knowledge` the tools of the knowledge base;
-    `no_knowledge` says why it has none."""
+    """`workflows` has one line per available workflow, `knowledge` the tools of the knowledge base. `no_knowledge` is
+    the reason why there are none."""
     parts = [_ROLE, "" if list(agents) else _NO_AGENTS]
     if knowledge:
         parts.append(_KNOWLEDGE.format(tools=", ".join(map(_signature, knowledge))))

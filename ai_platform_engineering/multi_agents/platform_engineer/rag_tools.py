@@ -1,9 +1,9 @@
-"""The knowledge base's tools as the supervisor's model has them: so many calls per question, so much of each result.
+"""The knowledge base tools of the supervisor: limited in calls per question and in characters per result.
 
-A question is one message of a person in one thread, with all that follows until the next, also across a form that had
-to be answered in between. Every call is in the messages of its thread, so its number is read from there and counted
-nowhere else: calls side by side differ by their place in the turn, a resumed run finds the numbers it had, no other
-conversation can be mistaken for this one, and nothing is left behind.
+A question is one user message and everything that follows until the next user message, including answers to forms.
+The number of a call is derived from the messages of its thread and stored nowhere else. So parallel calls are
+distinguished by their position in the turn, a resumed run sees the same numbers, and conversations cannot affect each
+other.
 """
 
 from __future__ import annotations
@@ -18,23 +18,38 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage
 from langchain_core.tools import BaseTool, ToolException
 from pydantic import BaseModel
 
+from ai_platform_engineering.manifest import McpServer
 from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.utils.keys import agents_key
 
 TRUNCATED: Final = "[Output truncated]"
+
+KNOWLEDGE_BASE: Final = "knowledge base"
+"""Takes the place of an agent's name. No agent can have this name."""
+
+_KNOWLEDGE_TOOLS: Final = ("search", "fetch_document", "list_datasources", "fetch_url")
+
+KNOWLEDGE_SERVER: Final = "ai_platform_engineering.knowledge_bases.rag.server:make_server"
+"""Factory of the MCP server for a knowledge base in this process."""
 
 _LIMIT_ARGUMENT: Final = "limit"
 
 
+def knowledge_servers(settings: Settings) -> dict[str, list[McpServer]]:
+    """The MCP server of the knowledge base, in this process or remote; empty if `ENABLE_RAG=false`."""
+    return {KNOWLEDGE_BASE: [_knowledge_server(settings)]} if settings.enable_rag else {}
+
+
 class _CapCounterMixin(BaseTool):
-    """A tool that may be called `max_calls` times per question. After that it answers, as if nothing were wrong, that
-    it is time to write: a model takes an error as a reason to try the next document."""
+    """A tool that may be called `max_calls` times per question. Further calls return a normal result that tells the
+    model to write the answer: after an error, models tend to try the next document."""
 
     wrapped: BaseTool
     max_calls: int
     max_chars: int
 
     done: ClassVar[str]
-    """What the calls so far have achieved, in two words."""
+    """Prefix of the message at the limit."""
 
     @classmethod
     def around(cls, tool: BaseTool, **limits: int) -> Self:
@@ -43,7 +58,7 @@ class _CapCounterMixin(BaseTool):
 
     @property
     def args(self) -> dict[str, Any]:
-        # A schema in JSON need not say that there are no properties.
+        # A JSON schema without properties may omit the key.
         return dict(self.args_schema.get("properties") or {}) if isinstance(self.args_schema, dict) else super().args
 
     @property
@@ -59,12 +74,12 @@ class _CapCounterMixin(BaseTool):
         try:
             result = await self.wrapped.ainvoke(self._adjusted(arguments), runtime.config)
         except ToolException as error:
-            # The reason for a failure is a result too, and may be as long as the server that gives it likes.
+            # An error text also goes to the model, and its length is up to the server.
             raise ToolException(truncated(str(error), self.max_chars)) from error
         return truncated(result, self.max_chars)
 
     async def coroutine(self, runtime: ToolRuntime, **arguments: Any) -> str:
-        """Under this name LangGraph looks for what a tool is to be given beside its arguments."""
+        """LangGraph reads the signature of this attribute to inject the runtime."""
         return await self._arun(runtime, **arguments)
 
     def _run(self, *args: Any, **kwargs: Any) -> NoReturn:
@@ -75,14 +90,13 @@ class _CapCounterMixin(BaseTool):
 
 
 class FetchDocumentCapWrapper(_CapCounterMixin):
-    """A tool that gives a whole document or page."""
+    """Limits a tool that returns a whole document or page."""
 
     done = "Document already retrieved"
 
 
 class SearchCapWrapper(_CapCounterMixin):
-    """A tool that lists what there is. However many results the model asks for, it gets `max_results` at most: each
-    one is a document that it may want to read next."""
+    """Limits a tool that lists results, to at most `max_results`: the model may want to read each of them next."""
 
     max_results: int
 
@@ -94,12 +108,20 @@ class SearchCapWrapper(_CapCounterMixin):
         return arguments | {_LIMIT_ARGUMENT: clamped(arguments.get(_LIMIT_ARGUMENT), self.max_results)}
 
 
-def capped(tools: Iterable[BaseTool], settings: Settings) -> list[_CapCounterMixin]:
-    """The tools of the knowledge base within the limits of the settings."""
-    return [_capped(tool, settings) for tool in tools]
+def limit_tools(tools: Iterable[BaseTool], settings: Settings) -> list[_CapCounterMixin]:
+    """Wrap the knowledge base tools with the limits of the settings."""
+    return [_limit_tool(tool, settings) for tool in tools]
 
 
-def _capped(tool: BaseTool, settings: Settings) -> _CapCounterMixin:
+def _knowledge_server(settings: Settings) -> McpServer:
+    if settings.rag_server_url is None:
+        return McpServer(name="rag", transport="memory", module=KNOWLEDGE_SERVER, tools=_KNOWLEDGE_TOOLS)
+    key = agents_key(settings)
+    headers = {"Authorization": f"Bearer ${{{key.setting}}}"} if key else {}
+    return McpServer(name="rag", transport="http", url=settings.rag_server_url, headers=headers, tools=_KNOWLEDGE_TOOLS)
+
+
+def _limit_tool(tool: BaseTool, settings: Settings) -> _CapCounterMixin:
     max_chars = settings.rag_max_output_chars
     if tool.name.startswith("fetch"):
         return FetchDocumentCapWrapper.around(tool, max_calls=settings.fetch_document_max_calls, max_chars=max_chars)
@@ -109,19 +131,19 @@ def _capped(tool: BaseTool, settings: Settings) -> _CapCounterMixin:
 
 
 def call_number(messages: Sequence[AnyMessage], tool: str, call_id: str | None) -> int:
-    """Which of the tool's calls for the question this one is, counted from 1.
+    """The number of this call among the tool's calls for the question, from 1.
 
-    Models may give several calls the same id; each of them then counts as the last of these.
+    Models may give several calls the same id; each of them then counts as the last one.
     """
     turns = turns_of_question(messages)
     earlier = sum(call["name"] == tool for turn in turns[:-1] for call in turn.tool_calls)
     latest = [call["id"] for call in turns[-1].tool_calls if call["name"] == tool] if turns else []
-    places = [place for place, known in enumerate(latest, 1) if known == call_id]
-    return earlier + (places[-1] if places else len(latest) + 1)
+    positions = [position for position, known in enumerate(latest, 1) if known == call_id]
+    return earlier + (positions[-1] if positions else len(latest) + 1)
 
 
 def turns_of_question(messages: Sequence[BaseMessage]) -> list[AIMessage]:
-    """What the model has written since the person's last message."""
+    """The model's messages since the last user message."""
     turns: list[AIMessage] = []
     for message in reversed(messages):
         if message.type == "human":
@@ -131,25 +153,25 @@ def turns_of_question(messages: Sequence[BaseMessage]) -> list[AIMessage]:
     return turns[::-1]
 
 
-def clamped(limit: object, most: int) -> int:
-    """A number of results from 1 to `most`, whatever the model has sent; `most` where it is not a number."""
+def clamped(limit: object, maximum: int) -> int:
+    """The requested number of results, limited to 1 to `maximum`; `maximum` if it is not a number."""
     try:
-        number = float(limit)  # type: ignore[arg-type]  # anything may come, and TypeError is expected
+        number = float(limit)  # type: ignore[arg-type]  # models send any type; TypeError is expected
     except (TypeError, ValueError, OverflowError):
-        return most
+        return maximum
     if math.isnan(number):
-        return most
-    return int(min(max(number, 1), most))
+        return maximum
+    return int(min(max(number, 1), maximum))
 
 
 def truncated(result: Any, max_chars: int) -> str:
-    """The result as text, cut after `max_chars` characters."""
+    """The result as text of at most `max_chars` characters, plus a note if it was cut."""
     text = result_text(result)
     return text if len(text) <= max_chars else f"{text[:max_chars]}{TRUNCATED}"
 
 
 def result_text(result: Any) -> str:
-    """The text of a result in whatever shape a tool gives it: text, a message, content blocks, any object."""
+    """The text of a tool result: text, a message, content blocks, or any object as JSON."""
     match result:
         case str():
             return result
@@ -158,7 +180,7 @@ def result_text(result: Any) -> str:
         case BaseMessage():
             return result_text(result.content)
         case (content, _) if isinstance(result, tuple):
-            # How LangChain's tools give content and, for programs, an artifact.
+            # LangChain tools return (content, artifact).
             return result_text(content)
         case list() if any(_is_block(item) for item in result):
             return "\n".join(map(result_text, result))

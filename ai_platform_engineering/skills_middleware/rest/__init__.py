@@ -1,1 +1,1 @@
-"""The skills API. Only `mount` may be imported before the first request: the other modules import FastAPI."""
+"""The skills API. At startup only `mount` is imported, because the other modules import FastAPI."""

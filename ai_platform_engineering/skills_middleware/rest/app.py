@@ -8,21 +8,21 @@ from typing import Final
 from fastapi import FastAPI, Request
 from fastapi.responses import HTMLResponse
 
+from ai_platform_engineering.installation import product_version
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.skills_middleware.catalog import SkillCatalog
 from ai_platform_engineering.skills_middleware.rest import changing, checking, crawling, operating, reading
 from ai_platform_engineering.skills_middleware.rest.problems import STATUSES, handle_skill_problems
-from ai_platform_engineering.utils.rest.body_limit import BodyLimit, request_limit
+from ai_platform_engineering.utils.rest.asgi import BodyLimit, request_limit
 from ai_platform_engineering.utils.rest.page import api_page
 from ai_platform_engineering.utils.rest.problems import handle_problems
-from ai_platform_engineering.version import product_version
 
 _DOCS: Final = "/docs"
 _MAX_CRAWLS: Final = 2
-"""At a time: each one runs Git and takes space on the disk."""
+"""Concurrent crawls. Each one runs Git and uses disk space."""
 _DESCRIPTION: Final = (
-    "List, read, create and change skills. Callers see the skills that they may use. Errors are problem JSON; those of "
-    "the server's key and token check have the members `error` and `message`."
+    "List, read, create and change skills. Callers see the skills that they may use. Errors are problem JSON, except "
+    "errors of the server's key and token check, which have the members `error` and `message`."
 )
 
 

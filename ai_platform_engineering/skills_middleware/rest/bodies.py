@@ -13,11 +13,10 @@ from pydantic import ValidationError
 
 from ai_platform_engineering.skills_middleware.archives import read_archive
 from ai_platform_engineering.skills_middleware.checks import CheckedSkill, checked_skill
-from ai_platform_engineering.skills_middleware.problems import InvalidSkillError, Problem
-from ai_platform_engineering.skills_middleware.rest.dependencies import RequestedAccess
+from ai_platform_engineering.skills_middleware.rest.dependencies import RequestedSkillAccess
 from ai_platform_engineering.skills_middleware.rest.problems import UnsupportedBodyError
 from ai_platform_engineering.skills_middleware.rest.views import SkillBody
-from ai_platform_engineering.skills_middleware.skill import DOCUMENT
+from ai_platform_engineering.skills_middleware.skill import DOCUMENT, InvalidSkillError, SkillProblem
 
 _JSON: Final = "application/json"
 _ARCHIVES: Final = ("application/zip", "application/gzip", "application/x-tar", "application/octet-stream")
@@ -31,23 +30,23 @@ REQUEST_BODY: Final[dict[str, Any]] = {
         },
     }
 }
-"""For the description of a route that reads a skill."""
+"""The OpenAPI description of a request body with a skill."""
 
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """A skill as it was sent, not yet checked. An archive names no visibility."""
+    """A skill as received, not yet checked. An archive contains no visibility."""
 
     files: Mapping[str, bytes | str]
     folder: str | None = None
-    access: RequestedAccess = field(default_factory=RequestedAccess)
+    access: RequestedSkillAccess = field(default_factory=RequestedSkillAccess)
 
     async def checked(self, name: str | None = None) -> CheckedSkill:
-        """Raises `InvalidSkillError` with everything that is wrong. `name` is the one that the skill has to have."""
+        """Check the skill; raises `InvalidSkillError` with every problem. `name` is the name that it must have."""
         checked = await asyncio.to_thread(checked_skill, self.files, folder=self.folder)
         if name is not None and checked.document.name != name:
-            sentence = f"the name is {checked.document.name!r}, and the address names {name!r}"
-            raise InvalidSkillError([Problem("name", sentence, DOCUMENT)])
+            sentence = f"the name is {checked.document.name!r}, but the address has {name!r}"
+            raise InvalidSkillError([SkillProblem("name", sentence, DOCUMENT)])
         return checked
 
 
@@ -62,11 +61,13 @@ async def read_submission(request: Request) -> Submission:
         body = SkillBody.model_validate_json(await request.body())
     except ValidationError as error:
         raise RequestValidationError(error.errors(include_url=False, include_input=False)) from None
-    return Submission(documents(body.content, body.files), access=RequestedAccess(body.visibility, body.team))
+    return Submission(documents(body.content, body.files), access=RequestedSkillAccess(body.visibility, body.team))
 
 
 def documents(content: str, files: Mapping[str, str]) -> dict[str, str]:
     """SKILL.md and the files beside it, by path."""
     if DOCUMENT in files:
-        raise InvalidSkillError([Problem("path_conflict", f"content is {DOCUMENT}; leave it out of files", DOCUMENT)])
+        raise InvalidSkillError(
+            [SkillProblem("path_conflict", f"content is {DOCUMENT}; leave it out of files", DOCUMENT)]
+        )
     return {DOCUMENT: content, **files}

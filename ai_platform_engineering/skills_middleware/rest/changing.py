@@ -1,4 +1,4 @@
-"""POST, PUT and DELETE of skills, with optimistic concurrency: a change names the version that it changes."""
+"""POST, PUT and DELETE of skills. A change names the version that it changes (optimistic concurrency)."""
 
 from __future__ import annotations
 
@@ -11,15 +11,22 @@ from fastapi import APIRouter, Header, Request, Response
 from ai_platform_engineering.skills_middleware.checks import CheckedSkill
 from ai_platform_engineering.skills_middleware.mutations import SkillChanges
 from ai_platform_engineering.skills_middleware.rest.bodies import REQUEST_BODY, Submission, read_submission
-from ai_platform_engineering.skills_middleware.rest.dependencies import Changes, Name, RequestedAccess, Selected
-from ai_platform_engineering.skills_middleware.rest.etags import etag, is_any, names
+from ai_platform_engineering.skills_middleware.rest.dependencies import Changes, Name, RequestedSkillAccess, Selected
 from ai_platform_engineering.skills_middleware.rest.problems import (
     PreconditionFailedError,
     PreconditionMissingError,
     answers,
 )
 from ai_platform_engineering.skills_middleware.rest.reading import find
-from ai_platform_engineering.skills_middleware.rest.views import FindingView, ProblemView, StoredSkill, summary
+from ai_platform_engineering.skills_middleware.rest.views import (
+    FindingView,
+    ProblemView,
+    StoredSkill,
+    etag,
+    etag_matches,
+    is_any_etag,
+    summary,
+)
 from ai_platform_engineering.skills_middleware.skill import GLOBAL, Access, Skill
 from ai_platform_engineering.skills_middleware.store.store import (
     AlreadyExistsError,
@@ -27,7 +34,7 @@ from ai_platform_engineering.skills_middleware.store.store import (
     SkillKey,
 )
 
-_WANTED: Final = 'If-Match with the ETag of the skill, such as If-Match: "1f0c..."'
+_WANTED: Final = 'If-Match with the ETag of the skill, for example If-Match: "1f0c..."'
 
 IfMatch = Annotated[str | None, Header(alias="If-Match", description="The ETag of the skill; `*` for any version.")]
 IfAbsent = Annotated[str | None, Header(alias="If-None-Match", description="`*` creates the skill.")]
@@ -48,8 +55,8 @@ async def create_skill(
     changes: Changes,
     selected: Selected,
 ) -> StoredSkill:
-    """From JSON, or from a zip or tar archive with SKILL.md in it; `visibility` and `team` of an archive are in the
-    query. A skill of another source with the same name is overridden."""
+    """From JSON, or from a zip or tar archive that contains SKILL.md. For an archive, `visibility` and `team` are query
+    parameters. The skill overrides a skill of the same name from another source."""
     submission = await read_submission(request)
     access = _access(submission, selected, changes)
     changes.check_access(access)
@@ -81,9 +88,9 @@ async def replace_skill(
     if_match: IfMatch = None,
     if_none_match: IfAbsent = None,
 ) -> StoredSkill:
-    """The query picks the entry; `visibility` and `team` in the body give it another access."""
+    """The query parameters select the skill; `visibility` and `team` in the body change its access."""
     submission = await read_submission(request)
-    if if_match is None and if_none_match is not None and is_any(if_none_match):
+    if if_match is None and if_none_match is not None and is_any_etag(if_none_match):
         access = _access(submission, selected, changes)
         changes.check_access(access)
         checked = await submission.checked(name)
@@ -117,24 +124,24 @@ async def delete_skill(
     selected: Selected,
     if_match: IfMatch = None,
 ) -> None:
-    """A skill of the same name that it has overridden is in effect again."""
+    """If the skill overrides another one of the same name, that one is in effect again."""
     _, skill = await find(changes.catalog, changes.caller, name, selected)
     changes.check(skill)
     await changes.delete(skill, _expected(skill, if_match, f"{_WANTED}, or If-Match: * for any version"))
 
 
-def _access(submission: Submission, selected: RequestedAccess, changes: SkillChanges) -> Access:
-    """The access of a new skill: that of the body, else that of the query, else global."""
+def _access(submission: Submission, selected: RequestedSkillAccess, changes: SkillChanges) -> Access:
+    """The access of a new skill: from the body, else from the query, else global."""
     return submission.access.resolve(changes.caller) or selected.resolve(changes.caller) or GLOBAL
 
 
 def _expected(skill: Skill, if_match: str | None, wanted: str) -> str | None:
-    """The digest that the stored skill must have; None for any."""
+    """The digest that the stored skill must have; None accepts any."""
     if if_match is None:
         raise PreconditionMissingError(wanted)
-    if is_any(if_match):
+    if is_any_etag(if_match):
         return None
-    if not names(if_match, etag(skill.digest)):
+    if not etag_matches(if_match, etag(skill.digest)):
         raise ChangedMeanwhileError(SkillKey.of(skill), skill.digest)
     return skill.digest
 

@@ -1,4 +1,4 @@
-"""Checks that store nothing: validate a skill, scan its text."""
+"""Routes that validate a skill or scan its text, without storing it."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from ai_platform_engineering.skills_middleware.checks import CheckedSkill
-from ai_platform_engineering.skills_middleware.problems import InvalidSkillError, Problem
 from ai_platform_engineering.skills_middleware.rest.bodies import REQUEST_BODY, documents, read_submission
 from ai_platform_engineering.skills_middleware.rest.problems import answers
 from ai_platform_engineering.skills_middleware.rest.views import FindingView, ProblemView
 from ai_platform_engineering.skills_middleware.scanning import scan
+from ai_platform_engineering.skills_middleware.skill import InvalidSkillError, SkillProblem
 
 
 class ValidSkill(BaseModel):
-    """The head of a skill that could be stored."""
+    """A skill that passed all checks."""
 
     name: str
     description: str
@@ -29,8 +29,8 @@ class ValidSkill(BaseModel):
 
 class Validation(BaseModel):
     valid: bool
-    problems: list[ProblemView] = Field(description="Why the skill would be refused.")
-    warnings: list[ProblemView] = Field(description="What its author should know of; it would be stored.")
+    problems: list[ProblemView] = Field(description="The reasons why the skill would be refused.")
+    warnings: list[ProblemView] = Field(description="Hints for the author. They do not prevent storing the skill.")
     findings: list[FindingView]
     skill: ValidSkill | None
 
@@ -45,7 +45,7 @@ class ScanRequest(BaseModel):
 
 class Scan(BaseModel):
     name: str | None
-    passed: bool = Field(description="False where a finding is critical.")
+    passed: bool = Field(description="False if a finding is critical.")
     findings: list[FindingView]
 
 
@@ -59,7 +59,7 @@ router = APIRouter()
     responses=answers(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.UNSUPPORTED_MEDIA_TYPE),
 )
 async def validate(request: Request) -> Validation:
-    """Says everything that is wrong with a skill, and stores nothing."""
+    """Returns every problem of a skill, without storing it."""
     try:
         checked = await (await read_submission(request)).checked()
     except InvalidSkillError as error:
@@ -73,13 +73,13 @@ async def validate(request: Request) -> Validation:
     responses=answers(HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE),
 )
 def scan_content(body: ScanRequest) -> Scan:
-    """Looks for suspicious content, and stores nothing."""
+    """Scans a skill for suspicious content, without storing it."""
     findings = scan(documents(body.content, body.files))
     passed = all(finding.severity != "critical" for finding in findings)
     return Scan(name=body.name, passed=passed, findings=FindingView.all_of(findings))
 
 
-def _validation(problems: tuple[Problem, ...], checked: CheckedSkill | None) -> Validation:
+def _validation(problems: tuple[SkillProblem, ...], checked: CheckedSkill | None) -> Validation:
     document = checked.document if checked is not None else None
     return Validation(
         valid=checked is not None,

@@ -1,4 +1,4 @@
-"""A look into a Git repository: which skills it has. Nothing is stored."""
+"""The route that lists the skills of a Git repository, without storing them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from ai_platform_engineering.skills_middleware.sources.crawling import crawl
 class CrawlRequest(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
-    type: Literal["git", "github", "gitlab"] = Field("git", description="Where an `owner/name` is looked for.")
+    type: Literal["git", "github", "gitlab"] = Field(
+        "git", description="The host for a location of the form `owner/name`."
+    )
     location: str = Field(
         min_length=1, max_length=1000, description="An https:// address; for GitHub and GitLab also `owner/name`."
     )
@@ -26,7 +28,7 @@ class CrawlRequest(BaseModel):
 
     @property
     def address(self) -> str:
-        """In the form of SKILLS_GIT."""
+        """The address in the format of SKILLS_GIT."""
         ref = f"@{self.ref}" if self.ref else ""
         return f"{self.location.strip()}{ref}" + (f"#{self.folder}" if self.folder else "")
 
@@ -53,8 +55,8 @@ router = APIRouter()
     responses=answers(HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.BAD_GATEWAY),
 )
 async def crawl_hub(body: CrawlRequest, settings: AppSettings, slots: CrawlSlots) -> Crawl:
-    """Reads public repositories of the hosts in `SKILLS_CRAWL_HOSTS`, and stores nothing. To use the skills, add the
-    repository to `SKILLS_GIT`."""
+    """Reads public repositories on the hosts in `SKILLS_CRAWL_HOSTS`, without storing their skills. To use the skills,
+    add the repository to `SKILLS_GIT`."""
     async with slots:
         found = await crawl(settings, body.address, hub="gitlab" if body.type == "gitlab" else "github")
     return Crawl(

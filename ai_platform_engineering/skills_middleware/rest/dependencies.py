@@ -1,4 +1,4 @@
-"""What the routes are given: the catalog, the settings, the verified caller, and the parameters that several take."""
+"""Dependencies of the routes: the catalog, the settings, the verified caller, and shared parameters."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def _caller(request: Request) -> Caller:
 
 
 @dataclass(frozen=True, slots=True)
-class RequestedAccess:
-    """The access that a request names: which of several skills of a name, or who is to see a new one."""
+class RequestedSkillAccess:
+    """The access in a request: it selects one of several skills of a name, or is the access of a new skill."""
 
-    visibility: Annotated[Visibility | None, Query(description="Who sees the skill.")] = None
+    visibility: Annotated[Visibility | None, Query(description="Who can see the skill.")] = None
     team: Annotated[str | None, Query(max_length=200, description="The team of a team skill.")] = None
 
     def resolve(self, caller: Caller) -> Access | None:
-        """None where the request names none; raises `AccessError`."""
+        """The access for `caller`; None if the request has none. Raises `AccessError`."""
         if self.visibility is None and self.team is None:
             return None
         return requested_access(self.visibility or "team", self.team, caller)
@@ -65,5 +65,5 @@ def _changes(request: Request, catalog: Catalog, settings: AppSettings, caller: 
 Changes = Annotated[SkillChanges, Depends(_changes)]
 
 Name = Annotated[str, Path(pattern=NAME_PATTERN, max_length=MAX_NAME_LENGTH, description="The name of the skill.")]
-Selected = Annotated[RequestedAccess, Depends()]
-IncludeContent = Annotated[bool, Query(description="Whether to answer with the text of the files too.")]
+Selected = Annotated[RequestedSkillAccess, Depends()]
+IncludeContent = Annotated[bool, Query(description="Whether to include the text of the files.")]

@@ -1,4 +1,4 @@
-"""The skills API on the supervisor's port: mounted at /, and built by its first request."""
+"""The skills API on the supervisor's port, mounted at /. Its first request builds the app."""
 
 from __future__ import annotations
 
@@ -9,15 +9,18 @@ from starlette.types import ASGIApp, Scope
 
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.skills_middleware.catalog import SkillCatalog
-from ai_platform_engineering.utils.rest.lazy import LazyApp
+from ai_platform_engineering.utils.rest.asgi import LazyApp
 
 _PATHS: Final = frozenset({"/skills", "/openapi.json", "/docs"})
 _PREFIXES: Final = ("/skills/", "/skill-hubs/", "/internal/supervisor/")
 
 
 class SkillsMount(Mount):
-    """To be the last route. It matches the paths of the API only: a mount at / that matched all of them would take the
-    place of the app's own answers, 405 for a wrong method and the redirect for a trailing slash."""
+    """A mount at / that matches the paths of the API only. Add it as the last route.
+
+    If it matched every path, it would replace the supervisor's own responses: 405 for a wrong method and the redirect
+    for a trailing slash.
+    """
 
     def __init__(self, catalog: SkillCatalog, settings: Settings) -> None:
         def build() -> ASGIApp:
@@ -30,7 +33,7 @@ class SkillsMount(Mount):
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         root = scope.get("root_path", "")
         if scope["type"] == "http" and is_skills_path(scope["path"].removeprefix(root)):
-            # The answer is the same for every path, and a line break in one would not match a mount's pattern.
+            # The match is the same for every path, and the pattern of a mount does not match a line break in a path.
             return super().matches({**scope, "path": f"{root}/"})
         return Match.NONE, {}
 

@@ -11,9 +11,8 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
 from ai_platform_engineering.skills_middleware.mutations import NotAllowedError, NotStoredError, SkillsDisabledError
-from ai_platform_engineering.skills_middleware.problems import InvalidSkillError
-from ai_platform_engineering.skills_middleware.rest.etags import etag
-from ai_platform_engineering.skills_middleware.rest.views import ProblemView
+from ai_platform_engineering.skills_middleware.rest.views import ProblemView, etag
+from ai_platform_engineering.skills_middleware.skill import InvalidSkillError
 from ai_platform_engineering.skills_middleware.sources.crawling import CrawlFailedError, CrawlRefusedError
 from ai_platform_engineering.skills_middleware.sources.git_address import GitAddressError
 from ai_platform_engineering.skills_middleware.sources.source import SkillGoneError, SourceUnavailableError
@@ -21,7 +20,7 @@ from ai_platform_engineering.skills_middleware.store.store import (
     AlreadyExistsError,
     ChangedMeanwhileError,
     NotFoundError,
-    StoreError,
+    SkillStoreError,
 )
 from ai_platform_engineering.utils.errors import ReadableError
 from ai_platform_engineering.utils.rest.problems import (
@@ -48,18 +47,20 @@ class UnknownFileError(ReadableError):
 class UnsupportedBodyError(ReadableError):
     def __init__(self, declared: str, kinds: Iterable[str]) -> None:
         given = (
-            f"Bodies of the kind {declared!r} are not read here" if declared else "The kind of the body is not named"
+            f"A body with Content-Type {declared!r} is not supported"
+            if declared
+            else "The header Content-Type is missing"
         )
         super().__init__(f"{given}; send one of {', '.join(kinds)} as Content-Type.")
 
 
 class PreconditionMissingError(ReadableError):
     def __init__(self, wanted: str) -> None:
-        super().__init__(f"A change needs to say which version it changes: send the header {wanted}.")
+        super().__init__(f"A change must name the version that it changes: send the header {wanted}.")
 
 
 class PreconditionFailedError(ReadableError):
-    """`digest` is that of the stored skill."""
+    """A precondition of the request does not hold. `digest` is the digest of the stored skill."""
 
     def __init__(self, sentence: str, digest: str) -> None:
         self.digest = digest
@@ -77,25 +78,25 @@ STATUSES: Final[Statuses] = {
     CrawlFailedError: HTTPStatus.BAD_GATEWAY,
     SkillsDisabledError: HTTPStatus.SERVICE_UNAVAILABLE,
     SourceUnavailableError: HTTPStatus.SERVICE_UNAVAILABLE,
-    StoreError: HTTPStatus.SERVICE_UNAVAILABLE,
+    SkillStoreError: HTTPStatus.SERVICE_UNAVAILABLE,
 }
 
 
 class Refusal(BaseModel):
-    """The answer of the checks that stand before the API: host, origin, key and token."""
+    """The response of the checks in front of the API: host, origin, key and token."""
 
     error: str
     message: str
 
 
 class InvalidSkill(Problem):
-    """`problems` has everything that is wrong with a skill; it is empty where the request itself is wrong."""
+    """`problems` has every problem of an invalid skill; it is empty if the request itself is invalid."""
 
     problems: list[ProblemView] = Field(default_factory=list)
 
 
 def answers(*statuses: HTTPStatus) -> dict[int | str, dict[str, Any]]:
-    """For the description of a route: the problems of its own, and those that every route may answer with."""
+    """The error responses of a route for OpenAPI: its own `statuses`, and those of every route."""
     both = {"application/json": {}, MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
     return {
         **responses(*statuses),
@@ -112,7 +113,7 @@ def answers(*statuses: HTTPStatus) -> dict[int | str, dict[str, Any]]:
 
 
 def handle_skill_problems(app: FastAPI) -> None:
-    """Turn errors into problems that say more than a status and the error's text."""
+    """Register handlers for errors whose response has more than a status and the error's text."""
     app.add_exception_handler(InvalidSkillError, _invalid)
     app.add_exception_handler(SkillGoneError, _gone)
     app.add_exception_handler(AlreadyExistsError, _exists)
@@ -138,7 +139,7 @@ async def _exists(_request: Request, error: Exception) -> JSONResponse:
 
 
 async def _changed(_request: Request, error: Exception) -> JSONResponse:
-    sentence = f"{error} The header ETag names its current version: read it, and send the change again."
+    sentence = f"{error} The header ETag has its current version: read the skill, and send the change again."
     return problem_response(HTTPStatus.PRECONDITION_FAILED, sentence, _current_tag(error))
 
 

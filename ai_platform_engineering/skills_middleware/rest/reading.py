@@ -1,4 +1,4 @@
-"""GET: the list of skills, one skill, one file."""
+"""GET routes: the list of skills, one skill, one file."""
 
 from __future__ import annotations
 
@@ -15,53 +15,54 @@ from ai_platform_engineering.skills_middleware.rest.dependencies import (
     Catalog,
     IncludeContent,
     Name,
-    RequestedAccess,
+    RequestedSkillAccess,
     Selected,
     VerifiedCaller,
 )
-from ai_platform_engineering.skills_middleware.rest.etags import body_etag, etag, names
 from ai_platform_engineering.skills_middleware.rest.problems import UnknownFileError, UnknownSkillError, answers
 from ai_platform_engineering.skills_middleware.rest.views import (
     ListedSkill,
     ListMeta,
     SkillDetail,
     SkillList,
+    body_etag,
     detail,
+    etag,
+    etag_matches,
     summary,
 )
 from ai_platform_engineering.skills_middleware.skill import DOCUMENT, Skill, SourceKind, Visibility
 from ai_platform_engineering.skills_middleware.sources.source import SkillGoneError
-from ai_platform_engineering.skills_middleware.tags import tags_of
 from ai_platform_engineering.skills_middleware.view import SkillView
 from ai_platform_engineering.utils.a2a_common.caller import Caller
 
 MAX_PAGE: Final = 200
 PAGE: Final = 50
-# Which skills there are depends on the caller.
+# The response depends on the caller.
 CACHING: Final = {"Cache-Control": "private, no-cache", "Vary": "Authorization"}
 _NOT_MODIFIED: Final[dict[int | str, dict[str, Any]]] = {
-    HTTPStatus.NOT_MODIFIED.value: {"description": "The version of the header If-None-Match is current"}
+    HTTPStatus.NOT_MODIFIED.value: {"description": "The version in the header If-None-Match is current"}
 }
 
-IfNoneMatch = Annotated[str | None, Header(alias="If-None-Match", description="The ETag of an earlier answer.")]
+IfNoneMatch = Annotated[str | None, Header(alias="If-None-Match", description="The ETag of an earlier response.")]
 
 router = APIRouter()
 
 
 class ListQuery(BaseModel):
     q: str = Field("", max_length=500, description="Words to search for; the best matches come first.")
-    source: SourceKind | None = Field(None, description="Skills of these sources only.")
-    visibility: Visibility | None = Field(None, description="Skills with this visibility only.")
-    tag: str | None = Field(None, max_length=100, description="Skills with this tag only.")
+    source: SourceKind | None = Field(None, description="Only skills of this kind of source.")
+    visibility: Visibility | None = Field(None, description="Only skills with this visibility.")
+    tag: str | None = Field(None, max_length=100, description="Only skills with this tag.")
     limit: int = Field(PAGE, ge=1, le=MAX_PAGE)
     offset: int = Field(0, ge=0)
-    include_content: bool = Field(False, description="Whether to answer with the text of each SKILL.md too.")
+    include_content: bool = Field(False, description="Whether to include the text of each SKILL.md.")
 
     def matches(self, skill: Skill) -> bool:
         return (
             (self.source is None or skill.provenance.kind == self.source)
             and (self.visibility is None or skill.access.visibility == self.visibility)
-            and (self.tag is None or self.tag.strip().lower() in tags_of(skill))
+            and (self.tag is None or self.tag.strip().lower() in skill.tags)
         )
 
 
@@ -73,7 +74,7 @@ async def list_skills(
     if_none_match: IfNoneMatch = None,
 ) -> Response:
     """The skills in effect for the caller, by name."""
-    await catalog.settle()
+    await catalog.reload_changed()
     view, generation = catalog.view(caller), catalog.generation
     found = await asyncio.to_thread(view.search, query.q) if query.q.strip() else list(view.skills.values())
     matching = [skill for skill in found if query.matches(skill)]
@@ -99,7 +100,7 @@ async def read_skill(
     include_content: IncludeContent = False,
     if_none_match: IfNoneMatch = None,
 ) -> Response:
-    """The skill in effect for the caller, or the entry that `visibility` and `team` name."""
+    """The skill in effect for the caller, or the one that `visibility` and `team` select."""
     view, skill = await find(catalog, caller, name, selected)
     content = await catalog.content(skill)
     return conditional(detail(skill, view, content, with_files=include_content), etag(skill.digest), if_none_match)
@@ -123,22 +124,24 @@ async def read_file(
     selected: Selected,
     if_none_match: IfNoneMatch = None,
 ) -> Response:
-    """The text of one file. It is plain text, whatever its name ends with: scripts are not run."""
+    """The text of one file, as plain text for every file extension."""
     _, skill = await find(catalog, caller, name, selected)
     content = await catalog.content(skill)
     text = content.document if path == DOCUMENT else content.files.get(path)
     if text is None:
         raise UnknownFileError(name, path)
     headers = {**CACHING, "ETag": body_etag(text.encode()), "X-Content-Type-Options": "nosniff"}
-    if if_none_match is not None and names(if_none_match, headers["ETag"]):
+    if if_none_match is not None and etag_matches(if_none_match, headers["ETag"]):
         return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
     return Response(text, headers=headers, media_type="text/plain; charset=utf-8")
 
 
-async def find(catalog: SkillCatalog, caller: Caller, name: str, selected: RequestedAccess) -> tuple[SkillView, Skill]:
-    """The caller's view, and the skill in it that a request names; raises `UnknownSkillError`."""
+async def find(
+    catalog: SkillCatalog, caller: Caller, name: str, selected: RequestedSkillAccess
+) -> tuple[SkillView, Skill]:
+    """The caller's view, and the skill that a request selects in it; raises `UnknownSkillError`."""
     wanted = selected.resolve(caller)
-    await catalog.settle()
+    await catalog.reload_changed()
     view = catalog.view(caller)
     for skill in entries(view, name):
         if wanted in {None, skill.access}:
@@ -147,18 +150,18 @@ async def find(catalog: SkillCatalog, caller: Caller, name: str, selected: Reque
 
 
 def entries(view: SkillView, name: str) -> Iterable[Skill]:
-    """All skills of a name that the caller may see: the one in effect, then those that it overrides, the last first."""
+    """All skills of a name that the caller may see: the one in effect, then the overridden ones, latest first."""
     if name in view.skills:
         yield view.skills[name]
         yield from (hidden.skill for hidden in reversed(view.overridden.get(name, ())))
 
 
 def conditional(body: BaseModel, tag: str | None, known: str | None) -> Response:
-    """The body, or 304 where the client has it. Without a tag, the body's own digest is the tag."""
+    """The body, or 304 if the client has the current version. Without a tag, the digest of the body is used."""
     encoded = body.model_dump_json().encode()
     tag = tag or body_etag(encoded)
     headers = {**CACHING, "ETag": tag}
-    if known is not None and names(known, tag):
+    if known is not None and etag_matches(known, tag):
         return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
     return Response(encoded, headers=headers, media_type="application/json")
 
@@ -169,6 +172,6 @@ async def _listed(catalog: SkillCatalog, view: SkillView, skill: Skill, include_
         try:
             document = (await catalog.content(skill)).document
         except SkillGoneError:
-            # Removed since the list was made: the next request does not list it.
+            # The skill was removed after the list was built; the next request does not list it.
             document = None
     return summary(ListedSkill, skill, view, document=document)

@@ -1,23 +1,21 @@
-"""The JSON of the skills API."""
+"""The JSON of the skills API, and its entity tags: the digest of a skill in quotes."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from ai_platform_engineering.skills_middleware.problems import Problem
-from ai_platform_engineering.skills_middleware.rest.etags import etag
 from ai_platform_engineering.skills_middleware.scanning import Finding, Severity
-from ai_platform_engineering.skills_middleware.skill import Skill, SkillContent, SourceKind, Visibility
-from ai_platform_engineering.skills_middleware.tags import tags_of
+from ai_platform_engineering.skills_middleware.skill import Skill, SkillContent, SkillProblem, SourceKind, Visibility
 from ai_platform_engineering.skills_middleware.view import Overridden, SkillView
 
 
 class OverriddenView(BaseModel):
-    """A skill of the same name that is not in effect, and why."""
+    """A skill of the same name that is not in effect, and the reason."""
 
     source: SourceKind
     origin: str
@@ -52,12 +50,12 @@ class SkillSummary(BaseModel):
     tags: list[str]
     files: list[str] = Field(description="The paths of the files beside SKILL.md.")
     size: int = Field(description="Bytes of SKILL.md and the files.")
-    etag: str = Field(description="The value for the header If-Match of a change.")
+    etag: str = Field(description="The version, for the header If-Match of a change.")
     added_by: str | None
     added_at: datetime | None
     updated_by: str | None
     updated_at: datetime | None
-    in_effect: bool = Field(description="False where another skill of the same name overrides this one.")
+    in_effect: bool = Field(description="False if another skill of the same name overrides this one.")
     overrides: list[OverriddenView] = Field(description="Skills of the same name that this one overrides.")
 
 
@@ -80,7 +78,7 @@ class ProblemView(BaseModel):
     path: str = Field(description="The file; empty for the skill as a whole.")
 
     @classmethod
-    def all_of(cls, problems: Iterable[Problem]) -> list[Self]:
+    def all_of(cls, problems: Iterable[SkillProblem]) -> list[Self]:
         return [cls(code=each.code, message=each.message, path=each.path) for each in problems]
 
 
@@ -102,17 +100,17 @@ class FindingView(BaseModel):
 
 
 class StoredSkill(SkillSummary):
-    """A skill after a change, and what its author should know of it."""
+    """A skill after a change, with hints for its author."""
 
     warnings: list[ProblemView]
     findings: list[FindingView]
 
 
 class ListMeta(BaseModel):
-    total: int = Field(description="Skills that match, on all pages.")
+    total: int = Field(description="Number of matching skills on all pages.")
     limit: int
     offset: int
-    generation: int = Field(description="Grows with every change of the catalog.")
+    generation: int = Field(description="Incremented with every change of the catalog.")
 
 
 class SkillList(BaseModel):
@@ -127,12 +125,12 @@ class SkillBody(BaseModel):
 
     content: str = Field(description="The text of SKILL.md.")
     files: dict[str, str] = Field({}, description="The text of each file beside SKILL.md, by path.")
-    visibility: Visibility | None = Field(None, description="global where it is left out.")
+    visibility: Visibility | None = Field(None, description="global if omitted.")
     team: str | None = Field(None, max_length=200, description="The team of a team skill.")
 
 
 def summary(model: type[Model], skill: Skill, view: SkillView, **more: Any) -> Model:
-    """The skill as `model`, whose members beyond those of a summary are in `more`."""
+    """The skill as `model`. Members beyond those of a summary are passed in `more`."""
     source, in_effect = skill.provenance, view.skills.get(skill.name) == skill
     return model(
         name=skill.name,
@@ -144,7 +142,7 @@ def summary(model: type[Model], skill: Skill, view: SkillView, **more: Any) -> M
         license=skill.license,
         compatibility=skill.compatibility,
         metadata=dict(skill.metadata),
-        tags=list(tags_of(skill)),
+        tags=list(skill.tags),
         files=list(skill.files),
         size=skill.size,
         etag=etag(skill.digest),
@@ -171,3 +169,21 @@ def detail(skill: Skill, view: SkillView, content: SkillContent, *, with_files: 
 
 def _team(skill: Skill) -> str | None:
     return skill.access.holder if skill.access.visibility == "team" else None
+
+
+def etag(digest: str) -> str:
+    return f'"{digest}"'
+
+
+def body_etag(body: bytes) -> str:
+    return etag(hashlib.sha256(body).hexdigest()[:32])
+
+
+def is_any_etag(header: str) -> bool:
+    return header.strip() == "*"
+
+
+def etag_matches(header: str, tag: str) -> bool:
+    """Whether an If-Match or If-None-Match header contains the tag. Weak tags and tags without quotes are accepted."""
+    sent = (each.strip().removeprefix("W/").strip('"') for each in header.split(","))
+    return is_any_etag(header) or tag.strip('"') in sent

@@ -1,1 +1,1 @@
-"""Where skills come from. Each source loads its skills whole and reads their contents one at a time."""
+"""The sources of skills. A source loads the entries of all its skills at once, and their contents one by one."""

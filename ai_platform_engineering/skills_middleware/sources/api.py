@@ -1,4 +1,4 @@
-"""Skills of the API's store."""
+"""The source of skills that were created through the API."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from typing import Final
 
 from ai_platform_engineering.skills_middleware.skill import Skill, SkillContent, SourceKind
 from ai_platform_engineering.skills_middleware.sources.source import (
-    Loaded,
+    LoadedSkills,
     SkillGoneError,
-    Source,
+    SkillSource,
     SourceUnavailableError,
 )
-from ai_platform_engineering.skills_middleware.store.store import NotFoundError, SkillKey, SkillStore, StoreError
+from ai_platform_engineering.skills_middleware.store.store import NotFoundError, SkillKey, SkillStore, SkillStoreError
 
 
-class ApiSource(Source):
+class ApiSource(SkillSource):
     name: Final = "api"
     kind: SourceKind = "api"
 
@@ -22,27 +22,27 @@ class ApiSource(Source):
         self._store = store
         self._version: str | None = None
 
-    async def load(self) -> Loaded:
+    async def load(self) -> LoadedSkills:
         try:
-            # The version is read first: a change in between is loaded once more, not missed.
+            # The version is read first, so that a change between the two reads is loaded once more, not missed.
             version = await self._store.version()
             skills = await self._store.load()
-        except StoreError as error:
+        except SkillStoreError as error:
             self._version = None
             raise SourceUnavailableError(str(error)) from error
         self._version = version
-        return Loaded(skills)
+        return LoadedSkills(skills)
 
     async def content(self, skill: Skill) -> SkillContent:
         try:
             return await self._store.content(SkillKey.of(skill))
         except NotFoundError as error:
             raise SkillGoneError(skill.name) from error
-        except StoreError as error:
+        except SkillStoreError as error:
             raise SourceUnavailableError(str(error)) from error
 
     async def changed(self) -> bool:
         try:
             return await self._store.version() != self._version
-        except StoreError as error:
+        except SkillStoreError as error:
             raise SourceUnavailableError(str(error)) from error

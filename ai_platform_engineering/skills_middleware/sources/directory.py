@@ -1,4 +1,4 @@
-"""Skills in a directory of this machine: one folder each, which may stand in folders that group them."""
+"""Skills in a local directory: one folder per skill, optionally grouped in folders."""
 
 from __future__ import annotations
 
@@ -10,8 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from ai_platform_engineering.skills_middleware.problems import InvalidSkillError, Problem
-from ai_platform_engineering.skills_middleware.skill import DOCUMENT, Provenance, Skill, SkillContent, SourceKind
+from ai_platform_engineering.skills_middleware.skill import (
+    DOCUMENT,
+    InvalidSkillError,
+    Provenance,
+    Skill,
+    SkillContent,
+    SkillProblem,
+    SourceKind,
+)
 from ai_platform_engineering.skills_middleware.sources.folder import (
     Stamp,
     file_contents,
@@ -20,55 +27,55 @@ from ai_platform_engineering.skills_middleware.sources.folder import (
     resolves_inside,
 )
 from ai_platform_engineering.skills_middleware.sources.reading import (
-    Reading,
-    collected,
+    ReadResult,
+    collect,
     read_skill,
-    reading,
+    try_read_skill,
 )
 from ai_platform_engineering.skills_middleware.sources.source import (
-    Loaded,
+    LoadedSkills,
     SkillGoneError,
-    Source,
+    SkillSource,
     SourceUnavailableError,
 )
 from ai_platform_engineering.skills_middleware.sources.watching import directory_changes
 
 MAX_DEPTH: Final = 3
-"""Of a skill's folder below the directory."""
+"""Levels of a skill's folder below the directory."""
 _RACE_SECONDS: Final = 2.0
-"""A file may change once more without a new time stamp; a file that was this fresh is read again."""
+"""Two quick changes of a file can have the same timestamp, so a file that changed this recently is read again."""
 
 
 def library_directory() -> Path:
-    """Where the skills that come with the product are."""
+    """The directory of the built-in skills."""
     return Path(__file__).parent.parent / "library"
 
 
 @dataclass(frozen=True, slots=True)
-class _Read:
-    """What a folder held at `moment`, in seconds of the clock that also stamps files."""
+class _FolderRead:
+    """The result of reading a folder at `moment`, in seconds of the clock that also stamps files."""
 
     moment: float
     stamps: list[Stamp]
-    result: Reading
+    result: ReadResult
 
     @property
-    def is_settled(self) -> bool:
-        """Whether every later change shows in the stamps."""
+    def is_cacheable(self) -> bool:
+        """Whether every later change of a file will change its stamp."""
         return all(stamp[3] < (self.moment - _RACE_SECONDS) * 1e9 for stamp in self.stamps)
 
 
-class DirectorySource(Source):
-    """`watched` is on for a directory that changes while the process runs."""
+class DirectorySource(SkillSource):
+    """`watched` is true for a directory that may change while the process runs."""
 
     def __init__(
         self, path: Path, name: str = "directory", kind: SourceKind = "directory", *, watched: bool = False
     ) -> None:
         self.path, self.name, self.kind = path, name, kind
         self._watched = watched
-        self._read: dict[Path, _Read] = {}
+        self._read: dict[Path, _FolderRead] = {}
 
-    async def load(self) -> Loaded:
+    async def load(self) -> LoadedSkills:
         return await asyncio.to_thread(self._load)
 
     async def content(self, skill: Skill) -> SkillContent:
@@ -77,18 +84,18 @@ class DirectorySource(Source):
     def changes(self) -> AsyncGenerator[None]:
         return directory_changes(self.path) if self._watched else super().changes()
 
-    def _load(self) -> Loaded:
+    def _load(self) -> LoadedSkills:
         folders, unreadable = self._folders()
         before, self._read = self._read, {}
         for folder in folders:
             self._read[folder] = self._reading(folder, before.get(folder))
         readings = [(str(folder), read.result) for folder, read in self._read.items()]
-        return collected([*readings, *unreadable])
+        return collect([*readings, *unreadable])
 
-    def _folders(self) -> tuple[list[Path], list[tuple[str, Reading]]]:
-        """The folders with skills, and those that cannot be read."""
+    def _folders(self) -> tuple[list[Path], list[tuple[str, ReadResult]]]:
+        """The folders that contain a skill, and the results for folders that cannot be read."""
         folders: list[Path] = []
-        unreadable: list[tuple[str, Reading]] = []
+        unreadable: list[tuple[str, ReadResult]] = []
         root = self.path.resolve()
         pending = [(self.path, 0)]
         while pending:
@@ -98,8 +105,8 @@ class DirectorySource(Source):
             except OSError as error:
                 if depth == 0:
                     raise SourceUnavailableError(
-                        f"{self.path} cannot be read: {error.strerror}. Check the directory; the skills that were "
-                        "loaded from it last stay in effect."
+                        f"{self.path} cannot be read: {error.strerror}. Check the directory; until then, the skills "
+                        "that were loaded from it last stay in effect."
                     ) from error
                 if folder.exists():
                     unreadable.append((str(folder), _unreadable(error)))
@@ -110,21 +117,21 @@ class DirectorySource(Source):
                 pending += ((folder / name, depth + 1) for name, entry in names.items() if _is_folder(entry, root))
         return folders, unreadable
 
-    def _reading(self, folder: Path, before: _Read | None) -> _Read:
-        """What the folder holds; a folder whose files have not changed is not read again."""
+    def _reading(self, folder: Path, before: _FolderRead | None) -> _FolderRead:
+        """Read the folder. If its files have not changed, the result of the last time is returned."""
         began = time.time()
         try:
             files = folder_files(folder, self.path)
             stamps = [file.stamp for file in files]
-            if before is not None and before.stamps == stamps and before.is_settled:
+            if before is not None and before.stamps == stamps and before.is_cacheable:
                 return before
-            result: Reading = file_problems(files)
+            result: ReadResult = file_problems(files)
             if not result:
                 provenance = Provenance(self.kind, folder.relative_to(self.path).as_posix())
-                result = reading(file_contents(folder, files), folder.name, provenance)
+                result = try_read_skill(file_contents(folder, files), folder.name, provenance)
         except OSError as error:
             stamps, result = [], _unreadable(error)
-        return _Read(began, stamps, result)
+        return _FolderRead(began, stamps, result)
 
     def _content(self, skill: Skill) -> SkillContent:
         folder = self.path / skill.provenance.origin
@@ -144,5 +151,5 @@ def _is_folder(entry: os.DirEntry[str], root: Path) -> bool:
     return entry.is_dir() and (not entry.is_symlink() or resolves_inside(entry.path, root))
 
 
-def _unreadable(error: OSError) -> tuple[Problem, ...]:
-    return (Problem("unreadable", f"{error.filename} cannot be read: {error.strerror}"),)
+def _unreadable(error: OSError) -> tuple[SkillProblem, ...]:
+    return (SkillProblem("unreadable", f"{error.filename} cannot be read: {error.strerror}"),)

@@ -1,4 +1,4 @@
-"""The files of one skill in a folder of this machine."""
+"""The files of one skill in a local folder."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from pathlib import Path
 from typing import Final
 
 from ai_platform_engineering.skills_middleware.checks import MAX_FILE_SIZE, MAX_FILES
-from ai_platform_engineering.skills_middleware.problems import InvalidSkillError, Problem
+from ai_platform_engineering.skills_middleware.skill import InvalidSkillError, SkillProblem
 from ai_platform_engineering.skills_middleware.sources.reading import size_problems
 
 _MAX_DEPTH: Final = 8
-"""Deeper files are not looked for; the checks refuse fewer levels already."""
+"""Deeper folders are not searched. The checks refuse paths with fewer levels than this."""
 
 Stamp = tuple[str, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class SkillFile:
-    """A file of a skill. `problem` is set for one that is not to be opened."""
+    """A file of a skill. A file with a `problem` must not be opened."""
 
     path: str
     status: os.stat_result
-    problem: Problem | None = None
+    problem: SkillProblem | None = None
 
     @property
     def stamp(self) -> Stamp:
@@ -33,7 +33,7 @@ class SkillFile:
 
 
 def read_folder(folder: Path) -> dict[str, bytes]:
-    """The files of a skill by path. Raises `InvalidSkillError` for files that are not to be opened, and `OSError`."""
+    """The files of a skill by path. Raises `InvalidSkillError` for files that must not be opened, or `OSError`."""
     files = folder_files(folder, folder)
     if problems := file_problems(files):
         raise InvalidSkillError(problems)
@@ -41,7 +41,10 @@ def read_folder(folder: Path) -> dict[str, bytes]:
 
 
 def folder_files(folder: Path, directory: Path) -> list[SkillFile]:
-    """The files of a skill that are not hidden; of too many, enough to know that. Links may lead into `directory`."""
+    """List the files of a skill except hidden ones, and stop when there are too many.
+
+    A symbolic link is followed if its target is inside `directory`.
+    """
     files: list[SkillFile] = []
     root = directory.resolve(strict=True)
     pending = [("", 0)]
@@ -52,7 +55,7 @@ def folder_files(folder: Path, directory: Path) -> list[SkillFile]:
             if entry.name.startswith("."):
                 continue
             if entry.is_symlink() and not resolves_inside(entry.path, root):
-                problem = Problem("symlink", "the link leads out of the directory of skills", path)
+                problem = SkillProblem("symlink", "the link leads out of the directory of skills", path)
                 files.append(SkillFile(path, entry.stat(follow_symlinks=False), problem))
             elif entry.is_dir():
                 if depth < _MAX_DEPTH:
@@ -60,18 +63,18 @@ def folder_files(folder: Path, directory: Path) -> list[SkillFile]:
             elif stat.S_ISREG((status := entry.stat()).st_mode):
                 files.append(SkillFile(path, status))
             else:
-                files.append(SkillFile(path, status, Problem("not_a_file", "it is not a regular file", path)))
+                files.append(SkillFile(path, status, SkillProblem("not_a_file", "it is not a regular file", path)))
     return files
 
 
-def file_problems(files: Sequence[SkillFile]) -> tuple[Problem, ...]:
-    """Why the files are not to be opened."""
+def file_problems(files: Sequence[SkillFile]) -> tuple[SkillProblem, ...]:
+    """The reasons why the files must not be opened."""
     unusable = tuple(file.problem for file in files if file.problem is not None)
     return unusable or size_problems({file.path: file.status.st_size for file in files})
 
 
 def file_contents(folder: Path, files: Sequence[SkillFile]) -> dict[str, bytes]:
-    """The files by path. One that has grown meanwhile is read as far as the checks need to refuse it."""
+    """Read the files, by path. Of a file that has grown meanwhile, only enough is read for the checks to refuse it."""
     contents = {}
     for file in files:
         with (folder / file.path).open("rb") as opened:

@@ -1,4 +1,4 @@
-"""The entries of SKILLS_GIT: which repository, which state of it, which folder."""
+"""The entries of SKILLS_GIT: repository, ref and folder."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class GitAddressError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class GitAddress:
-    """`address` has no credentials: `user` and `password` are passed to Git apart from it."""
+    """`address` has no credentials: `user` and `password` are passed to Git separately."""
 
     address: str
     ref: str = DEFAULT_BRANCH
@@ -35,7 +35,7 @@ class GitAddress:
 
     @property
     def is_pinned(self) -> bool:
-        """Whether the ref is a commit, which never moves."""
+        """Whether the ref is a commit, so that it never changes."""
         return _COMMIT.fullmatch(self.ref) is not None
 
     @property
@@ -44,7 +44,7 @@ class GitAddress:
 
     @property
     def digest(self) -> str:
-        """Of the repository and the ref: which copy on this machine is its own."""
+        """A digest of repository and ref, which names the local copy."""
         return hashlib.sha256(f"{self.address}\0{self.ref}".encode()).hexdigest()[:32]
 
     def __str__(self) -> str:
@@ -84,7 +84,7 @@ def is_loopback(host: str) -> bool:
 
 
 def _split_url(entry: str, text: str) -> tuple[str, str, str | None, str | None]:
-    """What comes before the path of an address, the path, and the credentials."""
+    """The part of an address before the path, the path, the user and the password."""
     try:
         url = urlsplit(text)
         host, _ = url.hostname or "", url.port
@@ -118,11 +118,11 @@ def _split_url(entry: str, text: str) -> tuple[str, str, str | None, str | None]
 
 
 def _refused(entry: str, reason: str) -> GitAddressError:
-    return GitAddressError(f"{shown(entry)} cannot be used as a repository of skills: {reason}.")
+    return GitAddressError(f"{redacted_entry(entry)} cannot be used as a repository of skills: {reason}.")
 
 
-def shown(entry: str) -> str:
-    """An entry, also one that cannot be parsed, without credentials."""
+def redacted_entry(entry: str) -> str:
+    """An entry without credentials, also if it cannot be parsed."""
     text = redact(" ".join(entry.split()))
-    # An address without a scheme may have a password, too: user:password@host/path.
+    # An address without a scheme may also contain a password: user:password@host/path.
     return re.sub(r"^[^/@\s]*:[^/@\s]*@", f"{MASK}@", text)

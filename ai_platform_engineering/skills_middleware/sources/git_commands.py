@@ -1,4 +1,4 @@
-"""Runs the `git` program: without prompts, hooks, submodules, or configuration of the machine and its users."""
+"""Runs the `git` program without prompts, hooks, submodules, or the Git configuration of the machine and its users."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PROXIES: Final = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 _CONFIGURATION: Final = {
     "core.hooksPath": os.devnull,
     "core.fsmonitor": "false",
-    # Larger files are streamed: no file can fill the memory while a pack is received.
+    # Larger files are streamed, so that no file can exhaust the memory while a pack is received.
     "core.bigFileThreshold": "1m",
     "credential.helper": "",
     "fetch.recurseSubmodules": "false",
@@ -50,25 +50,25 @@ _NETWORK: Final = "Check the address and the network, then refresh the skills"
 
 
 class GitError(Exception):
-    """Git failed. The text is a sentence with the way out, without credentials."""
+    """Git failed. The text gives the reason and the way out, without credentials."""
 
 
 @dataclass(frozen=True, slots=True)
 class Git:
-    """The program with the environment for one repository, which holds its credentials."""
+    """The `git` program with the environment variables for one repository, credentials included."""
 
     environment: Mapping[str, str] = field(repr=False)
     redactor: Redactor = field(repr=False)
 
     @classmethod
     def for_address(cls, address: GitAddress, token: str | None = None) -> Git:
-        """Credentials go into the environment: other users of the machine can read command lines."""
+        """Credentials are passed in the environment, because other users of the machine can read command lines."""
         configuration = dict(_CONFIGURATION)
         secrets = [secret for secret in (token, address.password, address.user) if secret]
         if address.password is not None or (address.user is not None and token is None):
             credentials: tuple[str, str] | None = address.user or "", address.password or ""
         elif token is not None and address.address.startswith("https://"):
-            # Hosts that take tokens ignore the user name.
+            # Hosts that accept tokens ignore the user name.
             credentials = address.user or "x-access-token", token
         else:
             credentials = None
@@ -84,18 +84,18 @@ class Git:
         *arguments: str,
         directory: Path,
         seconds: float,
-        given: bytes | None = None,
+        stdin: bytes | None = None,
         max_size: int | None = None,
     ) -> bytes:
-        """The output of a command in `directory`, which may grow to `max_size` bytes; raises `GitError`."""
+        """Run a command in `directory`, which may grow to `max_size` bytes. Returns its output; raises `GitError`."""
         try:
             process = await asyncio.create_subprocess_exec(
                 "git",
                 *arguments,
                 cwd=directory,
                 env=dict(self.environment),
-                # A pipe that git closes without reading it fails in uvloop.
-                stdin=asyncio.subprocess.DEVNULL if given is None else asyncio.subprocess.PIPE,
+                # uvloop fails if git closes a pipe without reading it.
+                stdin=asyncio.subprocess.DEVNULL if stdin is None else asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
                 start_new_session=True,
@@ -106,18 +106,18 @@ class Git:
             ) from None
         except OSError as error:
             raise GitError(f"The program git cannot be started: {error.strerror}.") from None
-        finished = asyncio.ensure_future(process.communicate(given))
+        finished = asyncio.ensure_future(process.communicate(stdin))
         try:
             async with asyncio.timeout(seconds):
                 if max_size is not None:
                     await _until_done_or_too_large(finished, directory, max_size)
                 output, errors = await finished
         except TimeoutError:
-            raise GitError(f"It takes longer than {seconds:g} s. {_NETWORK}.") from None
+            raise GitError(f"Git did not finish within {seconds:g} s. {_NETWORK}.") from None
         finally:
             finished.cancel()
             if process.returncode is None:
-                # Git has children of its own, which would go on with the transfer.
+                # Git has child processes, which would continue the transfer.
                 with suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
                 await process.wait()

@@ -1,4 +1,4 @@
-"""A bare repository on this machine: fetched at depth 1, read in memory, never checked out."""
+"""A local bare repository: fetched with depth 1, read in memory, never checked out."""
 
 from __future__ import annotations
 
@@ -8,20 +8,26 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from ai_platform_engineering.skills_middleware.problems import InvalidSkillError, Problem
-from ai_platform_engineering.skills_middleware.skill import DOCUMENT, Provenance, Skill, SkillContent
+from ai_platform_engineering.skills_middleware.skill import (
+    DOCUMENT,
+    InvalidSkillError,
+    Provenance,
+    Skill,
+    SkillContent,
+    SkillProblem,
+)
 from ai_platform_engineering.skills_middleware.sources.git_address import GitAddress
 from ai_platform_engineering.skills_middleware.sources.git_commands import Git, GitError
 from ai_platform_engineering.skills_middleware.sources.reading import (
-    Reading,
+    ReadResult,
     read_skill,
-    reading,
     size_problems,
+    try_read_skill,
 )
 from ai_platform_engineering.skills_middleware.sources.source import SkillGoneError
 
 MAX_DEPTH: Final = 3
-"""Of a skill's folder below the folder that is searched."""
+"""Levels of a skill's folder below the folder that is searched."""
 MAX_ENTRIES: Final = 200_000
 _READ_SECONDS: Final = 60.0
 _BATCH_SIZE: Final = 8 * 2**20
@@ -44,10 +50,10 @@ class _Folder:
     blobs: dict[str, _Blob] = field(default_factory=dict)
 
     @property
-    def problems(self) -> tuple[Problem, ...]:
-        """Why the files are not to be read."""
+    def problems(self) -> tuple[SkillProblem, ...]:
+        """The reasons why the files must not be read."""
         unusable = tuple(
-            Problem("symlink" if blob.mode == "120000" else "submodule", f"it is {_KINDS[blob.mode]}", path)
+            SkillProblem("symlink" if blob.mode == "120000" else "submodule", f"it is {_KINDS[blob.mode]}", path)
             for path, blob in self.blobs.items()
             if blob.mode in _KINDS
         )
@@ -55,12 +61,12 @@ class _Folder:
 
 
 @dataclass(frozen=True, slots=True)
-class Repository:
+class BareRepository:
     git: Git
     directory: Path
 
     async def fetch(self, address: GitAddress, seconds: float, max_size: int) -> str:
-        """Bring the commit of `address` into the new directory of this repository; raises `GitError`."""
+        """Fetch the commit of `address` into this repository's new directory; raises `GitError`."""
         await self._run("init", "--quiet", "--bare", "--template=", ".")
         await self.git.run(
             *("fetch", "--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head"),
@@ -71,7 +77,7 @@ class Repository:
         )
         return (await self._run("rev-parse", "--verify", f"{_CURRENT}^{{commit}}")).decode().strip()
 
-    async def readings(self, commit: str, below: str, origin: str) -> list[tuple[str, Reading]]:
+    async def readings(self, commit: str, below: str, origin: str) -> list[tuple[str, ReadResult]]:
         """The skills below a folder of a commit, with the paths of their folders."""
         return [each async for each in self._readings(commit, below, Provenance("git", origin))]
 
@@ -90,7 +96,7 @@ class Repository:
                     return checked.content
         raise SkillGoneError(skill.name)
 
-    async def _readings(self, commit: str, below: str, provenance: Provenance) -> AsyncIterator[tuple[str, Reading]]:
+    async def _readings(self, commit: str, below: str, provenance: Provenance) -> AsyncIterator[tuple[str, ReadResult]]:
         batch: list[_Folder] = []
         size = 0
         for folder in await self._folders(commit, below):
@@ -106,10 +112,10 @@ class Repository:
         for each in await self._read(batch, provenance):
             yield each
 
-    async def _read(self, folders: list[_Folder], provenance: Provenance) -> list[tuple[str, Reading]]:
+    async def _read(self, folders: list[_Folder], provenance: Provenance) -> list[tuple[str, ReadResult]]:
         files = await self._files(folders)
         return await asyncio.to_thread(
-            lambda: [(path, reading(contents, _name(path), provenance)) for path, contents in files.items()]
+            lambda: [(path, try_read_skill(contents, _name(path), provenance)) for path, contents in files.items()]
         )
 
     async def _folders(self, commit: str, below: str) -> list[_Folder]:
@@ -118,11 +124,11 @@ class Repository:
         return await asyncio.to_thread(_folders, listed, below)
 
     async def _files(self, folders: Iterable[_Folder]) -> dict[str, dict[str, bytes]]:
-        """The contents of the files of several folders, read by one process."""
+        """The contents of the files of several folders, read by one `git` process."""
         folders = list(folders)
         blobs = [blob for folder in folders for blob in folder.blobs.values()]
         wanted = "".join(f"{blob.object_id}\n" for blob in blobs).encode()
-        output = await self._run("cat-file", "--batch", given=wanted) if blobs else b""
+        output = await self._run("cat-file", "--batch", stdin=wanted) if blobs else b""
         contents: dict[str, dict[str, bytes]] = {}
         position = 0
         for folder in folders:
@@ -136,8 +142,8 @@ class Repository:
                 position = start + blob.size + 1
         return contents
 
-    async def _run(self, *arguments: str, given: bytes | None = None) -> bytes:
-        return await self.git.run(*arguments, directory=self.directory, seconds=_READ_SECONDS, given=given)
+    async def _run(self, *arguments: str, stdin: bytes | None = None) -> bytes:
+        return await self.git.run(*arguments, directory=self.directory, seconds=_READ_SECONDS, stdin=stdin)
 
 
 def _folders(listed: bytes, below: str) -> list[_Folder]:

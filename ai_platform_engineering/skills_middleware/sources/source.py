@@ -1,4 +1,4 @@
-"""What the catalog asks of a source."""
+"""The interface between the catalog and a source of skills."""
 
 from __future__ import annotations
 
@@ -6,16 +6,15 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 
-from ai_platform_engineering.skills_middleware.problems import Problem
-from ai_platform_engineering.skills_middleware.skill import Skill, SkillContent, SourceKind
+from ai_platform_engineering.skills_middleware.skill import Skill, SkillContent, SkillProblem, SourceKind
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
-    """The skills of a source, and what could not be used of it. `commit` is that of a Git repository."""
+class LoadedSkills:
+    """The usable skills of a source, and the problems of the others. `commit` is set for a Git repository."""
 
     skills: tuple[Skill, ...] = ()
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[SkillProblem, ...] = ()
     commit: str | None = None
 
 
@@ -24,31 +23,31 @@ class SkillGoneError(LookupError):
 
 
 class SourceUnavailableError(Exception):
-    """A source cannot be read now; its skills stay as they were loaded last. The text says why and what to do."""
+    """A source cannot be read, so its skills stay as loaded last. The text has the reason and the way out."""
 
 
-class Source(ABC):
-    """`name` is unique in the catalog, such as `directory` or `git:https://git.example.com/skills.git`."""
+class SkillSource(ABC):
+    """`name` is unique in the catalog, for example `directory` or `git:https://git.example.com/skills.git`."""
 
     name: str
     kind: SourceKind
 
     @abstractmethod
-    async def load(self) -> Loaded:
-        """Every usable skill. A skill that cannot be used is a problem; raises `SourceUnavailableError`."""
+    async def load(self) -> LoadedSkills:
+        """Load all skills; unusable ones become problems. Raises `SourceUnavailableError`."""
 
     @abstractmethod
     async def content(self, skill: Skill) -> SkillContent:
         """The contents of one of its skills; raises `SkillGoneError` or `SourceUnavailableError`."""
 
     async def changed(self) -> bool:
-        """Whether loading again would give something else, where that is cheap to know. Asked before every turn."""
+        """Whether loading again would give another result. Called before every turn, so it must be cheap."""
         return False
 
     async def changes(self) -> AsyncGenerator[None]:
-        """Yields each time the source has changed by itself and has to be loaded again."""
+        """Yield each time the source has changed and has to be loaded again."""
         return
         yield
 
     async def refresh(self) -> None:  # noqa: B027 - most sources have no copy
-        """Bring a local copy up to date. A failure is a problem of the next load."""
+        """Update a local copy. The next `load` reports a failure as a problem."""

@@ -1,4 +1,4 @@
-"""Changes of a directory, as the operating system reports them."""
+"""Watches a directory for changes."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _POLL_SECONDS: Final = 10
 
 
 async def directory_changes(path: Path) -> AsyncGenerator[None]:
-    """Yields after each burst of changes below `path`, and once when watching has begun.
+    """Yield after each burst of changes below `path`, and once when watching has started.
 
-    A thread does the watching: registering thousands of folders takes too long for the event loop.
+    Watching runs in a thread, because registering thousands of folders would block the event loop.
     """
     loop = asyncio.get_running_loop()
     changed, stopped = asyncio.Event(), threading.Event()
@@ -37,8 +37,11 @@ async def directory_changes(path: Path) -> AsyncGenerator[None]:
 
 
 def _watch(path: Path, stopped: threading.Event, report: Callable[[], object]) -> None:
-    """A directory that is removed, mounted or replaced is watched again. Where the operating system cannot watch it,
-    for example beyond its limit of watched folders, changes are assumed every few seconds."""
+    """Watch until `stopped` is set. A directory that is removed, mounted or replaced is watched again.
+
+    If the operating system cannot watch it, for example because of its limit of watched folders, a change is reported
+    at a fixed interval.
+    """
     from watchfiles import watch  # noqa: PLC0415 - only where a directory is configured
 
     logging.getLogger("watchfiles").setLevel(logging.WARNING)
@@ -48,7 +51,7 @@ def _watch(path: Path, stopped: threading.Event, report: Callable[[], object]) -
             begun = False
             for changes in watch(path, stop_event=stopped, rust_timeout=_CHECK_SECONDS * 1000, yield_on_timeout=True):
                 replaced = _identity(path) != identity
-                # The first time also covers changes that were made before watching began.
+                # The first report covers changes that were made before watching started.
                 if changes or replaced or not begun:
                     report()
                 begun = True
@@ -57,7 +60,7 @@ def _watch(path: Path, stopped: threading.Event, report: Callable[[], object]) -
         except FileNotFoundError:
             stopped.wait(_CHECK_SECONDS)
         except (OSError, RuntimeError) as error:
-            logger.warning("%s cannot be watched (%s). It is read every %d s instead.", path, error, _POLL_SECONDS)
+            logger.warning("%s cannot be watched (%s). It is polled every %d s instead.", path, error, _POLL_SECONDS)
             stopped.wait(_POLL_SECONDS)
 
 

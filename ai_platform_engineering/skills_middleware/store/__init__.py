@@ -1,4 +1,4 @@
-"""Skills that were created through the API, in SQLite or Postgres.
+"""The stores of skills that were created through the API: SQLite or Postgres.
 
-Checking a skill comes before: a store keeps what it is given.
+Stores do not validate skills; callers check them first.
 """

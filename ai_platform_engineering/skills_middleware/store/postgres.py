@@ -1,4 +1,4 @@
-"""The store in Postgres, for supervisors on several machines."""
+"""The skill store in Postgres, for supervisors on several machines."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout
 
 from ai_platform_engineering.skills_middleware.skill import Skill, SkillContent
 from ai_platform_engineering.skills_middleware.store.rows import (
-    Row,
+    SkillRow,
     check_unchanged,
     content_from,
     key_values,
@@ -24,11 +24,12 @@ from ai_platform_engineering.skills_middleware.store.store import (
     NewSkill,
     NotFoundError,
     SkillKey,
-    StoreError,
+    SkillStoreError,
 )
 from ai_platform_engineering.utils.postgres_address import PostgresAddress
 
 FORMAT: Final = 1
+"""The version of the tables, stored in `skills.format`. Format 1 is the first, so there is none to migrate from."""
 
 _MAX_CONNECTIONS: Final = 4
 _WAIT_SECONDS: Final = 2.0
@@ -63,12 +64,12 @@ _Connection = AsyncConnection[tuple[Any, ...]]
 class SkillsAddress(PostgresAddress):
     setting = "SKILLS_DATABASE_URL"
     purpose = "to store skills"
-    error = StoreError
+    error = SkillStoreError
     tables_gone = "Its tables are gone; try again, which creates them"
 
 
 class PostgresSkillStore:
-    """Connects when it is first used, and creates its tables then."""
+    """Connects and creates its tables when it is first used."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -78,7 +79,7 @@ class PostgresSkillStore:
         self._is_prepared = False
 
     async def create(self, new: NewSkill, by: str | None) -> Skill:
-        row = Row.created(new, by)
+        row = SkillRow.created(new, by)
         async with self._writing() as connection:
             await _insert(connection, new.key, row)
         return row.skill
@@ -87,7 +88,7 @@ class PostgresSkillStore:
         async with self._writing() as connection:
             stored, head = await _digest_and_head(connection, key)
             check_unchanged(key, stored, digest)
-            row = Row.replaced(new, skill_from(head), by)
+            row = SkillRow.replaced(new, skill_from(head), by)
             await connection.execute(_DELETE, key_values(key))
             await _insert(connection, new.key, row)
         return row.skill
@@ -127,20 +128,20 @@ class PostgresSkillStore:
 
     @asynccontextmanager
     async def _writing(self) -> AsyncIterator[_Connection]:
-        """A transaction. Writers wait for each other at the row of the generation."""
+        """A write transaction. The row lock on `generation` serializes writers."""
         async with self._connected() as connection, connection.transaction():
             await connection.execute("UPDATE skills.generation SET number = number + 1")
             yield connection
 
     @asynccontextmanager
     async def _connected(self) -> AsyncIterator[_Connection]:
-        """A connection on which each statement is a transaction of its own; failures become a `StoreError`."""
+        """A connection in autocommit mode; failures become a `SkillStoreError`."""
         address, pool = await self._prepared()
         try:
             async with pool.connection() as connection:
                 yield connection
         except PoolTimeout as error:
-            # The pool does not say why it has no connection; connecting once more does.
+            # The pool's error has no reason; a direct connection attempt raises the actual one.
             await _probe(address)
             raise address.unusable_because("all connections are in use", "Try again later") from error
         except PoolClosed as error:
@@ -151,7 +152,7 @@ class PostgresSkillStore:
         except psycopg.Error as error:
             raise address.unusable(error) from error
         except UnicodeEncodeError as error:
-            raise StoreError(f"{error.object[:80]!r} is not text that can be stored.") from error
+            raise SkillStoreError(f"{error.object[:80]!r} is not text that can be stored.") from error
 
     async def _prepared(self) -> tuple[SkillsAddress, AsyncConnectionPool[_Connection]]:
         async with self._preparing:
@@ -170,7 +171,7 @@ class PostgresSkillStore:
                     num_workers=1,
                     open=False,
                     kwargs={"autocommit": True},
-                    # A server that was restarted is noticed before the connection is used.
+                    # Detects a restarted server before the connection is used.
                     check=AsyncConnectionPool.check_connection,
                 )
                 await self._pool.open()
@@ -178,28 +179,42 @@ class PostgresSkillStore:
 
 
 async def _prepare(address: SkillsAddress) -> None:
-    """Create the tables. Of two processes that come at once, the second waits and then finds them."""
+    """Create the tables and check their format. If two processes start at once, the second waits for the first."""
     try:
         async with await AsyncConnection.connect(address.conninfo, autocommit=True) as connection:
-            if not await _exists(connection):
+            if not await _exists(connection, "generation"):
                 async with connection.transaction():
                     await connection.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
-                    if not await _exists(connection):
+                    if not await _exists(connection, "generation"):
                         await connection.execute(_TABLES)
                         await connection.execute("INSERT INTO skills.format VALUES (%s)", [FORMAT])
-            found = await (await connection.execute("SELECT number FROM skills.format")).fetchone()
+            found = await _format(connection)
     except psycopg.Error as error:
         raise address.unusable(error) from error
-    if found is None or found[0] != FORMAT:
+    if found is None or found < FORMAT:
         raise address.unusable_because(
-            "its tables were written by another version of this product", "Update the product, or use another database"
+            "its schema skills was created by another program",
+            f"Name another database in {address.setting}, or remove that schema",
+        )
+    if found > FORMAT:
+        raise address.unusable_because(
+            f"its tables were written by a newer version of this product (format {found}; this version reads {FORMAT})",
+            f"Update the product, or name another database in {address.setting}",
         )
 
 
-async def _exists(connection: _Connection) -> bool:
-    # Not `to_regclass`, which may not see the tables of another process inside the transaction that waited for it.
-    query: LiteralString = "SELECT FROM pg_catalog.pg_tables WHERE schemaname = 'skills' AND tablename = 'generation'"
-    return (await connection.execute(query)).rowcount > 0
+async def _format(connection: _Connection) -> int | None:
+    """The format of the tables; None if it is not stored."""
+    if not await _exists(connection, "format"):
+        return None
+    found = await (await connection.execute("SELECT number FROM skills.format")).fetchone()
+    return None if found is None else int(found[0])
+
+
+async def _exists(connection: _Connection, table: str) -> bool:
+    # Not `to_regclass`: in a transaction that waited for another process, it may not see that process's tables.
+    query: LiteralString = "SELECT FROM pg_catalog.pg_tables WHERE schemaname = 'skills' AND tablename = %s"
+    return (await connection.execute(query, [table])).rowcount > 0
 
 
 async def _probe(address: SkillsAddress) -> None:
@@ -209,7 +224,7 @@ async def _probe(address: SkillsAddress) -> None:
         raise address.unusable(error) from error
 
 
-async def _insert(connection: _Connection, key: SkillKey, row: Row) -> None:
+async def _insert(connection: _Connection, key: SkillKey, row: SkillRow) -> None:
     found = await (await connection.execute(_HEAD, key_values(key))).fetchone()
     if found is not None:
         raise AlreadyExistsError(key, found[0])

@@ -12,8 +12,8 @@ from ai_platform_engineering.skills_middleware.store.store import ChangedMeanwhi
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """The columns in their order. JSON escapes NUL, which Postgres does not store as text."""
+class SkillRow:
+    """The columns of a stored skill, in order. JSON escapes NUL, which Postgres cannot store as text."""
 
     name: str
     visibility: str
@@ -30,7 +30,7 @@ class Row:
 
     @classmethod
     def replaced(cls, new: NewSkill, stored: Skill, by: str | None) -> Self:
-        """`new` in place of `stored`, whose first author it keeps."""
+        """The row of `new` in place of `stored`, with the original author and time of `stored`."""
         first = stored.provenance
         return cls._of(
             new,
@@ -87,6 +87,6 @@ def content_from(text: str) -> SkillContent:
 
 
 def check_unchanged(key: SkillKey, stored: str, expected: str | None) -> None:
-    """Raise `ChangedMeanwhileError` where the stored digest is not the expected one."""
+    """Raise `ChangedMeanwhileError` if the stored digest is not the expected one. None accepts any digest."""
     if expected is not None and stored != expected:
         raise ChangedMeanwhileError(key, stored)

@@ -1,4 +1,4 @@
-"""The store in a file of the data directory. SQLite in WAL mode: several processes may use the file at once."""
+"""The skill store in a SQLite file of the data directory. In WAL mode several processes can use it at once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 
 from ai_platform_engineering.skills_middleware.skill import Skill, SkillContent
 from ai_platform_engineering.skills_middleware.store.rows import (
-    Row,
+    SkillRow,
     check_unchanged,
     content_from,
     key_values,
@@ -23,12 +23,13 @@ from ai_platform_engineering.skills_middleware.store.store import (
     NewSkill,
     NotFoundError,
     SkillKey,
-    StoreError,
+    SkillStoreError,
 )
 from ai_platform_engineering.storage.sqlite.shared_file import write_ahead
 from ai_platform_engineering.utils.private_files import create_private_file
 
 FORMAT: Final = 1
+"""The version of the file's format, stored as SQLite's `user_version`. Format 1 is the first: none to migrate from."""
 BUSY_SECONDS: Final = 5.0
 
 _TABLES: Final = """
@@ -68,7 +69,7 @@ _Result = TypeVar("_Result")
 
 
 class SqliteSkillStore:
-    """The file is created by the first write. A file that was replaced while the process runs is opened again."""
+    """The first write creates the file. A file that is replaced while the process runs is opened again."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -77,15 +78,15 @@ class SqliteSkillStore:
         self._identity: _FileIdentity | None = None
 
     async def create(self, new: NewSkill, by: str | None) -> Skill:
-        row = Row.created(new, by)
+        row = SkillRow.created(new, by)
         await self._write(lambda connection: _insert(connection, new.key, row))
         return row.skill
 
     async def replace(self, key: SkillKey, new: NewSkill, digest: str | None, by: str | None) -> Skill:
-        def replace(connection: sqlite3.Connection) -> Row:
+        def replace(connection: sqlite3.Connection) -> SkillRow:
             stored, head = _digest_and_head(connection, key)
             check_unchanged(key, stored, digest)
-            row = Row.replaced(new, skill_from(head), by)
+            row = SkillRow.replaced(new, skill_from(head), by)
             connection.execute(_DELETE, key_values(key))
             _insert(connection, new.key, row)
             return row
@@ -130,18 +131,18 @@ class SqliteSkillStore:
         return await asyncio.to_thread(read)
 
     async def _write(self, operation: Callable[[sqlite3.Connection], _Result]) -> _Result:
-        """Run `operation` in a transaction that is committed whole or not at all."""
+        """Run `operation` in a transaction."""
 
         def write() -> _Result:
             with self._opened(create=True) as connection:
-                assert connection is not None  # noqa: S101 - it was created
+                assert connection is not None  # noqa: S101 - `create=True` always gives a connection
                 connection.execute("BEGIN IMMEDIATE")
                 try:
                     result = operation(connection)
                     connection.execute("UPDATE generation SET number = number + 1")
                     connection.execute("COMMIT")
                 except BaseException:
-                    # SQLite rolls back by itself when the disk is full.
+                    # SQLite has already rolled back if the disk is full.
                     if connection.in_transaction:
                         connection.execute("ROLLBACK")
                     raise
@@ -151,7 +152,7 @@ class SqliteSkillStore:
 
     @contextmanager
     def _opened(self, *, create: bool) -> Iterator[sqlite3.Connection | None]:
-        """The connection, for one thread at a time; None where there is no file and none is to be created."""
+        """The connection, for one thread at a time; None if there is no file and `create` is false."""
         with self._lock:
             try:
                 identity = _identity(self._path)
@@ -166,7 +167,7 @@ class SqliteSkillStore:
             except (sqlite3.Error, OSError) as error:
                 raise unusable(self._path, error) from error
             except UnicodeEncodeError as error:
-                raise StoreError(f"{error.object[:80]!r} is not text that can be stored.") from error
+                raise SkillStoreError(f"{error.object[:80]!r} is not text that can be stored.") from error
 
     def _close(self) -> None:
         with self._lock:
@@ -178,7 +179,7 @@ class SqliteSkillStore:
             self._connection = None
 
 
-def _insert(connection: sqlite3.Connection, key: SkillKey, row: Row) -> None:
+def _insert(connection: sqlite3.Connection, key: SkillKey, row: SkillRow) -> None:
     found = connection.execute(_HEAD, key_values(key)).fetchone()
     if found is not None:
         raise AlreadyExistsError(key, found[0])
@@ -194,7 +195,7 @@ def _digest_and_head(connection: sqlite3.Connection, key: SkillKey) -> tuple[str
 
 
 def _identity(path: Path) -> _FileIdentity | None:
-    """Device and inode, which differ between a file and the one that replaces it."""
+    """Device and inode, which differ between a file and its replacement."""
     try:
         status = path.stat()
     except FileNotFoundError:
@@ -208,7 +209,7 @@ def _connect(path: Path) -> sqlite3.Connection:
     try:
         if not _is_prepared(path, connection):
             write_ahead(connection, BUSY_SECONDS)
-            # Of two processes the second waits here and then finds the tables.
+            # A second process waits here and then finds the tables.
             connection.execute("BEGIN IMMEDIATE")
             if not _is_prepared(path, connection):
                 for statement in _TABLES.split(";\n"):
@@ -222,24 +223,24 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 def _is_prepared(path: Path, connection: sqlite3.Connection) -> bool:
-    """False for an empty file; raises `StoreError` for one that is not a store of this version."""
-    # One statement, so that the tables of a process that is just creating them are seen with their version.
+    """Whether the file has the current format; False if it is empty. Raises `SkillStoreError` for any other file."""
+    # One statement, so that tables that another process just created are seen together with their version.
     found, names = connection.execute(_FORMAT_AND_TABLES).fetchone()
     tables = set(names.split())
     if found == FORMAT and tables >= {"skill", "generation"}:
         return True
     if found > FORMAT and "skill" in tables:
-        raise StoreError(
+        raise SkillStoreError(
             f"{path} was written by a newer version of this product (format {found}; this version reads {FORMAT}). "
             "Update the product, or choose another directory with DATA_DIR."
         )
     if found or tables:
-        raise StoreError(f"{path} is a database of another program. {_MOVE_AWAY}.")
+        raise SkillStoreError(f"{path} is a database of another program. {_MOVE_AWAY}.")
     return False
 
 
-def unusable(path: Path, error: Exception) -> StoreError:
+def unusable(path: Path, error: Exception) -> SkillStoreError:
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    # The low byte is the kind of an error, the rest its details.
+    # The low byte of a SQLite error code is its primary code.
     way_out = _WAYS_OUT.get(getattr(error, "sqlite_errorcode", 0) & 0xFF, _CHECK)
-    return StoreError(f"{path} cannot be used to store skills: {reason}. {way_out}.")
+    return SkillStoreError(f"{path} cannot be used to store skills: {reason}. {way_out}.")

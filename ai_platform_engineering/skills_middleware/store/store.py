@@ -1,4 +1,4 @@
-"""The interface of a skill store: keys, optimistic concurrency with digests, and errors."""
+"""The interface of a skill store: keys, optimistic concurrency by digest, and errors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ai_platform_engineering.skills_middleware.skill import GLOBAL, Access, Skil
 
 @dataclass(frozen=True, slots=True)
 class SkillKey:
-    """What identifies a stored skill: two people may each have a personal skill of the same name."""
+    """The identity of a stored skill: two people may each have a personal skill of the same name."""
 
     name: str
     access: Access = GLOBAL
@@ -25,7 +25,7 @@ class SkillKey:
 
 @dataclass(frozen=True, slots=True)
 class NewSkill:
-    """A checked skill to be stored. The store itself sets who added and updated it, and when."""
+    """A checked skill to be stored. The store sets its author and timestamps."""
 
     skill: Skill
     content: SkillContent
@@ -35,8 +35,8 @@ class NewSkill:
         return SkillKey.of(self.skill)
 
 
-class StoreError(Exception):
-    """The store cannot be used now. The text is a sentence with the reason and the way out, without credentials."""
+class SkillStoreError(Exception):
+    """The store cannot be used. The text has the reason and the way out, without credentials."""
 
 
 class NotFoundError(LookupError):
@@ -46,7 +46,7 @@ class NotFoundError(LookupError):
 
 
 class AlreadyExistsError(Exception):
-    """`digest` is that of the stored skill."""
+    """A skill with this key exists; `digest` is its digest."""
 
     def __init__(self, key: SkillKey, digest: str) -> None:
         self.key, self.digest = key, digest
@@ -54,7 +54,7 @@ class AlreadyExistsError(Exception):
 
 
 class ChangedMeanwhileError(Exception):
-    """The stored skill has another digest than the caller expects. `digest` is the current one."""
+    """The stored skill does not have the digest that the caller expects. `digest` is the current one."""
 
     def __init__(self, key: SkillKey, digest: str) -> None:
         self.key, self.digest = key, digest
@@ -62,17 +62,17 @@ class ChangedMeanwhileError(Exception):
 
 
 class SkillStore(Protocol):
-    """Every method may raise `StoreError`. `by` is the subject of the caller, None where it is not known."""
+    """Every method may raise `SkillStoreError`. `by` is the subject of the caller, None if it is unknown."""
 
     async def create(self, new: NewSkill, by: str | None) -> Skill:
         """Store a skill; raises `AlreadyExistsError`."""
         ...
 
     async def replace(self, key: SkillKey, new: NewSkill, digest: str | None, by: str | None) -> Skill:
-        """Store `new` in place of the skill with `key`, whose name and access may change with it.
+        """Store `new` in place of the skill with `key`. Its name and access may differ.
 
-        `digest` is the one that the caller has seen; None replaces any. Raises `NotFoundError`,
-        `ChangedMeanwhileError`, or `AlreadyExistsError` where another skill has the new key.
+        `digest` is the digest that the caller expects; None replaces any version. Raises `NotFoundError`,
+        `ChangedMeanwhileError`, or `AlreadyExistsError` if another skill has the new key.
         """
         ...
 
@@ -81,19 +81,19 @@ class SkillStore(Protocol):
         ...
 
     async def get(self, key: SkillKey) -> Skill:
-        """One skill as it is stored now; raises `NotFoundError`."""
+        """The stored skill; raises `NotFoundError`."""
         ...
 
     async def content(self, key: SkillKey) -> SkillContent:
-        """The contents of one skill; raises `NotFoundError`."""
+        """The contents of the stored skill; raises `NotFoundError`."""
         ...
 
     async def load(self) -> tuple[Skill, ...]:
-        """All skills."""
+        """Load all skills."""
         ...
 
     async def version(self) -> str:
-        """A value that differs after every change, also after one by another process. Cheap."""
+        """A value that changes with every write, also by other processes. Cheap."""
         ...
 
     async def aclose(self) -> None: ...

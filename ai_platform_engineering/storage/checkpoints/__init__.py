@@ -1,4 +1,5 @@
-"""LangGraph checkpointers that know conversations: in a file, in memory, in memory with a file for those that wait.
+"""LangGraph checkpointers for conversations: in a file, on a server, in memory, or in a file only while a form is open.
 
-Which one a server has, and when a conversation is trimmed, is decided in `utils/checkpointer.py`.
+`utils/checkpointer.py` chooses one; `fallback_saver.py` replaces a store that cannot be used by memory. What they need
+of the internals of LangGraph's savers is in `compat/`.
 """

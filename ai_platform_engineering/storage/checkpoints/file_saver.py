@@ -1,9 +1,10 @@
-"""Conversations in a file."""
+"""A checkpointer that stores conversations in a file."""
 
 from __future__ import annotations
 
 import asyncio
 import sqlite3
+import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -21,8 +22,15 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.sqlite import SqliteSaver
 
+from ai_platform_engineering.compat.checkpoint_sqlite import (
+    create_tables,
+    drop_interrupt,
+    first_id_since,
+    idle_threads,
+    keep_latest,
+)
 from ai_platform_engineering.settings import Settings
-from ai_platform_engineering.storage.checkpoints.waits import INTERRUPT
+from ai_platform_engineering.storage.conversation_formats import CONVERSATIONS, check_format, write_format
 from ai_platform_engineering.storage.data_files import ConversationsFileError, conversations_file
 from ai_platform_engineering.storage.sqlite.shared_file import is_busy
 from ai_platform_engineering.storage.sqlite.wal_checkpointer import WalCheckpointer
@@ -36,14 +44,17 @@ _BUSY_SECONDS: Final = 10.0
 class FileSaver(SqliteSaver):
     """LangGraph's SQLite checkpointer over one file, used on the event loop.
 
-    What it does waits for no disk and is soon done, but for what it does in Python, where a thread would not let the
-    loop go on either. LangGraph's own asynchronous variant makes a trip to a thread for every statement, each of which
-    costs more than the statement. Only when somebody else is writing, that is waited for in a thread.
+    Statements run on the event loop: they do not wait for the disk, and most of their time is Python code, which a
+    thread would not run in parallel. LangGraph's asynchronous saver switches to a thread for every statement, which
+    costs more than the statement. Only if another process is writing, the wait for it is in a thread.
     """
 
     def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
         super().__init__(connection)
-        self.setup()
+        check_format(connection, path, CONVERSATIONS)
+        create_tables(self)
+        write_format(connection, CONVERSATIONS)
+        connection.commit()
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("PRAGMA wal_autocheckpoint = 0")
         connection.execute("PRAGMA busy_timeout = 0")
@@ -66,6 +77,9 @@ class FileSaver(SqliteSaver):
             except sqlite3.Error as error:
                 raise ConversationsFileError(path, error) from error
             try:
+                # Usually a conversation is deleted with its tasks. Tasks in memory do not survive a restart.
+                if settings.event_log == "memory":
+                    await saver.forget_idle(settings.event_log_max_tasks, settings.event_log_max_age_days)
                 yield saver
             finally:
                 saver.close()
@@ -75,19 +89,29 @@ class FileSaver(SqliteSaver):
         self._wal_checkpointer.close()
 
     async def keep_latest(self, thread_id: str) -> bool:
-        return await self._run(self._keep_latest, thread_id)
+        return await self._run(keep_latest, self, thread_id)
 
     async def release(self, thread_id: str, for_good: bool) -> None:
-        await self._run(self.delete_thread if for_good else self._release, thread_id)
+        if for_good:
+            await self._run(self.delete_thread, thread_id)
+        else:
+            await self._run(drop_interrupt, self, thread_id)
 
     async def forget(self, thread_ids: Iterable[str]) -> None:
         for thread_id in thread_ids:
             await self.adelete_thread(thread_id)
 
-    async def forget_quiet(self, max_conversations: int, max_age_days: float) -> None:
-        """Drop conversations in which nothing has happened for so long, and all but the last so many."""
-        oldest = _first_id_since(time.time_ns() - int(max_age_days * 86_400e9)) if max_age_days else ""
-        await self.forget(await self._run(self._quiet, max_conversations, oldest))
+    async def forget_idle(self, max_conversations: int, max_age_days: float) -> None:
+        """Delete conversations that were idle for `max_age_days`, and all but the most recent `max_conversations`."""
+        oldest = first_id_since(time.time_ns() - int(max_age_days * 86_400e9)) if max_age_days else ""
+        await self.forget(await self._run(idle_threads, self, max_conversations, oldest))
+
+    async def expire(self, max_age_minutes: float) -> None:
+        oldest = first_id_since(time.time_ns() - int(max_age_minutes * 60e9))
+        await self.forget(await self._run(idle_threads, self, sys.maxsize, oldest))
+
+    async def ping(self) -> None:
+        await self._run(self.conn.execute, "SELECT 1 FROM checkpoints LIMIT 1")
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         return await self._run(self.get_tuple, config)
@@ -96,7 +120,7 @@ class FileSaver(SqliteSaver):
         self,
         config: RunnableConfig | None,
         *,
-        filter: dict[str, Any] | None = None,  # noqa: A002 - the base class calls it so
+        filter: dict[str, Any] | None = None,  # noqa: A002 - the name in the base class
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
@@ -126,48 +150,9 @@ class FileSaver(SqliteSaver):
     ) -> Mapping[str, DeltaChannelHistory]:
         return await self._run(lambda: self.get_delta_channel_history(config=config, channels=channels))
 
-    def _quiet(self, max_conversations: int, oldest: str) -> list[str]:
-        with self.cursor(transaction=False) as cursor:
-            rows = cursor.execute(
-                "SELECT thread_id, max(checkpoint_id) AS last FROM checkpoints GROUP BY thread_id ORDER BY last DESC"
-            ).fetchall()
-        return [
-            thread_id for place, (thread_id, last) in enumerate(rows) if place >= max_conversations or last < oldest
-        ]
-
-    def _release(self, thread_id: str) -> None:
-        with self.cursor() as cursor:
-            cursor.execute(
-                "DELETE FROM writes WHERE thread_id = ? AND (checkpoint_ns != '' OR checkpoint_id = ?)",
-                (thread_id, self._last(cursor, thread_id)),
-            )
-            cursor.execute("DELETE FROM checkpoints WHERE thread_id = ? AND checkpoint_ns != ''", (thread_id,))
-
-    @staticmethod
-    def _last(cursor: sqlite3.Cursor, thread_id: str) -> str | None:
-        found: tuple[str | None] = cursor.execute(
-            "SELECT max(checkpoint_id) FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ''", (thread_id,)
-        ).fetchone()
-        return found[0]
-
-    def _keep_latest(self, thread_id: str) -> bool:
-        with self.cursor() as cursor:
-            last = self._last(cursor, thread_id)
-            waiting = cursor.execute(
-                "SELECT 1 FROM writes WHERE thread_id = ? AND checkpoint_ns = '' AND checkpoint_id = ? AND channel = ?",
-                (thread_id, last, INTERRUPT),
-            ).fetchone()
-            if waiting:
-                return False
-            for table in ("checkpoints", "writes"):
-                cursor.execute(
-                    f"DELETE FROM {table} WHERE thread_id = ? AND (checkpoint_ns != '' OR checkpoint_id < ?)",  # noqa: S608
-                    (thread_id, last or ""),
-                )
-        return True
-
     async def _run(self, work: Callable[..., T], *arguments: Any) -> T:
-        """Each operation is one transaction: one that finds the file busy has done nothing yet."""
+        """Each operation is one transaction, so one that finds the file busy has changed nothing and can be
+        repeated."""
         self._wal_checkpointer.note_use()
         if self._last_in_thread is None or self._last_in_thread.done():
             try:
@@ -185,9 +170,3 @@ class FileSaver(SqliteSaver):
             return work(*arguments)
         finally:
             self.conn.execute("PRAGMA busy_timeout = 0")
-
-
-def _first_id_since(time_ns: int) -> str:
-    """Where checkpoints of that time begin: their ids are UUIDs of version 6, which begin with the time."""
-    ticks = time_ns // 100 + 0x01B21DD213814000
-    return f"{ticks >> 28:08x}-{ticks >> 12 & 0xFFFF:04x}-6{ticks & 0xFFF:03x}"

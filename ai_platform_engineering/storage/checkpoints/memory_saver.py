@@ -1,10 +1,11 @@
-"""Conversations in memory."""
+"""A checkpointer that keeps conversations in memory."""
 
 from __future__ import annotations
 
+import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
@@ -16,58 +17,53 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.memory import InMemorySaver
 
-from ai_platform_engineering.storage.checkpoints.waits import INTERRUPT
+from ai_platform_engineering.compat import checkpoint_memory
+from ai_platform_engineering.compat.checkpoint_sqlite import first_id_since
+
+_VERSIONS: Final = InMemorySaver()
 
 
 class MemorySaver(BaseCheckpointSaver[str]):
-    """Conversations in memory. Beyond `max_conversations` the one that was quiet for longest is dropped; one that waits
-    for a person is not."""
+    """Conversations in memory. Above `max_conversations` the one that was idle longest is deleted, but never one with
+    an open form."""
 
     def __init__(self, max_conversations: int) -> None:
         super().__init__()
+        checkpoint_memory.check_tables()
         self._max = max_conversations
-        # LangGraph's own saver looks through all conversations to drop one: so each has a saver of its own.
+        # LangGraph's saver scans all conversations to delete one, so each conversation has a saver of its own.
         self._savers: OrderedDict[str, InMemorySaver] = OrderedDict()
         self._waiting: dict[str, InMemorySaver] = {}
 
     async def keep_latest(self, thread_id: str) -> bool:
         saver = self._found(thread_id)
-        if saver is None or not (states := saver.storage[thread_id][""]):
+        if saver is None:
             return True
-        last = max(states)
-        if any(channel == INTERRUPT for _, channel, _, _ in saver.writes[(thread_id, "", last)].values()):
+        if checkpoint_memory.has_interrupt(saver, thread_id):
             self._savers.pop(thread_id, None)
             self._waiting[thread_id] = saver
             return False
-        versions = saver.serde.loads_typed(states[last][0])["channel_versions"]
-        spaces = saver.storage[thread_id]
-        for namespace in [*spaces]:
-            if namespace:
-                del spaces[namespace]
-        spaces[""] = {last: states[last]}
-        for key in [key for key in saver.writes if key != (thread_id, "", last)]:
-            del saver.writes[key]
-        for blob in [*saver.blobs]:
-            _, namespace, channel, version = blob
-            if namespace or versions.get(channel) != version:
-                del saver.blobs[blob]
+        checkpoint_memory.keep_latest(saver, thread_id)
         return True
 
     async def release(self, thread_id: str, for_good: bool) -> None:
         if for_good:
             self.delete_thread(thread_id)
-        elif (saver := self._found(thread_id)) is not None and (spaces := saver.storage[thread_id]):
-            last = max(spaces[""], default="")
-            for key in [key for key in saver.writes if key[1] or key[2] == last]:
-                del saver.writes[key]
-            for namespace in [*spaces]:
-                if namespace:
-                    del spaces[namespace]
+        elif (saver := self._found(thread_id)) is not None:
+            checkpoint_memory.drop_interrupt(saver, thread_id)
             self._use(thread_id, saver)
 
     async def forget(self, thread_ids: Iterable[str]) -> None:
         for thread_id in thread_ids:
             self.delete_thread(thread_id)
+
+    async def expire(self, max_age_minutes: float) -> None:
+        """Delete conversations that were idle for so long, also those with an open form."""
+        oldest = first_id_since(time.time_ns() - int(max_age_minutes * 60e9))
+        savers = {**self._savers, **self._waiting}
+        await self.forget(
+            [thread for thread, saver in savers.items() if checkpoint_memory.last_id(saver, thread) < oldest]
+        )
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         saver = self._found(thread_of(config))
@@ -77,7 +73,7 @@ class MemorySaver(BaseCheckpointSaver[str]):
         self,
         config: RunnableConfig | None,
         *,
-        filter: dict[str, Any] | None = None,  # noqa: A002 - the base class calls it so
+        filter: dict[str, Any] | None = None,  # noqa: A002 - the name in the base class
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> Iterator[CheckpointTuple]:
@@ -135,7 +131,7 @@ class MemorySaver(BaseCheckpointSaver[str]):
         self.delete_thread(thread_id)
 
     def get_next_version(self, current: str | None, channel: None) -> str:
-        return InMemorySaver.get_next_version(self, current, channel)  # type: ignore[arg-type]  # it has no state
+        return next_version(current)
 
     def _found(self, thread_id: str) -> InMemorySaver | None:
         return self._savers.get(thread_id) or self._waiting.get(thread_id)
@@ -155,3 +151,8 @@ class MemorySaver(BaseCheckpointSaver[str]):
 
 def thread_of(config: RunnableConfig) -> str:
     return str(config["configurable"]["thread_id"])
+
+
+def next_version(current: str | None) -> str:
+    """The next version of a channel, in the format that all stores have, so that a conversation can move."""
+    return _VERSIONS.get_next_version(current, None)

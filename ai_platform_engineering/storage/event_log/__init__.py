@@ -1,4 +1,4 @@
-"""The event log: what happened in each task, numbered and kept, in memory or in a file, and its upkeep.
+"""The event log: the numbered events of each task, in memory or in a SQLite file.
 
-A task is what its events fold into. Who writes and who reads is not decided here.
+A task is the fold of its messages and events. Encoding, serving and maintenance live in `utils/a2a_common`.
 """

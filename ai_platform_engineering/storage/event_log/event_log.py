@@ -1,14 +1,14 @@
-"""The event log: what happened in each task, in order, numbered here and nowhere else.
+"""The interface of the event log, and the log in memory.
 
-Every subscription, every `tasks/get` and every repetition after a lost connection is served from it. Encoding for the
-wire and the HTTP surface live elsewhere.
+The log numbers events (`seq`); nothing else does. Every subscription, every `tasks/get` and every resubscription is
+served from it.
 """
 
 from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import Protocol, Self
@@ -16,14 +16,15 @@ from typing import Protocol, Self
 from a2a.types.a2a_pb2 import Message, Task, TaskState
 
 from ai_platform_engineering.storage.event_log.task_fold import TaskFold
-from ai_platform_engineering.storage.event_log.task_record import Entry, Snapshot, TaskRecord, goes_on_after_its_end
-from ai_platform_engineering.utils.a2a_common.protocol import PARKED_STATES
+from ai_platform_engineering.storage.event_log.task_record import Entry, Snapshot, TaskRecord, continues_after_end
+from ai_platform_engineering.utils.a2a_common.protocol import WAITING_STATES
 from ai_platform_engineering.utils.a2a_common.wire import WireEvent
 
 __all__ = [
     "Entry",
     "EventLog",
     "MemoryEventLog",
+    "Observer",
     "Snapshot",
     "TaskEndedError",
     "TaskPage",
@@ -33,14 +34,14 @@ __all__ = [
 
 
 class UnknownTaskError(LookupError):
-    """The log has no such task: it never had it, or has dropped it since."""
+    """The log does not have the task, or has pruned it."""
 
     def __init__(self, task_id: str) -> None:
         super().__init__(f"the event log has no task {task_id!r}")
 
 
 class TaskEndedError(RuntimeError):
-    """Something was written to a task after its end."""
+    """An event was appended to a task that has ended."""
 
     def __init__(self, task_id: str) -> None:
         super().__init__(f"task {task_id!r} has ended; nothing may follow the event that ends it")
@@ -48,7 +49,7 @@ class TaskEndedError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class TaskQuery:
-    """Which tasks to list: newest change first, from behind the place `after` on, at most `limit`."""
+    """A filter for tasks. Newest change first, at most `limit`, beginning behind the position `after`."""
 
     context_id: str | None = None
     state: TaskState | None = None
@@ -64,65 +65,78 @@ class TaskPage:
     next: tuple[int, str] | None
 
 
+Observer = Callable[[str, Sequence[Entry]], None]
+"""Gets the id of a task and the entries that were appended to it, after they were committed. Must not block."""
+
+
 class EventLog(Protocol):
+    def subscribe(self, observer: Observer) -> None:
+        """Call `observer` for every append of this process, in order per task."""
+
     def opened(self) -> AbstractAsyncContextManager[Self]:
-        """The log is used while this is entered."""
+        """The log is usable inside this context."""
 
     async def create(self, task: Task) -> None:
-        """Begin a task: submitted, with its first message in its history."""
+        """Add a task with the state `submitted` and its first message in its history."""
 
     async def add_message(self, task_id: str, message: Message) -> None:
-        """A later message to the same task."""
+        """Add a later message to a task."""
 
     async def append(self, task_id: str, events: Sequence[WireEvent]) -> list[Entry]:
-        """Number the events, keep them, then let followers see them."""
+        """Number and store the events, then show them to followers."""
 
     async def read(self, task_id: str, after: int = 0) -> list[Entry]:
-        """What is stored after number `after`."""
+        """The stored entries with a `seq` greater than `after`."""
 
     def follow(self, task_id: str, after: int = 0) -> AsyncIterator[Sequence[Entry]]:
-        """What is stored after number `after` and what comes, until the task ends or waits for an answer: each time
-        all that there is.
+        """Yield batches of entries after `after`, stored and new, until the task ends or waits for an answer.
 
-        A pause that had been answered when following began is history and is passed over. A task that the log does
-        not have is an error, at the latest when the first entry is asked for.
+        A question that was answered before the call does not end the iteration. Raises `UnknownTaskError` at the
+        latest when the first batch is requested.
         """
 
     async def state(self, task_id: str) -> TaskState | None:
-        """The task's state, without the cost of the task."""
+        """The state of a task, cheaper than `task`."""
 
     async def snapshot(self, task_id: str, at: int | None = None) -> Snapshot | None:
-        """The task and the number of the last event in it, now or as of event `at`."""
+        """The task and the `seq` of its last event, now or as of event `at`."""
 
     async def task(self, task_id: str, at: int | None = None) -> Task | None:
-        """The task alone."""
+        """The task of `snapshot`."""
 
     async def tasks(self, query: TaskQuery) -> TaskPage:
         """A page of tasks."""
 
     async def waiting(self, context_id: str) -> str | None:
-        """The task of a conversation that waits for a person; the one that asked last, if there are several."""
+        """The task of a conversation that waits for a person; the latest, if there are several."""
 
     async def overdue(self, before_ns: int) -> list[str]:
-        """Tasks that wait for a person and whose status last changed before that time, the oldest first."""
+        """Tasks that have waited for a person since before that time, the oldest first."""
 
     async def end_waiting(self, task_id: str, events: Sequence[WireEvent]) -> list[Entry]:
-        """Append to a task that waits for a person; nothing, if somebody has answered or it has ended meanwhile."""
+        """Append to a task that waits for a person. Appends nothing if it was answered or has ended meanwhile."""
 
     async def prune(self, max_tasks: int, max_age_days: float) -> frozenset[str]:
-        """Drop ended tasks that are too old (0: none is) or too many; the conversations of which nothing is left."""
+        """Delete ended tasks beyond the limits (age 0: no limit). Returns conversations without any task left."""
+
+    async def delete_conversation(self, context_id: str) -> int:
+        """Delete the ended tasks of a conversation. Returns their number."""
 
 
 class MemoryEventLog:
-    """The log of one process. Ended tasks beyond `max_tasks` are dropped, oldest end first; others never."""
+    """A log in memory. Only ended tasks beyond `max_tasks` are dropped, the oldest first."""
 
     def __init__(self, max_tasks: int = 1000) -> None:
         self._max_tasks = max_tasks
         self._records: dict[str, TaskRecord] = {}
         self._ended: OrderedDict[str, None] = OrderedDict()
-        # By conversation, those that asked last at the end.
+        # By conversation, the latest question last.
         self._waiting: dict[str, dict[str, None]] = {}
         self._dropped_from: set[str] = set()
+        self._observers: list[Observer] = []
+
+    def subscribe(self, observer: Observer) -> None:
+        self._observers.append(observer)
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[Self]:
@@ -132,17 +146,19 @@ class MemoryEventLog:
         if task.id in self._records:
             raise ValueError(f"the event log already has task {task.id!r}")
         self._records[task.id] = TaskRecord(task)
-        self._note_state(task.id)
+        self._update_indexes(task.id)
 
     async def add_message(self, task_id: str, message: Message) -> None:
         self._open(task_id).add_message(message)
 
     async def append(self, task_id: str, events: Sequence[WireEvent]) -> list[Entry]:
         record = self._open(task_id)
-        if goes_on_after_its_end(events):
+        if continues_after_end(events):
             raise TaskEndedError(task_id)
         entries = record.append(events)
-        self._note_state(task_id)
+        self._update_indexes(task_id)
+        for observer in self._observers:
+            observer(task_id, entries)
         return entries
 
     async def read(self, task_id: str, after: int = 0) -> list[Entry]:
@@ -195,7 +211,7 @@ class MemoryEventLog:
         return await self.append(task_id, events) if self._record(task_id).waits else []
 
     async def prune(self, max_tasks: int, max_age_days: float) -> frozenset[str]:
-        oldest_ns = oldest_kept_ns(max_age_days)
+        oldest_ns = prune_before_ns(max_age_days)
         while self._ended and (
             len(self._ended) > max_tasks or self._records[next(iter(self._ended))].fold.changed_ns < oldest_ns
         ):
@@ -203,6 +219,12 @@ class MemoryEventLog:
         left = {record.fold.context_id for record in self._records.values()}
         dropped, self._dropped_from = self._dropped_from, set()
         return frozenset(dropped - left)
+
+    async def delete_conversation(self, context_id: str) -> int:
+        ended = [task_id for task_id in self._ended if self._records[task_id].fold.context_id == context_id]
+        for task_id in ended:
+            del self._ended[task_id], self._records[task_id]
+        return len(ended)
 
     def _record(self, task_id: str) -> TaskRecord:
         try:
@@ -216,10 +238,10 @@ class MemoryEventLog:
             raise TaskEndedError(task_id)
         return record
 
-    def _note_state(self, task_id: str) -> None:
+    def _update_indexes(self, task_id: str) -> None:
         record = self._records[task_id]
         context_id = record.fold.context_id
-        if record.fold.state in PARKED_STATES:
+        if record.fold.state in WAITING_STATES:
             waiting = self._waiting.setdefault(context_id, {})
             waiting.pop(task_id, None)
             waiting[task_id] = None
@@ -237,8 +259,8 @@ class MemoryEventLog:
         self._dropped_from.add(record.fold.context_id)
 
 
-def oldest_kept_ns(max_age_days: float) -> int:
-    """What ended before is too old; 0, which nothing is before, for no limit."""
+def prune_before_ns(max_age_days: float) -> int:
+    """The time before which ended tasks are too old; 0 for no limit."""
     return time.time_ns() - int(max_age_days * 86_400e9) if max_age_days else 0
 
 

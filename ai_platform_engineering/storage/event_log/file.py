@@ -1,8 +1,8 @@
-"""The file of the durable event log: where it is, what is in it, who may write to it.
+"""The file of the durable event log: its path, schema, format version and lock.
 
-SQLite in WAL mode: readers never wait for the writer. With `synchronous=NORMAL` a commit is in the operating system's
-hands when it returns, so a killed process loses nothing; only a power cut can take the last moments, and it leaves
-the file sound. `FULL` would wait for the disk at every commit, a hundred times the cost.
+SQLite in WAL mode: readers never wait for the writer. With `synchronous=NORMAL` a commit has reached the operating
+system when it returns, so a killed process loses nothing. A power cut can lose the last commits, but does not corrupt
+the file. `FULL` would wait for the disk at every commit, at a hundred times the cost.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ai_platform_engineering.storage.sqlite.owned_file import FileInUseError, ow
 FORMAT: Final = 1
 
 WAITS: Final = "state IN (6, 8)"
-"""Tasks that wait for a person (`PARKED_STATES`), in the words of the index, as SQLite uses it for no others."""
+"""Condition for tasks that wait for a person (`WAITING_STATES`). SQLite uses the partial index for this text only."""
 
 _TABLES: Final = """
 CREATE TABLE task (
@@ -53,11 +53,11 @@ CREATE TABLE message (
     PRIMARY KEY (task, place)
 ) WITHOUT ROWID;
 """
-_INDEX_OF_WAITING: Final = f"CREATE INDEX IF NOT EXISTS task_waiting ON task (context_id, changed_ns) WHERE {WAITS}"
+_WAITING_INDEX: Final = f"CREATE INDEX IF NOT EXISTS task_waiting ON task (context_id, changed_ns) WHERE {WAITS}"
 
 
 class LogFileError(SettingsError):
-    """The file cannot be used; the sentence names it and the way out."""
+    """The file cannot be used. The message names the file and the way out."""
 
 
 class LogInUseError(LogFileError):
@@ -69,7 +69,7 @@ class LogInUseError(LogFileError):
 
 
 class LogFile:
-    """The file, open for writing, by this process alone."""
+    """The file, opened for writing by this process only."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -97,9 +97,9 @@ def tasks_file(settings: Settings, agent: str = SUPERVISOR) -> Path:
 
 
 def open_for_reading(path: Path, *, check_same_thread: bool = True) -> sqlite3.Connection:
-    """A connection that writes nothing, also while another process writes."""
+    """A read-only connection. Another process may write at the same time."""
     if not path.exists():
-        raise LogFileError(f"{path} does not exist: no task was kept there yet. Is DATA_DIR the server's?")
+        raise LogFileError(f"{path} does not exist: no task was stored there yet. Set DATA_DIR as for the server.")
     try:
         connection = sqlite3.connect(
             f"{path.absolute().as_uri()}?mode=ro",
@@ -117,9 +117,9 @@ def open_for_reading(path: Path, *, check_same_thread: bool = True) -> sqlite3.C
 def unusable(path: Path, error: Exception) -> LogFileError:
     match error:
         case sqlite3.OperationalError() | OSError():
-            advice = "Check that the directory can be written and has room, or choose another one with DATA_DIR"
+            advice = "Check that the directory is writable and the disk is not full, or set another one with DATA_DIR"
         case _:
-            advice = "Move the file away to begin a new one, or choose another directory with DATA_DIR"
+            advice = "Move the file away to begin a new one, or set another directory with DATA_DIR"
     return LogFileError(f"{path} cannot be used as the event log: {reason(error)}. {advice} (or EVENT_LOG=memory).")
 
 
@@ -133,12 +133,12 @@ def _prepared(path: Path) -> sqlite3.Connection:
         if connection.execute("PRAGMA user_version").fetchone()[0] == 0:
             connection.executescript(f"BEGIN IMMEDIATE; {_TABLES} PRAGMA user_version = {FORMAT}; COMMIT")
         _check_format(path, connection)
-        # A file that cannot be written is found out here and not by the first question.
+        # A write here finds a read-only file at the start rather than at the first message.
         connection.execute("BEGIN IMMEDIATE")
-        connection.execute(_INDEX_OF_WAITING)
+        connection.execute(_WAITING_INDEX)
         connection.execute(f"PRAGMA user_version = {FORMAT}")
         connection.execute("COMMIT")
-        # From now on it waits for nobody, as the event loop would wait with it.
+        # A busy timeout would block the event loop. The writer retries instead.
         connection.execute("PRAGMA busy_timeout = 0")
     except BaseException:
         connection.close()

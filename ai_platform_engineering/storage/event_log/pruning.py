@@ -1,19 +1,21 @@
-"""Which tasks a log file gives up: ended ones that are too old or too many. Running and waiting ones never."""
+"""Deletes ended tasks: those that are too old or too many, or those of one conversation. Running and waiting tasks
+stay."""
 
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-_AT_ONCE: Final = 20
+_BATCH: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
     task_ids: tuple[str, ...]
     conversations: frozenset[str]
-    """Those of which no task is left."""
+    """Conversations without any task left."""
 
 
 def prune_some(connection: sqlite3.Connection, max_tasks: int, oldest_ns: int) -> Pruned:
@@ -24,12 +26,9 @@ def prune_some(connection: sqlite3.Connection, max_tasks: int, oldest_ns: int) -
         " SELECT number, id, context_id, ended_ns, row_number() OVER (ORDER BY ended_ns, number) AS place"
         " FROM (SELECT * FROM task WHERE ended_ns IS NOT NULL ORDER BY ended_ns, number LIMIT ?)"
         ") WHERE place <= ? OR ended_ns < ?",
-        (_AT_ONCE, surplus, oldest_ns),
+        (_BATCH, surplus, oldest_ns),
     ).fetchall()
-    for number, _, _ in rows:
-        connection.execute("DELETE FROM event WHERE task = ?", (number,))
-        connection.execute("DELETE FROM message WHERE task = ?", (number,))
-        connection.execute("DELETE FROM task WHERE number = ?", (number,))
+    _delete(connection, [number for number, _, _ in rows])
     conversations = {context_id for _, _, context_id in rows}
     left = {
         context_id
@@ -37,3 +36,19 @@ def prune_some(connection: sqlite3.Connection, max_tasks: int, oldest_ns: int) -
         if connection.execute("SELECT 1 FROM task WHERE context_id = ? LIMIT 1", (context_id,)).fetchone()
     }
     return Pruned(tuple(task_id for _, task_id, _ in rows), frozenset(conversations - left))
+
+
+def delete_ended(connection: sqlite3.Connection, context_id: str) -> list[str]:
+    """Delete the ended tasks of a conversation, and return their ids."""
+    rows = connection.execute(
+        "SELECT number, id FROM task WHERE context_id = ? AND ended_ns IS NOT NULL", (context_id,)
+    ).fetchall()
+    _delete(connection, [number for number, _ in rows])
+    return [task_id for _, task_id in rows]
+
+
+def _delete(connection: sqlite3.Connection, numbers: Iterable[int]) -> None:
+    for number in numbers:
+        connection.execute("DELETE FROM event WHERE task = ?", (number,))
+        connection.execute("DELETE FROM message WHERE task = ?", (number,))
+        connection.execute("DELETE FROM task WHERE number = ?", (number,))

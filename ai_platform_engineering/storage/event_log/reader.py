@@ -1,17 +1,25 @@
-"""Reading a log file: tasks and their events as they were kept. Used by the log itself and by the commands."""
+"""Queries of a log file, for the log itself and for the commands."""
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Final
+from pathlib import Path
+from typing import Any, Final, TypeVar
 
 from a2a.types.a2a_pb2 import Message, Task, TaskState
 
 from ai_platform_engineering.storage.event_log.event_log import TaskQuery
-from ai_platform_engineering.storage.event_log.file import WAITS
+from ai_platform_engineering.storage.event_log.file import WAITS, open_for_reading
 from ai_platform_engineering.storage.event_log.task_record import PackedEvent, TaskRecord
+
+_THREADS: Final = 2
+
+T = TypeVar("T")
 
 RUNNING: Final = (TaskState.TASK_STATE_SUBMITTED, TaskState.TASK_STATE_WORKING)
 
@@ -24,7 +32,7 @@ class StoredTask:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A line of a listing. `task` is there for tasks that have ended."""
+    """A row of a listing. `task` is set for tasks that have ended."""
 
     id: str
     context_id: str
@@ -37,6 +45,19 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
+class ConversationRow:
+    """A conversation in a listing. `state` is that of the task that changed last, of the open ones if there are any."""
+
+    id: str
+    tasks: int
+    state: TaskState
+    created_ns: int
+    changed_ns: int
+    first: Task
+    """The first task, as it was submitted."""
+
+
+@dataclass(frozen=True, slots=True)
 class Page:
     rows: list[Row]
     total: int
@@ -44,7 +65,7 @@ class Page:
 
 
 def read_task(connection: sqlite3.Connection, task_id: str) -> StoredTask | None:
-    # One transaction, so that a task that is being written is seen as it was at one moment.
+    # One transaction reads a consistent state of a task that is being written.
     connection.execute("BEGIN")
     try:
         row = connection.execute("SELECT number, submitted, folded FROM task WHERE id = ?", (task_id,)).fetchone()
@@ -53,8 +74,8 @@ def read_task(connection: sqlite3.Connection, task_id: str) -> StoredTask | None
         number, submitted, folded = row
         events = connection.execute("SELECT is_status, body FROM event WHERE task = ? ORDER BY seq", (number,))
         packed = [PackedEvent(bool(is_status), body) for is_status, body in events]
-        said = connection.execute("SELECT after, body FROM message WHERE task = ? ORDER BY place", (number,))
-        messages = [(after, Message.FromString(body)) for after, body in said]
+        rows = connection.execute("SELECT after, body FROM message WHERE task = ? ORDER BY place", (number,))
+        messages = [(after, Message.FromString(body)) for after, body in rows]
     finally:
         connection.execute("COMMIT")
     record = TaskRecord.stored(
@@ -67,7 +88,7 @@ def read_task(connection: sqlite3.Connection, task_id: str) -> StoredTask | None
 
 
 def find_ids(connection: sqlite3.Connection, beginning: str) -> list[str]:
-    """At most two tasks whose ids begin so; the one that is called exactly so, if there is one."""
+    """The task with this id; else at most two whose ids begin with it."""
     if connection.execute("SELECT 1 FROM task WHERE id = ?", (beginning,)).fetchone():
         return [beginning]
     rows = connection.execute(
@@ -77,13 +98,41 @@ def find_ids(connection: sqlite3.Connection, beginning: str) -> list[str]:
     return [task_id for (task_id,) in rows]
 
 
+def find_conversations(connection: sqlite3.Connection, beginning: str) -> list[str]:
+    """The conversation with this id; else at most two whose ids begin with it."""
+    if connection.execute("SELECT 1 FROM task WHERE context_id = ?", (beginning,)).fetchone():
+        return [beginning]
+    rows = connection.execute(
+        "SELECT DISTINCT context_id FROM task WHERE context_id >= ? AND substr(context_id, 1, ?) = ?"
+        " ORDER BY context_id LIMIT 2",
+        (beginning, len(beginning), beginning),
+    )
+    return [context_id for (context_id,) in rows]
+
+
+def read_conversations(connection: sqlite3.Connection, limit: int) -> list[ConversationRow]:
+    """The conversations that changed last, newest first."""
+    rows = connection.execute(
+        "SELECT context_id, count(*), min(created_ns), max(changed_ns) AS changed,"
+        " (SELECT state FROM task AS last WHERE last.context_id = task.context_id"
+        "  ORDER BY ended_ns IS NOT NULL, changed_ns DESC, number DESC LIMIT 1),"
+        " (SELECT submitted FROM task AS first WHERE first.context_id = task.context_id ORDER BY number LIMIT 1)"
+        " FROM task GROUP BY context_id ORDER BY changed DESC, context_id DESC LIMIT ?",
+        (limit,),
+    )
+    return [
+        ConversationRow(context_id, tasks, state, created_ns, changed_ns, Task.FromString(first))
+        for context_id, tasks, created_ns, changed_ns, state, first in rows
+    ]
+
+
 def read_state(connection: sqlite3.Connection, task_id: str) -> TaskState | None:
     row = connection.execute("SELECT state FROM task WHERE id = ?", (task_id,)).fetchone()
     return None if row is None else row[0]
 
 
 def read_ended(connection: sqlite3.Connection, task_id: str) -> tuple[int, Task] | None:
-    """What became of a task that has ended, and the number of its last event, without its events."""
+    """An ended task and the `seq` of its last event, without reading its events."""
     row = connection.execute(
         "SELECT folded, (SELECT max(seq) FROM event WHERE event.task = task.number)"
         " FROM task WHERE id = ? AND folded IS NOT NULL",
@@ -93,7 +142,7 @@ def read_ended(connection: sqlite3.Connection, task_id: str) -> tuple[int, Task]
 
 
 def read_times(connection: sqlite3.Connection, task_id: str) -> list[int]:
-    """When each event was kept, in nanoseconds since the epoch; the task's beginning first."""
+    """The times of the task's creation and of each event, in nanoseconds since the epoch."""
     rows = connection.execute(
         "SELECT created_ns FROM task WHERE id = :id UNION ALL"
         " SELECT at_ns FROM (SELECT at_ns FROM event JOIN task ON number = task WHERE id = :id ORDER BY seq)",
@@ -103,10 +152,10 @@ def read_times(connection: sqlite3.Connection, task_id: str) -> list[int]:
 
 
 def unfinished(connection: sqlite3.Connection) -> Iterator[str]:
-    """Tasks that somebody worked on, or had been told to work on."""
-    marks = ", ".join("?" * len(RUNNING))
+    """Tasks that run or are queued, and waiting tasks with a message that came after the last event."""
+    placeholders = ", ".join("?" * len(RUNNING))
     rows = connection.execute(
-        f"SELECT id FROM task WHERE state IN ({marks}) OR (ended_ns IS NULL AND EXISTS"  # noqa: S608 - only "?"
+        f"SELECT id FROM task WHERE state IN ({placeholders}) OR (ended_ns IS NULL AND EXISTS"  # noqa: S608 - only "?"
         " (SELECT 1 FROM message WHERE message.task = task.number AND message.after ="
         " (SELECT max(seq) FROM event WHERE event.task = task.number))) ORDER BY number",
         RUNNING,
@@ -115,7 +164,7 @@ def unfinished(connection: sqlite3.Connection) -> Iterator[str]:
 
 
 def read_waiting(connection: sqlite3.Connection, context_id: str) -> str | None:
-    """The task of a conversation that waits for a person and asked last."""
+    """The task of a conversation that waits for a person; the latest, if there are several."""
     row = connection.execute(
         f"SELECT id FROM task WHERE context_id = ? AND {WAITS} ORDER BY changed_ns DESC, number DESC LIMIT 1",  # noqa: S608
         (context_id,),
@@ -124,7 +173,7 @@ def read_waiting(connection: sqlite3.Connection, context_id: str) -> str | None:
 
 
 def read_overdue(connection: sqlite3.Connection, before_ns: int) -> list[str]:
-    """Tasks that wait for a person and whose status last changed before that time, the oldest first."""
+    """Tasks that have waited for a person since before that time, the oldest first."""
     rows = connection.execute(f"SELECT id FROM task WHERE {WAITS} AND changed_ns < ? ORDER BY changed_ns", (before_ns,))  # noqa: S608
     return [task_id for (task_id,) in rows]
 
@@ -164,3 +213,29 @@ def _conditions(query: TaskQuery) -> tuple[list[str], list[Any]]:
 
 def _where(conditions: list[str]) -> str:
     return f" WHERE {' AND '.join(conditions)}" if conditions else ""
+
+
+class ReaderThreads:
+    """Threads for queries, each with its own connection."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._connections: list[sqlite3.Connection] = []
+        self._local = threading.local()
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="event-log-reader")
+
+    async def run(self, query: Callable[[sqlite3.Connection], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self._run, query)
+
+    def close(self) -> None:
+        self._threads.shutdown()
+        for connection in self._connections:
+            connection.close()
+
+    def _run(self, query: Callable[[sqlite3.Connection], T]) -> T:
+        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        if connection is None:
+            connection = open_for_reading(self._path, check_same_thread=False)
+            self._local.connection = connection
+            self._connections.append(connection)
+        return query(connection)

@@ -1,7 +1,7 @@
-"""The durable event log: nothing is shown that is not in the file.
+"""The durable event log in a SQLite file. Followers see committed events only.
 
-Tasks that are worked on are also in memory, so that following them reads nothing from the disk. Tasks that rest are
-read when somebody asks and kept in memory for a while.
+Running tasks are also in memory, so following them reads nothing from the disk. Other tasks are read on demand and
+cached.
 """
 
 from __future__ import annotations
@@ -9,31 +9,29 @@ from __future__ import annotations
 import asyncio
 import logging
 import sqlite3
-import threading
 import time
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Self, TypeVar
-from weakref import WeakValueDictionary
 
 from a2a.types.a2a_pb2 import Message, Task, TaskState, TaskStatusUpdateEvent
 
 from ai_platform_engineering.storage.event_log.event_log import (
     Entry,
+    Observer,
     Snapshot,
     TaskEndedError,
     TaskPage,
     TaskQuery,
     UnknownTaskError,
-    oldest_kept_ns,
+    prune_before_ns,
 )
 from ai_platform_engineering.storage.event_log.file import LogFile, open_for_reading
-from ai_platform_engineering.storage.event_log.pruning import Pruned, prune_some
+from ai_platform_engineering.storage.event_log.pruning import Pruned, delete_ended, prune_some
 from ai_platform_engineering.storage.event_log.reader import (
+    ReaderThreads,
     StoredTask,
     read_ended,
     read_overdue,
@@ -43,8 +41,9 @@ from ai_platform_engineering.storage.event_log.reader import (
     read_waiting,
     unfinished,
 )
+from ai_platform_engineering.storage.event_log.task_cache import CachedTask, TaskCache
 from ai_platform_engineering.storage.event_log.task_fold import ends_task
-from ai_platform_engineering.storage.event_log.task_record import TaskRecord, goes_on_after_its_end
+from ai_platform_engineering.storage.event_log.task_record import TaskRecord, continues_after_end
 from ai_platform_engineering.storage.event_log.writer import LogWriter, Write
 from ai_platform_engineering.storage.sqlite.wal_checkpointer import WalCheckpointer
 from ai_platform_engineering.utils.a2a_common.wire import WireEvent, seq_of, stamp
@@ -54,15 +53,11 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-_ENDED_EVENTS: Final = 20_000
-# Those that wait for a person may be many and wait long: enough for those who look on while a task comes to rest.
-_WAITING_EVENTS: Final = 500
-_READERS: Final = 2
-_BROKEN: Final = frozenset({TaskState.TASK_STATE_FAILED, TaskState.TASK_STATE_CANCELED})
+_BROKEN_OFF: Final = frozenset({TaskState.TASK_STATE_FAILED, TaskState.TASK_STATE_CANCELED})
 
 
 class LogWriteError(ReadableError):
-    """What happened could not be kept, so it was not shown either."""
+    """Events could not be stored, so followers do not see them."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -72,7 +67,7 @@ class LogWriteError(ReadableError):
 
 
 class LogClosedError(ReadableError):
-    """Something was to be written or read before the start or after the end."""
+    """The log is used before it was opened or after it was closed."""
 
     code = "stopped"
 
@@ -80,63 +75,20 @@ class LogClosedError(ReadableError):
         super().__init__("The server is not running. Ask again when it is.")
 
 
-class _Held:
-    """A task in memory, and what was given to the writer but is not committed yet."""
-
-    __slots__ = ("__weakref__", "ends", "last", "messages", "number", "record", "writes")
-
-    def __init__(self, number: int, record: TaskRecord) -> None:
-        self.number = number
-        self.record = record
-        self.writes = 0
-        self.take_back()
-
-    def take_back(self) -> None:
-        """What was given out and not committed is taken back."""
-        self.last = self.record.last
-        self.messages = self.record.turns - 1
-        self.ends = self.record.ended
-
-
-class _AtRest:
-    """Tasks that were looked at lately, up to a number of events."""
-
-    def __init__(self, max_events: int) -> None:
-        self._max_events = max_events
-        self._held: OrderedDict[str, _Held] = OrderedDict()
-        self._events = 0
-
-    @property
-    def events(self) -> int:
-        return self._events
-
-    def keep(self, task_id: str, held: _Held) -> None:
-        self._held[task_id] = held
-        self._events += held.record.last
-        while self._events > self._max_events and len(self._held) > 1:
-            _, oldest = self._held.popitem(last=False)
-            self._events -= oldest.record.last
-
-    def drop(self, task_id: str) -> None:
-        held = self._held.pop(task_id, None)
-        if held is not None:
-            self._events -= held.record.last
-
-
 class SqliteEventLog:
-    """Used while `opened`. One per file and process."""
+    """Usable inside `opened`. One per file and process."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._in_use: _InUse | None = None
         self._numbers = 0
-        # A task is in memory once, for as long as anybody has it in hand; the next three decide for how long that is.
-        self._held: WeakValueDictionary[str, _Held] = WeakValueDictionary()
-        self._active: dict[str, _Held] = {}
-        self._ended = _AtRest(_ENDED_EVENTS)
-        self._waiting = _AtRest(_WAITING_EVENTS)
-        self._loading: dict[str, asyncio.Future[_Held | None]] = {}
-        self._owed: list[Write] = []
+        self._cache = TaskCache()
+        self._loading: dict[str, asyncio.Future[CachedTask | None]] = {}
+        self._retries: list[Write] = []
+        self._observers: list[Observer] = []
+
+    def subscribe(self, observer: Observer) -> None:
+        self._observers.append(observer)
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[Self]:
@@ -146,11 +98,11 @@ class SqliteEventLog:
             index = open_for_reading(self._path)
             wal_checkpointer = WalCheckpointer(self._path)
             writer = LogWriter(file.connection, wal_checkpointer.note_use)
-            self._in_use = _InUse(writer, wal_checkpointer, _Readers(self._path), index)
+            self._in_use = _InUse(writer, wal_checkpointer, ReaderThreads(self._path), index)
             try:
                 yield self
             finally:
-                self._pay()
+                self._flush_retries()
                 in_use, self._in_use = self._in_use, None
                 await in_use.writer.aclose()
                 in_use.wal_checkpointer.close()
@@ -160,19 +112,19 @@ class SqliteEventLog:
             file.close()
 
     async def create(self, task: Task) -> None:
-        if task.id in self._held:
+        if task.id in self._cache:
             raise _known(task.id)
         self._numbers += 1
-        held = _Held(self._numbers, TaskRecord(task))
+        cached = CachedTask(self._numbers, TaskRecord(task))
         now = time.time_ns()
         row = (
-            held.number,
+            cached.number,
             task.id,
             task.context_id,
             task.status.state,
             now,
-            held.record.fold.changed_ns,
-            now if held.record.ended else None,
+            cached.record.fold.changed_ns,
+            now if cached.record.ended else None,
             task.SerializeToString(),
         )
 
@@ -188,78 +140,78 @@ class SqliteEventLog:
         def settle(is_new: bool) -> None:
             if not is_new:
                 raise _known(task.id)
-            self._hold(task.id, held)
+            self._cache.put(task.id, cached)
 
-        await self._write(held, insert, settle)
+        await self._write(cached, insert, settle)
 
     async def add_message(self, task_id: str, message: Message) -> None:
-        held = await self._open(task_id)
-        kept = Message()
-        kept.CopyFrom(message)
-        row = (held.number, held.messages, held.last, kept.SerializeToString())
-        held.messages += 1
+        cached = await self._open(task_id)
+        copy = Message()
+        copy.CopyFrom(message)
+        row = (cached.number, cached.messages, cached.last, copy.SerializeToString())
+        cached.messages += 1
 
         def insert(connection: sqlite3.Connection) -> None:
             connection.execute("INSERT INTO message (task, place, after, body) VALUES (?, ?, ?, ?)", row)
 
         def settle(_: None) -> None:
-            held.record.add_message(kept)
-            self._hold(task_id, held)
+            cached.record.add_message(copy)
+            self._cache.put(task_id, cached)
 
-        await self._write(held, insert, settle)
+        await self._write(cached, insert, settle)
 
     async def append(self, task_id: str, events: Sequence[WireEvent]) -> list[Entry]:
-        held = await self._open(task_id)
-        if goes_on_after_its_end(events):
+        cached = await self._open(task_id)
+        if continues_after_end(events):
             raise TaskEndedError(task_id)
         for event in events:
-            held.last += 1
-            stamp(event, held.last)
-        held.ends = bool(events) and ends_task(events[-1])
+            cached.last += 1
+            stamp(event, cached.last)
+        cached.ends = bool(events) and ends_task(events[-1])
 
         def settle(_: None) -> list[Entry]:
-            entries = held.record.append(events)
-            self._hold(task_id, held)
-            if held.record.ended:
-                self._keep_folded(held)
+            entries = self._publish(task_id, cached, events)
+            self._cache.put(task_id, cached)
+            if cached.record.ended:
+                self._store_folded(cached)
             return entries
 
-        def show_unkept() -> list[Entry]:
-            entries = held.record.append(events)
-            self._owe(held, _insertion(held.number, events))
+        def publish_unstored() -> list[Entry]:
+            entries = self._publish(task_id, cached, events)
+            self._queue_retry(cached, _insertion(cached.number, events))
             return entries
 
-        # A task that breaks off because the disk is full has to end for those who follow it all the same.
-        breaks_off = held.ends and _state_of(events[-1]) in _BROKEN
+        # On a full disk, followers must still see the end of a task that fails for that reason.
+        breaks_off = cached.ends and _state_of(events[-1]) in _BROKEN_OFF
         return await self._write(
-            held, _insertion(held.number, events), settle, otherwise=show_unkept if breaks_off else None
+            cached, _insertion(cached.number, events), settle, otherwise=publish_unstored if breaks_off else None
         )
 
     async def read(self, task_id: str, after: int = 0) -> list[Entry]:
         return (await self._known(task_id)).record.entries(after)
 
     def follow(self, task_id: str, after: int = 0) -> AsyncIterator[Sequence[Entry]]:
-        held = self._held.get(task_id)
-        if held is None:
+        cached = self._cache.get(task_id)
+        if cached is None:
             return self._follow_stored(task_id, after)
-        return held.record.follow(after, held.record.turns)
+        return cached.record.follow(after, cached.record.turns)
 
     async def state(self, task_id: str) -> TaskState | None:
-        held = self._held.get(task_id)
-        if held is not None:
-            return held.record.fold.state
+        cached = self._cache.get(task_id)
+        if cached is not None:
+            return cached.record.fold.state
         return await self._readers.run(lambda connection: read_state(connection, task_id))
 
     async def snapshot(self, task_id: str, at: int | None = None) -> Snapshot | None:
-        if at is None and task_id not in self._held:
+        if at is None and task_id not in self._cache:
             ended = await self._readers.run(lambda connection: read_ended(connection, task_id))
             if ended is not None:
                 seq, task = ended
                 if seq:
                     task.metadata.fields["seq"].number_value = seq
                 return Snapshot(seq, task)
-        held = await self._load(task_id)
-        return None if held is None else held.record.snapshot(at)
+        cached = await self._load(task_id)
+        return None if cached is None else cached.record.snapshot(at)
 
     async def task(self, task_id: str, at: int | None = None) -> Task | None:
         snapshot = await self.snapshot(task_id, at)
@@ -276,43 +228,51 @@ class SqliteEventLog:
         )
 
     async def waiting(self, context_id: str) -> str | None:
-        # Asked for every message: a trip to a thread would cost fifty times as much as the look itself, which is one
-        # into a small index and waits for nobody.
+        # Runs for every message. A lookup in a small index never blocks; handing it to a thread costs fifty times more.
         return read_waiting(self._parts.index, context_id)
 
     async def overdue(self, before_ns: int) -> list[str]:
         return await self._readers.run(lambda connection: read_overdue(connection, before_ns))
 
     async def end_waiting(self, task_id: str, events: Sequence[WireEvent]) -> list[Entry]:
-        held = await self._known(task_id)
-        # Nothing is awaited between this look and the moment the events are given to the writer.
-        return await self.append(task_id, events) if held.record.waits and not held.writes else []
+        cached = await self._known(task_id)
+        # Nothing is awaited between this check and the submission to the writer.
+        return await self.append(task_id, events) if cached.record.waits and not cached.writes else []
 
     async def unfinished(self) -> list[str]:
-        """Tasks that somebody had begun, or had been told, to work on when the file was last written."""
+        """Tasks with a run, or a message without a run, that the last process did not finish."""
         return list(await self._readers.run(unfinished))
 
     async def prune(self, max_tasks: int, max_age_days: float) -> frozenset[str]:
-        """A few at a time, so that running tasks do not wait."""
-        oldest_ns = oldest_kept_ns(max_age_days)
+        # A few at a time, so that running tasks do not wait.
+        oldest_ns = prune_before_ns(max_age_days)
         conversations: set[str] = set()
-        self._pay()
+        self._flush_retries()
         while True:
             pruned: Pruned = await self._parts.wal_checkpointer.run(
                 lambda connection: prune_some(connection, max_tasks, oldest_ns)
             )
             for task_id in pruned.task_ids:
-                self._forget(task_id)
+                self._cache.drop(task_id)
             conversations |= pruned.conversations
             if not pruned.task_ids:
                 return frozenset(conversations)
+
+    async def delete_conversation(self, context_id: str) -> int:
+        self._flush_retries()
+        task_ids = await self._parts.wal_checkpointer.run(lambda connection: delete_ended(connection, context_id))
+        for task_id in task_ids:
+            if (loading := self._loading.get(task_id)) is not None:
+                await asyncio.wait([loading])  # it may have read the task before the deletion
+            self._cache.drop(task_id)
+        return len(task_ids)
 
     @property
     def _writer(self) -> LogWriter:
         return self._parts.writer
 
     @property
-    def _readers(self) -> _Readers:
+    def _readers(self) -> ReaderThreads:
         return self._parts.readers
 
     @property
@@ -323,107 +283,116 @@ class SqliteEventLog:
 
     async def _write(
         self,
-        held: _Held,
+        cached: CachedTask,
         work: Callable[[sqlite3.Connection], Any],
         settle: Callable[[Any], T],
         *,
         otherwise: Callable[[], T] | None = None,
     ) -> T:
-        """Have `work` committed, then `settle` it in memory, whether or not the caller still waits for that.
+        """Commit `work`, then apply `settle` in memory, also when the caller was cancelled meanwhile.
 
-        If it cannot be committed, `otherwise` has the last word, where there is one.
+        If the commit fails, `otherwise` is applied instead of raising `LogWriteError`.
         """
         done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        held.writes += 1
+        cached.writes += 1
 
         def committed(result: Any) -> None:
-            held.writes -= 1
+            cached.writes -= 1
             try:
                 settled = settle(result)
             except ValueError as error:
                 _error_for(done)(error)
             else:
                 _result_for(done)(settled)
-            self._pay()
+            self._flush_retries()
 
         def failed(error: Exception) -> None:
-            logger.error("%s: what happens in a task cannot be kept: %s", self._path, error)
-            held.writes -= 1
-            held.take_back()
+            logger.error("%s: the events of a task cannot be stored: %s", self._path, error)
+            cached.writes -= 1
+            cached.roll_back()
             if otherwise is None:
                 _error_for(done)(LogWriteError())
             else:
                 _result_for(done)(otherwise())
-                held.take_back()
+                cached.roll_back()
 
-        self._writer.submit(Write(held.number, work, committed, failed))
+        self._writer.submit(Write(cached.number, work, committed, failed))
         return await done
 
-    def _owe(self, held: _Held, work: Callable[[sqlite3.Connection], Any]) -> None:
-        """What was shown and could not be kept is kept as soon as that is possible; until then memory has it."""
-        held.writes += 1
+    def _publish(self, task_id: str, cached: CachedTask, events: Sequence[WireEvent]) -> list[Entry]:
+        """Show events to followers and observers."""
+        entries = cached.record.append(events)
+        for observer in self._observers:
+            observer(task_id, entries)
+        return entries
 
-        def paid(_: Any) -> None:
-            held.writes -= 1
-            self._keep_folded(held)
+    def _queue_retry(self, cached: CachedTask, work: Callable[[sqlite3.Connection], Any]) -> None:
+        """Store events that were shown and could not be stored with the next write that succeeds."""
+        cached.writes += 1
 
-        def unpaid(_: Exception) -> None:
-            self._owed.append(write)
+        def stored(_: Any) -> None:
+            cached.writes -= 1
+            self._store_folded(cached)
 
-        write = Write(held.number, work, paid, unpaid)
-        self._owed.append(write)
+        def failed(_: Exception) -> None:
+            self._retries.append(write)
 
-    def _pay(self) -> None:
-        owed, self._owed = self._owed, []
-        for write in owed:
+        write = Write(cached.number, work, stored, failed)
+        self._retries.append(write)
+
+    def _flush_retries(self) -> None:
+        retries, self._retries = self._retries, []
+        for write in retries:
             self._writer.submit(write)
 
-    def _keep_folded(self, held: _Held) -> None:
-        """What became of an ended task, so that looking at it does not take all of its events."""
-        body = held.record.fold.task().SerializeToString()
-        held.writes += 1
+    def _store_folded(self, cached: CachedTask) -> None:
+        """Store an ended task as a whole, so that reading it does not need its events."""
+        body = cached.record.fold.task().SerializeToString()
+        task_id = cached.record.submitted.id
+        cached.writes += 1
 
         def update(connection: sqlite3.Connection) -> None:
-            connection.execute("UPDATE task SET folded = ? WHERE number = ?", (body, held.number))
+            connection.execute("UPDATE task SET folded = ? WHERE number = ?", (body, cached.number))
 
         def settle(_: Any) -> None:
-            held.writes -= 1
-            self._hold(held.record.submitted.id, held)
+            cached.writes -= 1
+            if self._cache.get(task_id) is cached:  # it was not deleted meanwhile
+                self._cache.put(task_id, cached)
 
-        # Without it the task is folded from its events.
-        self._writer.submit_along(Write(held.number, update, settle, settle))
+        # If this write fails, the task is folded from its events.
+        self._writer.submit_deferred(Write(cached.number, update, settle, settle))
 
-    async def _open(self, task_id: str) -> _Held:
-        held = self._held.get(task_id) or await self._known(task_id)
-        if held.ends:
+    async def _open(self, task_id: str) -> CachedTask:
+        cached = self._cache.get(task_id) or await self._known(task_id)
+        if cached.ends:
             raise TaskEndedError(task_id)
-        return held
+        return cached
 
-    async def _known(self, task_id: str) -> _Held:
-        held = await self._load(task_id)
-        if held is None:
+    async def _known(self, task_id: str) -> CachedTask:
+        cached = await self._load(task_id)
+        if cached is None:
             raise UnknownTaskError(task_id)
-        return held
+        return cached
 
-    async def _load(self, task_id: str) -> _Held | None:
-        held = self._held.get(task_id)
-        if held is not None:
-            return held
+    async def _load(self, task_id: str) -> CachedTask | None:
+        cached = self._cache.get(task_id)
+        if cached is not None:
+            return cached
         loading = self._loading.get(task_id)
         if loading is None:
-            loading = asyncio.ensure_future(self._read_held(task_id))
+            loading = asyncio.ensure_future(self._read_cached(task_id))
             self._loading[task_id] = loading
-        # Shielded: the first who asks may leave while others wait for the same.
+        # Shielded: several callers may wait for one load, and the first may be cancelled.
         return await asyncio.shield(loading)
 
-    async def _read_held(self, task_id: str) -> _Held | None:
+    async def _read_cached(self, task_id: str) -> CachedTask | None:
         try:
             stored: StoredTask | None = await self._readers.run(lambda connection: read_task(connection, task_id))
             if stored is None:
                 return None
-            held = _Held(stored.number, stored.record)
-            self._hold(task_id, held)
-            return held
+            cached = CachedTask(stored.number, stored.record)
+            self._cache.put(task_id, cached)
+            return cached
         finally:
             del self._loading[task_id]
 
@@ -432,57 +401,17 @@ class SqliteEventLog:
         async for entries in record.follow(after, record.turns):
             yield entries
 
-    def _hold(self, task_id: str, held: _Held) -> None:
-        self._forget(task_id)
-        self._held[task_id] = held
-        if held.writes or not held.record.resting:
-            self._active[task_id] = held
-            return
-        (self._ended if held.record.ended else self._waiting).keep(task_id, held)
-
-    def _forget(self, task_id: str) -> None:
-        self._held.pop(task_id, None)
-        self._active.pop(task_id, None)
-        self._ended.drop(task_id)
-        self._waiting.drop(task_id)
-
-
-class _Readers:
-    """A few threads that read, each with a connection of its own."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._connections: list[sqlite3.Connection] = []
-        self._local = threading.local()
-        self._threads = ThreadPoolExecutor(_READERS, thread_name_prefix="event-log-reader")
-
-    async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, self._run, work)
-
-    def close(self) -> None:
-        self._threads.shutdown()
-        for connection in self._connections:
-            connection.close()
-
-    def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
-        if connection is None:
-            connection = open_for_reading(self._path, check_same_thread=False)
-            self._local.connection = connection
-            self._connections.append(connection)
-        return work(connection)
-
 
 @dataclass(frozen=True, slots=True)
 class _InUse:
     writer: LogWriter
     wal_checkpointer: WalCheckpointer
-    readers: _Readers
+    readers: ReaderThreads
     index: sqlite3.Connection
 
 
 def _insertion(number: int, events: Sequence[WireEvent]) -> Callable[[sqlite3.Connection], None]:
-    """Keeps events that have their numbers."""
+    """A write that inserts numbered events."""
     now = time.time_ns()
     rows = []
     change = None

@@ -1,25 +1,24 @@
-"""Folding: a task is what its messages and events have made of it, one after the other."""
+"""Folding: computes a task from its messages and events."""
 
 from __future__ import annotations
 
 from a2a.types.a2a_pb2 import Artifact, Message, Part, Task, TaskArtifactUpdateEvent, TaskState, TaskStatusUpdateEvent
 
-from ai_platform_engineering.utils.a2a_common.protocol import PARKED_STATES, TERMINAL_STATES
+from ai_platform_engineering.utils.a2a_common.protocol import TERMINAL_STATES, WAITING_STATES
 
 
 def ends_task(event: TaskStatusUpdateEvent | TaskArtifactUpdateEvent) -> bool:
-    """After this event nothing more happens to the task."""
+    """Whether the event is the last one of its task."""
     return isinstance(event, TaskStatusUpdateEvent) and event.status.state in TERMINAL_STATES
 
 
-def parks_task(event: TaskStatusUpdateEvent | TaskArtifactUpdateEvent) -> bool:
-    """After this event nothing more happens until somebody answers."""
-    return isinstance(event, TaskStatusUpdateEvent) and event.status.state in PARKED_STATES
+def suspends_task(event: TaskStatusUpdateEvent | TaskArtifactUpdateEvent) -> bool:
+    """Whether the task waits for an answer after this event."""
+    return isinstance(event, TaskStatusUpdateEvent) and event.status.state in WAITING_STATES
 
 
 class TaskFold:
-    """The task so far. Appended text is collected in lists and joined when somebody looks, so that a long answer
-    that streams in small pieces costs its length, not its length squared."""
+    """The task so far. Appended text is joined when the task is read, so a long streamed answer costs linear time."""
 
     __slots__ = ("_places", "_task", "_unjoined")
 
@@ -57,7 +56,7 @@ class TaskFold:
                 self._apply_artifact(event.artifact, append=event.append)
 
     def task(self) -> Task:
-        """A copy, as everybody who gets a task may change it."""
+        """A copy that the caller may change."""
         for artifact_id in tuple(self._unjoined):
             self._join(artifact_id)
         copy = Task()

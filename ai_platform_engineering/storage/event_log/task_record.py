@@ -1,4 +1,4 @@
-"""One task in memory: what began it, what was said, what happened, and who waits for more."""
+"""One task in memory: its messages, its events and its followers."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from dataclasses import dataclass
 
 from a2a.types.a2a_pb2 import Message, Task, TaskArtifactUpdateEvent, TaskStatusUpdateEvent
 
-from ai_platform_engineering.storage.event_log.task_fold import TaskFold, ends_task, parks_task
-from ai_platform_engineering.utils.a2a_common.protocol import PARKED_STATES, TERMINAL_STATES
+from ai_platform_engineering.storage.event_log.task_fold import TaskFold, ends_task, suspends_task
+from ai_platform_engineering.utils.a2a_common.protocol import TERMINAL_STATES, WAITING_STATES
 from ai_platform_engineering.utils.a2a_common.wire import WireEvent, stamp
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One event and its number. The event is shared by all readers and is not changed after it was appended."""
+    """One event and its number. All readers share the event, so it must not be changed."""
 
     seq: int
     event: WireEvent
@@ -24,7 +24,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The task as it was when event `seq` had just happened (0: nothing yet)."""
+    """The task as of event `seq` (0: before the first)."""
 
     seq: int
     task: Task
@@ -32,7 +32,7 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class PackedEvent:
-    """An event as bytes: a fifth of the memory, for tasks that are rarely looked at any more."""
+    """A serialized event. It takes a fifth of the memory, for tasks that are rarely read."""
 
     is_status: bool
     body: bytes
@@ -48,7 +48,7 @@ class PackedEvent:
 
 
 class TaskRecord:
-    """Events are kept as they are while the task is worked on and packed when it rests."""
+    """Events are objects while the task runs, and are serialized when it ends or waits."""
 
     __slots__ = ("__weakref__", "_entries", "_messages", "_packed", "_pauses", "changed", "fold", "submitted")
 
@@ -70,21 +70,21 @@ class TaskRecord:
         messages: Iterable[tuple[int, Message]],
         folded: Task | None = None,
     ) -> TaskRecord:
-        """A task as it was kept; `folded` is what became of one that has ended."""
+        """A task from storage; `folded` is the result of one that has ended."""
         record = cls(submitted)
         if folded is not None:
             record.fold = TaskFold(folded)
             record._messages = list(messages)
             record._packed = list(events)
-            pauses = (seq for seq, event in enumerate(events, 1) if event.is_status and parks_task(event.unpacked()))
+            pauses = (seq for seq, event in enumerate(events, 1) if event.is_status and suspends_task(event.unpacked()))
             record._pauses = list(pauses)
             return record
-        said = deque(messages)
+        pending = deque(messages)
         for seq, event in enumerate(events, 1):
-            while said and said[0][0] < seq:
-                record.add_message(said.popleft()[1])
+            while pending and pending[0][0] < seq:
+                record.add_message(pending.popleft()[1])
             record.append([event.unpacked()])
-        for _, message in said:
+        for _, message in pending:
             record.add_message(message)
         return record
 
@@ -94,38 +94,38 @@ class TaskRecord:
 
     @property
     def last(self) -> int:
-        """The number of the last event; 0 before the first."""
+        """The `seq` of the last event; 0 before the first."""
         return len(self._packed) + len(self._entries)
 
     @property
     def turns(self) -> int:
-        """How many messages the task has got. Each is worked on once and ends in one pause or in the task's end."""
+        """The number of messages. The run of each ends with one question or with the end of the task."""
         return 1 + len(self._messages)
 
     @property
     def messages(self) -> list[tuple[int, Message]]:
-        """The messages after the first, each with the number of the last event before it."""
+        """The messages after the first, each with the `seq` of the last event before it."""
         return list(self._messages)
 
     @property
     def resting(self) -> bool:
-        """Nothing will happen to the task unless somebody speaks to it."""
+        """The task has ended or waits for a message."""
         return self.ended or len(self._pauses) >= self.turns
 
     @property
     def waits(self) -> bool:
-        """The task waits for a person, and nobody has answered yet."""
-        return self.resting and self.fold.state in PARKED_STATES
+        """The task waits for a person, and no answer has arrived."""
+        return self.resting and self.fold.state in WAITING_STATES
 
     def append(self, events: Iterable[WireEvent]) -> list[Entry]:
-        """Number the events, keep them and wake those who wait for them."""
+        """Number the events, add them and wake the followers."""
         entries = []
         for event in events:
             entry = Entry(self.last + 1, event)
             stamp(event, entry.seq)
             self._entries.append(entry)
             self.fold.apply(event)
-            if parks_task(event):
+            if suspends_task(event):
                 self._pauses.append(entry.seq)
             entries.append(entry)
         if self.resting:
@@ -135,13 +135,13 @@ class TaskRecord:
         return entries
 
     def add_message(self, message: Message) -> None:
-        kept = Message()
-        kept.CopyFrom(message)
-        self._messages.append((self.last, kept))
-        self.fold.add_message(kept)
+        copy = Message()
+        copy.CopyFrom(message)
+        self._messages.append((self.last, copy))
+        self.fold.add_message(copy)
 
     def entries(self, after: int = 0) -> list[Entry]:
-        """What happened after number `after`."""
+        """The entries with a `seq` greater than `after`."""
         packed = self._packed[after:]
         unpacked = [Entry(after + place, event.unpacked()) for place, event in enumerate(packed, 1)]
         return unpacked + self._entries[max(0, after - len(self._packed)) :]
@@ -155,10 +155,7 @@ class TaskRecord:
         return Snapshot(seq, task)
 
     async def follow(self, after: int, turns: int) -> AsyncIterator[Sequence[Entry]]:
-        """What is stored after number `after` and what comes, to the end of the task or of turn `turns`.
-
-        Each time all that there is: who follows can pass it on at once.
-        """
+        """Yield batches of entries after `after`, stored and new, to the end of the task or of the run `turns`."""
         position, is_over = after, False
         while not is_over:
             found = []
@@ -183,13 +180,13 @@ class TaskRecord:
 
     def _folded(self, seq: int) -> TaskFold:
         fold = TaskFold(self.submitted)
-        said = deque(self._messages)
+        pending = deque(self._messages)
         for entry in self.entries()[:seq]:
-            while said and said[0][0] < entry.seq:
-                fold.add_message(said.popleft()[1])
+            while pending and pending[0][0] < entry.seq:
+                fold.add_message(pending.popleft()[1])
             fold.apply(entry.event)
         return fold
 
 
-def goes_on_after_its_end(events: Sequence[WireEvent]) -> bool:
+def continues_after_end(events: Sequence[WireEvent]) -> bool:
     return any(ends_task(event) for event in events[:-1])

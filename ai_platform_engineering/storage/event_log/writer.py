@@ -1,10 +1,10 @@
-"""The only writer of a log file: it commits the writes of all tasks together.
+"""The writer of a log file: commits the writes of all tasks in batches.
 
-It runs on the event loop. A commit of a few events takes about 60 microseconds and does not wait for the disk. In a
-thread each statement would wait for the interpreter lock, at ten times the cost, or a hundred times on a busy loop. The
-WAL checkpointer does the work that waits for the disk.
+It runs on the event loop: a commit of a few events takes about 60 microseconds and does not wait for the disk. In a
+thread each statement would wait for the interpreter lock, which costs ten times as much, or a hundred times under load.
+The WAL checkpointer does what waits for the disk.
 
-An idle log commits immediately; under load, writes are batched for a moment.
+An idle log commits immediately; under load, writes are batched for 2 ms.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from ai_platform_engineering.storage.sqlite.shared_file import is_busy
 
 logger = logging.getLogger(__name__)
 
-_GATHER_SECONDS: Final = 0.002
+_BATCH_SECONDS: Final = 0.002
 _BUSY_SECONDS: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """`work` runs inside a transaction; then `settle` or `fail`, in order.
+    """`work` runs in a transaction, then `settle` or `fail` is called, in order of submission.
 
-    When one of a task's writes fails, those behind it fail too: they build on it.
+    If a write of a task fails, the later writes of that task in the batch fail too, because they build on it.
     """
 
     task: int
@@ -47,16 +47,16 @@ class _Outcome:
 class LogWriter:
     """Created and used on the event loop. `committed` is called after every commit.
 
-    The connection must not block while another one writes, for example the WAL checkpointer: the writer retries without
-    blocking the loop.
+    The connection must have no busy timeout. While another connection writes, for example the WAL checkpointer, the
+    writer retries without blocking the loop.
     """
 
     def __init__(self, connection: sqlite3.Connection, committed: Callable[[], None]) -> None:
         self._connection = connection
         self._committed = committed
         self._loop = asyncio.get_running_loop()
-        self._waiting: list[Write] = []
-        self._along: list[Write] = []
+        self._pending: list[Write] = []
+        self._deferred: list[Write] = []
         self._scheduled: asyncio.Handle | None = None
         self._not_before = 0.0
         self._busy_since: float | None = None
@@ -64,19 +64,19 @@ class LogWriter:
         self._idle.set()
 
     def submit(self, write: Write) -> None:
-        self._waiting.append(write)
+        self._pending.append(write)
         self._idle.clear()
         self._schedule()
 
-    def submit_along(self, write: Write) -> None:
-        """Nobody waits for it: it is committed with the next write that comes, or at the end."""
-        self._along.append(write)
+    def submit_deferred(self, write: Write) -> None:
+        """Commit a write with the next batch, or at the close."""
+        self._deferred.append(write)
 
     async def aclose(self) -> None:
-        """Commit what is waiting."""
+        """Commit all pending writes."""
         await self._idle.wait()
-        if self._along:
-            self.submit(self._along.pop())
+        if self._deferred:
+            self.submit(self._deferred.pop())
             await self._idle.wait()
 
     def _schedule(self) -> None:
@@ -90,18 +90,18 @@ class LogWriter:
 
     def _write(self) -> None:
         self._scheduled = None
-        self._not_before = self._loop.time() + _GATHER_SECONDS
-        if not self._begins():
+        self._not_before = self._loop.time() + _BATCH_SECONDS
+        if not self._begin():
             self._schedule()
             return
-        batch = [*self._waiting, *self._along]
-        self._waiting, self._along = [], []
+        batch = [*self._pending, *self._deferred]
+        self._pending, self._deferred = [], []
         self._settle(self._commit(batch))
-        if not self._waiting:
+        if not self._pending:
             self._idle.set()
 
-    def _begins(self) -> bool:
-        """Not while somebody else is writing, unless that takes too long; the commit says what else is wrong."""
+    def _begin(self) -> bool:
+        """Begin a transaction. False while another connection writes, until a timeout. The commit reports errors."""
         try:
             self._connection.execute("BEGIN IMMEDIATE")
         except sqlite3.Error as error:
@@ -119,8 +119,8 @@ class LogWriter:
                     outcome.write.settle(outcome.result)
                 else:
                     outcome.write.fail(outcome.error)
-            except Exception:  # one task's trouble must not stop the others
-                logger.exception("what was committed could not be shown")
+            except Exception:  # must not affect the other tasks of the batch
+                logger.exception("a committed write could not be applied in memory")
 
     def _commit(self, batch: Sequence[Write]) -> Sequence[_Outcome]:
         connection = self._connection
@@ -138,7 +138,7 @@ class LogWriter:
         return outcomes
 
     def _commit_singly(self, batch: Sequence[Write]) -> Sequence[_Outcome]:
-        """One that is too large for the disk, say, does not take the others along."""
+        """Commit each write alone, so that one that fails does not fail the others."""
         outcomes: list[_Outcome] = []
         failed: dict[int, Exception] = {}
         for write in batch:
@@ -150,7 +150,7 @@ class LogWriter:
         return outcomes
 
     def _roll_back(self) -> None:
-        # SQLite ends the transaction by itself on some errors, a full disk among them.
+        # Some errors, for example a full disk, make SQLite roll back by itself.
         if self._connection.in_transaction:
             try:
                 self._connection.execute("ROLLBACK")

@@ -1,4 +1,4 @@
-"""A database file that belongs to one process at a time, and is read by nobody else."""
+"""A database file that one process at a time may write."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from ai_platform_engineering.utils.private_files import create_private_file
 
 
 class FileInUseError(Exception):
-    """Another process has the file."""
+    """Another process owns the file."""
 
 
 def own(path: Path) -> sqlite3.Connection:
-    """Make the file if there is none, for this user alone, and keep other processes from owning it until the
-    connection that is returned is closed, or the process ends, however it ends. Readers do not ask."""
+    """Lock the file, creating it for this user only if it does not exist.
+
+    The lock is released when the returned connection is closed or the process ends. Readers need no lock.
+    """
     lock_path = path.with_name(f"{path.name}.lock")
     create_private_file(lock_path)
     lock = sqlite3.connect(lock_path, timeout=0, isolation_level=None)
@@ -31,5 +33,5 @@ def own(path: Path) -> sqlite3.Connection:
 
 
 def reason(error: Exception) -> str:
-    """Why the file could not be used, as part of a sentence that names it."""
+    """The reason of a failure, for a sentence that names the file."""
     return error.strerror if isinstance(error, OSError) and error.strerror else str(error)

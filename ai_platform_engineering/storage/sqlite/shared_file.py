@@ -11,10 +11,9 @@ _PRIMARY_CODE: Final = 0xFF
 
 
 def write_ahead(connection: sqlite3.Connection, seconds: float) -> None:
-    """Let readers and a writer go on beside each other from now on.
+    """Switch the file to WAL mode, so that readers and a writer do not block each other.
 
-    Of those who switch a new file at the same moment SQLite refuses some at once, whatever their timeout is: they try
-    again, for so many seconds.
+    SQLite ignores the busy timeout when several connections switch a new file at the same moment: retry for `seconds`.
     """
     deadline = time.monotonic() + seconds
     while True:
@@ -29,5 +28,5 @@ def write_ahead(connection: sqlite3.Connection, seconds: float) -> None:
 
 
 def is_busy(error: BaseException) -> bool:
-    """Whether it says that somebody else has the file at this moment."""
+    """Whether another connection holds a lock on the file."""
     return isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode & _PRIMARY_CODE == sqlite3.SQLITE_BUSY

@@ -1,6 +1,6 @@
-"""The connection to one remote agent: finds it on first use, sends it a question, gives back its run as events.
+"""The connection to one remote agent: connects on first use, sends messages, yields the events of the agent's run.
 
-There is no model here. What cannot be reached says so within a few seconds, in a sentence for the model.
+An agent that cannot be reached fails the call within a few seconds, with a sentence that the model gets as the result.
 """
 
 from __future__ import annotations
@@ -49,19 +49,19 @@ logger = logging.getLogger(__name__)
 
 _LEGACY_CARD_PATH: Final = "/.well-known/agent.json"
 _CANCEL_SECONDS: Final = 2.0
-# A tool may be silent for long; an agent that is silent for this long is asked whether it is still there.
-_SILENCE_SECONDS: Final = 20.0
+# A tool may take long without sending anything; after this time the agent's card is fetched to see if it is alive.
+_IDLE_SECONDS: Final = 20.0
 _PROBE_SECONDS: Final = 1.0
-_MAX_UNREAD: Final = 256
+_QUEUE_SIZE: Final = 256
 _STATUS_REASONS: Final = {
-    401: "it wants other credentials: set A2A_AGENTS_AUTH_KEY to its key",
-    421: "it does not answer to this host name: name it there with ALLOWED_HOSTS",
+    401: "it requires other credentials: set A2A_AGENTS_AUTH_KEY to its key",
+    421: "it does not accept this host name: add it to ALLOWED_HOSTS at the agent",
 }
-_NOT_AN_ADDRESS: Final = frozenset({"0.0.0.0", "::", "localhost", "127.0.0.1", "::1", ""})
+_LOCAL_HOSTS: Final = frozenset({"0.0.0.0", "::", "localhost", "127.0.0.1", "::1", ""})
 
 
 class RemoteAgentError(ReadableError):
-    """A remote agent did not do what was asked; the text says why."""
+    """A call of a remote agent failed; the text says why."""
 
     def __init__(self, sentence: str, code: FailureCode = "unavailable") -> None:
         super().__init__(sentence)
@@ -70,9 +70,10 @@ class RemoteAgentError(ReadableError):
 
 @dataclass(slots=True)
 class RemoteThread:
-    """A delegation's place at the agent: a conversation of its own there and, once it has one, its task.
+    """The conversation of a delegation at the agent, and its task there once the agent has created it.
 
-    `turn` counts the messages; with the delegation it names each, so that one that is sent again is the same.
+    `turn` counts the messages. Message ids consist of delegation and turn, so a message that is sent again has the same
+    id.
     """
 
     delegation: str
@@ -81,7 +82,7 @@ class RemoteThread:
 
 
 class A2ARemoteAgentConnectTool:
-    """One remote agent. The card and the client made from it are kept while they work."""
+    """The client of one remote agent. Card and HTTP client are cached until a call fails."""
 
     def __init__(self, name: str, address: str, settings: Settings, bearer: OwnBearer | None = None) -> None:
         self.name = name
@@ -92,16 +93,16 @@ class A2ARemoteAgentConnectTool:
         self._http: httpx.AsyncClient | None = None
         self._session: aiohttp.ClientSession | None = None
         self._client: Client | OwnTransport | None = None
-        # Where the card sends callers, if that is not the configured address.
-        self._elsewhere = ""
+        # The origin of the card's URL, if it is not the configured address.
+        self._other_origin = ""
         self._connecting = asyncio.Lock()
 
     async def stream(
         self, parts: Sequence[Part], context: RequestContext, thread: RemoteThread
     ) -> AsyncGenerator[Event]:
-        """Tell the agent something; yield the events of its run, the ending last. Cancelling cancels its task too.
+        """Send a message; yield the events of the agent's run, the ending last. Cancelling cancels its task, too.
 
-        `thread` says where the message belongs, and afterwards which task it went to.
+        The message goes to the conversation and task of `thread`; `thread.task_id` is set from the responses.
         """
         message = Message(
             message_id=f"{thread.delegation}-{thread.turn}",
@@ -110,30 +111,30 @@ class A2ARemoteAgentConnectTool:
             role=Role.ROLE_USER,
             parts=parts,
         )
-        set_fields(message.metadata, _marks(context))
+        set_fields(message.metadata, _message_metadata(context))
         self._delegations.sign(message)
         client, call = await self._ready(context)
         decoder = Decoder(self.name, thread.turn)
-        answers = _Answers(_sent(client, SendMessageRequest(message=message), call))
+        reader = _StreamReader(_send(client, SendMessageRequest(message=message), call))
         try:
-            async for answer in self._while_alive(answers):
-                thread.task_id = answers.known_task_id
-                for event in decoder.feed(answer):
+            async for response in self._responses(reader):
+                thread.task_id = reader.known_task_id
+                for event in decoder.feed(response):
                     yield event
             for event in decoder.finish():
                 yield event
         except asyncio.CancelledError:
             with suppress(Exception):
-                await asyncio.shield(self._cancel(client, answers, call))
+                await asyncio.shield(self._cancel(client, reader, call))
             raise
         except (A2AClientError, A2AError, httpx.HTTPError) as error:
             self._client = None
-            raise self._broken(error, answers.started, thread) from error
+            raise self._call_error(error, reader.started, thread) from error
         finally:
-            await answers.aclose()
+            await reader.aclose()
 
     async def cancel(self, task_id: str, context: RequestContext) -> None:
-        """Stop a task that waits for an answer which will not come; an agent that cannot be told lets it expire."""
+        """Cancel a waiting task that will get no answer. If the agent cannot be reached, the task expires there."""
         with suppress(A2AClientError, A2AError, httpx.HTTPError, RemoteAgentError, TimeoutError):
             async with asyncio.timeout(_CANCEL_SECONDS):
                 client, call = await self._ready(context)
@@ -146,14 +147,14 @@ class A2ARemoteAgentConnectTool:
             await self._http.aclose()
 
     async def _ready(self, context: RequestContext) -> tuple[Client | OwnTransport, ClientCallContext]:
-        """The client, and the credentials to call with. They go to the configured address and to no other."""
+        """The client, and the credentials for a call. Credentials are sent to the configured address only."""
         headers = await self._headers(context)
         client = await self._connected()
-        if headers and self._elsewhere:
+        if headers and self._other_origin:
             self._client = None
             raise RemoteAgentError(
-                f"The {self.name} agent cannot be asked: its card sends callers to {self._elsewhere}, which is not the "
-                f"configured address, and credentials go to no other. Set {self.name.upper().replace('-', '_')}"
+                f"The {self.name} agent cannot be asked: its card names {self._other_origin}, which is not the "
+                f"configured address, and credentials are sent to no other. Set {self.name.upper().replace('-', '_')}"
                 "_AGENT_URL to that address, or correct the card (A2A_PUBLIC_URL at the agent).",
             )
         return client, ClientCallContext(service_parameters=headers)
@@ -180,7 +181,7 @@ class A2ARemoteAgentConnectTool:
         except TimeoutError as error:
             raise self._unreachable(f"no answer within {timeout:g} s") from error
         except AgentCardResolutionError as error:
-            reason = _answered(error.status_code) if error.status_code else reason_of(error)
+            reason = _status_reason(error.status_code) if error.status_code else reason_of(error)
             raise self._unreachable(reason) from error
         except (A2AClientError, httpx.HTTPError, httpx.InvalidURL) as error:
             raise self._unreachable(reason_of(error)) from error
@@ -192,18 +193,18 @@ class A2ARemoteAgentConnectTool:
             configured = [each for each in card.supported_interfaces if _origin(each.url) == _origin(self._address)]
         except ValueError as error:
             raise self._unreachable("its card names an address that cannot be used") from error
-        self._elsewhere = ""
+        self._other_origin = ""
         if configured:
             del card.supported_interfaces[:]
             card.supported_interfaces.extend(configured)
         elif card.supported_interfaces:
-            self._elsewhere = _shown_origin(card.supported_interfaces[0].url)
-        if url := _own_url(card):
+            self._other_origin = _shown_origin(card.supported_interfaces[0].url)
+        if url := _own_transport_url(card):
             return self._own_transport(card, url)
         return ClientFactory(ClientConfig(streaming=True, httpx_client=self._http_client())).create(card)
 
     def _own_transport(self, card: AgentCard, url: str) -> OwnTransport:
-        # Loaded here, as it takes a fifth of a second that supervisors without remote agents need not wait for.
+        # Imported on first use: it takes a fifth of a second, which supervisors without remote agents save.
         from ai_platform_engineering.utils.a2a_common.client.own_transport import OwnTransport, new_session  # noqa: PLC0415
 
         if self._session is None:
@@ -212,39 +213,39 @@ class A2ARemoteAgentConnectTool:
 
     def _http_client(self) -> httpx.AsyncClient:
         if self._http is None:
-            # A stream may be silent while a tool works, so reading has no deadline of its own.
+            # A stream sends nothing while a tool works, so there is no read timeout.
             self._http = httpx.AsyncClient(
                 timeout=httpx.Timeout(self._connect_timeout, read=None),
                 limits=httpx.Limits(max_connections=None, max_keepalive_connections=20),
             )
         return self._http
 
-    async def _while_alive(self, answers: _Answers) -> AsyncIterator[StreamResponse]:
-        """The agent's answers, as long as it lives: when it is silent, ask for its card."""
+    async def _responses(self, reader: _StreamReader) -> AsyncIterator[StreamResponse]:
+        """Yield the agent's responses. While none come, fetch its card to see if it is alive."""
         timeout = self._connect_timeout
         while True:
             try:
-                answer = await answers.next(timeout)
+                response = await reader.next(timeout)
             except TimeoutError:
-                await self._check_alive(answers)
+                await self._check_alive(reader)
             else:
-                if answer is None:
+                if response is None:
                     return
-                yield answer
-            timeout = _SILENCE_SECONDS
+                yield response
+            timeout = _IDLE_SECONDS
 
-    async def _check_alive(self, answers: _Answers) -> None:
+    async def _check_alive(self, reader: _StreamReader) -> None:
         try:
             await self._fetch_card(_PROBE_SECONDS)
         except RemoteAgentError as error:
             self._client = None
-            if answers.started:
+            if reader.started:
                 raise RemoteAgentError(f"The {self.name} agent stopped answering while it worked.") from error
             raise
 
-    async def _cancel(self, client: Client | OwnTransport, answers: _Answers, call: ClientCallContext) -> None:
+    async def _cancel(self, client: Client | OwnTransport, reader: _StreamReader, call: ClientCallContext) -> None:
         async with asyncio.timeout(_CANCEL_SECONDS):
-            task_id = await answers.task_id()
+            task_id = await reader.task_id()
             if task_id:
                 await client.cancel_task(CancelTaskRequest(id=task_id), context=call)
 
@@ -258,97 +259,97 @@ class A2ARemoteAgentConnectTool:
     def _unreachable(self, reason: str) -> RemoteAgentError:
         return RemoteAgentError(f"The {self.name} agent cannot be reached ({reason}). Other agents are not affected.")
 
-    def _broken(self, error: Exception, started: bool, thread: RemoteThread) -> RemoteAgentError:
+    def _call_error(self, error: Exception, started: bool, thread: RemoteThread) -> RemoteAgentError:
         reason = f"{type(error).__name__}: {error}" if isinstance(error, A2AError) else reason_of(error)
         logger.warning("%s: the call failed: %s", self.name, reason)
         if thread.turn > 1 and isinstance(error, TaskNotFoundError | UnsupportedOperationError):
             return RemoteAgentError(
-                f"The {self.name} agent no longer waits for this answer. What it was to do has to be asked for again.",
+                f"The {self.name} agent no longer waits for this answer. Start the work again with a new request.",
                 "agent",
             )
         if isinstance(error, A2AError):
             status = _status_of(error)
-            reason = f" ({_answered(status)})" if status in _STATUS_REASONS else ""
-            return RemoteAgentError(f"The {self.name} agent refused the request{reason}.", "agent")
+            reason = f" ({_status_reason(status)})" if status in _STATUS_REASONS else ""
+            return RemoteAgentError(f"The {self.name} agent rejected the request{reason}.", "agent")
         if started:
             return RemoteAgentError(f"The connection to the {self.name} agent was lost while it worked.")
         return self._unreachable(reason_of(error))
 
 
-class _Answers:
-    """A stream of answers that can be waited for without losing the one under way."""
+class _StreamReader:
+    """Reads a stream in a background task, so that a timeout while waiting for a response loses none."""
 
     def __init__(self, stream: AsyncIterator[StreamResponse]) -> None:
         self._stream = stream
-        self._read: asyncio.Queue[StreamResponse | Exception | None] = asyncio.Queue(_MAX_UNREAD)
-        self._reader = asyncio.create_task(self._read_all())
-        self._something = asyncio.Event()
+        self._received: asyncio.Queue[StreamResponse | Exception | None] = asyncio.Queue(_QUEUE_SIZE)
+        self._reading = asyncio.create_task(self._read_all())
+        self._first_received = asyncio.Event()
         self.known_task_id = ""
         self.started = False
 
     async def next(self, timeout: float) -> StreamResponse | None:
-        """The next answer, or None at the end; a `TimeoutError` where there is none within `timeout` seconds."""
-        if self._read.empty():
+        """The next response, or None at the end. Raises `TimeoutError` if none comes within `timeout` seconds."""
+        if self._received.empty():
             async with asyncio.timeout(timeout):
-                answer = await self._read.get()
+                response = await self._received.get()
         else:
-            answer = self._read.get_nowait()
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
+            response = self._received.get_nowait()
+        if isinstance(response, Exception):
+            raise response
+        return response
 
     async def task_id(self) -> str:
-        """The id of the agent's task; waits for the first answer if there was none yet."""
-        if not self._reader.done():
-            await self._something.wait()
+        """The id of the agent's task; waits for the first response if there was none yet."""
+        if not self._reading.done():
+            await self._first_received.wait()
         return self.known_task_id
 
     async def aclose(self) -> None:
-        self._reader.cancel()
-        await asyncio.wait({self._reader})
+        self._reading.cancel()
+        await asyncio.wait({self._reading})
 
     async def _read_all(self) -> None:
         try:
-            async for answer in self._stream:
+            async for response in self._stream:
                 self.known_task_id = (
                     self.known_task_id
-                    or answer.task.id
-                    or answer.status_update.task_id
-                    or answer.artifact_update.task_id
+                    or response.task.id
+                    or response.status_update.task_id
+                    or response.artifact_update.task_id
                 )
                 self.started = True
-                self._something.set()
-                await self._read.put(answer)
-        except Exception as error:  # raised where the answers are waited for
-            await self._read.put(error)
+                self._first_received.set()
+                await self._received.put(response)
+        except Exception as error:  # raised by `next`
+            await self._received.put(error)
         else:
-            await self._read.put(None)
+            await self._received.put(None)
         finally:
-            self._something.set()
+            self._first_received.set()
             if isinstance(self._stream, AsyncGenerator):
                 await self._stream.aclose()
 
 
-def _marks(context: RequestContext) -> dict[str, Any]:
-    """What travels with a message. Words that nobody will see need not be sent."""
-    marks: dict[str, Any] = {
+def _message_metadata(context: RequestContext) -> dict[str, Any]:
+    """The metadata of a message to the agent. It sends text only if the supervisor's caller gets it."""
+    metadata: dict[str, Any] = {
         "trace_id": context.trace_id,
         "stream_text": context.stream_sub_agent_text,
         "delegated": True,
     }
     optional = {"user": context.user, "approvals": [*map(dict, context.approvals)], "step": context.step}
-    marks |= {name: value for name, value in optional.items() if value}
-    # An empty list says that the agent has no skills here, whatever its own catalog has.
-    return marks if context.skills is None else {**marks, SKILLS: context.skills}
+    metadata |= {name: value for name, value in optional.items() if value}
+    # An empty list means that the agent must use no skills, also none of its own catalog.
+    return metadata if context.skills is None else {**metadata, SKILLS: context.skills}
 
 
-def _own_url(card: AgentCard) -> str | None:
-    """Where its streams are those that this version of ours writes."""
-    spoken = {(each.protocol_binding, each.protocol_version): each.url for each in card.supported_interfaces}
-    return spoken.get((TransportProtocol.JSONRPC, PROTOCOL_VERSION_1_0)) if can_resume(card) else None
+def _own_transport_url(card: AgentCard) -> str | None:
+    """The URL for `OwnTransport`; None if the agent is not one of ours or does not offer JSON-RPC of protocol 1.0."""
+    interfaces = {(each.protocol_binding, each.protocol_version): each.url for each in card.supported_interfaces}
+    return interfaces.get((TransportProtocol.JSONRPC, PROTOCOL_VERSION_1_0)) if can_resume(card) else None
 
 
-def _sent(
+def _send(
     client: Client | OwnTransport, request: SendMessageRequest, call: ClientCallContext
 ) -> AsyncIterator[StreamResponse]:
     if isinstance(client, Client):
@@ -356,12 +357,12 @@ def _sent(
     return client.send_message_streaming(request, context=call)
 
 
-def _answered(status: int) -> str:
+def _status_reason(status: int) -> str:
     return f"HTTP {status}" + (f", {_STATUS_REASONS[status]}" if status in _STATUS_REASONS else "")
 
 
 def _status_of(error: Exception) -> int:
-    """The HTTP status that the agent answered with; 0 if it was none."""
+    """The HTTP status of the agent's response; 0 if there is none."""
     for cause in causes(error):
         if isinstance(cause, httpx.HTTPStatusError):
             return cause.response.status_code
@@ -376,15 +377,15 @@ def _origin(url: str) -> tuple[str, str, int | None]:
 
 
 def _shown_origin(url: str) -> str:
-    """Scheme, host and port alone: the rest may hold anything."""
+    """Scheme, host and port only: the rest may contain credentials."""
     parts = urlsplit(url)
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[-1], "", "", ""))
 
 
 def _reachable_url(advertised: str, address: str) -> str:
-    """The url of a card, with the host that we know where the card names only the agent's own machine."""
+    """A URL of the card. A local host in it is replaced by that of the configured address."""
     url = urlsplit(advertised)
-    if (url.hostname or "") not in _NOT_AN_ADDRESS:
+    if (url.hostname or "") not in _LOCAL_HOSTS:
         return advertised
     known = urlsplit(address)
     return urlunsplit((known.scheme, known.netloc, url.path or known.path, url.query, ""))

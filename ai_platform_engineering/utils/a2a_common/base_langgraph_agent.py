@@ -1,4 +1,4 @@
-"""A LangGraph graph that can be asked over A2A: every question is a `Run`, and a run is a sequence of events."""
+"""Runs a LangGraph graph as an agent: each question is a `GraphRun`, which yields the events of the run."""
 
 from __future__ import annotations
 
@@ -11,43 +11,54 @@ from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command, Durability, StreamMode
 
-from ai_platform_engineering.approvals.remembered import GRANTS, granted_by
+from ai_platform_engineering.approvals.grants import GRANTS, granted_by
 from ai_platform_engineering.events import Canceled, Event, Failed, Form, InputRequired, TextDelta
 from ai_platform_engineering.forms.answers import Answer, answer_data
 from ai_platform_engineering.graphs.agent_graph import Graph
 from ai_platform_engineering.graphs.interrupted_run import complete_conversation
-from ai_platform_engineering.graphs.undone_work import NotDoneError
-from ai_platform_engineering.graphs.unfinished_work import UnfinishedWorkError
+from ai_platform_engineering.graphs.work_failures import NotDoneError, UnfinishedWorkError
 from ai_platform_engineering.graphs.workflow_step import STEP
 from ai_platform_engineering.runs.failures import failure_of, log_failure
 from ai_platform_engineering.runs.outcomes import NOTHING_RECORDED, START_OVER, InterruptedRun, explained
 from ai_platform_engineering.runs.questions import interrupt_of
 from ai_platform_engineering.runs.translation import STREAM_MODES, WITHOUT_TOKENS, Translation
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
-from ai_platform_engineering.utils.checkpointer import release, settle
+from ai_platform_engineering.utils.checkpointer import release, settle, store_problem
 from ai_platform_engineering.utils.errors import ReadableError
 
 logger = logging.getLogger(__name__)
 
 
-class ForgottenError(ReadableError):
-    """A form was answered whose conversation is gone."""
+class ConversationGoneError(ReadableError):
+    """The answer to a form came after the checkpoint of its conversation was deleted, or while it cannot be read."""
+
+    def __init__(self, store_problem: str | None = None) -> None:
+        gone = "The conversation that waited for this answer is no longer stored, so it cannot continue."
+        unread = "The conversation that waits for this answer cannot be read now, so it cannot continue."
+        super().__init__(f"{unread} {store_problem}" if store_problem else gone)
+
+
+class NoCheckpointerError(ReadableError):
+    """The run asks a person, but there is no checkpoint from which an answer could resume it."""
 
     def __init__(self) -> None:
-        super().__init__("What waited for this answer was not kept, so it cannot go on.")
+        super().__init__(
+            "A form cannot be answered here, because LANGGRAPH_DEV is set and no conversation is stored. That setting "
+            "is for LangGraph Studio only: start the server without it, then ask again."
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Resumption:
-    """How a run that waits goes on: the form and what a person said to it, and all that was told before."""
+    """The answer to a form, which resumes a waiting run. `history` has the run's events so far."""
 
     form: Form
     answer: Answer
-    told: Sequence[Event]
+    history: Sequence[Event]
 
 
-class Run:
-    """One question on its way through a graph, or one answer that lets it go on."""
+class GraphRun:
+    """One run of a graph, for a question or for the answer to a form."""
 
     def __init__(self, graph: Graph, agent: str, work: str | Resumption, context: RequestContext) -> None:
         self._graph = graph
@@ -57,17 +68,17 @@ class Run:
         self._context = context
         if resumed:
             self._context = replace(context, approvals=(*context.approvals, *self._granted), resumed=True)
-        self._events: list[Event] = [*resumed.told] if resumed else []
+        self._events: list[Event] = [*resumed.history] if resumed else []
         self._translation = Translation(
             agent,
             own_text=context.stream_text,
             agent_text=context.stream_sub_agent_text,
-            told=resumed.told if resumed else (),
+            history=resumed.history if resumed else (),
             answered=resumed.form if resumed else None,
         )
 
     async def events(self) -> AsyncIterator[Event]:
-        """The events as they happen, the ending last. When cancelled, it only stops; `canceled` has the rest."""
+        """Yield the events as they happen, the ending last. A cancelled run yields no end; `canceled` has it."""
         try:
             async for part in self._graph.astream(
                 await self._input(),
@@ -86,12 +97,14 @@ class Run:
             failure = failure_of(error)
             log_failure(logger, self._context.trace_id, failure)
             ending = [*self._translation.fail(error)]
-            if not isinstance(error, UnfinishedWorkError | NotDoneError):  # these say themselves what was done
-                ending = [*self._explained(ending, START_OVER if isinstance(error, ForgottenError) else "")]
+            if not isinstance(error, UnfinishedWorkError | NotDoneError):  # their texts name the completed work
+                ending = [*self._explained(ending, START_OVER if isinstance(error, ConversationGoneError) else "")]
         else:
             ending = [*self._explained(self._translation.conclude(), "Ask again.")]
+            if isinstance(ending[-1], InputRequired) and not self._graph.checkpointer:
+                ending[-1:] = self._explained(self._translation.fail(NoCheckpointerError()))
         if waits := isinstance(ending[-1], InputRequired):
-            # Once it is shown, it can be answered, whatever happens to this process.
+            # Saved before the form is shown, so that it can be answered even if this process dies.
             await self._settle(ending[-1])
         for event in ending:
             yield event
@@ -100,16 +113,18 @@ class Run:
 
     async def _input(self) -> dict[str, Any] | Command[Any]:
         if not isinstance(self._work, Resumption):
-            asked: dict[str, Any] = {"messages": [HumanMessage(self._work, id=self._context.task_id or None)]}
-            return asked | {STEP: self._context.step} if self._context.step else asked
-        waiting = interrupt_of(self._work.form)
+            question: dict[str, Any] = {"messages": [HumanMessage(self._work, id=self._context.task_id or None)]}
+            return question | {STEP: self._context.step} if self._context.step else question
+        if not self._graph.checkpointer:  # the form was opened by a server with a checkpointer
+            raise NoCheckpointerError
+        interrupt_id = interrupt_of(self._work.form)
         state = await self._graph.aget_state(self._config)
-        if waiting not in {interrupt.id for interrupt in state.interrupts}:
-            # LangGraph would pass over an answer that nobody waits for, and ask again.
-            raise ForgottenError
-        # What was asked is answered now; from here on calls that are open are under way.
+        if interrupt_id not in {interrupt.id for interrupt in state.interrupts}:
+            # LangGraph ignores an answer to an unknown interrupt, and would ask again.
+            raise ConversationGoneError(store_problem(self._graph))
+        # The form is answered now; an open call is running again.
         self._events = [event for event in self._events if not isinstance(event, InputRequired)]
-        resume = {waiting: answer_data(self._work.answer)}
+        resume = {interrupt_id: answer_data(self._work.answer)}
         return Command(resume=resume, update={GRANTS: [*self._granted]} if self._granted else None)
 
     @property
@@ -118,13 +133,13 @@ class Run:
 
     @property
     def _stream_modes(self) -> list[StreamMode]:
-        # Tokens that nobody will see cost a third of a short run.
-        tells_text = self._context.stream_text or self._context.stream_sub_agent_text
-        return STREAM_MODES if tells_text else WITHOUT_TOKENS
+        # Tokens that no caller gets would cost a third of a short run.
+        streams_text = self._context.stream_text or self._context.stream_sub_agent_text
+        return STREAM_MODES if streams_text else WITHOUT_TOKENS
 
     @property
     def _durability(self) -> Durability | None:
-        # The run's state is needed when it ends or waits, not at every step: a run that dies is not continued.
+        # A checkpoint at the end or at an interrupt is enough: a run that dies is not resumed.
         return "exit" if self._graph.checkpointer else None
 
     async def _settle(self, ending: Event) -> None:
@@ -134,49 +149,49 @@ class Run:
                 await abandon(self._graph, self.interrupted, for_good=for_good)
             else:
                 await settle(self._graph, self._context.context_id, for_good=for_good)
-        except Exception:  # the answer is out; what is too much is dropped after the next one
+        except Exception:  # the answer was sent; the next run trims the conversation
             logger.exception("%s: the conversation could not be trimmed", self._context.trace_id)
 
     def canceled(self, by: str = "user") -> Iterator[Event]:
-        """What is left to say about a run that a person stopped: the ends of what was open, then the cancel itself."""
+        """The last events of a run that a person canceled: the ends of open calls, then `Canceled`."""
         return self._explained(self._translation.cancel(by))
 
     def failed(self, error: Exception) -> Iterator[Event]:
-        """What is left to say about a run that was broken off from outside."""
+        """The last events of a run that was stopped from outside: the ends of open calls, then `Failed`."""
         return self._explained(self._translation.fail(error), NOTHING_RECORDED)
 
     @property
     def interrupted(self) -> InterruptedRun:
-        """The run as far as it came, for one that is stopped."""
+        """The run with its events so far, for a run that was stopped."""
         return InterruptedRun(self._context.context_id, self._context.task_id, tuple(self._events))
 
     def _explained(self, events: Iterable[Event], otherwise: str = "") -> Iterator[Event]:
-        """The last events of a run, whose end says what the run had done if it is no answer."""
+        """The last events of a run. A failure or cancellation names the calls that were completed."""
         for event in events:
             yield explained(event, self._events, otherwise) if isinstance(event, Failed | Canceled) else event
 
 
 class BaseLangGraphAgent:
-    """An agent by name. The graph is asked for at every run, so that a rebuilt one serves the next question."""
+    """A named agent. `graph` is called for every run, so that a rebuilt graph serves the next question."""
 
     def __init__(self, name: str, graph: Callable[[], Graph]) -> None:
         self.name = name
         self._graph = graph
 
-    def run(self, work: str | Resumption, context: RequestContext) -> Run:
-        return Run(self._graph(), self.name, work, context)
+    def run(self, work: str | Resumption, context: RequestContext) -> GraphRun:
+        return GraphRun(self._graph(), self.name, work, context)
 
     async def abandon(self, run: InterruptedRun, context: RequestContext) -> None:
-        """A run has been stopped: its conversation goes on without it, and nothing waits in it any more."""
+        """Complete the conversation of a stopped run, and drop its open forms."""
         await self.release(run, for_good=context.delegated)
 
     async def release(self, run: InterruptedRun, *, for_good: bool) -> None:
-        """Like `abandon`, for a run that no request belongs to; the conversation ends with it if it is `for_good`."""
+        """Like `abandon`, for a run without a request. `for_good` deletes the conversation."""
         await abandon(self._graph(), run, for_good=for_good)
 
 
 async def abandon(graph: Graph, run: InterruptedRun, *, for_good: bool) -> None:
-    """A run has ended without an answer: its conversation keeps what it did, and drops what it asked."""
+    """Complete the conversation of a run that ended without an answer: keep its results, drop its open forms."""
     if not for_good:
         await complete_conversation(graph, run)
     await release(graph, run.context_id, for_good=for_good)

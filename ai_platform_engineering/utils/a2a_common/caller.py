@@ -1,4 +1,4 @@
-"""The verified identity of a caller: what the key or the access token of a request proves, and nothing else."""
+"""The verified identity of a caller, from the key or the access token of its request."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ KEY_SUBJECT: Final = "key"
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """`subject` is the token's `sub` claim, or `key` for the shared key; None where the server asks for neither."""
+    """`subject` is the token's `sub` claim, or `key` for the shared key; None if the server requires neither."""
 
     kind: CallerKind = "anonymous"
     subject: str | None = None
@@ -22,9 +22,9 @@ class Caller:
 
     @classmethod
     def with_token(cls, claims: Mapping[str, Any]) -> Self:
-        """The caller that a verified access token stands for."""
+        """The caller of a verified access token."""
         subject = claims.get("sub")
-        # A person whose name at the issuer is `key` must not be taken for the holder of the key.
+        # A person whose name at the issuer is `key` must not be mistaken for the holder of the shared key.
         is_usable = isinstance(subject, str) and subject not in {"", KEY_SUBJECT}
         return cls("token", subject if is_usable else None, verified_teams(claims))
 
@@ -33,15 +33,15 @@ ANONYMOUS: Final = Caller()
 KEY_HOLDER: Final = Caller("key", KEY_SUBJECT)
 
 CALLER: Final = "caller"
-"""The name of the caller in the state of an ASGI scope and of an A2A call: both are filled by the server alone."""
+"""The key of the caller in the state of an ASGI scope and of an A2A call. Only the server writes these."""
 
 
 def caller_in(state: Mapping[str, Any] | None) -> Caller:
-    """The caller that the server has put into `state`; anonymous where it verifies nothing."""
+    """The caller in `state`; anonymous if the server verifies none."""
     found = (state or {}).get(CALLER)
     return found if isinstance(found, Caller) else ANONYMOUS
 
 
 def verified_teams(_claims: Mapping[str, Any]) -> frozenset[str]:
-    """The teams that a verified access token proves. No claim is taken for a team yet."""
+    """The teams in a verified access token. No claim is read as a team yet."""
     return frozenset()

@@ -1,8 +1,8 @@
-"""Delegation statements: the supervisor signs what it hands to an agent, and the agent's server believes nothing else.
+"""Delegation statements: the supervisor signs the metadata of a delegation, and the agent's server verifies it.
 
-A statement is the metadata in `FIELDS`. Its signature is one more field, an HMAC-SHA256 over the statement, the message
-that carries it and the time. The secret is the key that opens the agents; without one it is a key file that the
-processes of one user share through `DATA_DIR`. The secret is never sent.
+A statement is the metadata in `FIELDS`; an agent drops unsigned ones. Its signature is one more field, an HMAC-SHA256
+over the statement, the message and the time. The secret is derived from the agents' key; without one, from a key file
+that the processes of one user share through `DATA_DIR`. The secret is never sent.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ _WAY_OUT: Final = "Set A2A_AGENTS_AUTH_KEY to the same value at the supervisor a
 
 
 class DelegationError(Exception):
-    """A statement cannot be signed or believed; the text is the reason."""
+    """A statement cannot be signed or verified; the text is the reason."""
 
 
 class Delegations:
-    """Signs statements, or checks them, with one secret. Reports in the log, once, that it cannot."""
+    """Signs or verifies statements with one secret. Logs the first failure."""
 
     def __init__(self, settings: Settings, key: Key | None, clock: Callable[[], float] = time.time) -> None:
         self._key_file = settings.data_dir / _KEY_FILE
@@ -59,7 +59,7 @@ class Delegations:
         self._warned = False
 
     def sign(self, message: Message) -> None:
-        """Sign the statement of a message. Without a secret it goes unsigned: the agent asks for every approval."""
+        """Sign the statement of a message. Without a secret it stays unsigned; the agent asks for every approval."""
         try:
             issued_at = int(self._clock())
             message.metadata[SIGNATURE] = f"v1.{issued_at}.{self._mac(message, issued_at)}"
@@ -67,7 +67,7 @@ class Delegations:
             self._warn("Delegations to remote agents are not signed: %s", error)
 
     def admit(self, message: Message) -> bool:
-        """Whether a supervisor states that it delegates the message. Drops a statement that is not proven."""
+        """Whether a supervisor delegates the message. Removes a statement that cannot be verified."""
         fields = message.metadata.fields if message.HasField("metadata") else {}
         if not any(name in fields for name in FIELDS):
             drop(fields)
@@ -76,7 +76,7 @@ class Delegations:
             self._check(message)
         except DelegationError as error:
             drop(fields)
-            self._warn("A delegation is treated as any caller's message: %s", error)
+            self._warn("A delegation is treated like any other message: %s", error)
             return False
         del fields[SIGNATURE]
         return fields["delegated"].bool_value if "delegated" in fields else False
@@ -111,13 +111,13 @@ def drop(fields: MutableMapping[str, Value]) -> None:
 
 
 def without_skills(message: Message) -> Message:
-    """The message as the event log keeps it: each message of a delegation brings the skills anew, contents included."""
+    """The message for the event log: every message of a delegation contains the skills again, in full."""
     if not message.HasField("metadata") or SKILLS not in message.metadata.fields:
         return message
-    kept = Message()
-    kept.CopyFrom(message)
-    del kept.metadata.fields[SKILLS]
-    return kept
+    stored = Message()
+    stored.CopyFrom(message)
+    del stored.metadata.fields[SKILLS]
+    return stored
 
 
 def _canonical(message: Message, issued_at: int) -> bytes:
@@ -134,12 +134,12 @@ def _canonical(message: Message, issued_at: int) -> bytes:
 
 
 def _derived(key: bytes) -> bytes:
-    """A secret that is good for this purpose only."""
+    """A secret for this purpose only."""
     return hmac.digest(key, b"delegation", "sha256")
 
 
 def _read_or_create(path: Path) -> bytes:
-    """The key in the file. The first process to need it creates it; the others read that one."""
+    """The key in the file. The first process that needs it creates the file."""
     try:
         with suppress(FileNotFoundError):
             return _read(path)
@@ -156,12 +156,12 @@ def _read(path: Path) -> bytes:
     except ValueError:
         key = b""
     if len(key) != _KEY_BYTES:
-        raise DelegationError(f"{path} holds no key. Remove it: a new one is made.")
+        raise DelegationError(f"{path} contains no valid key. Delete the file; a new key is created.")
     return key
 
 
 def _create(path: Path) -> None:
-    """Write a new key under a name of its own, then link it into place: a reader never sees half a key."""
+    """Write a new key to a temporary file, then link it into place, so that a reader never sees half a key."""
     draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
     handle = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
     try:

@@ -1,4 +1,4 @@
-"""Who asks, in which conversation, under which trace: what goes with a request into graphs, tools and remote agents."""
+"""The context of a request: caller, conversation, trace and options. Graphs, tools and remote agents get it."""
 
 from __future__ import annotations
 
@@ -11,45 +11,46 @@ from a2a.types.a2a_pb2 import Message
 from ai_platform_engineering.utils.a2a_common.caller import ANONYMOUS, Caller
 
 MAX_INSTRUCTIONS_LENGTH: Final = 4_000
-"""Characters of what the owners of a channel may want."""
+"""Characters of the instructions of a channel's owners."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestContext:
-    """`stream_text` is off for a caller that wants only the final result of what this agent writes. `delegated` is on
-    for work that a supervisor hands on: once it has ended, nobody comes back to it. `approvals` are the kinds of action
-    that need no further approval; `step` is the step of a workflow that this work is, if it is one. `instructions` are
-    what the owners of the place want where this was asked; with `silent_when_unsure` nobody there waits for an answer,
-    and none is better than a poor one. `resumed` is on for a run that waited for a person and goes on. `user` is the
-    name that the client gives; `caller` is what the server has verified. `skills` are those that a supervisor hands to
-    an agent, with their contents; None where the agent uses its own catalog."""
-
     context_id: str
     task_id: str
     trace_id: str
     user: str | None = None
+    """The user that the client names. `caller` is the identity that the server has verified."""
     auth_token: str | None = field(default=None, repr=False)
     stream_text: bool = True
+    """False if the caller wants only the final result of this agent."""
     stream_sub_agent_text: bool = False
     delegated: bool = False
+    """A supervisor delegates this work. No later message comes to its conversation."""
     approvals: tuple[Mapping[str, Any], ...] = ()
+    """The kinds of actions that need no further approval."""
     step: Mapping[str, Any] | None = None
+    """The workflow step that this work carries out."""
     instructions: str = ""
+    """Instructions of the owners of the channel in which the question was asked."""
     silent_when_unsure: bool = False
+    """The question was not addressed to the supervisor: no answer is better than a poor one."""
     resumed: bool = False
+    """The run continues after a person answered its form."""
     caller: Caller = ANONYMOUS
     skills: tuple[Mapping[str, Any], ...] | None = None
+    """The skills that a supervisor gives to an agent, in full; None if the agent uses its own catalog."""
 
 
 TO_CONVERSATION: Final = "to_conversation"
-"""Metadata of a message that names the conversation, and not the task whose form is open."""
+"""Metadata key of a message that names its conversation, but not the task whose form is open."""
 
 
 def is_to_conversation(message: Message) -> bool:
-    """Whether a message may be a new question, so that only a plain answer counts as one."""
+    """Whether a message may be a new question, so that only a clear answer counts as an answer to a form."""
     return TO_CONVERSATION in message.metadata and message.metadata[TO_CONVERSATION] is True
 
 
 def is_delegated(message: Message) -> bool:
-    """Whether a supervisor says it, about work that it hands on."""
+    """Whether a supervisor delegates work with this message."""
     return "delegated" in message.metadata and message.metadata["delegated"] is True

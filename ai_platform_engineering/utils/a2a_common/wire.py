@@ -1,8 +1,8 @@
-"""Events of a run as A2A updates.
+"""Encodes the events of a run as A2A updates.
 
-`encode` turns one event into the updates that carry it: an artifact or status update with a text for plain clients
-and metadata for ours. It needs a little history, kept in `StreamState`, so it is the inverse of decoding on
-sequences, not on single events. Decoding lives in `decoder`; numbering belongs to the event log.
+`encode` turns one event into artifact and status updates, each with a text for plain clients and metadata for ours. It
+depends on earlier events (`StreamState`), so encoding and decoding are inverse on sequences, not on single events.
+Decoding is in `codec/decoder`; the event log numbers the updates.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ __all__ = [
     "decode_task",
     "encode",
     "metadata_of",
-    "recall",
+    "restore",
     "seq_of",
     "stamp",
 ]
@@ -56,33 +56,35 @@ WireEvent = TaskStatusUpdateEvent | TaskArtifactUpdateEvent
 
 FORM_ARTIFACT = "UserInputMetaData"
 
-_Marks = Mapping[str, str | bool | None]
+_Fields = Mapping[str, str | bool | None]
 
 
 @dataclass(slots=True)
 class StreamState:
-    """What encoding has to remember of one task. `agent` is whose server this is."""
+    """The encoder's state for one task. `agent` is the agent that this server serves."""
 
     task_id: str
     context_id: str
     trace_id: str
     agent: str = SUPERVISOR
     clock: Callable[[], float] = time.time
-    planned: bool = False
+    has_plan: bool = False
     opened: set[str] = field(default_factory=set)
-    asked: int = 0
+    """The ids of the artifacts to which text is appended."""
+    questions: int = 0
+    """How often the task has asked for input."""
 
 
-def recall(state: StreamState, sent: Iterable[WireEvent]) -> None:
-    """Bring `state` to where `sent`, the updates a task already has, left it."""
-    for update in sent:
+def restore(state: StreamState, updates: Iterable[WireEvent]) -> None:
+    """Set `state` to its value after `updates`, the stored updates of the task."""
+    for update in updates:
         match kind_of(metadata_of(update)):
             case "plan_updated":
-                state.planned = True
+                state.has_plan = True
             case "text_delta" if isinstance(update, TaskArtifactUpdateEvent):
                 state.opened.add(update.artifact.artifact_id)
             case "input_required" if isinstance(update, TaskStatusUpdateEvent):
-                state.asked += 1
+                state.questions += 1
             case _:
                 pass
 
@@ -99,7 +101,7 @@ def encode(state: StreamState, event: Event) -> list[WireEvent]:
 
 
 def metadata_of(event: WireEvent) -> Struct:
-    """Where our metadata sits: on the artifact, or on the event of a status update."""
+    """The metadata of an update: those of the artifact, or those of the status update itself."""
     return event.artifact.metadata if isinstance(event, TaskArtifactUpdateEvent) else event.metadata
 
 
@@ -167,7 +169,7 @@ def _message_update(
 def _notification(
     state: StreamState, event: AgentStarted | AgentFinished | ToolStarted | ToolFinished
 ) -> TaskArtifactUpdateEvent:
-    marks: dict[str, str | bool | None] = {
+    fields: dict[str, str | bool | None] = {
         "call_id": event.call_id,
         "parent_call_id": event.parent_call_id,
         "plan_step_id": event.plan_step_id,
@@ -187,27 +189,27 @@ def _notification(
             kind, name = "tool_finished", event.tool
             text = labels.tool_finished(event.agent, event.tool, event.ok, event.reason)
             description = labels.call_finished(name, event.ok)
-    marks["tool_name"] = name
+    fields["tool_name"] = name
     if isinstance(event, ToolStarted | ToolFinished):
-        marks["skill_name"] = event.skill
+        fields["skill_name"] = event.skill
     edge = "start"
     if isinstance(event, AgentFinished | ToolFinished):
         edge = "end"
-        marks["ok"] = event.ok
-        marks["reason"] = event.reason
+        fields["ok"] = event.ok
+        fields["reason"] = event.reason
     update = _artifact(
-        state, f"call:{event.call_id}:{edge}", f"tool_notification_{edge}", text, event.agent, kind, marks
+        state, f"call:{event.call_id}:{edge}", f"tool_notification_{edge}", text, event.agent, kind, fields
     )
     update.artifact.description = description
     return update
 
 
 def _plan(state: StreamState, event: PlanUpdated) -> WireEvent:
-    name = "execution_plan_status_update" if state.planned else "execution_plan_update"
+    name = "execution_plan_status_update" if state.has_plan else "execution_plan_update"
     update = _artifact(state, "plan", name, labels.plan(event.title, event.steps), state.agent, "plan_updated")
     data = {"title": event.title, "steps": [_step_data(step) for step in event.steps]}
     set_value(update.artifact.parts.add().data, data)
-    state.planned = True
+    state.has_plan = True
     return update
 
 
@@ -218,11 +220,11 @@ def _step_data(step: PlanStep) -> dict[str, Any]:
 def _input_required(state: StreamState, event: InputRequired) -> list[WireEvent]:
     updates: list[WireEvent] = [_form(state, form) for form in event.forms]
     text = labels.questions(event.forms)
-    message = _message(state, f"question:{state.asked + 1}", text)
-    # A task keeps the message of its status but not the update's metadata: this is how it knows which forms are open.
+    message = _message(state, f"question:{state.questions + 1}", text)
+    # A stored task has the message of its status, but not the update's metadata: the open forms are read from here.
     set_value(message.metadata.fields["form_ids"], [form.form_id for form in event.forms])
     updates.append(_status(state, TaskState.TASK_STATE_INPUT_REQUIRED, "input_required", message=message))
-    state.asked += 1
+    state.questions += 1
     return updates
 
 
@@ -241,8 +243,8 @@ def _form(state: StreamState, form: Form) -> WireEvent:
 
 
 def _final_result(state: StreamState, event: FinalResult) -> list[WireEvent]:
-    marks = {"answer_message_id": event.answer_message_id, "limit": event.limit}
-    update = _artifact(state, "final_result", "final_result", event.text, state.agent, "final_result", marks)
+    fields = {"answer_message_id": event.answer_message_id, "limit": event.limit}
+    update = _artifact(state, "final_result", "final_result", event.text, state.agent, "final_result", fields)
     update.last_chunk = True
     return [update, _status(state, TaskState.TASK_STATE_COMPLETED, "completed")]
 
@@ -253,10 +255,10 @@ def _failed(state: StreamState, event: Failed) -> list[WireEvent]:
         partial = _artifact(state, "partial_result", "partial_result", event.partial, state.agent, "partial_result")
         partial.last_chunk = True
         updates.append(partial)
-    marks = {"error_code": event.code}
+    fields = {"error_code": event.code}
     message = _message(state, "failure", event.message)
-    _mark(message.metadata, state, state.agent, "failed", marks)
-    updates.append(_status(state, TaskState.TASK_STATE_FAILED, "failed", marks, message))
+    _set_metadata(message.metadata, state, state.agent, "failed", fields)
+    updates.append(_status(state, TaskState.TASK_STATE_FAILED, "failed", fields, message))
     return updates
 
 
@@ -266,14 +268,14 @@ def _canceled(state: StreamState, event: Canceled) -> WireEvent:
 
 
 def _artifact(
-    state: StreamState, purpose: str, name: str, text: str, source_agent: str, kind: str, marks: _Marks | None = None
+    state: StreamState, purpose: str, name: str, text: str, source_agent: str, kind: str, fields: _Fields | None = None
 ) -> TaskArtifactUpdateEvent:
     update = TaskArtifactUpdateEvent(task_id=state.task_id, context_id=state.context_id)
     artifact = update.artifact
     artifact.artifact_id = f"{state.task_id}:{purpose}"
     artifact.name = name
     artifact.parts.add().text = text
-    _mark(artifact.metadata, state, source_agent, kind, marks)
+    _set_metadata(artifact.metadata, state, source_agent, kind, fields)
     return update
 
 
@@ -281,7 +283,7 @@ def _status(
     state: StreamState,
     task_state: TaskState,
     kind: str,
-    marks: _Marks | None = None,
+    fields: _Fields | None = None,
     message: Message | None = None,
 ) -> TaskStatusUpdateEvent:
     update = TaskStatusUpdateEvent(task_id=state.task_id, context_id=state.context_id)
@@ -291,7 +293,7 @@ def _status(
     update.status.timestamp.nanos = milliseconds * 1_000_000
     if message is not None:
         update.status.message.CopyFrom(message)
-    _mark(update.metadata, state, state.agent, kind, marks)
+    _set_metadata(update.metadata, state, state.agent, kind, fields)
     return update
 
 
@@ -306,15 +308,15 @@ def _message(state: StreamState, purpose: str, text: str) -> Message:
     return message
 
 
-def _mark(metadata: Struct, state: StreamState, source_agent: str, kind: str, marks: _Marks | None) -> None:
-    # Field by field: a third quicker than Struct.update, and this runs for every token.
-    fields = metadata.fields
-    fields["source_agent"].string_value = source_agent
-    fields["event"].string_value = kind
-    fields["trace_id"].string_value = state.trace_id
-    if marks:
-        for key, value in marks.items():
+def _set_metadata(metadata: Struct, state: StreamState, source_agent: str, kind: str, fields: _Fields | None) -> None:
+    # Field by field: a third faster than Struct.update, and this runs for every token.
+    target = metadata.fields
+    target["source_agent"].string_value = source_agent
+    target["event"].string_value = kind
+    target["trace_id"].string_value = state.trace_id
+    if fields:
+        for key, value in fields.items():
             if isinstance(value, str):
-                fields[key].string_value = value
+                target[key].string_value = value
             elif value is not None:
-                fields[key].bool_value = value
+                target[key].bool_value = value

@@ -1,4 +1,4 @@
-"""What every REST API of the product shares: lazy loading, problem JSON, the page that describes it, body limits.
+"""Parts shared by the REST APIs: problem JSON, a page with the API's description, body limits, apps built on first use.
 
-`lazy` and `body_limit` import no FastAPI. Routes and views belong to the packages that have an API.
+`asgi` imports no FastAPI. Routes and views belong to the packages that have an API.
 """

@@ -1,4 +1,4 @@
-"""The API for people: its OpenAPI description as one page that loads nothing from anywhere. Pure functions."""
+"""Renders the OpenAPI description of an API as one HTML page without external resources. Pure functions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Schema = Mapping[str, Any]
 
 
 def api_page(api: Schema, prefix: str = "") -> str:
-    """`prefix` is where the API is mounted."""
+    """The page of an API that is mounted at `prefix`."""
     title = escape(api["info"]["title"])
     parts = [
         f"<h1>{title} {escape(api['info']['version'])}</h1>",
@@ -41,7 +41,7 @@ def _operation(method: str, path: str, operation: Schema, api: Schema) -> Iterat
     yield f"<h2>{escape(operation['summary'])}</h2><p><code>{method.upper()} {escape(path)}</code></p>"
     if description := operation.get("description"):
         yield f"<p>{_prose(description)}</p>"
-    rows = [(given["name"], given["in"], given["schema"], given.get("description")) for given in _parameters(operation)]
+    rows = [(each["name"], each["in"], each["schema"], each.get("description")) for each in _parameters(operation)]
     for kind, content in operation.get("requestBody", {}).get("content", {}).items():
         fields = _resolved(content["schema"], api).get("properties")
         if fields is None:
@@ -50,8 +50,8 @@ def _operation(method: str, path: str, operation: Schema, api: Schema) -> Iterat
             rows += [(name, "body", schema, schema.get("description")) for name, schema in fields.items()]
     if rows:
         yield "<table>" + "".join(_row(*row, api) for row in rows) + "</table>"
-    yield "<p>Answers: "
-    yield ", ".join(_answer(status, answer) for status, answer in operation["responses"].items())
+    yield "<p>Responses: "
+    yield ", ".join(_response(status, response) for status, response in operation["responses"].items())
     yield ".</p>"
 
 
@@ -65,7 +65,7 @@ def _row(name: str, place: str, schema: Schema, description: str | None, api: Sc
 
 
 def _kind(schema: Schema, api: Schema) -> str:
-    """The type of a value in a word or two."""
+    """A short name for the type of a value."""
     if choices := [choice for choice in schema.get("anyOf", []) if choice.get("type") != "null"]:
         return " or ".join(_kind(choice, api) for choice in choices)
     if options := schema.get("enum"):
@@ -76,8 +76,8 @@ def _kind(schema: Schema, api: Schema) -> str:
     return str(resolved.get("format") or resolved.get("type", ""))
 
 
-def _answer(status: str, answer: Schema) -> str:
-    return f"<code>{escape(status)}</code> {escape(answer['description'].rstrip('.'))}"
+def _response(status: str, response: Schema) -> str:
+    return f"<code>{escape(status)}</code> {escape(response['description'].rstrip('.'))}"
 
 
 def _resolved(schema: Schema, api: Schema) -> Schema:
@@ -86,6 +86,6 @@ def _resolved(schema: Schema, api: Schema) -> Schema:
 
 
 def _prose(text: str) -> str:
-    """Escaped, with what stands between backticks as code."""
+    """HTML of a text, with the parts in backticks as code."""
     parts = escape(text).split("`")
     return "".join(f"<code>{part}</code>" if index % 2 else part for index, part in enumerate(parts))

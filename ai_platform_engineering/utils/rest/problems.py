@@ -19,7 +19,7 @@ _UNEXPECTED: Final = "Something unexpected went wrong; the log of the server has
 
 
 class Problem(BaseModel):
-    """`detail` says what was wrong and the way out."""
+    """`detail` says what is wrong and what to do."""
 
     title: str
     status: int
@@ -30,7 +30,7 @@ Statuses = Mapping[type[Exception], HTTPStatus]
 
 
 def responses(*statuses: HTTPStatus) -> dict[int | str, dict[str, Any]]:
-    """For the description of a route: which problems it may answer with."""
+    """The problems that a route may respond with, for its OpenAPI description."""
     return {int(status): documented(status) for status in statuses}
 
 
@@ -39,15 +39,14 @@ def documented(status: HTTPStatus, model: type[BaseModel] = Problem) -> dict[str
 
 
 def handle_problems(app: FastAPI, statuses: Statuses, docs: str) -> None:
-    """Turn errors into problems: an error of a kind in `statuses` gets its status, any other `ReadableError` 422. Their
-    texts are shown.
+    """Convert errors to problems: an error of a type in `statuses` gets its status, any other `ReadableError` 422.
 
-    `docs` is the address at which people read about the API.
+    The texts of these errors are shown. `docs` is the address of the API's description.
     """
     sentences = {
         HTTPStatus.NOT_FOUND: f"There is nothing at this address; the API is described at {docs}.",
-        HTTPStatus.METHOD_NOT_ALLOWED: "This address takes other methods, which the header Allow names.",
-        HTTPStatus.BAD_REQUEST: f"The body is not the JSON that is expected here; the API is described at {docs}.",
+        HTTPStatus.METHOD_NOT_ALLOWED: "This address allows other methods; see the header Allow.",
+        HTTPStatus.BAD_REQUEST: f"The body is not the expected JSON; the API is described at {docs}.",
     }
 
     async def readable(_request: Request, error: Exception) -> JSONResponse:
@@ -77,7 +76,7 @@ def status_of(error: Exception, statuses: Statuses) -> HTTPStatus:
 def problem_response(
     status: HTTPStatus, detail: str, headers: Mapping[str, str] | None = None, **more: Any
 ) -> JSONResponse:
-    """`more` are members beyond those of every problem."""
+    """`more` are additional members of the problem."""
     problem = Problem(title=status.phrase, status=status, detail=detail)
     return JSONResponse(problem.model_dump() | more, status, headers, MEDIA_TYPE)
 
@@ -97,7 +96,7 @@ async def _unexpected(_request: Request, _error: Exception) -> JSONResponse:
 
 
 def _with_problem_schemas(api: dict[str, Any]) -> dict[str, Any]:
-    """FastAPI describes every model as application/json: a problem's schema belongs to its own media type."""
+    """Move the schemas of problems to their media type; FastAPI describes every model as application/json."""
     operations = (operation for path in api.get("paths", {}).values() for operation in path.values())
     for response in (each for operation in operations for each in operation["responses"].values()):
         content = response.get("content", {})

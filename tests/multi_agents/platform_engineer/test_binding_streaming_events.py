@@ -19,8 +19,8 @@ from ai_platform_engineering.events import (
     ToolFinished,
     ToolStarted,
 )
-from ai_platform_engineering.llm.scripted import Cue, ScriptedChatModel, Turn
-from ai_platform_engineering.utils.a2a_common.base_langgraph_agent import Run
+from ai_platform_engineering.llm.scripted import ModelInput, ScriptedChatModel, Turn
+from ai_platform_engineering.utils.a2a_common.base_langgraph_agent import GraphRun
 from tests.invariants import check
 from tests.runs.graphs import agent, context, events_of, supervisor
 
@@ -59,13 +59,13 @@ def plan(*steps: tuple[str, str | None]) -> tuple[str, dict[str, object]]:
 
 
 def one_tool_agent(name: str, used: object, words: str = "Done.") -> object:
-    model = ScriptedChatModel(part=[Turn("I look it up.", [(used.name, {})]), Turn(words)])  # type: ignore[attr-defined]
+    model = ScriptedChatModel(script=[Turn("I look it up.", [(used.name, {})]), Turn(words)])  # type: ignore[attr-defined]
     return agent(name, model, [used])  # type: ignore[list-item]
 
 
 async def test_a_delegation_is_told_with_the_agents_name_and_its_tools() -> None:
     model = ScriptedChatModel(
-        part=[
+        script=[
             Turn("I will ask Argo CD.", [plan(("Get the version", "argocd"), ("Answer", None))]),
             delegate("argocd"),
             Turn("Argo CD is **v2.14.9**."),
@@ -107,7 +107,7 @@ async def test_a_delegation_is_told_with_the_agents_name_and_its_tools() -> None
 
 
 async def test_narration_streams_as_it_is_written_and_before_the_tools_it_announces() -> None:
-    model = ScriptedChatModel(part=[Turn("I will ask Argo CD.", [plan(("Look", "argocd"))]), Turn("Nothing to add.")])
+    model = ScriptedChatModel(script=[Turn("I will ask Argo CD.", [plan(("Look", "argocd"))]), Turn("Nothing to add.")])
     events = await events_of(supervisor(model, {"argocd": one_tool_agent("argocd", version)}))
     check(events)
     texts = [event.text for event in events if isinstance(event, TextDelta)]
@@ -117,22 +117,22 @@ async def test_narration_streams_as_it_is_written_and_before_the_tools_it_announ
 
 
 async def test_agents_words_are_left_out_unless_asked_for() -> None:
-    model = ScriptedChatModel(part=[delegate("argocd"), Turn("It is v2.")])
+    model = ScriptedChatModel(script=[delegate("argocd"), Turn("It is v2.")])
     graph = supervisor(model, {"argocd": one_tool_agent("argocd", version, "The version is v2.")})
     silent = await events_of(graph, ctx=context(1))
-    told = await events_of(graph, ctx=context(2, stream_sub_agent_text=True))
+    events = await events_of(graph, ctx=context(2, stream_sub_agent_text=True))
     check(silent)
-    check(told)
+    check(events)
     assert {event.agent for event in silent if isinstance(event, TextDelta)} == {"supervisor"}
-    call = next(event for event in told if isinstance(event, AgentStarted))
-    words = [event for event in told if isinstance(event, TextDelta) and event.agent == "argocd"]
+    call = next(event for event in events if isinstance(event, AgentStarted))
+    words = [event for event in events if isinstance(event, TextDelta) and event.agent == "argocd"]
     assert "".join(event.text for event in words) == "I look it up.The version is v2."
     assert {event.parent_call_id for event in words} == {call.call_id}
 
 
 async def test_two_parallel_calls_of_one_agent_are_kept_apart() -> None:
     model = ScriptedChatModel(
-        part=[Turn("", [plan(("a", "argocd"), ("b", "argocd"))]), delegate("argocd", "argocd"), Turn("Both done.")]
+        script=[Turn("", [plan(("a", "argocd"), ("b", "argocd"))]), delegate("argocd", "argocd"), Turn("Both done.")]
     )
     events = await events_of(supervisor(model, {"argocd": one_tool_agent("argocd", version)}))
     check(events)
@@ -146,10 +146,10 @@ async def test_two_parallel_calls_of_one_agent_are_kept_apart() -> None:
 async def test_a_tool_that_raises_fails_alone_and_tells_nothing_internal() -> None:
     both = agent(
         "argocd",
-        ScriptedChatModel(part=[Turn("", [("breaks", {}), ("version", {}), ("refuses", {})]), Turn("Half of it.")]),
+        ScriptedChatModel(script=[Turn("", [("breaks", {}), ("version", {}), ("refuses", {})]), Turn("Half of it.")]),
         [version, breaks, refuses],
     )
-    model = ScriptedChatModel(part=[delegate("argocd"), Turn("Half of it worked.")])
+    model = ScriptedChatModel(script=[delegate("argocd"), Turn("Half of it worked.")])
     events = await events_of(supervisor(model, {"argocd": both}))
     check(events)
     ends = {event.tool: event for event in events if isinstance(event, ToolFinished)}
@@ -165,24 +165,26 @@ async def test_a_tool_that_raises_fails_alone_and_tells_nothing_internal() -> No
 async def test_an_unknown_agent_and_an_unknown_tool_are_failures_the_model_sees() -> None:
     seen: list[str] = []
 
-    def part(cue: Cue) -> Turn:
+    def part(cue: ModelInput) -> Turn:
         if cue.turn == 0:
             return Turn(calls=[("task", {"description": "x", "subagent_type": "nosuch"}), ("shell", {"command": "ls"})])
         seen.extend(str(message.text) for message in cue.messages if message.type == "tool")
         return Turn("Neither exists.")
 
-    events = await events_of(supervisor(ScriptedChatModel(part=part), {"argocd": one_tool_agent("argocd", version)}))
+    events = await events_of(supervisor(ScriptedChatModel(script=part), {"argocd": one_tool_agent("argocd", version)}))
     check(events)
     finished = next(event for event in events if isinstance(event, AgentFinished))
     assert (finished.agent, finished.ok, finished.reason) == ("nosuch", False, "there is no such agent")
     assert any(isinstance(e, ToolFinished) and e.tool == "shell" and not e.ok for e in events)
-    assert any("argocd" in text for text in seen), "the model is told which agents there are"
+    assert any("argocd" in text for text in seen), "the prompt lists the agents"
 
 
 async def test_an_agent_whose_model_fails_fails_its_step_and_not_the_run() -> None:
-    broken = agent("jira", ScriptedChatModel(part=[Turn("Let me", error=RuntimeError("quota of org-123"))]), [version])
+    broken = agent(
+        "jira", ScriptedChatModel(script=[Turn("Let me", error=RuntimeError("quota of org-123"))]), [version]
+    )
     model = ScriptedChatModel(
-        part=[
+        script=[
             Turn("", [plan(("Tickets", "jira"), ("Version", "argocd"))]),
             delegate("jira", "argocd"),
             Turn("Jira did not answer; Argo CD is v2."),
@@ -197,7 +199,7 @@ async def test_an_agent_whose_model_fails_fails_its_step_and_not_the_run() -> No
 
 
 async def test_a_supervisor_whose_model_fails_ends_with_what_there_is() -> None:
-    model = ScriptedChatModel(part=[delegate("argocd"), Turn("Well", error=RuntimeError("sk-verysecretkey"))])
+    model = ScriptedChatModel(script=[delegate("argocd"), Turn("Well", error=RuntimeError("sk-verysecretkey"))])
     events = await events_of(supervisor(model, {"argocd": one_tool_agent("argocd", version, "It is v2.14.9.")}))
     ending = check(events)
     assert isinstance(ending, Failed)
@@ -207,9 +209,9 @@ async def test_a_supervisor_whose_model_fails_ends_with_what_there_is() -> None:
 
 
 async def test_cancel_closes_what_is_open_and_leaves_the_plan_unfinished() -> None:
-    model = ScriptedChatModel(part=[Turn("", [plan(("Wait", "argocd"))]), delegate("argocd"), Turn("Never.")])
+    model = ScriptedChatModel(script=[Turn("", [plan(("Wait", "argocd"))]), delegate("argocd"), Turn("Never.")])
     graph = supervisor(model, {"argocd": one_tool_agent("argocd", hangs)})
-    run = Run(graph, "supervisor", "q", context())
+    run = GraphRun(graph, "supervisor", "q", context())
     events: list[object] = []
     hanging = asyncio.Event()
 
@@ -232,11 +234,11 @@ async def test_cancel_closes_what_is_open_and_leaves_the_plan_unfinished() -> No
 
 
 async def test_a_cancelled_conversation_goes_on_with_the_next_message() -> None:
-    def part(cue: Cue) -> Turn:
+    def part(cue: ModelInput) -> Turn:
         return delegate("argocd") if cue.question == "hang" and cue.turn == 0 else Turn(f"About {cue.question}.")
 
-    graph = supervisor(ScriptedChatModel(part=part), {"argocd": one_tool_agent("argocd", hangs)})
-    run = Run(graph, "supervisor", "hang", context())
+    graph = supervisor(ScriptedChatModel(script=part), {"argocd": one_tool_agent("argocd", hangs)})
+    run = GraphRun(graph, "supervisor", "hang", context())
 
     async def consume() -> None:
         async for event in run.events():
@@ -253,7 +255,7 @@ async def test_a_cancelled_conversation_goes_on_with_the_next_message() -> None:
 
 @pytest.mark.parametrize("limit", [4, 5, 6, 7, 12])
 async def test_at_the_step_limit_the_supervisor_answers_with_what_it_has(limit: int) -> None:
-    forever = ScriptedChatModel(part=[Turn("", [("version", {})])])
+    forever = ScriptedChatModel(script=[Turn("", [("version", {})])])
     graph = supervisor(
         forever, {"argocd": one_tool_agent("argocd", version)}, [version], LANGGRAPH_RECURSION_LIMIT=str(limit)
     )
@@ -266,9 +268,9 @@ async def test_at_the_step_limit_the_supervisor_answers_with_what_it_has(limit: 
 
 async def test_at_the_step_limit_of_an_agent_the_run_goes_on() -> None:
     runaway = agent(
-        "argocd", ScriptedChatModel(part=[Turn("", [("version", {})])]), [version], LANGGRAPH_RECURSION_LIMIT="9"
+        "argocd", ScriptedChatModel(script=[Turn("", [("version", {})])]), [version], LANGGRAPH_RECURSION_LIMIT="9"
     )
-    model = ScriptedChatModel(part=[delegate("argocd"), Turn("That is what Argo CD said.")])
+    model = ScriptedChatModel(script=[delegate("argocd"), Turn("That is what Argo CD said.")])
     events = await events_of(supervisor(model, {"argocd": runaway}))
     ending = check(events)
     assert isinstance(ending, FinalResult)
@@ -279,11 +281,11 @@ async def test_at_the_step_limit_of_an_agent_the_run_goes_on() -> None:
 
 
 async def test_the_last_turn_is_the_models_own_when_it_answers() -> None:
-    def part(cue: Cue) -> Turn:
+    def part(cue: ModelInput) -> Turn:
         return Turn("", [("version", {})]) if cue.tools else Turn("Version v2.14.9; the rest is not finished.")
 
     graph = supervisor(
-        ScriptedChatModel(part=part),
+        ScriptedChatModel(script=part),
         {"argocd": one_tool_agent("argocd", version)},
         [version],
         LANGGRAPH_RECURSION_LIMIT="8",
@@ -293,11 +295,12 @@ async def test_the_last_turn_is_the_models_own_when_it_answers() -> None:
     assert ending.text == "Version v2.14.9; the rest is not finished."
 
 
+@pytest.mark.long
 async def test_nothing_of_one_conversation_appears_in_another() -> None:
-    def part(cue: Cue) -> Turn:
+    def part(cue: ModelInput) -> Turn:
         return delegate("argocd") if cue.turn == 0 else Turn(f"Answer to {cue.question}.")
 
-    graph = supervisor(ScriptedChatModel(part=part, delay=0.001), {"argocd": one_tool_agent("argocd", version)})
+    graph = supervisor(ScriptedChatModel(script=part, delay=0.001), {"argocd": one_tool_agent("argocd", version)})
     runs = await asyncio.gather(*(events_of(graph, f"token-{n}-x", context(n)) for n in range(32)))
     for number, events in enumerate(runs):
         check(events)

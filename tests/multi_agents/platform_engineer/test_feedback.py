@@ -19,7 +19,7 @@ from starlette.applications import Starlette
 
 from ai_platform_engineering.multi_agents.platform_engineer.feedback.file import FeedbackFile, FeedbackFileError
 from ai_platform_engineering.multi_agents.platform_engineer.feedback.record import Feedback
-from ai_platform_engineering.multi_agents.platform_engineer.feedback.routes import FeedbackDesk
+from ai_platform_engineering.multi_agents.platform_engineer.feedback.routes import FeedbackRoutes
 from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
 from ai_platform_engineering.settings import Settings, SettingsError, load_settings
 from ai_platform_engineering.utils.a2a_common.server.auth import auth_middleware
@@ -29,25 +29,25 @@ from tests.langfuse_standin import LangfuseStandIn, langfuse
 from tests.servers import Command, serving
 
 LIKED = {"trace_id": "t-1", "message_id": "m-1", "rating": "up", "user": "jane", "surface": "slack"}
-KEY = "signing-key-of-the-company"
+KEY = "signing-key-for-the-tests"
 
 
-def desk_app(settings: Settings) -> Starlette:
-    desk = FeedbackDesk(settings)
+def routes_app(settings: Settings) -> Starlette:
+    routes = FeedbackRoutes(settings)
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
-        async with desk.running():
+        async with routes.running():
             yield
 
-    return Starlette(routes=desk.routes(), lifespan=lifespan, middleware=auth_middleware(settings))
+    return Starlette(routes=routes.routes(), lifespan=lifespan, middleware=auth_middleware(settings))
 
 
 @asynccontextmanager
-async def desk(folder: Path, **environ: str) -> AsyncIterator[httpx.AsyncClient]:
+async def routes(folder: Path, **environ: str) -> AsyncIterator[httpx.AsyncClient]:
     """The two routes alone, behind the door."""
     async with (
-        serving(desk_app, {"DATA_DIR": str(folder)} | environ) as url,
+        serving(routes_app, {"DATA_DIR": str(folder)} | environ) as url,
         httpx.AsyncClient(base_url=url) as http,
     ):
         yield http
@@ -71,7 +71,7 @@ async def test_the_supervisor_keeps_it_behind_its_own_door(tmp_path: Path) -> No
 
 
 async def test_one_opinion_of_one_person_of_one_answer(tmp_path: Path) -> None:
-    async with desk(tmp_path) as http:
+    async with routes(tmp_path) as http:
         first = await http.post("/feedback", json=LIKED | {"task_id": "task-1", "reason": "  quick "})
         assert (first.status_code, first.json()["replaced"]) == (201, False)
         again = await http.post("/feedback", json=LIKED | {"rating": "down", "reason": "wrong cluster"})
@@ -87,7 +87,7 @@ async def test_one_opinion_of_one_person_of_one_answer(tmp_path: Path) -> None:
         ]
         assert (found[-1]["rating"], found[-1]["reason"], "task_id" in found[-1]) == ("down", "wrong cluster", False)
         assert await listed(http, limit=2) == found[:2]
-    async with desk(tmp_path) as http:
+    async with routes(tmp_path) as http:
         assert await listed(http) == found, "it is still there after a restart"
     assert stat.S_IMODE((tmp_path / "feedback.sqlite").stat().st_mode) == 0o600
 
@@ -102,13 +102,13 @@ async def test_one_opinion_of_one_person_of_one_answer(tmp_path: Path) -> None:
         ({**LIKED, "trace_id": "t" * 201}, "trace_id: must be the trace id"),
         ({**LIKED, "surface": "Slack!"}, "surface: must be a word"),
         ({**LIKED, "reason": "x" * 4001}, "reason: must be a text of at most 4000"),
-        ({**LIKED, "secret-stuff": 1}, "There is no field of that name"),
+        ({**LIKED, "secret-stuff": 1}, "Unknown field"),
         ([LIKED], "must be a JSON object"),
         ("up", "must be a JSON object"),
     ],
 )
 async def test_what_cannot_be_taken_is_said_in_a_sentence(tmp_path: Path, body: Any, why: str) -> None:
-    async with desk(tmp_path) as http:
+    async with routes(tmp_path) as http:
         refused = await http.post("/feedback", json=body)
         assert refused.status_code == 400
         assert why in refused.json()["message"]
@@ -117,7 +117,7 @@ async def test_what_cannot_be_taken_is_said_in_a_sentence(tmp_path: Path, body: 
 
 
 async def test_bodies_and_limits_are_bounded(tmp_path: Path) -> None:
-    async with desk(tmp_path) as http:
+    async with routes(tmp_path) as http:
         assert (await http.post("/feedback", content=b"x" * 40_000)).status_code == 413
         assert (await http.post("/feedback", content=b"{nonsense")).status_code == 400
         for limit in ("0", "1001", "-1", "all", "1" * 9):
@@ -129,20 +129,20 @@ async def test_bodies_and_limits_are_bounded(tmp_path: Path) -> None:
     ["jane", sign_user("guessed", User("u"), message_id="t-1", now=time.time())],
 )
 async def test_with_a_key_set_nobody_speaks_for_somebody_else(tmp_path: Path, user: str) -> None:
-    async with desk(tmp_path, USER_SIGNING_KEY=KEY) as http:
+    async with routes(tmp_path, USER_SIGNING_KEY=KEY) as http:
         refused = await http.post("/feedback", json=LIKED | {"user": user})
         assert refused.status_code == 400
         assert "user: must be signed" in refused.json()["message"]
         other = sign_user(KEY, User("u"), message_id="t-2", now=time.time())
         assert "another message" in (await http.post("/feedback", json=LIKED | {"user": other})).json()["message"]
-        nobody = {name: value for name, value in LIKED.items() if name != "user"}
-        assert (await http.post("/feedback", json=nobody)).status_code == 201
+        anonymous = {name: value for name, value in LIKED.items() if name != "user"}
+        assert (await http.post("/feedback", json=anonymous)).status_code == 201
         [kept] = await listed(http)
         assert "user" not in kept
 
 
 async def test_without_one_a_signature_proves_nothing(tmp_path: Path) -> None:
-    async with desk(tmp_path) as http:
+    async with routes(tmp_path) as http:
         user = sign_user(KEY, User("u"), message_id="t-1", now=time.time())
         assert (await http.post("/feedback", json=LIKED | {"user": user})).status_code == 201
         [kept] = await listed(http)
@@ -150,7 +150,7 @@ async def test_without_one_a_signature_proves_nothing(tmp_path: Path) -> None:
 
 
 async def test_nothing_is_written_where_nothing_is_kept(tmp_path: Path) -> None:
-    async with desk(tmp_path, EVENT_LOG="memory") as http:
+    async with routes(tmp_path, EVENT_LOG="memory") as http:
         await http.post("/feedback", json=LIKED)
         assert len(await listed(http)) == 1
     assert not (tmp_path / "feedback.sqlite").exists()
@@ -159,7 +159,7 @@ async def test_nothing_is_written_where_nothing_is_kept(tmp_path: Path) -> None:
 async def test_a_file_that_cannot_be_used_says_so_in_the_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "feedback.sqlite"
     path.write_bytes(b"this is not a database" * 100)
-    async with desk(tmp_path) as http:
+    async with routes(tmp_path) as http:
         refused = await http.post("/feedback", json=LIKED)
         assert refused.status_code == 503
         assert str(tmp_path) not in refused.text
@@ -175,8 +175,8 @@ async def test_a_file_that_cannot_be_used_says_so_in_the_log(tmp_path: Path, cap
 def test_what_is_old_goes_with_the_tasks(tmp_path: Path) -> None:
     file = FeedbackFile(tmp_path / "feedback.sqlite", max_age_days=30)
     now = time.time_ns()
-    file.keep(Feedback("old", "up", "slack", now - 31 * 86_400 * 10**9))
-    file.keep(Feedback("new", "up", "slack", now))
+    file.store(Feedback("old", "up", "slack", now - 31 * 86_400 * 10**9))
+    file.store(Feedback("new", "up", "slack", now))
     assert [feedback.trace_id for feedback in file.newest(9)] == ["new"]
     file.close()
 
@@ -184,8 +184,8 @@ def test_what_is_old_goes_with_the_tasks(tmp_path: Path) -> None:
 async def test_the_command_lists_it_while_the_server_runs(tmp_path: Path, platform_engineer: Command) -> None:
     folder = tmp_path / "data"
     empty = platform_engineer("feedback", "list")
-    assert (empty.returncode, empty.stdout) == (0, "No feedback is kept here.\n")
-    async with desk(folder) as http:
+    assert (empty.returncode, empty.stdout) == (0, "There is no feedback.\n")
+    async with routes(folder) as http:
         await http.post("/feedback", json=LIKED | {"reason": "two\nlines", "task_id": "task-1"})
         await http.post("/feedback", json=LIKED | {"rating": "down", "user": "omar"})
         plain = await asyncio.to_thread(platform_engineer, "feedback", "list")
@@ -198,13 +198,13 @@ async def test_the_command_lists_it_while_the_server_runs(tmp_path: Path, platfo
     (folder / "feedback.sqlite").write_bytes(b"nonsense" * 200)
     broken = platform_engineer("feedback", "list")
     assert broken.returncode == 1
-    assert "feedback.sqlite cannot be used to keep feedback" in broken.stderr
+    assert "feedback.sqlite cannot be used to store feedback" in broken.stderr
 
 
 def nothing_waits(folder: Path) -> bool:
     file = FeedbackFile(folder / "feedback.sqlite")
     try:
-        return not file.waiting(1)
+        return not file.pending(1)
     finally:
         file.close()
 
@@ -214,7 +214,7 @@ def scores(standin: LangfuseStandIn) -> list[Mapping[str, Any]]:
 
 
 async def test_langfuse_gets_one_score_for_each_opinion(tmp_path: Path) -> None:
-    async with langfuse() as standin, desk(tmp_path, **standin.environ()) as http:
+    async with langfuse() as standin, routes(tmp_path, **standin.environ()) as http:
         await http.post("/feedback", json=LIKED)
         await until(lambda: standin.calls == 1)
         liked = {"traceId": "t-1", "name": "user-feedback", "value": 1, "dataType": "BOOLEAN", "comment": ""}
@@ -224,7 +224,7 @@ async def test_langfuse_gets_one_score_for_each_opinion(tmp_path: Path) -> None:
         assert scores(standin) == [liked | {"value": 0, "comment": "wrong cluster"}]
         assert "jane" not in str(standin.scores)
         await until(lambda: nothing_waits(tmp_path))
-    async with langfuse() as other, desk(tmp_path, **other.environ()) as http:
+    async with langfuse() as other, routes(tmp_path, **other.environ()) as http:
         await http.post("/feedback", json=LIKED | {"trace_id": "t-2"})
         await until(lambda: bool(other.calls))
         assert [score["traceId"] for score in scores(other)] == ["t-2"], "what was taken is not sent again"
@@ -234,7 +234,7 @@ async def test_what_langfuse_did_not_take_is_sent_after_a_restart(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     away = {"LANGFUSE_HOST": "http://127.0.0.1:9", "LANGFUSE_PUBLIC_KEY": "pk", "LANGFUSE_SECRET_KEY": "sk-hidden"}
-    async with desk(tmp_path, **away) as http:
+    async with routes(tmp_path, **away) as http:
         for number in range(3):
             began = time.monotonic()
             assert (await http.post("/feedback", json=LIKED | {"trace_id": f"t-{number}"})).status_code == 201
@@ -244,15 +244,15 @@ async def test_what_langfuse_did_not_take_is_sent_after_a_restart(
     warned = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
     assert len(warned) == 1
     assert "sk-hidden" not in caplog.text
-    async with langfuse() as standin, desk(tmp_path, **standin.environ()):
+    async with langfuse() as standin, routes(tmp_path, **standin.environ()):
         await until(lambda: len(standin.scores) == 3)
         assert [score["traceId"] for score in scores(standin)] == ["t-0", "t-1", "t-2"]
 
 
-async def test_langfuse_is_tried_again_but_not_with_what_it_refused_for_good(
+async def test_langfuse_is_tried_again_but_not_after_a_rejection(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with langfuse() as standin, desk(tmp_path, **standin.environ()) as http:
+    async with langfuse() as standin, routes(tmp_path, **standin.environ()) as http:
         standin.codes = [400, 503]
         await http.post("/feedback", json=LIKED)
         await until(lambda: standin.calls == 1)
@@ -260,14 +260,14 @@ async def test_langfuse_is_tried_again_but_not_with_what_it_refused_for_good(
         await until(lambda: standin.calls == 3)
         assert [score["traceId"] for score in scores(standin)] == ["t-2"]
         assert len(await listed(http)) == 2
-    assert "refused the feedback" in caplog.text
+    assert "rejected the feedback" in caplog.text
     assert "HTTP 503" in caplog.text
 
 
 async def test_wrong_keys_are_said_by_name(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     async with langfuse() as standin:
         environ = standin.environ() | {"LANGFUSE_SECRET_KEY": "sk-guessed"}
-        async with desk(tmp_path, **environ) as http:
+        async with routes(tmp_path, **environ) as http:
             await http.post("/feedback", json=LIKED)
             await until(lambda: "check LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY" in caplog.text)
     assert "sk-guessed" not in caplog.text
@@ -275,5 +275,5 @@ async def test_wrong_keys_are_said_by_name(tmp_path: Path, caplog: pytest.LogCap
 
 def test_a_host_without_keys_does_not_start() -> None:
     with pytest.raises(SettingsError, match="LANGFUSE_HOST needs"):
-        FeedbackDesk(load_settings({"LANGFUSE_HOST": "https://langfuse.example"}, None))
-    FeedbackDesk(load_settings({"LANGFUSE_SECRET_KEY": "sk"}, None))
+        FeedbackRoutes(load_settings({"LANGFUSE_HOST": "https://langfuse.example"}, None))
+    FeedbackRoutes(load_settings({"LANGFUSE_SECRET_KEY": "sk"}, None))

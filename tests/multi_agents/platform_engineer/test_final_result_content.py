@@ -16,7 +16,7 @@ from pydantic import BaseModel
 
 from ai_platform_engineering.events import Failed, FinalResult, MessageEnded, TextDelta
 from ai_platform_engineering.graphs.agent_graph import Graph
-from ai_platform_engineering.llm.scripted import Cue, ScriptedChatModel, Turn
+from ai_platform_engineering.llm.scripted import ModelInput, ScriptedChatModel, Turn
 from ai_platform_engineering.runs.answers import gathered_text, structured_text
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
 from tests.invariants import check
@@ -41,7 +41,7 @@ class NotStreaming(ScriptedChatModel):
 
 @pytest.mark.parametrize("model_class", [ScriptedChatModel, NotStreaming])
 async def test_the_answer_is_streamed_once_and_is_the_final_result(model_class: type[ScriptedChatModel]) -> None:
-    events = await events_of(agent("supervisor", model_class(part=[Turn("All is well.")])))
+    events = await events_of(agent("supervisor", model_class(script=[Turn("All is well.")])))
     ending = check(events)
     assert isinstance(ending, FinalResult)
     assert ending.text == "All is well."
@@ -58,7 +58,7 @@ async def test_the_answer_is_streamed_once_and_is_the_final_result(model_class: 
 async def test_a_structured_answer_is_sent_as_one_piece_and_as_the_final_result(
     response_format: type[BaseModel], arguments: dict[str, Any], answer: str
 ) -> None:
-    model = ScriptedChatModel(part=[Turn("", [(response_format.__name__, arguments)])])
+    model = ScriptedChatModel(script=[Turn("", [(response_format.__name__, arguments)])])
     graph = create_agent(model, [], response_format=response_format, context_schema=RequestContext, name="supervisor")
     events = await events_of(graph)
     ending = check(events)
@@ -68,22 +68,22 @@ async def test_a_structured_answer_is_sent_as_one_piece_and_as_the_final_result(
 
 
 async def test_a_model_that_writes_nothing_is_asked_once_more() -> None:
-    def part(cue: Cue) -> Turn:
+    def part(cue: ModelInput) -> Turn:
         return Turn("Here it is.") if cue.question.startswith("You have not written anything") else Turn("")
 
-    ending = check(await events_of(agent("supervisor", ScriptedChatModel(part=part))))
+    ending = check(await events_of(agent("supervisor", ScriptedChatModel(script=part))))
     assert isinstance(ending, FinalResult)
     assert ending.text == "Here it is."
 
 
 async def test_a_model_that_never_writes_still_gives_an_answer() -> None:
-    ending = check(await events_of(agent("supervisor", ScriptedChatModel(part=[Turn("")]))))
+    ending = check(await events_of(agent("supervisor", ScriptedChatModel(script=[Turn("")]))))
     assert isinstance(ending, FinalResult)
     assert "wrote no answer" in ending.text
 
 
 async def test_a_foreign_graph_that_ends_without_an_answer_fails_plainly() -> None:
-    graph = create_agent(ScriptedChatModel(part=[Turn("")]), [], context_schema=RequestContext, name="supervisor")
+    graph = create_agent(ScriptedChatModel(script=[Turn("")]), [], context_schema=RequestContext, name="supervisor")
     ending = check(await events_of(graph))
     assert isinstance(ending, Failed)
     assert ending.code == "empty_answer"
@@ -97,13 +97,13 @@ async def test_words_that_nobody_sees_are_not_told_and_all_else_is_the_same(kind
         return "v3"
 
     def graph() -> Graph:
-        return agent("argocd", kind(part=[Turn("I look.", [("version", {})]), Turn("It is v3.")]), [version])
+        return agent("argocd", kind(script=[Turn("I look.", [("version", {})]), Turn("It is v3.")]), [version])
 
-    told = await events_of(graph())
+    streamed = await events_of(graph())
     quiet = await events_of(graph(), ctx=replace(context(), stream_text=False))
     of_text = {TextDelta, MessageEnded}
-    assert of_text <= {type(event) for event in told}
-    assert [type(event) for event in quiet] == [type(event) for event in told if type(event) not in of_text]
+    assert of_text <= {type(event) for event in streamed}
+    assert [type(event) for event in quiet] == [type(event) for event in streamed if type(event) not in of_text]
     assert [event.text for event in quiet if isinstance(event, FinalResult)] == ["It is v3."]
 
 
@@ -119,7 +119,7 @@ async def test_only_the_text_of_content_blocks_is_shown() -> None:
             ]
             return ChatResult(generations=[ChatGeneration(message=AIMessage(content=content))])
 
-    events = await events_of(agent("supervisor", Blocks(part=[])))
+    events = await events_of(agent("supervisor", Blocks(script=[])))
     ending = check(events)
     assert isinstance(ending, FinalResult)
     assert ending.text == "Seen by people."

@@ -22,9 +22,10 @@ from pydantic import BaseModel
 from starlette.types import ASGIApp
 
 from ai_platform_engineering.events import FinalResult, ToolFinished, ToolStarted
-from ai_platform_engineering.llm.scripted import Cue, ScriptedChatModel, Turn
+from ai_platform_engineering.llm.scripted import ModelInput, ScriptedChatModel, Turn
 from ai_platform_engineering.mcp.protocol import http_app
 from ai_platform_engineering.multi_agents.platform_engineer.deep_agent import PlatformEngineerDeepAgent
+from ai_platform_engineering.multi_agents.platform_engineer.knowledge_budget import wasted_turns
 from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
 from ai_platform_engineering.multi_agents.platform_engineer.rag_tools import (
     TRUNCATED,
@@ -33,7 +34,6 @@ from ai_platform_engineering.multi_agents.platform_engineer.rag_tools import (
     clamped,
     truncated,
 )
-from ai_platform_engineering.multi_agents.platform_engineer.spent_budget import wasted_turns
 from ai_platform_engineering.settings import Settings
 from tests.invariants import check, check_task
 from tests.knowledge_bases.library import LONG, Library, supervised
@@ -48,28 +48,28 @@ SEARCH = ("search", {"query": "what is slim", "limit": 20})
 def obedient(calls: Sequence[tuple[str, Mapping[str, Any]]]) -> ScriptedChatModel:
     """Calls the same tools again and again, and writes when it has no tools any more."""
 
-    def part(cue: Cue) -> Turn:
+    def part(cue: ModelInput) -> Turn:
         return Turn("Let me look.", calls) if cue.tools else Turn("SLIM is a messaging layer. Source: Page 1.")
 
-    return ScriptedChatModel(part=part)
+    return ScriptedChatModel(script=part)
 
 
 def alternating() -> ScriptedChatModel:
-    def part(cue: Cue) -> Turn:
+    def part(cue: ModelInput) -> Turn:
         return Turn("", [(SEARCH, FETCH)[cue.turn % 2]]) if cue.tools else Turn("From both: SLIM carries messages.")
 
-    return ScriptedChatModel(part=part)
+    return ScriptedChatModel(script=part)
 
 
 def deaf() -> ScriptedChatModel:
     """Calls tools also when it has none."""
-    return ScriptedChatModel(part=[Turn("", [SEARCH, FETCH])])
+    return ScriptedChatModel(script=[Turn("", [SEARCH, FETCH])])
 
 
 def never_writing() -> ScriptedChatModel:
     """Plans between its calls, so that no turn has only calls that are refused, and never writes."""
     plan = ("write_todos", {"title": "t", "steps": [{"content": "look"}]})
-    return ScriptedChatModel(part=[Turn("", [plan, SEARCH, FETCH])])
+    return ScriptedChatModel(script=[Turn("", [plan, SEARCH, FETCH])])
 
 
 class Careless(BaseChatModel):
@@ -178,13 +178,13 @@ async def test_questions_side_by_side_have_budgets_of_their_own(tmp_path: Path) 
 async def test_a_form_in_between_does_not_fill_the_budget_again(tmp_path: Path) -> None:
     ask = ("request_user_input", {"title": "Which one?", "fields": [{"name": "which"}]})
 
-    def part(cue: Cue) -> Turn:
+    def part(cue: ModelInput) -> Turn:
         if not cue.tools:
             return Turn("SLIM, then.")
         return Turn("", [ask] if cue.turn == 3 else [FETCH, FETCH, SEARCH])
 
     library = Library()
-    async with supervised(library, lambda: ScriptedChatModel(part=part), tmp_path) as caller:
+    async with supervised(library, lambda: ScriptedChatModel(script=part), tmp_path) as caller:
         before = await caller.ask("what is slim?", context_id="conversation")
         assert library.count("fetch_document") == 6
         task = caller.task_id
@@ -198,13 +198,13 @@ async def test_a_form_in_between_does_not_fill_the_budget_again(tmp_path: Path) 
 async def test_a_long_document_is_cut_to_size(tmp_path: Path) -> None:
     seen: list[str] = []
 
-    def part(cue: Cue) -> Turn:
+    def part(cue: ModelInput) -> Turn:
         if cue.turn == 0:
             return Turn("", [("fetch_document", {"document_id": LONG})])
         seen.append(str(cue.messages[-1].text))
         return Turn("It is long.")
 
-    async with supervised(Library(), lambda: ScriptedChatModel(part=part), tmp_path) as caller:
+    async with supervised(Library(), lambda: ScriptedChatModel(script=part), tmp_path) as caller:
         check(await caller.ask("what is in the long document?"))
     assert seen == ["x" * CHARACTERS + TRUNCATED]
 
@@ -212,13 +212,13 @@ async def test_a_long_document_is_cut_to_size(tmp_path: Path) -> None:
 async def test_a_knowledge_base_that_fails_is_told_to_the_model(tmp_path: Path) -> None:
     said: list[str] = []
 
-    def part(cue: Cue) -> Turn:
+    def part(cue: ModelInput) -> Turn:
         if cue.turn == 0:
             return Turn("", [("search", {})])
         said.append(f"{getattr(cue.messages[-1], 'status', '')}: {cue.messages[-1].text}")
         return Turn("It could not be searched.")
 
-    async with supervised(Library(), lambda: ScriptedChatModel(part=part), tmp_path) as caller:
+    async with supervised(Library(), lambda: ScriptedChatModel(script=part), tmp_path) as caller:
         events = await caller.ask("what is slim?")
     check(events)
     assert said[0].startswith("error: ")
@@ -228,11 +228,11 @@ async def test_a_knowledge_base_that_fails_is_told_to_the_model(tmp_path: Path) 
 async def test_the_prompt_names_the_tools_as_they_are(tmp_path: Path) -> None:
     prompts: list[str] = []
 
-    def part(cue: Cue) -> Turn:
+    def part(cue: ModelInput) -> Turn:
         prompts.append(str(cue.messages[0].text))
         return Turn("Hello.")
 
-    async with supervised(Library(), lambda: ScriptedChatModel(part=part), tmp_path) as caller:
+    async with supervised(Library(), lambda: ScriptedChatModel(script=part), tmp_path) as caller:
         events = await caller.ask("hello")
     assert "`search(query, limit, filters, datasource)`" in prompts[0]
     assert "`fetch_document(document_id)`" in prompts[0]
@@ -246,12 +246,14 @@ async def test_a_knowledge_base_that_is_down_is_told_to_the_model_until_it_is_up
 ) -> None:
     prompts: list[str] = []
 
-    def part(cue: Cue) -> Turn:
+    def part(cue: ModelInput) -> Turn:
         prompts.append(str(cue.messages[0].text))
         return Turn("Hello.")
 
     def supervisor_app(settings: Settings) -> ASGIApp:
-        return create_app(settings, PlatformEngineerDeepAgent(settings, models=lambda *_: ScriptedChatModel(part=part)))
+        return create_app(
+            settings, PlatformEngineerDeepAgent(settings, models=lambda *_: ScriptedChatModel(script=part))
+        )
 
     environ = {"DATA_DIR": str(tmp_path), "SANDBOX": "false", "ENABLE_NETUTILS": "false", "MCP_START_TIMEOUT": "5"}
     address = f"http://127.0.0.1:{unused_port}/mcp"

@@ -14,7 +14,7 @@
 
 It refuses what Slack refuses (tokens, scopes, rate limits, limits of texts and blocks, streams that have ended), and
 `violations` is what a bot must not do at all. `slack.faults` makes calls go wrong. With a `VirtualClock`, hand the same
-clock to the bot; `async with clock.passing()` lets time jump to the next thing that somebody waits for.
+clock to the bot; `async with clock.passing()` lets time jump to the next time for which a task waits.
 """
 
 from tests.slack.standin.clock import VirtualClock

@@ -45,7 +45,7 @@ class VirtualClock:
 
     @asynccontextmanager
     async def passing(self) -> AsyncIterator[None]:
-        """Time jumps to the next thing to be done whenever nobody has anything to do now."""
+        """Time jumps to the next wake-up whenever all tasks are idle."""
         task = asyncio.create_task(self._pass())
         try:
             yield
@@ -55,7 +55,7 @@ class VirtualClock:
                 await task
 
     async def settle(self) -> None:
-        """Wait until nobody has anything to do before time passes."""
+        """Wait until all tasks are idle before time passes."""
         quiet = 0
         while quiet < QUIET_TURNS:
             await asyncio.sleep(0.001 if self.busy() else 0)

@@ -1,4 +1,4 @@
-"""Slack calls the bot: each request is acknowledged within three seconds, or it has failed. Events are told again."""
+"""Slack calls the bot: each request is acknowledged within three seconds, or it has failed. Events are sent again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ACK_SECONDS = 3.0
 BUSY_ACK_SECONDS = 15.0
 """The same by a real clock. On a busy machine a bot in a process of its own may take more than three seconds."""
 RETRIES = (0.0, 60.0, 300.0)
-PATIENCE = 15.0
+REAL_ACK_SECONDS = 15.0
 """Seconds of real time for which a virtual clock waits for an acknowledgement."""
 
 Json = dict[str, Any]
@@ -43,7 +43,7 @@ class BotRequest:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What the bot said. `no_retry`: it does not want to be told again."""
+    """The bot's response. `no_retry`: Slack must not send the event again."""
 
     payload: Mapping[str, Any] | None = None
     status: int = 200
@@ -73,14 +73,14 @@ class Deliveries:
     route: Route
     ack_seconds: float = ACK_SECONDS
     copies: int = 1
-    """How often each event is told, as if the acknowledgement had been lost."""
+    """How often each event is sent, as if the acknowledgement had been lost."""
     retries: tuple[float, ...] = RETRIES
     acks: list[Ack] = field(default_factory=list)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
     _waiting: dict[int, float] = field(default_factory=dict)
 
     def event(self, event: Json) -> Json:
-        """Tell the bot of an event; the whole of what it is told is given back."""
+        """Send the bot an event; returns the whole payload."""
         payload = envelope(self.state, event)
         for copy in range(self.copies):
             reason = "http_timeout" if copy else ""
@@ -99,9 +99,9 @@ class Deliveries:
         self._waiting[number] = time.monotonic()
         try:
             sending = asyncio.create_task(self.route.send(request))
-            patience = asyncio.create_task(self._patience())
-            await asyncio.wait({sending, patience}, return_when=asyncio.FIRST_COMPLETED)
-            patience.cancel()
+            timeout = asyncio.create_task(self._ack_timeout())
+            await asyncio.wait({sending, timeout}, return_when=asyncio.FIRST_COMPLETED)
+            timeout.cancel()
             ack = await self._judged(request, sending)
         finally:
             del self._waiting[number]
@@ -127,9 +127,9 @@ class Deliveries:
     @property
     def is_waiting(self) -> bool:
         """Whether an acknowledgement may be expected any moment."""
-        return any(time.monotonic() - began < PATIENCE for began in self._waiting.values())
+        return any(time.monotonic() - began < REAL_ACK_SECONDS for began in self._waiting.values())
 
-    async def _patience(self) -> None:
+    async def _ack_timeout(self) -> None:
         await self.state.clock.sleep(self.ack_seconds)
 
     async def _judged(self, request: BotRequest, sending: asyncio.Task[Reply]) -> Ack:

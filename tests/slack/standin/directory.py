@@ -88,7 +88,7 @@ class Directory:
         return self.conversations[identity]
 
     def direct(self, user_id: str) -> Conversation:
-        """The direct messages between somebody and the app."""
+        """The direct messages between a person and the app."""
         members = {user_id, self.app.user_id}
         for conversation in self.conversations.values():
             if conversation.kind == "im" and conversation.members == members:

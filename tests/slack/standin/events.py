@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ai_platform_engineering.integrations.slack_bot.preview.messages import Message
+from ai_platform_engineering.integrations.slack_bot.preview.messages import SlackMessage
 from tests.slack.standin.directory import App, Conversation, ConversationKind
 from tests.slack.standin.messages_json import message_json
 from tests.slack.standin.state import State
@@ -19,7 +19,7 @@ SUBSCRIPTIONS: dict[ConversationKind, str] = {
 }
 
 
-def message_event(state: State, message: Message) -> Json:
+def message_event(state: State, message: SlackMessage) -> Json:
     event = {**message_json(state, message), **_place(state, message.channel), "event_ts": message.ts}
     author = state.directory.users.get(message.author)
     if author and not author.is_bot:
@@ -28,7 +28,7 @@ def message_event(state: State, message: Message) -> Json:
     return {**event, "parent_user_id": parent.author} if parent else event
 
 
-def app_mention(state: State, message: Message) -> Json:
+def app_mention(state: State, message: SlackMessage) -> Json:
     """The same message once more, without the kind of the conversation."""
     event = {**message_event(state, message), "type": "app_mention"}
     event.pop("channel_type", None)
@@ -40,14 +40,14 @@ def message_changed(state: State, channel: str, after: Json, before: Json) -> Js
     return {**change, "ts": state.new_ts(), "event_ts": after["ts"], "message": after, "previous_message": before}
 
 
-def message_deleted(state: State, message: Message) -> Json:
+def message_deleted(state: State, message: SlackMessage) -> Json:
     change = {"type": "message", "subtype": "message_deleted", "hidden": True, **_place(state, message.channel)}
     ts = state.new_ts()
     before = message_json(state, message)
     return {**change, "ts": ts, "event_ts": ts, "deleted_ts": message.ts, "previous_message": before}
 
 
-def assistant_thread_started(state: State, message: Message, person: str) -> Json:
+def assistant_thread_started(state: State, message: SlackMessage, person: str) -> Json:
     thread = {"user_id": person, "context": {}, "channel_id": message.channel, "thread_ts": message.ts}
     return {"type": "assistant_thread_started", "assistant_thread": thread, "event_ts": message.ts}
 
@@ -62,8 +62,8 @@ def app_home_opened(state: State, channel: str, person: str) -> Json:
     }
 
 
-def agent_session_stopped(state: State, message: Message, person: str, streams: Sequence[str]) -> Json:
-    """Somebody pressed Slack's own stop button in the thread of that message; it has ended these streams."""
+def agent_session_stopped(state: State, message: SlackMessage, person: str, streams: Sequence[str]) -> Json:
+    """A person pressed Slack's own stop button in the thread of that message; it has ended these streams."""
     return {
         "type": "agent_session_stopped",
         "user": person,
@@ -75,7 +75,7 @@ def agent_session_stopped(state: State, message: Message, person: str, streams: 
 
 
 def is_subscribed(app: App, event: Json, conversation: Conversation | None) -> bool:
-    """Whether the app is told: it has asked for such events, may read them, and is where they happen."""
+    """Whether the app gets the event: it subscribes to it, has the scope, and is a member of the conversation."""
     if conversation is not None and app.user_id not in conversation.members:
         return False
     match event["type"]:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ai_platform_engineering.integrations.slack_bot.preview.calls import Key
-from ai_platform_engineering.integrations.slack_bot.preview.messages import Message
-from ai_platform_engineering.integrations.slack_bot.preview.workspace import Transcript, Workspace
+from ai_platform_engineering.integrations.slack_bot.preview.messages import SlackMessage
+from ai_platform_engineering.integrations.slack_bot.preview.workspace import SlackWorkspace, Transcript
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class History:
     bot: str
     moments: dict[Key, list[Moment]] = field(default_factory=lambda: defaultdict(list))
 
-    def record(self, workspace: Workspace, key: Key, now: float) -> bool:
+    def record(self, workspace: SlackWorkspace, key: Key, now: float) -> bool:
         """Whether something is to be seen that was not before."""
         transcript = workspace.transcript(*key)
         moments = self.moments[key]
@@ -75,5 +75,5 @@ class History:
             seen = now
         return lost
 
-    def _own(self, transcript: Transcript) -> Iterator[Message]:
+    def _own(self, transcript: Transcript) -> Iterator[SlackMessage]:
         return (message for message in transcript.messages if message.author == self.bot and not message.deleted)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ai_platform_engineering.integrations.slack_bot.preview.messages import Message
+from ai_platform_engineering.integrations.slack_bot.preview.messages import SlackMessage
 from ai_platform_engineering.integrations.slack_bot.preview.modals import Modal
 from tests.slack.standin.directory import Conversation, User
 from tests.slack.standin.messages_json import message_json
@@ -31,7 +31,7 @@ def field_action(state: State, field: Field, entry: Json) -> Json:
     return {**entry, "action_id": action_id, "block_id": block_id, "action_ts": state.new_ts()}
 
 
-def message_actions(state: State, user: User, message: Message, actions: list[Json], typed: Typed) -> Json:
+def message_actions(state: State, user: User, message: SlackMessage, actions: list[Json], typed: Typed) -> Json:
     conversation = state.directory.conversations[message.channel]
     container: Json = {
         "type": "message",

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from ai_platform_engineering.integrations.slack_bot.preview.messages import Block, Message, Part, Plan, TaskCard, Text
+from ai_platform_engineering.integrations.slack_bot.preview.messages import (
+    BlockPart,
+    Part,
+    PlanPart,
+    SlackMessage,
+    TaskCard,
+    TextPart,
+)
 from tests.slack.standin.state import State
 
 Json = dict[str, Any]
 
 
-def message_json(state: State, message: Message) -> Json:
+def message_json(state: State, message: SlackMessage) -> Json:
     """What was sent as Markdown comes back as rich text: a bot cannot compare it with what it has sent."""
     author = state.directory.users.get(message.author)
     blocks = [block for place, part in enumerate(message.parts) for block in _blocks(part, f"{message.ts}-{place}")]
@@ -45,20 +52,20 @@ def mrkdwn(markdown: str) -> str:
     return markdown.replace("**", "*")
 
 
-def _profile(state: State, message: Message) -> Json:
+def _profile(state: State, message: SlackMessage) -> Json:
     author = state.directory.users[message.author]
     return {"id": author.bot_id, "name": author.name, "team_id": state.directory.team_id, "deleted": False}
 
 
 def _blocks(part: Part, block_id: str) -> list[Json]:
     match part:
-        case Block(json=json):
+        case BlockPart(json=json):
             return [dict(json)]
-        case Text(mrkdwn=True):
+        case TextPart(mrkdwn=True):
             return []
-        case Text(text=text):
+        case TextPart(text=text):
             return [{**_rich_text(text), "block_id": block_id}]
-        case Plan(title=title, cards=cards):
+        case PlanPart(title=title, cards=cards):
             return [{"type": "plan", "block_id": block_id, "title": title, "tasks": list(map(_card, cards))}]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ai_platform_engineering.integrations.slack_bot.preview.messages import Message
+from ai_platform_engineering.integrations.slack_bot.preview.messages import SlackMessage
 from ai_platform_engineering.integrations.slack_bot.preview.modals import Modal
 from ai_platform_engineering.integrations.slack_bot.preview.workspace import Transcript
 from tests.slack.standin import interactions
@@ -43,7 +43,7 @@ Place = Conversation | str
 
 @dataclass(eq=False, slots=True)
 class Person:
-    """Somebody; or, with `is_bot`, somebody else's bot."""
+    """A person; or, with `is_bot`, another bot."""
 
     state: State
     deliveries: Deliveries
@@ -73,8 +73,8 @@ class Person:
         """What they see, as plain text."""
         return plain_transcript(self.sees(channel, thread_ts), self.state.workspace.name)
 
-    async def says(self, channel: Place, text: str, thread_ts: str | None = None) -> Message:
-        """Write a message. The bot is told of it as Slack would, and may take its time."""
+    async def says(self, channel: Place, text: str, thread_ts: str | None = None) -> SlackMessage:
+        """Write a message. The bot gets its event as from Slack, in the background."""
         conversation = self._in(channel)
         ts = self.state.new_ts()
         message = self.state.workspace.say(self.id, conversation.id, ts, text, thread_ts or "")
@@ -90,7 +90,7 @@ class Person:
         self.state.tell(app_home_opened(self.state, conversation.id, self.id))
         return conversation
 
-    async def starts_assistant_thread(self) -> Message:
+    async def starts_assistant_thread(self) -> SlackMessage:
         """Open the assistant: a thread in their direct messages, in which they write then."""
         conversation = self.state.directory.direct(self.id)
         ts = self.state.new_ts()
@@ -101,21 +101,21 @@ class Person:
         self.state.tell(assistant_thread_started(self.state, message, self.id))
         return message
 
-    async def edits(self, message: Message, text: str) -> None:
+    async def edits(self, message: SlackMessage, text: str) -> None:
         before = message_json(self.state, self._mine(message))
         self.state.workspace.edit(message.channel, message.ts, text)
         self.state.seen(message.channel, message.ts)
         after = message_json(self.state, self.state.workspace.messages[message.channel, message.ts])
         self.state.tell(message_changed(self.state, message.channel, after, before))
 
-    async def deletes(self, message: Message) -> None:
+    async def deletes(self, message: SlackMessage) -> None:
         """Delete a message, which may be anybody's: administrators can."""
         seen = self._seen(message)
         self.state.workspace.delete(message.channel, message.ts)
         self.state.seen(message.channel, message.ts)
         self.state.tell(message_deleted(self.state, seen))
 
-    async def stops(self, message: Message) -> None:
+    async def stops(self, message: SlackMessage) -> None:
         """Stop the bot with the button that Slack itself shows while a message streams. Slack ends all streams of the
         thread, and tells the bot."""
         seen = self._seen(message)
@@ -128,7 +128,7 @@ class Person:
             self.state.done("chat.stopStream", {"channel": seen.channel, "ts": ts})
         self.state.tell(agent_session_stopped(self.state, seen, self.id, streams))
 
-    async def presses(self, where: Message | Modal, name: str) -> Ack:
+    async def presses(self, where: SlackMessage | Modal, name: str) -> Ack:
         """Press the button with that label, action id or value."""
         if isinstance(where, Modal):
             action = interactions.button_action(self.state, find_button(where.view["blocks"], name))
@@ -137,8 +137,8 @@ class Person:
         action = interactions.button_action(self.state, find_button(seen.blocks, name))
         return await self._acts_on(seen, action)
 
-    async def fills_in(self, where: Message | Modal, values: Mapping[str, Any]) -> None:
-        """Type and choose, by label, block id or action id. An app is told at once only of what is not in a form."""
+    async def fills_in(self, where: SlackMessage | Modal, values: Mapping[str, Any]) -> None:
+        """Type and choose, by label, block id or action id. Only elements outside a form send an event at once."""
         blocks = where.view["blocks"] if isinstance(where, Modal) else self._seen(where).blocks
         for name, value in values.items():
             found = find_field(blocks, name)
@@ -183,7 +183,7 @@ class Person:
             say(self.state, url, ack.payload)
         return ack
 
-    async def _acts_on(self, message: Message, action: dict[str, Any]) -> Ack:
+    async def _acts_on(self, message: SlackMessage, action: dict[str, Any]) -> Ack:
         typed = self._typed.get(_place(message), {})
         payload = interactions.message_actions(self.state, self.user, message, [action], typed)
         return await self.deliveries.deliver(BotRequest("interactive", payload))
@@ -223,7 +223,7 @@ class Person:
             raise NotPossibleError(f"{self.user.name} is not in {conversation.name}")
         return conversation
 
-    def _seen(self, message: Message) -> Message:
+    def _seen(self, message: SlackMessage) -> SlackMessage:
         """The message as it is now."""
         now = self.state.workspace.message(message.channel, message.ts)
         if now is None or now.ephemeral_for not in ("", self.id):
@@ -231,13 +231,13 @@ class Person:
         self._in(message.channel)
         return now
 
-    def _mine(self, message: Message) -> Message:
+    def _mine(self, message: SlackMessage) -> SlackMessage:
         if message.author != self.id:
-            raise NotPossibleError("it is somebody else's message")
+            raise NotPossibleError("it is another author's message")
         return self._seen(message)
 
 
-def _place(where: Message | Modal) -> str:
+def _place(where: SlackMessage | Modal) -> str:
     return where.id if isinstance(where, Modal) else f"{where.channel}/{where.ts}"
 
 

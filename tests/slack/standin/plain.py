@@ -6,36 +6,36 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from ai_platform_engineering.integrations.slack_bot.preview.messages import (
-    Block,
-    Message,
+    BlockPart,
     Part,
-    Plan,
-    Text,
+    PlanPart,
+    SlackMessage,
+    TextPart,
     rich_text,
 )
 from ai_platform_engineering.integrations.slack_bot.preview.modals import Modal
 from ai_platform_engineering.integrations.slack_bot.preview.workspace import Transcript
 
-MARKS = {"pending": "○", "in_progress": "◐", "complete": "✓", "error": "✗"}
+STATUS_SYMBOLS = {"pending": "○", "in_progress": "◐", "complete": "✓", "error": "✗"}
 Json = Mapping[str, Any]
 
 
 def plain_transcript(transcript: Transcript, name: Callable[[str], str] = str) -> str:
-    """Messages below each other, and the status last. `name` says what somebody is called."""
+    """Messages below each other, and the status last. `name` gives the name of a user."""
     said = [plain_message(message, name) for message in transcript.messages]
     if transcript.status:
         said.append(f"… {transcript.status}")
     return "\n\n".join(said)
 
 
-def plain_message(message: Message, name: Callable[[str], str] = str) -> str:
+def plain_message(message: SlackMessage, name: Callable[[str], str] = str) -> str:
     if message.deleted:
         return f"{name(message.author)}: (deleted)"
     head = name(message.author) + (f" (only {name(message.ephemeral_for)} sees it)" if message.ephemeral_for else "")
     lines = [f"{head}:", *(line for part in message.parts for line in plain_part(part).splitlines())]
     lines += [f"📎 {file.title or file.name}" for file in message.files]
-    marks = [("▌", message.streaming), ("(cut off)", message.expired), ("(edited)", message.edited)]
-    lines += [mark for mark, there in marks if there]
+    labels = [("▌", message.streaming), ("(cut off)", message.expired), ("(edited)", message.edited)]
+    lines += [label for label, there in labels if there]
     return "\n  ".join(lines)
 
 
@@ -53,15 +53,15 @@ def plain_modal(modal: Modal) -> str:
 
 def plain_part(part: Part) -> str:
     match part:
-        case Text(text=text):
+        case TextPart(text=text):
             return text
-        case Plan(title=title, cards=cards):
+        case PlanPart(title=title, cards=cards):
             lines = [title] if title else []
             for card in cards:
-                lines.append(f"{MARKS.get(card.status, '?')} {card.title}")
+                lines.append(f"{STATUS_SYMBOLS.get(card.status, '?')} {card.title}")
                 lines += [f"    {line}" for line in (card.details + card.output).splitlines()]
             return "\n".join(lines)
-        case Block(json=block):
+        case BlockPart(json=block):
             return "\n".join(plain_block(block))
 
 

@@ -112,7 +112,7 @@ class Server:
 
     @contextmanager
     def _alone(self, call: ApiCall) -> Iterator[None]:
-        """Calls about one message come one after another, or nobody knows what people see."""
+        """Calls about one message come one after another, or the visible result is undefined."""
         about = (call.get("channel"), call.get("ts"))
         if call.method not in ABOUT_A_MESSAGE:
             yield

@@ -11,9 +11,9 @@ from typing import Any
 
 import httpx
 
+from ai_platform_engineering.integrations.slack_bot.app_setup import manifest
 from ai_platform_engineering.integrations.slack_bot.clock import Clock, SystemClock
-from ai_platform_engineering.integrations.slack_bot.manifest import manifest
-from ai_platform_engineering.integrations.slack_bot.preview.workspace import Transcript, Workspace
+from ai_platform_engineering.integrations.slack_bot.preview.workspace import SlackWorkspace, Transcript
 from ai_platform_engineering.settings import load_settings
 from tests.slack.standin.calls import ApiCall
 from tests.slack.standin.clock import VirtualClock
@@ -44,7 +44,7 @@ class Slack:
         self.deliveries = Deliveries(state, self.sockets)
         self.server = Server(state, self.faults, self.sockets)
         self.echoes = True
-        """Whether the bot is told of its own messages, as Slack does."""
+        """Whether the bot gets events for its own messages, as Slack does."""
         self._client = client
         state.tell = self._tell
 
@@ -57,7 +57,7 @@ class Slack:
         return self.state.directory
 
     @property
-    def workspace(self) -> Workspace:
+    def workspace(self) -> SlackWorkspace:
         self.state.let_time_pass()
         return self.state.workspace
 
@@ -104,7 +104,7 @@ class Slack:
         return conversation
 
     def direct(self, person: Person) -> Conversation:
-        """The direct messages between somebody and the bot."""
+        """The direct messages between a person and the bot."""
         return self.directory.direct(person.id)
 
     def calls_bot_at(self, url: str) -> HttpRoute:
@@ -172,7 +172,7 @@ async def standing_in(*, clock: Clock | None = None, app: App | None = None) -> 
     """A workspace on a free port of this machine, served in this event loop."""
     directory = Directory(app or our_app())
     bot = directory.app.user_id
-    workspace = Workspace(bot=bot, names={bot: directory.app.name})
+    workspace = SlackWorkspace(bot=bot, names={bot: directory.app.name})
     async with AsyncExitStack() as stack:
         client = await stack.enter_async_context(
             httpx.AsyncClient(trust_env=False, verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))

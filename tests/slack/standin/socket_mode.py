@@ -1,4 +1,4 @@
-"""Socket Mode: the bot has connected, and what it is to be told goes down one of its connections."""
+"""Socket Mode: requests to the bot go over one of its open connections."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Reason = Literal["warning", "refresh_requested", "link_disabled", "too_many_webs
 class Connection:
     socket: WebSocket
     leaving: bool = False
-    """It was asked to go, and is told nothing any more."""
+    """It was asked to disconnect, and gets no more requests."""
     unanswered: dict[str, asyncio.Future[Reply]] = field(default_factory=dict)
 
 

@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 from ai_platform_engineering.integrations.slack_bot.clock import Clock
 from ai_platform_engineering.integrations.slack_bot.preview.calls import Key
-from ai_platform_engineering.integrations.slack_bot.preview.messages import Message
-from ai_platform_engineering.integrations.slack_bot.preview.workspace import Workspace
+from ai_platform_engineering.integrations.slack_bot.preview.messages import SlackMessage
+from ai_platform_engineering.integrations.slack_bot.preview.workspace import SlackWorkspace
 from tests.slack.standin.calls import ApiCall
 from tests.slack.standin.directory import Directory
 from tests.slack.standin.history import History
@@ -54,7 +54,7 @@ class Upload:
 class State:
     clock: Clock
     directory: Directory
-    workspace: Workspace
+    workspace: SlackWorkspace
     history: History
     url: str = ""
     violations: list[Violation] = field(default_factory=list)
@@ -71,7 +71,7 @@ class State:
     uploads: dict[str, Upload] = field(default_factory=dict)
     socket_tickets: dict[str, float] = field(default_factory=dict)
     tell: Callable[[dict[str, Any]], None] = lambda event: None
-    """Told of every event that the app might have subscribed to."""
+    """Called with every event that the app might have subscribed to."""
     _numbers: count[int] = field(default_factory=lambda: count(1))
     _last_ts: float = 0.0
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -83,7 +83,7 @@ class State:
     def done(self, method: str, arguments: Mapping[str, Any], *, made: str = "", author: str = "") -> None:
         """A call is done, and people see what came of it."""
         self.let_time_pass()
-        self.workspace.apply(method, arguments, now=self.now, made=made, author=author)
+        self.workspace.apply(method, arguments, now=self.now, new_id=made, author=author)
         channel = arguments.get("channel") or arguments.get("channel_id") or ""
         ts = made or arguments.get("ts") or arguments.get("timestamp") or ""
         self.seen(channel, ts, arguments.get("thread_ts") or "")
@@ -102,7 +102,7 @@ class State:
         streaming = self.workspace.streaming()
         threads = {(message.channel, message.thread_ts or message.ts) for message in streaming}
         threads.update(self.workspace.statuses)
-        self.workspace.passes(self.now)
+        self.workspace.expire(self.now)
         for key in threads:
             self.history.record(self.workspace, key, self.now)
 
@@ -120,7 +120,7 @@ class State:
     def violate(self, kind: Kind, what: str, detail: str = "") -> None:
         self.violations.append(Violation(self.now, kind, what, detail))
 
-    def message(self, channel: str, ts: str) -> Message | None:
+    def message(self, channel: str, ts: str) -> SlackMessage | None:
         """A message that everybody sees."""
         self.let_time_pass()
         message = self.workspace.message(channel, ts)
@@ -142,7 +142,7 @@ class State:
         self.triggers[name] = Trigger(person, self.now + TRIGGER_SECONDS)
         return name
 
-    def new_response_url(self, channel: str, person: str, message: Message | None = None) -> str:
+    def new_response_url(self, channel: str, person: str, message: SlackMessage | None = None) -> str:
         name = secrets.token_hex(8)
         key = (message.channel, message.ts) if message else None
         thread_ts = message.thread_ts if message else ""

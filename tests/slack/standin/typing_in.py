@@ -1,6 +1,6 @@
 """What people find in blocks and do with it: buttons to press, fields to fill in, and what of it Slack tells an app.
 
-Pure: blocks are given, as they are shown, and what somebody has typed.
+Pure: blocks are given, as they are shown, and a person's input.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ SEVERAL = ("multi_static_select", "checkboxes")
 
 
 class NotThereError(AssertionError):
-    """Somebody wants to use what is not to be seen. The text says what is."""
+    """The person wants to use an element that is not shown. The text lists those that are."""
 
 
 class NotPossibleError(AssertionError):
-    """Slack does not let somebody do that, and does not tell the app about it. The text says why."""
+    """Slack does not allow the action, and sends the app nothing. The text says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ def find_field(blocks: Blocks, name: str) -> Field:
 
 
 def entry(element: Json, value: Any) -> dict[str, Any]:
-    """What `state.values` has for an element in which somebody typed or chose that."""
+    """What `state.values` has for an element with that input."""
     kind = element["type"]
     if kind in TEXT_FIELDS:
         return {"type": kind, "value": str(value) if value not in (None, "") else None}

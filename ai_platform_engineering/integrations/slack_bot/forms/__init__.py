@@ -1,4 +1,5 @@
-"""Forms in Slack: how one is shown as blocks or in a modal, and what Slack sends back as the answer it is.
+"""Forms in Slack: renders a form as message blocks or as a modal, and parses Slack's payloads into answers.
 
-Pure functions over values. Whether a value fits is decided by `forms`; who sends and takes all this, elsewhere.
+Pure functions over values. The package `ai_platform_engineering.forms` validates values; `listeners` and `web_api` do
+the I/O.
 """

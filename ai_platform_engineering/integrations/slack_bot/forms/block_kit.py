@@ -1,4 +1,4 @@
-"""Block Kit, as far as forms need it. Every text is cut where Slack would refuse it."""
+"""The Block Kit elements that forms use. Every text is cut to Slack's limit."""
 
 from __future__ import annotations
 
@@ -26,30 +26,30 @@ _LINE_LENGTH: Final = 500
 _MISSING: Final = "... and {} more lines"
 
 
-def line(text: str, longest: int) -> str:
-    """`text` on one line, never empty: Slack takes no empty text."""
-    return one_line(clean(text), longest) or _NOTHING
+def line(text: str, max_length: int) -> str:
+    """`text` on one line, never empty: Slack rejects an empty text."""
+    return one_line(clean(text), max_length) or _NOTHING
 
 
-def plain(text: str, longest: int) -> Block:
-    """Text that is shown as it is: `:8080:` is no emoji."""
-    return {"type": "plain_text", "text": line(text, longest), "emoji": False}
+def plain(text: str, max_length: int) -> Block:
+    """Text without formatting and emoji: `:8080:` stays as it is."""
+    return {"type": "plain_text", "text": line(text, max_length), "emoji": False}
 
 
 def escaped(text: str) -> str:
-    """`text` so that nothing in it calls people or becomes a link."""
+    """Escape `text`, so that it cannot mention people or become a link."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def markdown(text: str, longest: int) -> Block:
-    """Text that is escaped already. What Slack would make of bare names and addresses in it stays as it is."""
-    return {"type": "mrkdwn", "text": text[:longest], "verbatim": True}
+def markdown(text: str, max_length: int) -> Block:
+    """Text that is escaped already. `verbatim`: Slack does not turn names and addresses in it into links."""
+    return {"type": "mrkdwn", "text": text[:max_length], "verbatim": True}
 
 
-def escaped_line(text: str, longest: int) -> str:
-    """`text` on one line and escaped, cut before that so that no escape is cut."""
-    written = escaped(line(text, longest))
-    return written if len(written) <= longest else escaped(line(text, longest // _MAX_ESCAPE_LENGTH))
+def escaped_line(text: str, max_length: int) -> str:
+    """`text` on one line, cut first and then escaped, so that no escape sequence is cut."""
+    written = escaped(line(text, max_length))
+    return written if len(written) <= max_length else escaped(line(text, max_length // _MAX_ESCAPE_LENGTH))
 
 
 def header(text: str) -> Block:
@@ -64,13 +64,13 @@ def context(text: str) -> Block:
     return {"type": "context", "elements": [markdown(text, SECTION_LENGTH)]}
 
 
-def preformatted(lines: Sequence[str], longest: int) -> Block:
-    """`lines` as they are, each cut where it would take the room of the others; and how many are missing."""
+def preformatted(lines: Sequence[str], max_length: int) -> Block:
+    """`lines` as preformatted text. Long lines are cut, and a last line says how many lines are missing."""
     shown: list[str] = []
-    room = longest - len(_MISSING.format(10**6))
+    max_size = max_length - len(_MISSING.format(10**6))
     for number, text in enumerate(map(_cut, lines)):
-        room -= len(text) + 1
-        if room < 0:
+        max_size -= len(text) + 1
+        if max_size < 0:
             shown.append(_MISSING.format(len(lines) - number))
             break
         shown.append(text)
@@ -103,7 +103,7 @@ def input_block(block_id: str, label: str, element: Block, hint: str, *, optiona
 
 
 def size(part: object) -> int:
-    """How large Slack finds it."""
+    """The size of the JSON, which Slack limits."""
     return len(json.dumps(part))
 
 

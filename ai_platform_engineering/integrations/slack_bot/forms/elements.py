@@ -1,4 +1,4 @@
-"""The element that asks for a field: a menu, a number, an address, a text; and what stands in it."""
+"""The Block Kit element of a form field (menu, number, URL, email or text) with its initial value."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from ai_platform_engineering.events import FieldRules, FormField
-from ai_platform_engineering.forms.fitting import Misfit, fitted
+from ai_platform_engineering.forms.validation import InvalidValue, validated
 from ai_platform_engineering.integrations.slack_bot.forms.block_kit import OPTION_LENGTH, Block, plain
 from ai_platform_engineering.integrations.slack_bot.forms.ids import INPUT
 from ai_platform_engineering.integrations.slack_bot.forms.values import NO, YES, choices, chosen, text_of
@@ -18,9 +18,9 @@ _MAX_DIGITS: Final = 15
 
 
 def element_of(field: FormField, *, in_message: bool) -> Block:
-    """The element that suits the field best, on this surface."""
+    """The most specific element for the field, in a message or in a modal."""
     initial = text_of(field)
-    fits = initial is None or not isinstance(fitted(field, initial), Misfit)
+    fits = initial is None or not isinstance(validated(field, initial), InvalidValue)
     match field.field_type:
         case "boolean":
             return _menu("radio_buttons", {YES: "Yes", NO: "No"}, chosen(field))
@@ -28,7 +28,7 @@ def element_of(field: FormField, *, in_message: bool) -> Block:
             return _menu("static_select", choices(field), chosen(field))
         case "multiselect" if choices(field):
             return _menu("multi_static_select", choices(field), chosen(field))
-        # In messages Slack has no such inputs; and none of them can hold what is wrong.
+        # Messages cannot have these inputs, and the inputs cannot hold an invalid value.
         case "number" if not in_message and fits:
             return _number_input(field, initial)
         case "url" | "email" as kind if not in_message and fits:
@@ -39,7 +39,7 @@ def element_of(field: FormField, *, in_message: bool) -> Block:
 
 
 def text_input(field: FormField) -> Block:
-    """The element that takes a value of every type."""
+    """The text input, which takes a value of any type."""
     return text_element(text_of(field), multiline=field.field_type in ("multiline", "multiselect"))
 
 
@@ -73,7 +73,7 @@ def _group(start: int, options: list[Block]) -> Block:
 
 def _number_input(field: FormField, initial: str | None) -> Block:
     rules = field.rules or FieldRules()
-    number = None if initial is None else _digits(fitted(field, initial))
+    number = None if initial is None else _digits(validated(field, initial))
     if initial is not None and number is None:
         return text_input(field)
     element: Block = {"type": "number_input", "action_id": INPUT, "is_decimal_allowed": not rules.integer}
@@ -91,6 +91,6 @@ def _bound(number: float | None, rounded: Callable[[float], int] | None) -> str 
 
 
 def _digits(number: float) -> str | None:
-    """`number` in the digits that a number input takes, where they are few enough to be sure of."""
+    """`number` as decimal digits for a number input; None if it has too many digits."""
     text = str(get_number(number) if isinstance(number, float) else number)
     return text if "e" not in text and len(text) <= _MAX_DIGITS else None

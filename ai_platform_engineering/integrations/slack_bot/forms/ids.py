@@ -1,4 +1,4 @@
-"""The names and values that Slack hands back: which button was pressed, which modal was sent, for which form."""
+"""Ids and metadata that Slack sends back: they name the button, the modal, the field and the form."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, get_args
 
 from ai_platform_engineering.events import Form
-from ai_platform_engineering.integrations.slack_bot.places import Place
+from ai_platform_engineering.integrations.slack_bot.places import ThreadPlace
 
 Press = Literal["submit", "fill_in", "cancel", "approve", "always", "reject", "edit"]
 """The buttons below a form. `fill_in`, `reject` and `edit` open a modal."""
@@ -20,7 +20,7 @@ BUTTONS: Final = re.compile(rf"form\.button\.({'|'.join(get_args(Press))})")
 MODALS: Final = re.compile(rf"form\.modal\.({'|'.join(get_args(ModalKind))})")
 """The callback ids of all modals."""
 INPUT: Final = "form.input"
-"""The action id of every input: which one it is, its block says."""
+"""The action id of every input; the block id names the field."""
 
 VALUE_LENGTH: Final = 2_000
 METADATA_LENGTH: Final = 3_000
@@ -31,12 +31,12 @@ _BLOCK: Final = re.compile(r"form\.field\.([0-9]{1,6})\.[0-9a-f]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
+class FormReference:
     """The form that a button or a modal belongs to; `place` is the thread where it was opened."""
 
     task_id: str
     form_id: str
-    place: Place | None = None
+    place: ThreadPlace | None = None
 
 
 def button_id(press: Press) -> str:
@@ -61,39 +61,39 @@ def version_of(form: Form) -> str:
 
 
 def block_id(position: int, version: str) -> str:
-    """The block of the field at `position`. Slack keeps what was typed in a block that is shown again under the same
-    id, whatever its new initial value is: so the id has to change with the form."""
+    """The block id of the field at `position`. For a block with the same id Slack keeps the typed text and ignores a
+    new initial value, so the id changes with the version of the form."""
     return f"form.field.{position}.{version}"
 
 
 def read_block_id(text: object) -> int | None:
-    """The position of the field whose block this is."""
+    """The position of the field with this block id."""
     found = _BLOCK.fullmatch(text) if isinstance(text, str) else None
     return int(found[1]) if found else None
 
 
-def write_reference(reference: Reference, longest: int) -> str:
-    """`reference` as JSON. Ids that are too long are left out: a task may have one open form, and then needs no id."""
-    for kept in (reference, replace(reference, form_id=""), Reference("", "")):
-        data: dict[str, Any] = {"task": kept.task_id, "form": kept.form_id}
-        if kept.place is not None:
-            data["place"] = [kept.place.team, kept.place.channel, kept.place.thread_ts]
+def write_reference(reference: FormReference, max_length: int) -> str:
+    """`reference` as JSON. Ids that are too long are left out: a task with one open form needs no form id."""
+    for candidate in (reference, replace(reference, form_id=""), FormReference("", "")):
+        data: dict[str, Any] = {"task": candidate.task_id, "form": candidate.form_id}
+        if candidate.place is not None:
+            data["place"] = [candidate.place.team, candidate.place.channel, candidate.place.thread_ts]
         text = json.dumps(data)
-        if len(text) <= longest:
+        if len(text) <= max_length:
             break
     return text
 
 
-def read_reference(text: object) -> Reference | None:
-    """The reference in `text`, or None where it names no task."""
+def read_reference(text: object) -> FormReference | None:
+    """The reference in `text`, or None if it names no task."""
     try:
         data = json.loads(text) if isinstance(text, str) else None
     except (ValueError, RecursionError):
         return None
     match data:
         case {"task": str(task), "form": str(form), "place": [str(team), str(channel), str(thread_ts)]} if task:
-            return Reference(task, form, Place(team, channel, thread_ts))
+            return FormReference(task, form, ThreadPlace(team, channel, thread_ts))
         case {"task": str(task), "form": str(form)} if task:
-            return Reference(task, form)
+            return FormReference(task, form)
         case _:
             return None

@@ -1,4 +1,4 @@
-"""A form as a modal: all of it, the arguments of a call that may be changed, or the reason why it may not be made."""
+"""A form as a modal: the whole form, the arguments of a call to edit, or the reason of a rejection."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from ai_platform_engineering.integrations.slack_bot.forms.block_kit import (
 from ai_platform_engineering.integrations.slack_bot.forms.elements import text_element
 from ai_platform_engineering.integrations.slack_bot.forms.ids import (
     METADATA_LENGTH,
+    FormReference,
     ModalKind,
-    Reference,
     block_id,
     modal_id,
     version_of,
@@ -29,17 +29,17 @@ from ai_platform_engineering.integrations.slack_bot.forms.ids import (
 )
 from ai_platform_engineering.integrations.slack_bot.forms.inputs import field_blocks, shown_fields
 from ai_platform_engineering.integrations.slack_bot.forms.message import introduction_blocks
-from ai_platform_engineering.integrations.slack_bot.places import Place
-from ai_platform_engineering.text import form_words
+from ai_platform_engineering.integrations.slack_bot.places import ThreadPlace
+from ai_platform_engineering.text import form_text
 
-# Slack takes views of up to 250 kB.
+# Slack's limit for a view is 250 kB.
 _VIEW_SIZE: Final = 230_000
 _MISSING: Final = (
     "{} more fields stay as they are proposed. To change them, answer in the thread, with one `name: value` line each."
 )
 
 
-def modal(form: Form, task_id: str, place: Place, kind: ModalKind = "form") -> dict[str, Any]:
+def modal(form: Form, task_id: str, place: ThreadPlace, kind: ModalKind = "form") -> dict[str, Any]:
     """The view to open."""
     match kind:
         case "form":
@@ -51,7 +51,7 @@ def modal(form: Form, task_id: str, place: Place, kind: ModalKind = "form") -> d
     return {
         "type": "modal",
         "callback_id": modal_id(kind),
-        "private_metadata": write_reference(Reference(task_id, form.form_id, place), METADATA_LENGTH),
+        "private_metadata": write_reference(FormReference(task_id, form.form_id, place), METADATA_LENGTH),
         "title": plain(title.strip() or "A few details", TITLE_LENGTH),
         "submit": plain(submit, TITLE_LENGTH),
         "close": plain("Close", TITLE_LENGTH),
@@ -62,7 +62,7 @@ def modal(form: Form, task_id: str, place: Place, kind: ModalKind = "form") -> d
 def _form_blocks(form: Form) -> list[Block]:
     whole_title = [section(f"*{escaped_line(form.title, 200)}*")] if len(form.title) > TITLE_LENGTH else []
     blocks = [*whole_title, *introduction_blocks(form)]
-    inputs = list(field_blocks(form, room=_VIEW_SIZE - size(blocks)))
+    inputs = list(field_blocks(form, max_size=_VIEW_SIZE - size(blocks)))
     if not inputs:
         return [*blocks, section("There is nothing to fill in.")]
     if missing := len({field.field_name for field in form.fields}) - len(shown_fields(form)):
@@ -71,12 +71,13 @@ def _form_blocks(form: Form) -> list[Block]:
 
 
 def _edit_blocks(form: Form) -> list[Block]:
-    call = [text.removesuffix(" with") for text in form_words.action_lines(form)[:1]]
-    said = [section(f"{escaped_line(text, 500)}. What you do not change stays as it is.") for text in call]
-    return [*said, *argument_blocks(form, room=_VIEW_SIZE)]
+    call = [text.removesuffix(" with") for text in form_text.action_lines(form)[:1]]
+    intro = [section(f"{escaped_line(text, 500)}. Arguments that you do not change stay as they are.") for text in call]
+    return [*intro, *argument_blocks(form, max_size=_VIEW_SIZE)]
 
 
 def _reject_blocks(form: Form) -> list[Block]:
     reason = text_element(None, multiline=True)
     name = block_id(0, version_of(form))
-    return [*introduction_blocks(form), input_block(name, "Why not?", reason, "The agent is told.", optional=True)]
+    hint = "The agent receives this reason."
+    return [*introduction_blocks(form), input_block(name, "Why not?", reason, hint, optional=True)]

@@ -1,7 +1,7 @@
-"""What Slack sends when a form is answered, as the answer it is, or as what is wrong with it.
+"""Parses Slack's payloads (a pressed button, a submitted modal) into an answer or into validation errors.
 
-Nothing that was typed is lost: what is wrong in a modal is said there, and the modal stays open; a form that was filled
-in wrongly in its message comes back with what was typed.
+Typed values are never lost: a modal with errors stays open and shows them, and a form in a message is shown again with
+the typed values.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from ai_platform_engineering.events import Form
 from ai_platform_engineering.forms.answers import Answer, Approved, Dismissed, Rejected, Submitted
 from ai_platform_engineering.forms.arguments import same_value
 from ai_platform_engineering.forms.decisions import answerable, decide, is_approval
-from ai_platform_engineering.forms.filling import Filled, Refused, fill
+from ai_platform_engineering.forms.filling import FilledForm, InvalidForm, fill
 from ai_platform_engineering.integrations.slack_bot.forms.arguments import arguments, changed_argument, shown_text
 from ai_platform_engineering.integrations.slack_bot.forms.block_kit import line
 from ai_platform_engineering.integrations.slack_bot.forms.ids import (
+    FormReference,
     ModalKind,
     Press,
-    Reference,
     block_id,
     read_block_id,
     read_button_id,
@@ -29,8 +29,8 @@ from ai_platform_engineering.integrations.slack_bot.forms.ids import (
     version_of,
 )
 from ai_platform_engineering.integrations.slack_bot.forms.inputs import shown_fields
-from ai_platform_engineering.integrations.slack_bot.forms.values import entered
-from ai_platform_engineering.text import form_words
+from ai_platform_engineering.integrations.slack_bot.forms.values import entered_value
+from ai_platform_engineering.text import form_text
 
 NOTHING_CHANGED: Final = "Nothing was changed. To approve it as it is, close this and press Approve."
 
@@ -38,41 +38,41 @@ _ERROR_LENGTH: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Pressed:
+class PressedFormButton:
     """A button below a form."""
 
     press: Press
-    reference: Reference
+    reference: FormReference
 
 
 @dataclass(frozen=True, slots=True)
 class OpenModal:
-    """The answer is given in a modal."""
+    """A modal has to be opened for the answer."""
 
     kind: ModalKind
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
-    """An input as it was sent: its block, what is in it, whether something stood in it when it was shown."""
+class _SubmittedInput:
+    """An input of a payload: its block id, its state, and whether it had an initial value."""
 
     block: str
     state: Mapping[str, Any]
     prefilled: bool = False
 
 
-def read_button(payload: Mapping[str, Any]) -> Pressed | None:
-    """The button that was pressed, if it is one of a form's."""
+def read_button(payload: Mapping[str, Any]) -> PressedFormButton | None:
+    """The pressed button, if it belongs to a form."""
     actions = payload.get("actions")
     action = actions[0] if isinstance(actions, list) and actions else None
     if not isinstance(action, Mapping):
         return None
     press, reference = read_button_id(action.get("action_id")), read_reference(action.get("value"))
-    return Pressed(press, reference) if press is not None and reference is not None else None
+    return PressedFormButton(press, reference) if press is not None and reference is not None else None
 
 
 def read_press(form: Form, press: Press, payload: Mapping[str, Any]) -> Answer | OpenModal | Form:
-    """What a button says to `form`: an answer, that a modal is wanted, or the form to be shown again."""
+    """The effect of a button on `form`: an answer, a modal to open, or the form to show again."""
     match press:
         case "submit":
             return read_message_state(form, payload)
@@ -83,20 +83,20 @@ def read_press(form: Form, press: Press, payload: Mapping[str, Any]) -> Answer |
         case "approve":
             return Approved()
         case "always":
-            return Approved(remember=form_words.remembered(form) is not None)
+            return Approved(remember=form_text.remembered(form) is not None)
         case "cancel":
             return Rejected() if is_approval(form) else Dismissed()
 
 
 def read_message_state(form: Form, payload: Mapping[str, Any]) -> Answer | Form:
-    """The answer in the inputs of a message, or the form with what was typed and what is wrong with it."""
+    """The answer in the inputs of a message, or the form with the typed values and their errors."""
     state = payload.get("state")
     outcome = _outcome(form, _entries(state, {}))
-    return outcome.form if isinstance(outcome, Refused) else outcome
+    return outcome.form if isinstance(outcome, InvalidForm) else outcome
 
 
 def read_submission(form: Form, view: Mapping[str, Any]) -> Answer | dict[str, str]:
-    """The answer in a modal that was sent, or what is wrong, by block id."""
+    """The answer in a submitted modal, or the errors by block id."""
     entries = _entries(view.get("state"), view)
     match read_modal_id(view.get("callback_id")):
         case "reject":
@@ -106,22 +106,24 @@ def read_submission(form: Form, view: Mapping[str, Any]) -> Answer | dict[str, s
             return _edited(form, entries)
         case _:
             outcome = _outcome(form, entries)
-            return _errors(outcome.form, entries) if isinstance(outcome, Refused) else outcome
+            return _errors(outcome.form, entries) if isinstance(outcome, InvalidForm) else outcome
 
 
-def _outcome(form: Form, entries: Mapping[int, _Entry]) -> Answer | Refused:
+def _outcome(form: Form, entries: Mapping[int, _SubmittedInput]) -> Answer | InvalidForm:
     fields = shown_fields(answerable(form))
     values = {
-        field.field_name: entered(field, entries[position].state) for position, field in fields if position in entries
+        field.field_name: entered_value(field, entries[position].state)
+        for position, field in fields
+        if position in entries
     }
     if is_approval(form):
         return decide(form, values)
     outcome = fill(form, values)
-    return Submitted(outcome.values) if isinstance(outcome, Filled) else outcome
+    return Submitted(outcome.values) if isinstance(outcome, FilledForm) else outcome
 
 
-def _errors(form: Form, entries: Mapping[int, _Entry]) -> dict[str, str]:
-    """What is wrong, each at its input; where there is none for it, at the last one."""
+def _errors(form: Form, entries: Mapping[int, _SubmittedInput]) -> dict[str, str]:
+    """The errors by block id; the error of a field without an input is shown at the last input."""
     last = max(entries, default=0)
     errors: dict[str, list[str]] = {}
     named = {field.field_name: (position, field) for position, field in reversed(list(enumerate(form.fields)))}
@@ -134,7 +136,7 @@ def _errors(form: Form, entries: Mapping[int, _Entry]) -> dict[str, str]:
     return {block: line(" ".join(sentences), _ERROR_LENGTH) for block, sentences in errors.items()}
 
 
-def _edited(form: Form, entries: Mapping[int, _Entry]) -> Approved | dict[str, str]:
+def _edited(form: Form, entries: Mapping[int, _SubmittedInput]) -> Approved | dict[str, str]:
     changed: dict[str, Any] = {}
     errors: dict[str, str] = {}
     for position, argument in enumerate(arguments(form)):
@@ -153,20 +155,20 @@ def _edited(form: Form, entries: Mapping[int, _Entry]) -> Approved | dict[str, s
     return {_block(form, entries, min(entries, default=0)): NOTHING_CHANGED}
 
 
-def _block(form: Form, entries: Mapping[int, _Entry], position: int) -> str:
+def _block(form: Form, entries: Mapping[int, _SubmittedInput], position: int) -> str:
     return entries[position].block if position in entries else block_id(position, version_of(form))
 
 
-def _entries(state: object, view: Mapping[str, Any]) -> dict[int, _Entry]:
-    """The inputs by the position of what they ask for. What is none of ours is passed over."""
+def _entries(state: object, view: Mapping[str, Any]) -> dict[int, _SubmittedInput]:
+    """The inputs by the position of their field. Blocks of other apps or forms are ignored."""
     prefilled = set(_prefilled(view.get("blocks")))
     values = state.get("values") if isinstance(state, Mapping) else None
-    entries: dict[int, _Entry] = {}
+    entries: dict[int, _SubmittedInput] = {}
     for block, actions in values.items() if isinstance(values, Mapping) else ():
         position = read_block_id(block)
         element = next(iter(actions.values()), None) if isinstance(actions, Mapping) else None
         if position is not None and isinstance(element, Mapping):
-            entries[position] = _Entry(block, element, block in prefilled)
+            entries[position] = _SubmittedInput(block, element, block in prefilled)
     return entries
 
 

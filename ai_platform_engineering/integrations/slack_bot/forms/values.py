@@ -1,4 +1,4 @@
-"""Values of a field on their way through Slack: as text in an input, as the position of an option, and back."""
+"""Converts the values of a field to Slack's inputs (text, or the position of an option) and back."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from ai_platform_engineering.events import FormField
 from ai_platform_engineering.forms.arguments import same_value
-from ai_platform_engineering.forms.credentials import is_secret
-from ai_platform_engineering.forms.fitting import Misfit, fitted, is_blank
+from ai_platform_engineering.forms.field_names import is_secret
+from ai_platform_engineering.forms.validation import InvalidValue, is_blank, validated
 from ai_platform_engineering.integrations.slack_bot.forms.block_kit import INITIAL_LENGTH
 from ai_platform_engineering.text.plain_text import clean
 
@@ -18,21 +18,21 @@ NO: Final = "no"
 
 
 def proposed(field: FormField) -> Any:
-    """What the field holds when nothing is entered: what was entered before, right or wrong, or a default that fits."""
+    """The value when nothing is entered: the earlier entry, also an invalid one, or else a valid default."""
     if not is_blank(field.value):
         return field.value
     default = field.default_value
-    return None if is_blank(default) or isinstance(fitted(field, default), Misfit) else default
+    return None if is_blank(default) or isinstance(validated(field, default), InvalidValue) else default
 
 
-def is_kept(field: FormField) -> bool:
-    """Whether the field may be left empty although it is required: it has a value that fits."""
+def has_valid_proposal(field: FormField) -> bool:
+    """Whether the field has a valid proposed value, so that it may be left empty although it is required."""
     value = proposed(field)
-    return value is not None and value != [] and not isinstance(fitted(field, value), Misfit)
+    return value is not None and value != [] and not isinstance(validated(field, value), InvalidValue)
 
 
 def choices(field: FormField) -> dict[str, str]:
-    """The options of a field, each once, by what Slack is given for them: their position."""
+    """The options of a field by the value that Slack gets: their position. Duplicates are left out."""
     first: dict[str, int] = {}
     for position, option in enumerate(field.field_values or ()):
         first.setdefault(option, position)
@@ -40,9 +40,9 @@ def choices(field: FormField) -> dict[str, str]:
 
 
 def chosen(field: FormField) -> list[str]:
-    """The choices that are made when the field is shown."""
-    value = fitted(field, proposed(field))
-    if isinstance(value, Misfit) or is_secret(field.field_name):
+    """The options that are initially selected."""
+    value = validated(field, proposed(field))
+    if isinstance(value, InvalidValue) or is_secret(field.field_name):
         return []
     if field.field_type == "boolean":
         return [YES if value else NO]
@@ -51,16 +51,19 @@ def chosen(field: FormField) -> list[str]:
 
 
 def text_of(field: FormField) -> str | None:
-    """What is proposed, as text that can be changed. Nothing where it must not be seen, or would come back as another
-    value."""
+    """The proposed value as editable text; None if it is a secret, or if the text would be parsed to another value."""
     value = proposed(field)
     if value is None or is_secret(field.field_name):
         return None
     text = _written(value)
     if not can_be_shown(text):
         return None
-    meant = fitted(field, value)
-    return text if isinstance(meant, Misfit) or same_value(fitted(field, typed(field, text)), meant) else None
+    meant = validated(field, value)
+    return (
+        text
+        if isinstance(meant, InvalidValue) or same_value(validated(field, typed_value(field, text)), meant)
+        else None
+    )
 
 
 def can_be_shown(text: str) -> bool:
@@ -68,8 +71,8 @@ def can_be_shown(text: str) -> bool:
     return bool(text.strip()) and len(text) <= INITIAL_LENGTH and clean(text) == text
 
 
-def typed(field: FormField, text: str) -> Any:
-    """What was typed into an input, as a value to be checked."""
+def typed_value(field: FormField, text: str) -> Any:
+    """The text of an input as a value, before validation."""
     match field.field_type:
         case "multiselect":
             lines = [line.strip() for line in text.split("\n") if line.strip()]
@@ -80,16 +83,16 @@ def typed(field: FormField, text: str) -> Any:
             return text
 
 
-def entered(field: FormField, state: Mapping[str, Any]) -> Any:
-    """The value in the state of an element, as Slack sends it; None where nothing was entered."""
+def entered_value(field: FormField, state: Mapping[str, Any]) -> Any:
+    """The value in the state of an element; None if nothing was entered."""
     if "selected_options" in state:
         options = [_option(field, option) for option in state["selected_options"] or ()]
-        # Taking away all that was chosen says something, never having chosen does not.
+        # Deselecting every option is an answer; never having selected one is not.
         return options if options or chosen(field) else None
     if "selected_option" in state:
         return None if state["selected_option"] is None else _option(field, state["selected_option"])
     text = state.get("value")
-    return typed(field, text) if isinstance(text, str) else None
+    return typed_value(field, text) if isinstance(text, str) else None
 
 
 def _option(field: FormField, option: Any) -> Any:

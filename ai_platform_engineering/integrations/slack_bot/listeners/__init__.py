@@ -1,4 +1,4 @@
-"""What Slack tells the bot, one module for each thing people can do: write, use the command, press a button, submit.
+"""The Bolt listeners, one module per kind of request: messages, slash command, buttons, forms, assistant panel.
 
-A listener understands the request, has it kept and acknowledges it; what then happens is the bot's business.
+A listener parses the request, passes it to the bot (`bot_calls`) and acknowledges it. The bot does the work.
 """

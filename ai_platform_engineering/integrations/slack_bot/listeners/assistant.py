@@ -1,4 +1,4 @@
-"""The side panel and the messages tab: a greeting, and questions to begin with."""
+"""The assistant panel and the messages tab: a greeting and suggested prompts."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any, Final
 from slack_bolt.async_app import AsyncApp
 from slack_sdk.errors import SlackApiError
 
-from ai_platform_engineering.integrations.slack_bot.listeners.ephemeral import describe
-from ai_platform_engineering.integrations.slack_bot.listeners.listening import Listening
+from ai_platform_engineering.integrations.slack_bot.listeners.context import ListenerContext
+from ai_platform_engineering.integrations.slack_bot.listeners.private_notices import describe
 from ai_platform_engineering.integrations.slack_bot.listeners.requests import Body, SlackLocation
-from ai_platform_engineering.integrations.slack_bot.places import Person
+from ai_platform_engineering.integrations.slack_bot.places import SlackUser
 from ai_platform_engineering.utils.errors import ReadableError
 
 logger = logging.getLogger(__name__)
@@ -25,42 +25,42 @@ _EXAMPLES_SECONDS: Final = 5.0
 
 
 class Assistant:
-    def __init__(self, listening: Listening) -> None:
-        self._listening = listening
+    def __init__(self, context: ListenerContext) -> None:
+        self._context = context
 
     def listen(self, app: AsyncApp) -> None:
-        app.event("assistant_thread_started")(self.began)
-        # Where the app has an agent view, its threads do not begin with an event: people open the messages tab.
-        app.event("app_home_opened")(self.opened)
+        app.event("assistant_thread_started")(self.on_thread_started)
+        # With an agent view, Slack sends no event for a new thread: people open the messages tab.
+        app.event("app_home_opened")(self.on_home_opened)
 
-    async def began(self, event: Mapping[str, Any], body: Body) -> None:
+    async def on_thread_started(self, event: Mapping[str, Any], body: Body) -> None:
         thread = event["assistant_thread"]
-        if self._listening.first_time("event", body.get("event_id")):
+        if self._context.first_time("event", body.get("event_id")):
             channel, thread_ts = thread["channel_id"], thread["thread_ts"]
-            location = SlackLocation(Person(self._listening.identity.team, thread["user_id"]), channel, thread_ts)
-            self._listening.later(location, self._greet(channel, thread_ts))
+            location = SlackLocation(SlackUser(self._context.identity.team, thread["user_id"]), channel, thread_ts)
+            self._context.run_later(location, self._greet(channel, thread_ts))
 
-    async def opened(self, event: Mapping[str, Any], body: Body) -> None:
-        if event.get("tab") == "messages" and self._listening.first_time("event", body.get("event_id")):
-            location = SlackLocation(Person(self._listening.identity.team, event["user"]), event["channel"])
-            self._listening.later(location, self._suggest(event["channel"]))
+    async def on_home_opened(self, event: Mapping[str, Any], body: Body) -> None:
+        if event.get("tab") == "messages" and self._context.first_time("event", body.get("event_id")):
+            location = SlackLocation(SlackUser(self._context.identity.team, event["user"]), event["channel"])
+            self._context.run_later(location, self._suggest(event["channel"]))
 
     async def _greet(self, channel: str, thread_ts: str) -> None:
-        await self._listening.client.chat_postMessage(channel=channel, thread_ts=thread_ts, text=GREETING)
+        await self._context.client.chat_postMessage(channel=channel, thread_ts=thread_ts, text=GREETING)
         await self._suggest(channel, thread_ts)
 
     async def _suggest(self, channel: str, thread_ts: str | None = None) -> None:
         try:
             async with asyncio.timeout(_EXAMPLES_SECONDS):
-                examples = await self._listening.bot.examples()
+                examples = await self._context.bot.examples()
         except (ReadableError, TimeoutError):
             return
         prompts = [{"title": example[:_TITLE], "message": example} for example in examples[:_MAX_PROMPTS]]
         if not prompts:
             return
         try:
-            await self._listening.client.assistant_threads_setSuggestedPrompts(
+            await self._context.client.assistant_threads_setSuggestedPrompts(
                 channel_id=channel, thread_ts=thread_ts, title="For example", prompts=prompts
             )
         except SlackApiError as error:
-            logger.warning("Slack did not take the questions to begin with: %s", describe(error))
+            logger.warning("Slack did not accept the suggested prompts: %s", describe(error))

@@ -1,4 +1,4 @@
-"""What people are called, asked of Slack once."""
+"""Display names of people, requested from Slack once and cached."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from aiohttp import ClientError
 from slack_sdk.errors import SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
-_SECONDS: Final = 1.0
+_TIMEOUT_SECONDS: Final = 1.0
 _MAX_LOOKUPS: Final = 5
-_KEPT: Final = 10_000
+_CACHE_SIZE: Final = 10_000
 
 
-class Names:
-    """Nothing depends on them: who cannot be looked up in time is called by their id."""
+class DisplayNames:
+    """Names are optional: after a timeout or an error, the id is used instead."""
 
     def __init__(self, client: AsyncWebClient) -> None:
         self._client = client
         self._known: dict[str, str] = {}
 
     async def of(self, users: Iterable[str]) -> dict[str, str]:
-        """The names of those who have one, by id."""
+        """The known names by user id."""
         wanted = sorted(users)
         unknown = [user for user in wanted if user not in self._known][:_MAX_LOOKUPS]
         if unknown:
-            if len(self._known) > _KEPT:
+            if len(self._known) > _CACHE_SIZE:
                 self._known.clear()
             try:
-                async with asyncio.timeout(_SECONDS):
+                async with asyncio.timeout(_TIMEOUT_SECONDS):
                     await asyncio.gather(*map(self._look_up, unknown))
             except TimeoutError:
                 pass

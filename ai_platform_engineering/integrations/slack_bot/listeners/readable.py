@@ -1,4 +1,4 @@
-"""Slack's markup as plain text: what the person who wrote it saw."""
+"""Slack's markup as plain text, as its author saw it."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ _MENTION = re.compile(r"<@([UWB][A-Z0-9]+)(?:\|[^<>]*)?>")
 
 
 def mentions(text: str) -> frozenset[str]:
-    """Ids of those who are mentioned."""
+    """The user ids of all mentions."""
     return frozenset(_MENTION.findall(text))
 
 
 def readable(text: str, *, without: str = "", names: Mapping[str, str] | None = None) -> str:
-    """The text with names instead of tags; mentions of `without` are left out, `names` are known people by id."""
+    """The text with names instead of tags. Mentions of `without` are removed; `names` are people's names by id."""
     known = names or {}
     if without:
         text = re.sub(rf"[ \t]*<@{re.escape(without)}(?:\|[^<>]*)?>[:,]?", "", text)
-    # People cannot write a tag: what they type as "<" arrives as "&lt;".
+    # Typed text cannot contain a tag: "<" arrives as "&lt;".
     shown = _TAG.sub(lambda tag: _shown(tag[1], known), text)
-    # These three, and no others, are what Slack escapes.
+    # Slack escapes exactly these three characters.
     return shown.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&").strip()
 
 
@@ -47,7 +47,7 @@ def _group(target: str, label: str) -> str:
 
 def _link(target: str, label: str) -> str:
     address = re.sub(r"^(mailto|tel):", "", target)
-    # Slack makes links of what looks like one; then the label is the address, with or without its beginning.
+    # Slack turns addresses into links; the label is then the address, with or without its scheme.
     if not label or label == address or re.sub(r"^https?://", "", address).rstrip("/") == label.rstrip("/"):
         return label or address
     return f"{label} ({address})"

@@ -1,4 +1,4 @@
-"""Markdown as models write it, while they write it: code fences, tables, mentions, and what may be told apart already.
+"""Incremental parsing of streamed Markdown: code fences, tables, mentions, and points where it may be split.
 
-Nothing here knows what a message is, or how long it may be.
+Nothing here knows Slack messages or their limits.
 """

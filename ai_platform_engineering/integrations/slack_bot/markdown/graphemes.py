@@ -1,4 +1,4 @@
-"""What people see as one character, although it is written with several."""
+"""Grapheme clusters: several code points that are displayed as one character."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _FIRST_HALVES: Final = range(0xD800, 0xDC00)
 _SECOND_HALVES: Final = range(0xDC00, 0xE000)
 
 
-def may_part(text: str, at: int) -> bool:
-    """Whether a text may be parted here without parting a character. Only the text up to and with `at` matters."""
+def may_split(text: str, at: int) -> bool:
+    """Whether a split at `at` keeps grapheme clusters whole. Only the text up to and with `at` matters."""
     if not 0 < at < len(text):
         return True
     before, after = text[at - 1], text[at]

@@ -1,6 +1,6 @@
-"""Prose, code and tables, told apart in a text of which the end may not be written yet.
+"""Splits a text that may still be streaming into passages: prose, code and tables.
 
-What has been told apart stays so, whatever is written next.
+A passage that was returned once is not changed by further text.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from ai_platform_engineering.integrations.slack_bot.markdown.fences import Fence
 
 _LINE: Final = re.compile(r"[^\n]*\n|[^\n]+")
 _BEGINNING: Final = re.compile(r"```|~~~|\|")
-"""What is in every line that opens code, or is the header of a table."""
+"""Occurs in every line that opens code or is the header of a table."""
 _AFTER_TABLE: Final = re.compile(r"^[^|\n]*$|```|~~~", re.MULTILINE)
-"""A line that is no row, and what is in every line that opens code."""
+"""A line that is not a row, or the start of a line that opens code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Prose:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """Whole lines, those with the fences, too; the others are `between` them. Code is finished when it is closed."""
+    """Whole lines including the fences; `between` is the range of the text between them. Closed code is finished."""
 
     text: str
     fence: Fence
@@ -41,28 +41,28 @@ class Code:
 
     @property
     def line_count(self) -> int:
-        """How many lines are between the fences."""
+        """The number of lines between the fences."""
         begin, end = self.between.start, self.between.stop
         return self.text.count("\n", begin, end) + (end > begin and self.text[end - 1] != "\n")
 
     @property
     def content(self) -> str:
-        """The lines between the fences, as far to the left as these."""
+        """The lines between the fences, without the indentation of the fences."""
         content = self.text[self.between.start : self.between.stop]
         if not self.fence.indent:
             return content
-        return "".join(_moved_left(line, self.fence.indent) for line in _LINE.findall(content))
+        return "".join(_dedent(line, self.fence.indent) for line in _LINE.findall(content))
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Whole lines: the header, the dashes and the rows. A table is finished when something else has followed."""
+    """Whole lines: the header, the dashes and the rows. A table is finished when another line follows it."""
 
     text: str
     finished: bool
 
     def lines(self, count: int | None = None) -> list[str]:
-        """So many from the beginning, or all."""
+        """The first `count` lines, or all of them."""
         return [line[0] for line in islice(_LINE.finditer(self.text), count)]
 
     @property
@@ -80,7 +80,7 @@ class Table:
 
     @property
     def csv(self) -> str:
-        """Every cell, those of the header first."""
+        """The header and all rows as CSV."""
         header, _, *rows = self.lines()
         return tables.as_csv(map(tables.cells, (header, *rows)))
 
@@ -90,14 +90,14 @@ class Table:
 
 
 Block = Code | Table
-"""Its `lead`, the first line or the beginning of it, was prose until the block was recognised, and stays prose."""
+"""Its `lead` is the first line or the start of it. It was shown as prose before the block was known."""
 Passage = Prose | Block
 
 
 def passages(text: str, *, complete: bool) -> Iterator[Passage]:
-    """What is certain, in order. Unless the text is complete this ends before whatever may still become something
-    else: code and tables that are not finished, and lines that may begin them."""
-    # This is asked whenever something was written: only lines that may begin or end something are looked at one by one.
+    """The passages in order. Unless the text is complete, this stops before text that may still change its meaning:
+    unfinished code and tables, and lines that may begin them."""
+    # Called for every delta: only lines that may begin or end a block are examined one by one.
     end = len(text) if complete else text.rfind("\n") + 1
     prose = at = 0
     while found := _BEGINNING.search(text, at, end):
@@ -124,9 +124,9 @@ def _code(text: str, at: int, end: int) -> Code | None:
     fence = fences.opened_by(text[at:begin])
     if fence is None:
         return None
-    mark = text.find(fence.mark, begin, end)
-    first = max(begin, text.rfind("\n", begin, mark) + 1)
-    for line in fence.closings.finditer(text, first, end) if mark >= 0 else ():
+    delimiter = text.find(fence.delimiter, begin, end)
+    first = max(begin, text.rfind("\n", begin, delimiter) + 1)
+    for line in fence.closings.finditer(text, first, end) if delimiter >= 0 else ():
         after = _next_line(text, line.end(), end)
         if fence.closed_by(line[0]):
             return Code(text[at:after], fence, range(begin - at, line.start() - at), finished=True)
@@ -147,19 +147,19 @@ def _table(text: str, at: int, end: int) -> Table | None:
 
 
 def _certain(text: str, unfinished: str) -> str:
-    """The end of a text, as whole lines and one that is not, without what may begin code or a table."""
+    """The end of a text (whole lines and an unfinished one) without a part that may begin code or a table."""
     last = text[text.rfind("\n", 0, -1) + 1 :]
     if tables.is_row(last) and tables.may_be_dashes(unfinished):
         return text.removesuffix(last) if tables.may_be_header(last) else text
     if not unfinished.strip() or tables.may_be_header(unfinished):
         return text
     if fences.may_open(unfinished):
-        unfinished = unfinished[: fences.mark_position(unfinished)]
-        # White space alone belongs to the fence: a list item does not.
+        unfinished = unfinished[: fences.delimiter_position(unfinished)]
+        # Only white space belongs to the fence; a list item is prose.
         return text + unfinished if unfinished.strip() else text
     return text + unfinished
 
 
-def _moved_left(line: str, columns: int) -> str:
+def _dedent(line: str, columns: int) -> str:
     begin = min(columns, len(line) - len(line.lstrip(" ")))
     return line[begin:]

@@ -1,4 +1,4 @@
-"""Tables: a header, a line of dashes that has as many columns, and rows."""
+"""Markdown tables: a header, a line of dashes with the same number of columns, and rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def cells(line: str) -> list[str]:
 
 
 def begins(header: str, dashes: str) -> bool:
-    """Whether two whole lines are the beginning of a table."""
+    """Whether two complete lines begin a table."""
     if "|" not in header or "|" not in dashes or not may_be_dashes(dashes):
         return False
     columns = cells(dashes)
@@ -31,12 +31,12 @@ def begins(header: str, dashes: str) -> bool:
 
 
 def may_be_dashes(line: str) -> bool:
-    """Whether a line that is not finished yet may turn out to be the dashes below a header."""
+    """Whether an unfinished line may become the dashes below a header."""
     return not line.strip("|:- \t\r\n")
 
 
 def may_be_header(line: str) -> bool:
-    """Whether a line is sure enough to be part of a table that it is worth waiting for the next one."""
+    """Whether a line is so likely part of a table that it is held back until the next line."""
     return line.lstrip().startswith("|")
 
 

@@ -1,4 +1,4 @@
-"""What people see in Slack, without Slack: a model of a workspace that Web API calls are applied to, and its rendering.
+"""A preview of Slack without Slack: a model of a workspace to which Web API calls are applied, and its rendering.
 
-Nothing here talks to Slack, and nothing of the bot's behaviour is decided here.
+Nothing here sends requests to Slack or decides what the bot does.
 """

@@ -1,4 +1,4 @@
-"""A Web API call that Slack has done, and what a message is given by one."""
+"""A successful Web API call, and the content that it gives a message."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ai_platform_engineering.integrations.slack_bot.preview.messages import Part, Text, parts_of
+from ai_platform_engineering.integrations.slack_bot.preview.messages import Part, TextPart, parts_of
 
 TEXT_LIMIT: Final = 40_000
-"""What is longer, Slack cuts off."""
+"""Slack truncates longer texts."""
 
 Arguments = Mapping[str, Any]
 Key = tuple[str, str]
-"""A channel, and a message in it or the first one of a thread."""
+"""Channel and ts of a message, or channel and thread_ts of a thread."""
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class WebApiCall:
     method: str
     arguments: Arguments
     now: float
-    made: str
+    new_id: str
     author: str
 
     def get(self, name: str) -> str:
@@ -29,7 +29,7 @@ class Call:
 
     @property
     def key(self) -> Key:
-        """The message that it is about."""
+        """The message that the call changes."""
         return self.get("channel"), self.get("ts")
 
     @property
@@ -38,15 +38,15 @@ class Call:
 
     @property
     def replaces_content(self) -> bool:
-        """Blocks stay as they are unless there are others or a text; an empty list takes them away."""
+        """Whether the call replaces blocks and text. An empty list of blocks removes them; a missing one does not."""
         return any(self.arguments.get(name) is not None for name in ("text", "blocks", "markdown_text"))
 
 
 def content_of(arguments: Arguments) -> tuple[tuple[Part, ...], str]:
-    """What a message shows, and its notification. Where there are blocks, the text is not shown."""
+    """The visible parts of a message, and its notification text. Blocks hide the text."""
     text = str(arguments.get("text") or "")[:TEXT_LIMIT]
     if blocks := arguments.get("blocks"):
         return parts_of(blocks), text
     if markdown := arguments.get("markdown_text"):
-        return (Text(markdown),), markdown
-    return ((Text(text, mrkdwn=True),) if text else ()), text
+        return (TextPart(markdown),), markdown
+    return ((TextPart(text, mrkdwn=True),) if text else ()), text

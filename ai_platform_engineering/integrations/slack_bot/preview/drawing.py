@@ -1,33 +1,43 @@
-"""A transcript for a terminal, as rich renderables."""
+"""A transcript in a terminal, drawn with rich: played moment by moment, or printed as a whole."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
-from rich.console import Group, RenderableType
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
 from rich.padding import Padding
 from rich.panel import Panel
 from rich.rule import Rule as Line
+from rich.segment import Segment, Segments
 from rich.text import Text as Drawn
 
-from ai_platform_engineering.integrations.slack_bot.preview.messages import Block, Message, Part, Plan, TaskCard, Text
+from ai_platform_engineering.integrations.slack_bot.preview.messages import (
+    BlockPart,
+    Part,
+    PlanPart,
+    SlackMessage,
+    TaskCard,
+    TextPart,
+)
 from ai_platform_engineering.integrations.slack_bot.preview.mrkdwn import Span, Spans, spans_of
 from ai_platform_engineering.integrations.slack_bot.preview.shapes import (
     Control,
     Controls,
     Heading,
-    Prose,
+    Paragraph,
     Rule,
     Shape,
     shapes_of,
 )
-from ai_platform_engineering.integrations.slack_bot.preview.workspace import Transcript
+from ai_platform_engineering.integrations.slack_bot.preview.workspace import Moment, Transcript
 from ai_platform_engineering.integrations.slack_bot.thread_view.operations import CardStatus
 from ai_platform_engineering.text.plain_text import clean
-from ai_platform_engineering.text.terminal_markdown import TerminalMarkdown
+from ai_platform_engineering.text.terminal_text import TerminalMarkdown, block_lines
 
 Names = Mapping[str, str]
 
@@ -41,15 +51,40 @@ _LOOKS: Final = {"plain": "reverse", "primary": "reverse green", "danger": "reve
 _MENTION: Final = re.compile(r"<@(\w+)>")
 
 
-def drawn(transcript: Transcript, names: Names, bot: str) -> list[RenderableType]:
-    """The messages below each other, each with an empty line after it, and the status."""
+def play(moments: Sequence[Moment], console: Console, names: Names, bot: str, speed: float) -> None:
+    """Draw the moments `speed` times as fast as they happened. Only the end of the thread is on the screen."""
+    begun = time.monotonic()
+    with Live(console=console, auto_refresh=False, transient=True, vertical_overflow="crop") as live:
+        for moment in moments:
+            time.sleep(max(0.0, begun + moment.at / speed - time.monotonic()))
+            live.update(_last_screen(console, moment.transcript, names, bot), refresh=True)
+
+
+def show(transcript: Transcript, console: Console, names: Names, bot: str) -> None:
+    console.print(Segments(_joined(_lines(console, transcript, names, bot))), end="")
+
+
+def _last_screen(console: Console, transcript: Transcript, names: Names, bot: str) -> Segments:
+    return Segments(_joined(_lines(console, transcript, names, bot)[-max(1, console.height - 1) :]))
+
+
+def _lines(console: Console, transcript: Transcript, names: Names, bot: str) -> list[list[Segment]]:
+    return [line for block in transcript_blocks(transcript, names, bot) for line in block_lines(console, block)]
+
+
+def _joined(lines: Sequence[Sequence[Segment]]) -> list[Segment]:
+    return [segment for line in lines for segment in (*line, Segment.line())]
+
+
+def transcript_blocks(transcript: Transcript, names: Names, bot: str) -> list[RenderableType]:
+    """The messages, each with an empty line after it, and the status."""
     blocks = [block for message in transcript.messages for block in (*_message(message, names, bot), Drawn())]
     if transcript.status:
         blocks.append(Drawn(clean(f"  {names.get(bot, bot)} {transcript.status}"), style="dim italic"))
     return blocks
 
 
-def _message(message: Message, names: Names, bot: str) -> Iterator[RenderableType]:
+def _message(message: SlackMessage, names: Names, bot: str) -> Iterator[RenderableType]:
     style = "bold cyan" if message.author == bot else "bold magenta"
     head = Drawn(clean(names.get(message.author, message.author)), style=style)
     head.append(f"  {datetime.fromtimestamp(float(message.ts), UTC):%H:%M}", style="dim")
@@ -70,15 +105,15 @@ def _message(message: Message, names: Names, bot: str) -> Iterator[RenderableTyp
 
 def _part(part: Part, names: Names) -> Iterable[RenderableType]:
     match part:
-        case Text(text=text, mrkdwn=True):
+        case TextPart(text=text, mrkdwn=True):
             return [_prose(spans_of(text, names))]
-        case Text(text=text):
+        case TextPart(text=text):
             named = _MENTION.sub(lambda match: f"**@{names.get(match[1], match[1])}**", text)
             return [TerminalMarkdown(clean(named))]
-        case Plan(title=title, cards=cards):
+        case PlanPart(title=title, cards=cards):
             heading = Drawn(clean(title), style="bold") if title else None
             return [Panel(Group(*map(_card, cards)), title=heading, title_align="left", border_style="dim")]
-        case Block(json=block):
+        case BlockPart(json=block):
             return map(_shape, shapes_of(block, names))
 
 
@@ -95,7 +130,7 @@ def _shape(shape: Shape) -> RenderableType:
     match shape:
         case Heading(text):
             return Drawn(clean(text), style="bold")
-        case Prose(spans, small):
+        case Paragraph(spans, small):
             return _prose(spans, "dim" if small else "")
         case Rule():
             return Line(style="dim")

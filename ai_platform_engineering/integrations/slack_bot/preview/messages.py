@@ -1,4 +1,4 @@
-"""A message as people see it: its parts in order, whichever way they came. Values only."""
+"""A Slack message as people see it: its parts in order, from a post or from a stream. Values only."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ class TaskCard:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """Task cards under one title. A card that stands alone is a plan without a title."""
+class PlanPart:
+    """Task cards with one title. A single card outside of a plan is a plan without a title."""
 
     title: str = ""
     cards: tuple[TaskCard, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
-    """Markdown; or, with `mrkdwn`, text in Slack's own notation."""
+class TextPart:
+    """Markdown, or with `mrkdwn` text in Slack's own markup."""
 
     text: str
     mrkdwn: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
-    """Any other block, as Block Kit has it."""
+class BlockPart:
+    """Any other Block Kit block."""
 
     json: BlockJson
 
@@ -47,7 +47,7 @@ class Block:
         return str(self.json.get("type", ""))
 
 
-Part = Plan | Text | Block
+Part = PlanPart | TextPart | BlockPart
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,26 +59,26 @@ class SharedFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class SlackMessage:
     channel: str
     ts: str
     author: str
     thread_ts: str = ""
-    """The message that it replies to; empty for one that stands in the channel itself."""
+    """The first message of the thread; empty for a message in the channel itself."""
     parts: tuple[Part, ...] = ()
     notification: str = ""
-    """What is shown instead of blocks where there is only room for text."""
+    """The text that notifications show instead of blocks."""
     files: tuple[SharedFile, ...] = ()
     reactions: tuple[tuple[str, str], ...] = ()
-    """Name and person."""
+    """Name of the emoji, and the person."""
     streamed: bool = False
     streaming_since: float | None = None
     expired: bool = False
-    """Slack ended the stream before the bot did: people see that it was cut off."""
+    """Slack ended the stream before the bot did, and shows the message as cut off."""
     edited: bool = False
     deleted: bool = False
     ephemeral_for: str = ""
-    """The one person who sees it."""
+    """The only person who sees an ephemeral message."""
 
     @property
     def streaming(self) -> bool:
@@ -86,20 +86,20 @@ class Message:
 
     @property
     def text(self) -> str:
-        """All that is written outside of plans and blocks. What was streamed around a plan is one text."""
-        return ("" if self.streamed else "\n\n").join(part.text for part in self.parts if isinstance(part, Text))
+        """The text outside of plans and blocks. Text that was streamed before and after a plan is joined."""
+        return ("" if self.streamed else "\n\n").join(part.text for part in self.parts if isinstance(part, TextPart))
 
     @property
     def plan(self) -> str:
-        return next((part.title for part in self.parts if isinstance(part, Plan) and part.title), "")
+        return next((part.title for part in self.parts if isinstance(part, PlanPart) and part.title), "")
 
     @property
     def cards(self) -> tuple[TaskCard, ...]:
-        return tuple(card for part in self.parts if isinstance(part, Plan) for card in part.cards)
+        return tuple(card for part in self.parts if isinstance(part, PlanPart) for card in part.cards)
 
     @property
     def blocks(self) -> tuple[BlockJson, ...]:
-        return tuple(part.json for part in self.parts if isinstance(part, Block))
+        return tuple(part.json for part in self.parts if isinstance(part, BlockPart))
 
 
 def parts_of(blocks: Iterable[BlockJson]) -> tuple[Part, ...]:
@@ -109,13 +109,13 @@ def parts_of(blocks: Iterable[BlockJson]) -> tuple[Part, ...]:
 def _part(block: BlockJson) -> Part:
     match block.get("type"):
         case "markdown":
-            return Text(str(block.get("text", "")))
+            return TextPart(str(block.get("text", "")))
         case "plan":
-            return Plan(str(block.get("title", "")), tuple(map(_card, block.get("tasks", ()))))
+            return PlanPart(str(block.get("title", "")), tuple(map(_card, block.get("tasks", ()))))
         case "task_card":
-            return Plan(cards=(_card(block),))
+            return PlanPart(cards=(_card(block),))
         case _:
-            return Block(block)
+            return BlockPart(block)
 
 
 def _card(block: BlockJson) -> TaskCard:
@@ -129,7 +129,7 @@ def _card(block: BlockJson) -> TaskCard:
 
 
 def rich_text(element: object) -> str:
-    """What a rich text says, without its looks."""
+    """The text of a rich text element, without its formatting."""
     match element:
         case {"type": "rich_text", "elements": list(lines)}:
             return "\n".join(map(rich_text, lines))

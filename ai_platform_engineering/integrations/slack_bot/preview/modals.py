@@ -1,4 +1,4 @@
-"""The modals that people have open: for each person a stack of at most three, of which the last is seen."""
+"""The open modals: for each person a stack of at most three; the last one is visible."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Modal:
     person: str
     view: Mapping[str, Any]
     errors: Mapping[str, str] = field(default_factory=dict)
-    """What is wrong with what was typed, by block id."""
+    """Validation errors by block id."""
 
     @property
     def title(self) -> str:
@@ -32,7 +32,7 @@ class Modals:
         self.stacks[modal.person] = (*below, modal)
 
     def find(self, name: str) -> Modal | None:
-        """By the id that Slack gave it, or by the external id of its view."""
+        """Find a modal by its view id or by its external id."""
         modals = (modal for stack in self.stacks.values() for modal in stack)
         return next((modal for modal in modals if name and name in (modal.id, modal.view.get("external_id"))), None)
 
@@ -41,7 +41,7 @@ class Modals:
             self._replace(modal, replace(modal, view=view, errors={}))
 
     def refuse(self, name: str, errors: Mapping[str, str]) -> None:
-        """What was submitted is refused, and the modal says why."""
+        """Reject a submission: the modal stays open and shows `errors`."""
         if modal := self.find(name):
             self._replace(modal, replace(modal, errors=errors))
 

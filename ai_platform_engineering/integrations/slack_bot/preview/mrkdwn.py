@@ -1,4 +1,4 @@
-"""Slack's own notation for text, as spans that any surface can draw."""
+"""Slack's own markup (mrkdwn), parsed into spans."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ENTITY: Final = re.compile("|".join(_ENTITIES))
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Text that looks the same from its beginning to its end. `block` is code in lines of its own."""
+    """Text with one format. `block` is a code block on its own lines."""
 
     text: str
     bold: bool = False
@@ -39,7 +39,7 @@ Spans = tuple[Span, ...]
 
 
 def spans_of(text: str, names: Mapping[str, str]) -> Spans:
-    """`names` are those of people and channels, by id."""
+    """Parse `text`. `names` are the names of people and channels by id."""
     return tuple(_spans(text, names, Span("")))
 
 

@@ -1,4 +1,4 @@
-"""A recording, played into a workspace by the bot's own reducer: in its own time, which does not pass for us."""
+"""Plays a recording into a model workspace with the bot's own reducer, on a simulated clock."""
 
 from __future__ import annotations
 
@@ -10,115 +10,114 @@ from typing import Final
 from ai_platform_engineering.events import Ending, Event
 from ai_platform_engineering.events_json import Asked, Line
 from ai_platform_engineering.forms.answers import answer_data
-from ai_platform_engineering.forms.replies import Reply, Resume, understand
-from ai_platform_engineering.integrations.slack_bot.forms.words import answered_note
-from ai_platform_engineering.integrations.slack_bot.places import Person, Place
-from ai_platform_engineering.integrations.slack_bot.preview.moments import Moment
-from ai_platform_engineering.integrations.slack_bot.preview.workspace import Workspace
-from ai_platform_engineering.integrations.slack_bot.thread_view.operations import Arrived, File, Operation, UploadFile
+from ai_platform_engineering.forms.replies import FormReply, Resume, interpret
+from ai_platform_engineering.integrations.slack_bot.forms.message import answered_note
+from ai_platform_engineering.integrations.slack_bot.places import SlackUser, ThreadPlace
+from ai_platform_engineering.integrations.slack_bot.preview.workspace import Moment, SlackWorkspace
+from ai_platform_engineering.integrations.slack_bot.thread_view.operations import Delivered, File, Operation, UploadFile
 from ai_platform_engineering.integrations.slack_bot.thread_view.reducer import (
-    Answered,
-    Begun,
-    GoingOn,
     Input,
+    ReplyReceived,
+    RunAccepted,
+    RunResumed,
     Tick,
-    next_look,
+    next_tick,
     reduce,
 )
-from ai_platform_engineering.integrations.slack_bot.thread_view.state import Saying, State
-from ai_platform_engineering.integrations.slack_bot.web_api.requests import Job, Request, request_of
+from ai_platform_engineering.integrations.slack_bot.thread_view.state import State, ThreadReply
+from ai_platform_engineering.integrations.slack_bot.web_api.requests import ApiRequest, Job, request_of
 from ai_platform_engineering.recordings import runs_of
 
 BOT: Final = "UBOT"
-PERSON: Final = Person("T1", "UYOU")
+PERSON: Final = SlackUser("T1", "UYOU")
 NAMES: Final = {BOT: "Platform Engineer", PERSON.id: "You"}
 UNTIMED: Final = 0.3
-"""Seconds between events of a recording that has no times."""
+"""Seconds between the events of a recording without timestamps."""
 
 _CHANNEL: Final = "C1"
-_THINKING: Final = 3.0
-"""Seconds that people take before they write or answer."""
+_REPLY_SECONDS: Final = 3.0
+"""Simulated time until a person writes or answers."""
 _BEGINNING: Final = datetime(2026, 1, 12, 9, 41, tzinfo=UTC).timestamp()
 _MAX_WAIT: Final = 600.0
-_NOT_RECORDED: Final = "(What was asked was not recorded.)"
+_NOT_RECORDED: Final = "(The question was not recorded.)"
 
 
 def moments_of(lines: Iterable[Line]) -> list[Moment]:
-    """What people see of a recording, each time that it changes."""
-    stage = _Stage()
+    """The thread of a recording, at each moment when it changes."""
+    thread = _PreviewThread()
     for asked, run in runs_of(lines):
-        stage.say(asked.question if asked else "")
-        stage.play(run)
-    return stage.moments
+        thread.say(asked.question if asked else "")
+        thread.play(run)
+    return thread.moments
 
 
 @dataclass(slots=True)
-class _Stage:
-    """A workspace with one thread, and the bot's run in it; every operation arrives at once."""
+class _PreviewThread:
+    """A workspace with one thread, and the bot's run in it. Every operation succeeds at once."""
 
-    workspace: Workspace = field(default_factory=lambda: Workspace(BOT, dict(NAMES)))
+    workspace: SlackWorkspace = field(default_factory=lambda: SlackWorkspace(BOT, dict(NAMES)))
     moments: list[Moment] = field(default_factory=list)
     now: float = _BEGINNING
-    place: Place | None = None
+    place: ThreadPlace | None = None
     state: State = field(default_factory=State)
-    made: int = 0
+    id_count: int = 0
 
     def say(self, text: str) -> None:
-        """Somebody asks something in the thread; or, where the bot has asked, answers."""
+        """The person asks a question in the thread, or answers the bot's open form."""
         if self.place:
-            self._pass(self.now + _THINKING)
-        if self.state.telling.outcome == "asked":
+            self._advance(self.now + _REPLY_SECONDS)
+        if self.state.content.outcome == "asked":
             self._answer(text)
             return
         place = self._write(text or _NOT_RECORDED)
         self.place = place
         self.state = State(begun=self.now)
-        self._feed(Begun(f"task-{self.made}", f"trace-{self.made}"))
+        self._feed(RunAccepted(f"task-{self.id_count}", f"trace-{self.id_count}"))
 
     def play(self, run: Sequence[Line]) -> None:
         begun = self.now
         first = next((line.at for line in run if line.at is not None), 0.0)
         for line in run:
-            self._pass(self.now + UNTIMED if line.at is None else max(self.now, begun + line.at - first))
+            self._advance(self.now + UNTIMED if line.at is None else max(self.now, begun + line.at - first))
             if not isinstance(line.item, Asked):
-                self._take(line.item)
+                self._handle(line.item)
         self._work_until(self.now + _MAX_WAIT)
 
-    def _take(self, event: Event) -> None:
-        if self.state.telling.outcome == "asked" and not isinstance(event, Ending):
-            # What was answered is not in the recording; that the run goes on says that it was.
+    def _handle(self, event: Event) -> None:
+        if self.state.content.outcome == "asked" and not isinstance(event, Ending):
+            # The answer is not in the recording, but the run continues, so there was one.
             self._answer("")
         self._feed(event)
 
     def _answer(self, text: str) -> None:
         forms = [asked.form for asked in self.state.forms if asked.note is None]
         mention = f"<@{PERSON.id}>"
-        match understand(forms, Reply(text)) if forms and text else None:
+        match interpret(forms, FormReply(text)) if forms and text else None:
             case Resume(form, answer):
                 note = answered_note(form, answer, mention)
-                saying = Saying(text, PERSON.team, PERSON.id, form.form_id, answer_data(answer), note=note)
+                reply = ThreadReply(text, PERSON.team, PERSON.id, form.form_id, answer_data(answer), note=note)
             case _:
                 if text:
                     self._write(text)
-                saying = Saying(text, PERSON.team, PERSON.id, words=text, note=f"Answered by {mention}")
-        self._feed(Answered(saying))
+                reply = ThreadReply(text, PERSON.team, PERSON.id, text=text, note=f"Answered by {mention}")
+        self._feed(ReplyReceived(reply))
         self._work_until(self.now + _MAX_WAIT)
-        self._feed(GoingOn())
+        self._feed(RunResumed())
 
-    def _write(self, text: str) -> Place:
-        """A message of the person, in the thread if there is one."""
+    def _write(self, text: str) -> ThreadPlace:
+        """Post a message of the person, in the thread if there is one."""
         ts = self._new_ts()
         self.workspace.say(PERSON.id, _CHANNEL, ts, _escaped(text), self.place.thread_ts if self.place else "")
-        self._see(self.place or Place(PERSON.team, _CHANNEL, ts))
-        return self.place or Place(PERSON.team, _CHANNEL, ts)
+        self._record_moment(self.place or ThreadPlace(PERSON.team, _CHANNEL, ts))
+        return self.place or ThreadPlace(PERSON.team, _CHANNEL, ts)
 
-    def _pass(self, time: float) -> None:
+    def _advance(self, time: float) -> None:
         self._work_until(time)
         self.now = max(self.now, time)
 
     def _work_until(self, time: float) -> None:
-        """The bot does what is due by then."""
-        while (due := next_look(self.state, self.now)) is not None and due <= time:
+        """Run the bot's timers that are due by `time`."""
+        while (due := next_tick(self.state, self.now)) is not None and due <= time:
             self.now = max(self.now, due)
             self._feed(Tick())
 
@@ -126,9 +125,9 @@ class _Stage:
         waiting: list[Input] = [item]
         while waiting:
             self.state, operations = reduce(self.state, waiting.pop(0), self.now)
-            waiting += [self._do(operation) for operation in operations]
+            waiting += [self._perform(operation) for operation in operations]
 
-    def _do(self, operation: Operation) -> Arrived:
+    def _perform(self, operation: Operation) -> Delivered:
         place = self.place or self._write(_NOT_RECORDED)
         match operation:
             case UploadFile(file=file):
@@ -136,28 +135,28 @@ class _Stage:
             case _:
                 request = request_of(Job(place, PERSON, operation, "preview"))
         ts = self._new_ts()
-        self.workspace.apply(request.method, request.arguments, now=self.now, made=ts)
-        self._see(place)
-        return Arrived(operation.number, ts)
+        self.workspace.apply(request.method, request.arguments, now=self.now, new_id=ts)
+        self._record_moment(place)
+        return Delivered(operation.number, ts)
 
-    def _uploaded(self, file: File, place: Place) -> Request:
-        """The request that shares a file which is already there."""
-        file_id, content = f"F{self.made}", file.content.encode(errors="replace")
-        self.workspace.apply("files.getUploadURLExternal", {"filename": file.name}, now=self.now, made=file_id)
+    def _uploaded(self, file: File, place: ThreadPlace) -> ApiRequest:
+        """Upload the file, and return the request that shares it."""
+        file_id, content = f"F{self.id_count}", file.content.encode(errors="replace")
+        self.workspace.apply("files.getUploadURLExternal", {"filename": file.name}, now=self.now, new_id=file_id)
         self.workspace.upload(file_id, content)
         where = {"channel_id": place.channel, "thread_ts": place.thread_ts}
-        return Request("files.completeUploadExternal", {**where, "files": [{"id": file_id, "title": file.title}]})
+        return ApiRequest("files.completeUploadExternal", {**where, "files": [{"id": file_id, "title": file.title}]})
 
     def _new_ts(self) -> str:
-        self.made += 1
-        return f"{int(self.now)}.{self.made:06}"
+        self.id_count += 1
+        return f"{int(self.now)}.{self.id_count:06}"
 
-    def _see(self, place: Place) -> None:
+    def _record_moment(self, place: ThreadPlace) -> None:
         transcript = self.workspace.transcript(place.channel, place.thread_ts, viewer=PERSON.id)
         if not self.moments or transcript != self.moments[-1].transcript:
             self.moments.append(Moment(self.now - _BEGINNING, transcript))
 
 
 def _escaped(text: str) -> str:
-    """As Slack escapes what people write."""
+    """Escape text in the same way as Slack escapes messages of people."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -1,4 +1,4 @@
-"""Block Kit, reduced to the few shapes that a reader of a message sees."""
+"""Block Kit, reduced to a few shapes that both renderers draw."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Heading:
 
 
 @dataclass(frozen=True, slots=True)
-class Prose:
+class Paragraph:
     spans: Spans
     small: bool = False
 
@@ -31,7 +31,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """Something to press, to choose from or to write into."""
+    """A button, a menu or an input."""
 
     label: str
     look: Look = "plain"
@@ -41,10 +41,10 @@ class Control:
 class Controls:
     controls: tuple[Control, ...]
     label: str = ""
-    """What is asked for, where it is an input."""
+    """The label of an input."""
 
 
-Shape = Heading | Prose | Rule | Controls
+Shape = Heading | Paragraph | Rule | Controls
 
 
 def shapes_of(block: BlockJson, names: Mapping[str, str]) -> tuple[Shape, ...]:
@@ -55,22 +55,22 @@ def shapes_of(block: BlockJson, names: Mapping[str, str]) -> tuple[Shape, ...]:
         case {"type": "divider"}:
             shapes = (Rule(),)
         case {"type": "section"}:
-            texts = [Prose(_spans(text, names)) for text in (block.get("text"), *block.get("fields", ())) if text]
+            texts = [Paragraph(_spans(text, names)) for text in (block.get("text"), *block.get("fields", ())) if text]
             shapes = (*texts, *_controls([block["accessory"]] if "accessory" in block else []))
         case {"type": "context", "elements": elements}:
             spans = (_spans(element, names) for element in elements)
-            shapes = (Prose(tuple(chain.from_iterable(_parted(spans))), small=True),)
+            shapes = (Paragraph(tuple(chain.from_iterable(_parted(spans))), small=True),)
         case {"type": "actions" | "context_actions", "elements": elements}:
             shapes = _controls(elements)
         case {"type": "input", "label": label, "element": element}:
             optional = " (optional)" if block.get("optional") else ""
             asked = Controls(tuple(_control(element)), f"{_plain(label)}{optional}")
             hint = _plain(block.get("hint"))
-            shapes = (asked, Prose((Span(hint),), small=True)) if hint else (asked,)
+            shapes = (asked, Paragraph((Span(hint),), small=True)) if hint else (asked,)
         case {"type": "rich_text", "elements": elements}:
-            shapes = tuple(Prose((_rich(element),)) for element in elements)
+            shapes = tuple(Paragraph((_rich(element),)) for element in elements)
         case _:
-            shapes = (Prose((Span(str(block.get("alt_text") or f"[{block.get('type', 'block')}]")),), small=True),)
+            shapes = (Paragraph((Span(str(block.get("alt_text") or f"[{block.get('type', 'block')}]")),), small=True),)
     return shapes
 
 

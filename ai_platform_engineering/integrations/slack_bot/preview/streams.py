@@ -1,4 +1,4 @@
-"""What the chunks of a stream add to a message: pure functions from parts to parts."""
+"""Applies the chunks of a stream to the parts of a message. Pure functions."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from ai_platform_engineering.integrations.slack_bot.preview.messages import Part, Plan, TaskCard, Text, parts_of
+from ai_platform_engineering.integrations.slack_bot.preview.messages import Part, PlanPart, TaskCard, TextPart, parts_of
 
 Parts = tuple[Part, ...]
 
 
 def streamed(parts: Parts, arguments: Mapping[str, Any], *, one_plan: bool) -> Parts:
-    """The parts after a call with `chunks` or `markdown_text`. With `one_plan`, all tasks are cards of one plan, which
-    stands where the first of them came; else each card stands where it came."""
+    """The parts after a call with `chunks` or `markdown_text`. With `one_plan`, all tasks are cards of one plan at the
+    position of the first task; else each task is a card at its own position."""
     parts = _with_text(parts, arguments.get("markdown_text") or "")
     for chunk in arguments.get("chunks") or ():
         parts = _with_chunk(parts, chunk, one_plan=one_plan)
@@ -38,33 +38,33 @@ def _with_text(parts: Parts, text: str) -> Parts:
     match parts:
         case _ if not text:
             return parts
-        case (*before, Text(text=written)):
-            return (*before, Text(written + text))
+        case (*before, TextPart(text=written)):
+            return (*before, TextPart(written + text))
         case _:
-            return (*parts, Text(text))
+            return (*parts, TextPart(text))
 
 
 def _with_title(parts: Parts, title: str) -> Parts:
-    if not any(isinstance(part, Plan) for part in parts):
-        return (*parts, Plan(title))
-    return tuple(replace(part, title=title) if isinstance(part, Plan) else part for part in parts)
+    if not any(isinstance(part, PlanPart) for part in parts):
+        return (*parts, PlanPart(title))
+    return tuple(replace(part, title=title) if isinstance(part, PlanPart) else part for part in parts)
 
 
 def _with_task(parts: Parts, chunk: Mapping[str, Any], *, one_plan: bool) -> Parts:
     task = chunk.get("id", "")
     for index, part in enumerate(parts):
-        if isinstance(part, Plan) and any(card.id == task for card in part.cards):
+        if isinstance(part, PlanPart) and any(card.id == task for card in part.cards):
             cards = tuple(_changed(card, chunk) if card.id == task else card for card in part.cards)
             return (*parts[:index], replace(part, cards=cards), *parts[index + 1 :])
     card = _changed(TaskCard(task, ""), chunk)
     for index, part in enumerate(parts):
-        if isinstance(part, Plan) and one_plan:
+        if isinstance(part, PlanPart) and one_plan:
             return (*parts[:index], replace(part, cards=(*part.cards, card)), *parts[index + 1 :])
-    return (*parts, Plan(cards=(card,)))
+    return (*parts, PlanPart(cards=(card,)))
 
 
 def _changed(card: TaskCard, chunk: Mapping[str, Any]) -> TaskCard:
-    """Slack replaces the title and the status of a known task, and adds to its details and output."""
+    """Slack replaces the title and the status of a known task, and appends to its details and output."""
     return replace(
         card,
         title=chunk.get("title") or card.title,

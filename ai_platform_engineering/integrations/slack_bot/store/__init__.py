@@ -1,10 +1,23 @@
-"""What the bot keeps: threads, runs and the events that it has heard, in memory or in a file of its own.
+"""The bot's persistent state: threads, runs and the ids of received events, in memory or in a SQLite file.
 
-What a run's state means is the reducer's business; here it is a text.
+A run's state is stored as opaque JSON; only `thread_view` interprets it.
 """
 
-from ai_platform_engineering.integrations.slack_bot.store.file import StoreError
-from ai_platform_engineering.integrations.slack_bot.store.opening import open_store
-from ai_platform_engineering.integrations.slack_bot.store.values import BotStore, KeptRun, Session
+from pathlib import Path
 
-__all__ = ["BotStore", "KeptRun", "Session", "StoreError", "open_store"]
+from ai_platform_engineering.integrations.slack_bot.store.file import BotStoreError
+from ai_platform_engineering.integrations.slack_bot.store.memory import MemoryStore
+from ai_platform_engineering.integrations.slack_bot.store.sqlite import SqliteBotStore
+from ai_platform_engineering.integrations.slack_bot.store.values import BotStore, StoredRun, ThreadSession
+from ai_platform_engineering.settings import Settings
+
+__all__ = ["BotStore", "BotStoreError", "StoredRun", "ThreadSession", "open_store"]
+
+
+def open_store(settings: Settings) -> BotStore:
+    """The configured store, locked for this process until it is closed. Raises `BotStoreError` with the way out."""
+    return MemoryStore() if settings.slack_sessions == "memory" else SqliteBotStore(_store_file(settings))
+
+
+def _store_file(settings: Settings) -> Path:
+    return settings.data_dir / "slack.sqlite"

@@ -1,8 +1,7 @@
-"""The bot's file: what is in it, how it is opened, and what is said when it cannot be used.
+"""The bot's SQLite file: its schema, opening it, and the errors when it cannot be used.
 
-SQLite in WAL mode with `synchronous=NORMAL`: a commit is in the operating system's hands when it returns, so a killed
-bot loses nothing, and no commit waits for the disk. Only a power cut can take the last moments, and it leaves the file
-sound.
+WAL mode with `synchronous=NORMAL`: a commit has reached the operating system when it returns, so a killed process loses
+nothing, and commits do not wait for the disk. A power failure may lose the last commits, but does not corrupt the file.
 """
 
 from __future__ import annotations
@@ -15,14 +14,14 @@ from ai_platform_engineering.storage.sqlite.owned_file import FileInUseError, ow
 from ai_platform_engineering.utils.errors import ReadableError
 
 FORMAT: Final = 1
-# A run's state is long, so that pages are larger than usual. Every so many the log goes into the file, and the bot
-# waits for the disk: 4 MB take it some milliseconds.
+# The state of a run is long, so pages are larger than the default. A WAL checkpoint blocks the bot; with 500 pages
+# (4 MB) it takes a few milliseconds.
 _PAGE_BYTES: Final = 8192
 _WAL_PAGES: Final = 500
-# The bot is deaf while it waits for somebody who writes to its file by hand, and Slack waits three seconds.
+# The event loop is blocked while SQLite waits for another writer, and Slack expects a response within three seconds.
 _BUSY_SECONDS: Final = 1.0
 
-# What is large comes last in a row, so that finding one does not read it.
+# Large columns come last in a row, so that queries for the others do not read them.
 _TABLES: Final = """
 CREATE TABLE heard (event TEXT PRIMARY KEY, at REAL NOT NULL) WITHOUT ROWID;
 CREATE INDEX heard_by_age ON heard (at);
@@ -48,19 +47,19 @@ CREATE INDEX run_by_age ON run (done, begun);
 _OUR_TABLES: Final = frozenset({"heard", "session", "run"})
 
 
-class StoreError(ReadableError):
-    """The file cannot be used, or not any more; the sentence names it and the way out."""
+class BotStoreError(ReadableError):
+    """The file cannot be used. The message names the file and the way out."""
 
 
 class StoreFile:
-    """The file, open, for this process alone: two bots would answer everything twice."""
+    """The open file, locked for this process: two bots on one file would answer every message twice."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
             self._lock = own(path)
         except FileInUseError:
-            raise StoreError(
+            raise BotStoreError(
                 f"{path} is in use by another Slack bot. Stop that one, or give this one a directory of its own with "
                 "DATA_DIR."
             ) from None
@@ -79,26 +78,27 @@ class StoreFile:
         self._lock.close()
 
 
-def unreadable(path: Path) -> StoreError:
-    return StoreError(f"{path} holds a run that this version of the Slack bot cannot read. {_MOVE_AWAY}.")
+def unreadable(path: Path) -> BotStoreError:
+    return BotStoreError(f"{path} holds a run that this version of the Slack bot cannot read. {_MOVE_AWAY}.")
 
 
-def unusable(path: Path, error: Exception) -> StoreError:
-    # The low byte is the kind of an error, the rest its details.
+def unusable(path: Path, error: Exception) -> BotStoreError:
+    # The low byte is the primary error code.
     kind = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    return StoreError(f"{path} cannot be used by the Slack bot: {reason(error)}. {_WAYS_OUT.get(kind, _CHECK)}.")
+    return BotStoreError(f"{path} cannot be used by the Slack bot: {reason(error)}. {_REMEDIES.get(kind, _CHECK)}.")
 
 
 _MOVE_AWAY: Final = (
-    "Stop the bot and move the file away (threads then begin anew), or choose another directory with DATA_DIR"
+    "Stop the bot and move the file away (threads then start new conversations), or choose another directory with "
+    "DATA_DIR"
 )
 _CHECK: Final = (
     "Check that the directory can be written and has room, choose another one with DATA_DIR, or set "
     "SLACK_SESSIONS=memory"
 )
-_WAYS_OUT: Final = {
+_REMEDIES: Final = {
     sqlite3.SQLITE_FULL: "Make room on the disk, or choose another directory with DATA_DIR",
-    sqlite3.SQLITE_BUSY: "Close what else writes to it",
+    sqlite3.SQLITE_BUSY: "Close the other program that writes to it",
     sqlite3.SQLITE_NOTADB: _MOVE_AWAY,
     sqlite3.SQLITE_CORRUPT: _MOVE_AWAY,
 }
@@ -115,7 +115,7 @@ def _prepared(path: Path) -> sqlite3.Connection:
         if _is_new(path, connection):
             for statement in _TABLES.split(";\n"):
                 connection.execute(statement)
-        # Written each time: a file that cannot be written is found out now and not by the first question.
+        # Written at every start, so that a read-only file fails now and not at the first message.
         connection.execute(f"PRAGMA user_version = {FORMAT}")
         connection.execute("COMMIT")
     except BaseException:
@@ -125,14 +125,14 @@ def _prepared(path: Path) -> sqlite3.Connection:
 
 
 def _is_new(path: Path, connection: sqlite3.Connection) -> bool:
-    """Whether there is nothing in it yet; raises where there is something that is not ours."""
+    """Whether the file is empty. Raises if it has another format or belongs to another program."""
     found: int = connection.execute("PRAGMA user_version").fetchone()[0]
     tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     if found > FORMAT:
-        raise StoreError(
+        raise BotStoreError(
             f"{path} was written by a newer version of the Slack bot (format {found}; this one knows {FORMAT}). Update "
             "this one, or choose another directory with DATA_DIR."
         )
     if tables and not (found == FORMAT and tables >= _OUR_TABLES):
-        raise StoreError(f"{path} is a database of something else. {_MOVE_AWAY}.")
+        raise BotStoreError(f"{path} is the database of another program. {_MOVE_AWAY}.")
     return not tables

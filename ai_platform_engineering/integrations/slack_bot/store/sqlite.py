@@ -1,4 +1,4 @@
-"""The store in a file. Each statement is a transaction, so that what it did is kept when it returns."""
+"""The store in a SQLite file. Each statement is one transaction, durable when it returns."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-from ai_platform_engineering.integrations.slack_bot.places import Incoming, Person, Place
+from ai_platform_engineering.integrations.slack_bot.places import Incoming, SlackUser, ThreadPlace
 from ai_platform_engineering.integrations.slack_bot.store.file import StoreFile, unreadable, unusable
-from ai_platform_engineering.integrations.slack_bot.store.values import EVENT_SECONDS, KeptRun, Session
+from ai_platform_engineering.integrations.slack_bot.store.values import EVENT_SECONDS, StoredRun, ThreadSession
 
 _PUT_RUN: Final = """
 INSERT INTO run (id, place, begun, done, context_id, task_id, trace_id, seen, incoming, state)
@@ -22,23 +22,23 @@ ON CONFLICT (id) DO UPDATE SET
     task_id = excluded.task_id, trace_id = excluded.trace_id, seen = excluded.seen, incoming = excluded.incoming,
     state = excluded.state
 """
-_FORGET_RUNS: Final = """
+_PRUNE_RUNS: Final = """
 DELETE FROM run WHERE number IN (SELECT number FROM run WHERE done = 1 AND begun < ? LIMIT ?)
 """
-_FORGET_SESSIONS: Final = """
+_PRUNE_SESSIONS: Final = """
 DELETE FROM session WHERE place IN (
     SELECT place FROM session
     WHERE last_used < ? AND place NOT IN (SELECT place FROM run WHERE done = 0)
     LIMIT ?
 )
 """
-_FORGET_EVENTS: Final = "DELETE FROM heard WHERE event IN (SELECT event FROM heard WHERE at < ? LIMIT ?)"
-# Some tens of milliseconds, whatever is the size of the states.
-_AT_ONCE: Final = 50
+_PRUNE_EVENTS: Final = "DELETE FROM heard WHERE event IN (SELECT event FROM heard WHERE at < ? LIMIT ?)"
+# Takes some tens of milliseconds, independent of the size of the states.
+_PRUNE_BATCH: Final = 50
 _RUNS: Final = "SELECT id, incoming, context_id, task_id, trace_id, seen, state, done, begun FROM run"
 
 
-class SqliteStore:
+class SqliteBotStore:
     def __init__(self, path: Path) -> None:
         self._file = StoreFile(path)
 
@@ -46,51 +46,51 @@ class SqliteStore:
         with self._connection() as connection:
             return connection.execute("INSERT OR IGNORE INTO heard VALUES (?, ?)", (event_id, now)).rowcount == 1
 
-    def session(self, place: Place) -> Session | None:
+    def session(self, place: ThreadPlace) -> ThreadSession | None:
         with self._connection() as connection:
-            asked = "SELECT context_id, last_used FROM session WHERE place = ?"
-            row = connection.execute(asked, (place.key,)).fetchone()
-        return Session(place, *row) if row else None
+            query = "SELECT context_id, last_used FROM session WHERE place = ?"
+            row = connection.execute(query, (place.key,)).fetchone()
+        return ThreadSession(place, *row) if row else None
 
-    def put_session(self, session: Session) -> None:
+    def put_session(self, session: ThreadSession) -> None:
         with self._connection() as connection:
             values = (session.place.key, session.context_id, session.last_used)
             connection.execute("INSERT OR REPLACE INTO session VALUES (?, ?, ?)", values)
 
-    def put_run(self, run: KeptRun) -> None:
+    def put_run(self, run: StoredRun) -> None:
         with self._connection() as connection:
             connection.execute(_PUT_RUN, _row(run))
 
-    def run(self, run_id: str) -> KeptRun | None:
+    def run(self, run_id: str) -> StoredRun | None:
         return self._newest("id = ?", run_id)
 
-    def run_of_task(self, task_id: str) -> KeptRun | None:
+    def run_of_task(self, task_id: str) -> StoredRun | None:
         return self._newest("task_id = ?", task_id) if task_id else None
 
-    def open_runs(self, place: Place | None = None) -> list[KeptRun]:
+    def open_runs(self, place: ThreadPlace | None = None) -> list[StoredRun]:
         if place is None:
             return self._runs(f"{_RUNS} WHERE done = 0 ORDER BY begun, number")
         return self._runs(f"{_RUNS} WHERE place = ? AND done = 0 ORDER BY begun, number", place.key)
 
-    def latest_run(self, place: Place) -> KeptRun | None:
+    def latest_run(self, place: ThreadPlace) -> StoredRun | None:
         return self._newest("place = ?", place.key)
 
     def prune(self, now: float, max_age: float) -> bool:
-        forgotten = [
-            self._forget(_FORGET_RUNS, now - max_age),
-            self._forget(_FORGET_SESSIONS, now - max_age),
-            self._forget(_FORGET_EVENTS, now - EVENT_SECONDS),
+        deleted = [
+            self._prune(_PRUNE_RUNS, now - max_age),
+            self._prune(_PRUNE_SESSIONS, now - max_age),
+            self._prune(_PRUNE_EVENTS, now - EVENT_SECONDS),
         ]
-        return _AT_ONCE in forgotten
+        return _PRUNE_BATCH in deleted
 
     def close(self) -> None:
         self._file.close()
 
-    def _newest(self, condition: str, value: str) -> KeptRun | None:
+    def _newest(self, condition: str, value: str) -> StoredRun | None:
         found = self._runs(f"{_RUNS} WHERE {condition} ORDER BY begun DESC, number DESC LIMIT 1", value)
         return found[0] if found else None
 
-    def _runs(self, statement: str, *values: str) -> list[KeptRun]:
+    def _runs(self, statement: str, *values: str) -> list[StoredRun]:
         with self._connection() as connection:
             rows = connection.execute(statement, values).fetchall()
         try:
@@ -98,23 +98,23 @@ class SqliteStore:
         except (ValueError, TypeError, KeyError) as error:
             raise unreadable(self._file.path) from error
 
-    def _forget(self, statement: str, oldest: float) -> int:
+    def _prune(self, statement: str, oldest: float) -> int:
         with self._connection() as connection:
-            return connection.execute(statement, (oldest, _AT_ONCE)).rowcount
+            return connection.execute(statement, (oldest, _PRUNE_BATCH)).rowcount
 
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
         try:
             yield self._file.connection
         except sqlite3.ProgrammingError:
-            # Ours, such as a call after the end: nothing is wrong with the file.
+            # A bug of the caller, for example a call after close. The file is fine.
             raise
         except sqlite3.Error as error:
             raise unusable(self._file.path, error) from error
 
 
-def _row(run: KeptRun) -> tuple[str | float | bytes, ...]:
-    # What people write may hold one half of a surrogate pair, which no UTF-8 text can; JSON escapes it.
+def _row(run: StoredRun) -> tuple[str | float | bytes, ...]:
+    # A message may contain a lone surrogate, which UTF-8 cannot encode; JSON escapes it.
     incoming = json.dumps(asdict(run.incoming))
     state = run.state.encode("utf-8", "surrogatepass")
     place = run.incoming.place.key
@@ -122,9 +122,9 @@ def _row(run: KeptRun) -> tuple[str | float | bytes, ...]:
     return (run.id, place, run.begun, run.done, *ids, run.seen, incoming, state)
 
 
-def _run(row: tuple[Any, ...]) -> KeptRun:
+def _run(row: tuple[Any, ...]) -> StoredRun:
     run_id, incoming, context_id, task_id, trace_id, seen, state, done, begun = row
-    return KeptRun(
+    return StoredRun(
         id=run_id,
         incoming=_incoming(json.loads(incoming)),
         context_id=context_id,
@@ -138,4 +138,4 @@ def _run(row: tuple[Any, ...]) -> KeptRun:
 
 
 def _incoming(values: dict[str, Any]) -> Incoming:
-    return Incoming(**{**values, "place": Place(**values["place"]), "person": Person(**values["person"])})
+    return Incoming(**{**values, "place": ThreadPlace(**values["place"]), "person": SlackUser(**values["person"])})

@@ -1,4 +1,4 @@
-"""Code and tables that are too long to be read in a message, as files."""
+"""Code and tables that are too long for a message, as files."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ MAX_LINES: Final = 80
 MAX_ROWS: Final = 30
 MAX_COLUMNS: Final = 10
 
-# Where the name of a language is no ending that computers know. Every other short name is.
-_ENDINGS: Final = {
+# Languages whose name is not a file extension. Every other short name is used as the extension.
+_EXTENSIONS: Final = {
     "bash": "sh",
     "c#": "cs",
     "c++": "cpp",
@@ -57,12 +57,12 @@ def is_long(block: Block) -> bool:
 
 
 def file_name(block: Block, number: int) -> str:
-    """Tables are rather opened as spreadsheets than as Markdown."""
-    return f"answer-{number}.{_ending(block.fence.language)}" if isinstance(block, Code) else f"table-{number}.csv"
+    """Tables become CSV files, which open as spreadsheets."""
+    return f"answer-{number}.{_extension(block.fence.language)}" if isinstance(block, Code) else f"table-{number}.csv"
 
 
 def attached(block: Block, number: int) -> File:
-    """The file, with everything that is in the block."""
+    """The file with the whole content of the block."""
     name = file_name(block, number)
     return File(name, f"{name} ({size(block)})", block.content if isinstance(block, Code) else block.csv)
 
@@ -73,8 +73,8 @@ def size(block: Block) -> str:
     return f"{_count(block.row_count, 'row')}, {_count(block.columns, 'column')}"
 
 
-def _ending(language: str) -> str:
-    known = _ENDINGS.get(language)
+def _extension(language: str) -> str:
+    known = _EXTENSIONS.get(language)
     return known or (language if language.isalnum() and language.isascii() and len(language) <= 5 else "txt")
 
 

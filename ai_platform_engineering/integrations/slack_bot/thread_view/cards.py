@@ -1,6 +1,6 @@
-"""The plan and the agents as cards: a card for every step, and one for whatever works outside of the plan.
+"""The plan and the agents as cards: a card for every step, and one for each agent or tool outside the plan.
 
-The details of a card only grow, as Slack appends what a stream sends of them; status and title are replaced.
+A card's details only grow, because Slack appends the details that a stream sends; status and title are replaced.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from ai_platform_engineering.events import (
     ToolFinished,
     ToolStarted,
 )
-from ai_platform_engineering.integrations.slack_bot.markdown.mentions import silent
+from ai_platform_engineering.integrations.slack_bot.markdown.mentions import disarm_mentions
 from ai_platform_engineering.integrations.slack_bot.thread_view.operations import Card, CardStatus
 from ai_platform_engineering.integrations.slack_bot.words import plain
 from ai_platform_engineering.utils.a2a_common.codec.labels import display, one_line
 
 KNOWLEDGE_TOOLS: Final = frozenset({"search", "fetch_document", "list_datasources", "fetch_url"})
-"""Tools that read the knowledge base; what is written after them is the answer."""
+"""Tools that read the knowledge base; they share one card."""
 
-_OF_STEP: Final[Mapping[StepStatus, CardStatus]] = {
+_CARD_STATUS: Final[Mapping[StepStatus, CardStatus]] = {
     "pending": "pending",
     "in_progress": "in_progress",
     "completed": "complete",
     "failed": "error",
 }
-_TITLE: Final = 200
-_REASON: Final = 120
-_DETAILS: Final = 250
+_MAX_TITLE_LENGTH: Final = 200
+_MAX_REASON_LENGTH: Final = 120
+_MAX_DETAILS_LENGTH: Final = 250
 _SEPARATOR: Final = " · "
 _MORE: Final = " …"
 _NOT_PLANNED: Final = "No longer planned: "
@@ -44,8 +44,8 @@ _KNOWLEDGE_CARD: Final = "own:knowledge"
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
-    """A call that runs, and the card that shows it."""
+class CardCall:
+    """A running call and the card that shows it."""
 
     call_id: str
     card_id: str
@@ -56,15 +56,15 @@ class Cards:
     plan: str = ""
     steps: tuple[Card, ...] = ()
     others: tuple[Card, ...] = ()
-    calls: tuple[Call, ...] = ()
+    calls: tuple[CardCall, ...] = ()
     active: frozenset[str] = field(default_factory=frozenset)
-    """Ids of the steps that are under way."""
+    """Ids of the steps in progress."""
     waiting: bool = False
-    """People were asked: nothing is under way until they answer."""
+    """The run waits for a person, so no card is shown as in progress."""
 
     @property
     def all(self) -> tuple[Card, ...]:
-        """As people see them."""
+        """The cards as shown to people."""
         every = (*self.steps, *self.others)
         return tuple(map(_waiting, every)) if self.waiting else every
 
@@ -72,10 +72,10 @@ class Cards:
 def planned(cards: Cards, event: PlanUpdated) -> Cards:
     known = {card.id: card for card in cards.steps}
     steps = [_step_card(step, known) for step in sorted(event.steps, key=lambda step: step.order)]
-    kept = {card.id for card in steps}
-    dropped = [_dropped(card) for card in cards.steps if card.id not in kept]
+    current = {card.id for card in steps}
+    dropped = [_dropped(card) for card in cards.steps if card.id not in current]
     active = frozenset(step_id(step.id) for step in event.steps if step.status == "in_progress")
-    return replace(cards, plan=_line(event.title, _TITLE), steps=(*steps, *dropped), active=active)
+    return replace(cards, plan=_line(event.title, _MAX_TITLE_LENGTH), steps=(*steps, *dropped), active=active)
 
 
 def started(cards: Cards, event: AgentStarted | ToolStarted) -> Cards:
@@ -88,13 +88,17 @@ def started(cards: Cards, event: AgentStarted | ToolStarted) -> Cards:
             card_id, title, detail = _KNOWLEDGE_CARD, "Knowledge base", tool
         case ToolStarted(agent=agent, skill=str(skill)):
             card_id, title = f"own:{agent}:skill:{skill}", f"{_tag(agent)}Skill {skill}"
-            detail = _tool_words(event) if host else ""
+            detail = _tool_and_skill(event) if host else ""
         case ToolStarted(agent=agent, tool=tool):
-            # On a card of its own, the title says it.
-            card_id, title, detail = f"own:{agent}:{tool}", _tag(agent) + _in_words(tool), tool if host else ""
+            # A card of its own names the tool in its title, so it needs no detail.
+            card_id, title, detail = f"own:{agent}:{tool}", _tag(agent) + _readable(tool), tool if host else ""
     card_id = host or card_id
-    cards = _noted(_with(cards, Card(card_id, _line(title, _TITLE), "in_progress")), card_id, _line(detail, _TITLE))
-    return replace(cards, calls=(*cards.calls, Call(event.call_id, card_id)))
+    cards = _with_detail(
+        _with_card(cards, Card(card_id, _line(title, _MAX_TITLE_LENGTH), "in_progress")),
+        card_id,
+        _line(detail, _MAX_TITLE_LENGTH),
+    )
+    return replace(cards, calls=(*cards.calls, CardCall(event.call_id, card_id)))
 
 
 def finished(cards: Cards, event: AgentFinished | ToolFinished) -> Cards:
@@ -102,58 +106,60 @@ def finished(cards: Cards, event: AgentFinished | ToolFinished) -> Cards:
     if call is None:
         return cards
     cards = replace(cards, calls=tuple(one for one in cards.calls if one is not call))
-    what = display(event.agent) if isinstance(event, AgentFinished) else _line(_tool_words(event), _TITLE)
+    what = (
+        display(event.agent) if isinstance(event, AgentFinished) else _line(_tool_and_skill(event), _MAX_TITLE_LENGTH)
+    )
     if not event.ok:
-        reason = _line(plain(event.reason or ""), _REASON)
-        cards = _noted(cards, call.card_id, f"{what} failed" + (f": {reason}" if reason else ""))
+        reason = _line(plain(event.reason or ""), _MAX_REASON_LENGTH)
+        cards = _with_detail(cards, call.card_id, f"{what} failed" + (f": {reason}" if reason else ""))
     if any(one.card_id == call.card_id for one in cards.calls) or not _is_other(cards, call.card_id):
         return cards
     ended: CardStatus = "complete" if event.ok else "error"
-    return _changed(cards, call.card_id, lambda card: replace(card, status=ended))
+    return _with_change(cards, call.card_id, lambda card: replace(card, status=ended))
 
 
 def ended(cards: Cards) -> Cards:
-    """Nobody works any more: what is unfinished is not under way."""
-    return replace(cards, steps=_at_rest(cards.steps), others=_at_rest(cards.others), waiting=False)
+    """The cards after the run has ended: none is in progress."""
+    return replace(cards, steps=_not_in_progress(cards.steps), others=_not_in_progress(cards.others), waiting=False)
 
 
-def _at_rest(cards: Iterable[Card]) -> tuple[Card, ...]:
+def _not_in_progress(cards: Iterable[Card]) -> tuple[Card, ...]:
     return tuple(replace(card, status="pending") if card.status == "in_progress" else card for card in cards)
 
 
 def _waiting(card: Card) -> Card:
-    """Slack has no status for it, so that the title says it."""
+    """Slack has no status for waiting, so the title says it."""
     return replace(card, title=_WAITING + card.title, status="pending") if card.status == "in_progress" else card
 
 
 def _step_card(step: PlanStep, known: Mapping[str, Card]) -> Card:
     card_id = step_id(step.id)
     details = known[card_id].details if card_id in known else ""
-    return Card(card_id, step_title(step), _OF_STEP[step.status], details)
+    return Card(card_id, step_title(step), _CARD_STATUS[step.status], details)
 
 
 def step_title(step: PlanStep) -> str:
-    """The title with the agent in brackets before it, once: models like to write it themselves."""
-    title = _line(step.title, _TITLE)
+    """The title after the agent's name in brackets, which is not repeated if the model already wrote it."""
+    title = _line(step.title, _MAX_TITLE_LENGTH)
     tag = f"[{display(step.agent)}]" if step.agent else ""
     return f"{tag} {title}" if tag and not title.lower().startswith(tag.lower()) else title
 
 
-def _line(text: str, longest: int) -> str:
-    """What a model or a tool has written, on one line; it calls nobody."""
-    return one_line(silent(text), longest)
+def _line(text: str, max_length: int) -> str:
+    """Text of a model or a tool on one line, with mentions silenced."""
+    return one_line(disarm_mentions(text), max_length)
 
 
 def _tag(agent: str) -> str:
     return "" if agent == SUPERVISOR else f"[{display(agent)}] "
 
 
-def _tool_words(event: ToolStarted | ToolFinished) -> str:
-    """The tool and, where it reads a skill, which one."""
+def _tool_and_skill(event: ToolStarted | ToolFinished) -> str:
+    """The tool's name, followed by the skill if it reads one."""
     return f"{event.tool} {event.skill}" if event.skill else event.tool
 
 
-def _in_words(tool: str) -> str:
+def _readable(tool: str) -> str:
     return tool.replace("_", " ").replace("-", " ").strip().capitalize()
 
 
@@ -168,7 +174,7 @@ def step_id(step_id: str) -> str:
 
 
 def _host(cards: Cards, parent_call_id: str | None, plan_step_id: str | None) -> str | None:
-    """The card on which a call is shown, if there is one: that of the agent that makes it, or of the step it is."""
+    """The existing card that shows a call, if any: the card of the calling agent, or of the plan step."""
     for call in cards.calls:
         if call.call_id == parent_call_id:
             return call.card_id
@@ -176,9 +182,9 @@ def _host(cards: Cards, parent_call_id: str | None, plan_step_id: str | None) ->
     return step if any(card.id == step for card in cards.steps) else None
 
 
-def _with(cards: Cards, card: Card) -> Cards:
+def _with_card(cards: Cards, card: Card) -> Cards:
     if _is_other(cards, card.id):
-        return _changed(cards, card.id, lambda known: replace(known, status=card.status))
+        return _with_change(cards, card.id, lambda known: replace(known, status=card.status))
     if any(one.id == card.id for one in cards.steps):
         return cards
     return replace(cards, others=(*cards.others, card))
@@ -188,18 +194,18 @@ def _is_other(cards: Cards, card_id: str) -> bool:
     return any(card.id == card_id for card in cards.others)
 
 
-def _noted(cards: Cards, card_id: str, detail: str) -> Cards:
-    return _changed(cards, card_id, lambda card: replace(card, details=_lengthened(card.details, detail)))
+def _with_detail(cards: Cards, card_id: str, detail: str) -> Cards:
+    return _with_change(cards, card_id, lambda card: replace(card, details=_extended(card.details, detail)))
 
 
-def _lengthened(details: str, more: str) -> str:
+def _extended(details: str, more: str) -> str:
     if details.endswith(_MORE):
         return details
     longer = f"{details}{_SEPARATOR}{more}" if details else more
-    return longer if len(longer) <= _DETAILS else details + _MORE
+    return longer if len(longer) <= _MAX_DETAILS_LENGTH else details + _MORE
 
 
-def _changed(cards: Cards, card_id: str, change: Callable[[Card], Card]) -> Cards:
+def _with_change(cards: Cards, card_id: str, change: Callable[[Card], Card]) -> Cards:
     steps = tuple(change(card) if card.id == card_id else card for card in cards.steps)
     others = tuple(change(card) if card.id == card_id else card for card in cards.others)
     return replace(cards, steps=steps, others=others)

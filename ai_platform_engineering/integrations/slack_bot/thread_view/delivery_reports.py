@@ -1,4 +1,4 @@
-"""What a report says about the operation it belongs to, written down. Pure."""
+"""Records the report on the operation in flight in the state. Pure."""
 
 from __future__ import annotations
 
@@ -7,171 +7,182 @@ from typing import Final
 
 from ai_platform_engineering.integrations.slack_bot.thread_view.content import files_of
 from ai_platform_engineering.integrations.slack_bot.thread_view.operations import (
-    Arrived,
-    Later,
-    Refusal,
-    Refused,
+    Deferred,
+    Delivered,
+    OperationRejected,
+    Rejection,
     Report,
-    Unclear,
+    Unconfirmed,
 )
 from ai_platform_engineering.integrations.slack_bot.thread_view.splitting import MESSAGE_LIMIT
 from ai_platform_engineering.integrations.slack_bot.thread_view.state import (
-    TELLING,
-    Message,
+    CONTENT_KINDS,
     PendingKind,
     PendingOperation,
+    ShownMessage,
     State,
 )
 
 MAX_FAILURES: Final = 12
-"""So many failures in a row, and the thread is given up."""
-_TRIES: Final = 3
+"""After more failures in a row, the thread is given up."""
+_MAX_REJECTIONS: Final = 3
 _MAX_PAUSE: Final = 30.0
-_SMALLEST_MESSAGE: Final = 1_000
-_ON_MESSAGE: Final = frozenset({"append", "stop", "update"})
-_MAKING: Final = frozenset({"start", "post", "form", "file"})
-_STREAM_IS_BUSY: Final = "streaming_state_conflict"
+_MIN_MESSAGE_LENGTH: Final = 1_000
+_MESSAGE_KINDS: Final = frozenset({"append", "stop", "update"})
+_CREATING_KINDS: Final = frozenset({"start", "post", "form", "file"})
+_STILL_STREAMING: Final = "streaming_state_conflict"
 
 
-def reported(state: State, report: Report, now: float) -> State:
-    flight = state.flight
-    if flight is None or report.number != flight.number:
+def record_report(state: State, report: Report, now: float) -> State:
+    pending = state.pending
+    if pending is None or report.number != pending.number:
         return state
-    state = replace(state, flight=None)
+    state = replace(state, pending=None)
     match report:
-        case Arrived(ts=ts):
-            return replace(_arrived(state, flight, ts, now), failures=0, refusals=0)
-        case Later(seconds=seconds):
-            return _waiting(state, flight.kind, now + seconds)
-        case Unclear():
-            # What may have been made twice is not tried for ever; everything else is, until Slack is back.
-            max_failures = MAX_FAILURES if flight.kind in _MAKING else None
-            return _failed(_unclear(state, flight), flight.kind, now, max_failures)
-        case Refused(why="thread_gone"):
+        case Delivered(ts=ts):
+            return replace(_delivered(state, pending, ts, now), failures=0, refusals=0)
+        case Deferred(seconds=seconds):
+            return _deferred(state, pending.kind, now + seconds)
+        case Unconfirmed():
+            # Operations that may create a duplicate have a limit of retries; the others retry until Slack is back.
+            max_failures = MAX_FAILURES if pending.kind in _CREATING_KINDS else None
+            return _failed(_unconfirmed(state, pending), pending.kind, now, max_failures)
+        case OperationRejected(reason="thread_gone"):
             return replace(state, closed=True)
-        case Refused(why=why, error=error):
-            after = replace(_refused(state, flight, why, error), refusals=state.refusals + 1)
-            return _failed(after, flight.kind, now)
+        case OperationRejected(reason=reason, error=error):
+            after = replace(_rejected(state, pending, reason, error), refusals=state.refusals + 1)
+            return _failed(after, pending.kind, now)
 
 
-def _arrived(state: State, flight: PendingOperation, ts: str, now: float) -> State:
-    match flight.kind:
+def _delivered(state: State, pending: PendingOperation, ts: str, now: float) -> State:
+    match pending.kind:
         case "status":
             after = replace(state, status="shown")
         case "start" | "post":
-            made = Message(
-                start=flight.start,
-                sent=flight.upto,
+            made = ShownMessage(
+                start=pending.start,
+                sent=pending.upto,
                 ts=ts,
-                born=now,
-                streaming=flight.kind == "start",
-                end=None if flight.kind == "start" else flight.end,
-                plan=flight.plan,
-                cards=flight.cards,
-                footer=flight.footer,
+                created_at=now,
+                streaming=pending.kind == "start",
+                end=None if pending.kind == "start" else pending.end,
+                plan=pending.plan,
+                cards=pending.cards,
+                footer=pending.footer,
             )
             after = replace(state, messages=(*state.messages, made), updated=now)
         case "append" | "stop" | "update":
-            after = _message_arrived(state, flight, now)
+            after = _message_delivered(state, pending, now)
         case "button":
-            after = replace(state, stopper=ts)
+            after = replace(state, stop_button_ts=ts)
         case "no_button":
-            after = replace(state, stopper="")
+            after = replace(state, stop_button_ts="")
         case "form":
-            asked = state.forms[flight.place]
-            after = state.with_form(flight.place, replace(asked, ts=ts, shown=flight.form or asked.form))
+            asked = state.forms[pending.index]
+            after = state.with_form(pending.index, replace(asked, ts=ts, shown=pending.form or asked.form))
         case "form_update":
-            after = _form_updated(state, flight)
+            after = _form_updated(state, pending)
         case "file":
-            after = replace(state, files_sent=flight.place + 1)
+            after = replace(state, files_sent=pending.index + 1)
     return after
 
 
-def _form_updated(state: State, flight: PendingOperation) -> State:
-    asked = state.forms[flight.place]
-    shown = flight.form or asked.form
-    return state.with_form(flight.place, replace(asked, shown=shown, noted=flight.note is not None))
+def _form_updated(state: State, pending: PendingOperation) -> State:
+    asked = state.forms[pending.index]
+    shown = pending.form or asked.form
+    return state.with_form(pending.index, replace(asked, shown=shown, note_shown=pending.note is not None))
 
 
-def _message_arrived(state: State, flight: PendingOperation, now: float) -> State:
-    message = state.messages[flight.place]
-    if flight.kind == "stop" and message.unsure:
-        return state.with_message(flight.place, replace(message, streaming=False))
-    # It may have been closed meanwhile; what was on its way then is in it.
-    end = None if message.end is None else max(message.end, flight.upto)
-    after = replace(message, sent=flight.upto, end=end, plan=flight.plan, cards=flight.cards)
-    match flight.kind:
-        case "append" if flight.end is not None:
-            after = replace(after, end=flight.end)
+def _message_delivered(state: State, pending: PendingOperation, now: float) -> State:
+    message = state.messages[pending.index]
+    if pending.kind == "stop" and message.unsure:
+        return state.with_message(pending.index, replace(message, streaming=False))
+    # The message may have been closed while the operation was in flight; it then includes the operation's text.
+    end = None if message.end is None else max(message.end, pending.upto)
+    after = replace(message, sent=pending.upto, end=end, plan=pending.plan, cards=pending.cards)
+    match pending.kind:
+        case "append" if pending.end is not None:
+            after = replace(after, end=pending.end)
         case "stop":
-            rotated = flight.end is None
-            after = replace(after, streaming=False, end=flight.end, footer=flight.footer, rotated=rotated)
+            rotated = pending.end is None
+            after = replace(after, streaming=False, end=pending.end, footer=pending.footer, rotated=rotated)
         case "update":
-            after = replace(after, end=end if flight.end is None else flight.end, footer=flight.footer, unsure=False)
+            after = replace(after, end=end if pending.end is None else pending.end, footer=pending.footer, unsure=False)
             state = replace(state, updated=now)
-    return state.with_message(flight.place, after)
+    return state.with_message(pending.index, after)
 
 
-def _refused(state: State, flight: PendingOperation, why: Refusal, error: str) -> State:
-    if why == "too_long" and flight.kind in TELLING:
-        state = replace(state, limit=max(_SMALLEST_MESSAGE, (state.limit or MESSAGE_LIMIT) // 2))
-    match flight.kind:
+def _rejected(state: State, pending: PendingOperation, reason: Rejection, error: str) -> State:
+    if reason == "too_long" and pending.kind in CONTENT_KINDS:
+        state = replace(state, limit=max(_MIN_MESSAGE_LENGTH, (state.limit or MESSAGE_LIMIT) // 2))
+    match pending.kind:
         case "start":
-            after = replace(state, streams=False)
+            after = replace(state, can_stream=False)
         case "append" | "stop" | "update":
-            message = state.messages[flight.place]
-            after = state.with_message(flight.place, _after_refusal(message, flight.kind, why, error, state.refusals))
+            message = state.messages[pending.index]
+            after = state.with_message(
+                pending.index, _message_after_rejection(message, pending.kind, reason, error, state.refusals)
+            )
         case "no_button":
-            # Where nothing may be deleted it stays, and says that it is over to whoever presses it.
-            after = replace(state, stopper="" if why == "message_gone" or state.refusals >= _TRIES else state.stopper)
+            # Where deleting is not allowed, the button stays and replies that the run is over.
+            after = replace(
+                state,
+                stop_button_ts=""
+                if reason == "message_gone" or state.refusals >= _MAX_REJECTIONS
+                else state.stop_button_ts,
+            )
         case "button":
-            # It has no button then; the slash command stops it.
-            after = replace(state, unstoppable=True)
+            # The run has no stop button; the slash command can stop it.
+            after = replace(state, stop_button_rejected=True)
         case "form":
-            asked = state.forms[flight.place]
-            after = state.with_form(flight.place, replace(asked, in_words=True))
+            asked = state.forms[pending.index]
+            after = state.with_form(pending.index, replace(asked, as_text=True))
         case "form_update":
-            # It stays as people see it.
-            after = _form_updated(state, flight)
+            # The form stays as it is shown.
+            after = _form_updated(state, pending)
         case "file":
-            unfiled = (*state.telling.unfiled, files_of(state.telling)[flight.place])
-            after = replace(state, files_sent=flight.place + 1, telling=replace(state.telling, unfiled=unfiled))
+            inline_files = (*state.content.inline_files, files_of(state.content)[pending.index])
+            after = replace(
+                state, files_sent=pending.index + 1, content=replace(state.content, inline_files=inline_files)
+            )
         case _:
-            after = replace(state, status="refused") if flight.kind == "status" else state
+            after = replace(state, status="refused") if pending.kind == "status" else state
     return after
 
 
-def _after_refusal(message: Message, kind: PendingKind, why: Refusal, error: str, refusals: int) -> Message:
-    if why == "message_gone":
+def _message_after_rejection(
+    message: ShownMessage, kind: PendingKind, reason: Rejection, error: str, refusals: int
+) -> ShownMessage:
+    if reason == "message_gone":
         return replace(message, gone=True, streaming=False, unsure=False, end=message.sent)
-    if why == "not_streaming":
-        # The stream ended by itself; what was said to have arrived has.
+    if reason == "not_streaming":
+        # The stream ended by itself; confirmed text is in the message.
         return replace(message, streaming=False)
     if kind == "update":
-        if error == _STREAM_IS_BUSY:
+        if error == _STILL_STREAMING:
             return replace(message, streaming=True, unsure=True)
-        if why == "too_long" or refusals < _TRIES:
+        if reason == "too_long" or refusals < _MAX_REJECTIONS:
             return message
-        # It cannot be changed any more: the rest goes into another one.
+        # The message cannot be changed any more: the rest goes into a new one.
         return replace(message, unsure=False, end=message.sent)
     return replace(message, unsure=True, streaming=kind == "append")
 
 
-def _unclear(state: State, flight: PendingOperation) -> State:
-    if flight.kind not in _ON_MESSAGE:
+def _unconfirmed(state: State, pending: PendingOperation) -> State:
+    if pending.kind not in _MESSAGE_KINDS:
         return state
-    message = state.messages[flight.place]
-    return state.with_message(flight.place, replace(message, unsure=True))
+    message = state.messages[pending.index]
+    return state.with_message(pending.index, replace(message, unsure=True))
 
 
 def _failed(state: State, kind: PendingKind, now: float, max_failures: int | None = MAX_FAILURES) -> State:
     failures = state.failures + 1
     pause = 0.0 if failures == 1 else min(_MAX_PAUSE, 0.25 * 2 ** min(failures, 10))
     closed = state.closed or (max_failures is not None and failures > max_failures)
-    return replace(_waiting(state, kind, now + pause), failures=failures, closed=closed)
+    return replace(_deferred(state, kind, now + pause), failures=failures, closed=closed)
 
 
-def _waiting(state: State, kind: PendingKind, until: float) -> State:
-    state = replace(state, busy={**state.busy, kind: until})
-    # What was to be told has not been: it is due as soon as it may be.
-    return replace(state, buffer=state.buffer.given_back()) if kind in TELLING else state
+def _deferred(state: State, kind: PendingKind, until: float) -> State:
+    state = replace(state, retry_at={**state.retry_at, kind: until})
+    # The batch was not delivered, so it is due at once.
+    return replace(state, buffer=state.buffer.after_failed_flush()) if kind in CONTENT_KINDS else state

@@ -1,7 +1,7 @@
-"""What can be done in a Slack thread, and what is heard back about it. Values only.
+"""Operations in a Slack thread, and the reports on their results. Values only.
 
-The reducer asks for operations and delivery does them, one at a time in each thread. Every operation has a number, and
-is followed by exactly one report with that number.
+The reducer returns operations and `web_api.delivery` performs them, one at a time per run. Every operation has a
+number, and exactly one report with that number follows.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ CardStatus = Literal["pending", "in_progress", "complete", "error"]
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A line of the plan, or an agent at work. `details` only ever grow: in a stream, Slack appends what is sent."""
+    """A plan step or a running agent. `details` only grow, because Slack appends the details of a stream."""
 
     id: str
     title: str
@@ -35,7 +35,7 @@ class Rating:
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """A button to ask the same again: what a task was asked, or a run that has not become one."""
+    """A button to repeat the question of a task, or of a run that did not become a task."""
 
     task_id: str
 
@@ -52,7 +52,7 @@ Footer = Rating | Retry | Stop
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """Everything that a message shows, the plan first. A text is Markdown."""
+    """The whole content of a message: the plan, then the text as Markdown."""
 
     text: str = ""
     plan: str = ""
@@ -62,8 +62,8 @@ class Body:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """What is added to a stream: text, the title of the plan if it has changed, the cards that have changed, whose
-    details are the part that Slack has not got yet, and the text below them. A plan stays where it first comes."""
+    """An addition to a stream: text, the plan's title if it changed, the changed cards with the new part of their
+    details, and the text below the cards. The plan stays where it first appeared."""
 
     text: str = ""
     plan: str | None = None
@@ -73,7 +73,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """Something too long to be read in a message."""
+    """A block that is too long for a message."""
 
     name: str
     title: str
@@ -82,7 +82,7 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class SetStatus:
-    """What Slack shows below the thread while the bot works; empty to take it away. Nothing depends on it."""
+    """The status below the thread while the bot works; empty clears it. It is best effort."""
 
     number: int
     text: str
@@ -137,7 +137,7 @@ class PostForm:
 
 @dataclass(frozen=True, slots=True)
 class UpdateForm:
-    """The form as it is now; with a `note`, it takes no answer any more, and this says why."""
+    """The form's current version. A `note` closes the form and says why."""
 
     number: int
     ts: str
@@ -165,45 +165,45 @@ Operation = (
     | UploadFile
 )
 CREATING = (StartStream, PostMessage, PostForm, UploadFile)
-"""Operations that make something new: done twice, people see it twice."""
+"""Operations that create a message or a file. They are not idempotent: a repetition is visible."""
 
 
 @dataclass(frozen=True, slots=True)
-class Arrived:
-    """It was done; `ts` is the message that was made by it."""
+class Delivered:
+    """The operation succeeded; `ts` is the message it created."""
 
     number: int
     ts: str = ""
 
 
-Refusal = Literal["not_streaming", "no_streaming", "too_long", "message_gone", "thread_gone", "bad_blocks", "other"]
-"""Why Slack did not do it. `not_streaming`: that stream has ended. `no_streaming`: streams cannot be had here.
-`message_gone`: somebody deleted it. `thread_gone`: nothing can be written in this thread any more. `bad_blocks`: this
-workspace does not know such blocks."""
+Rejection = Literal["not_streaming", "no_streaming", "too_long", "message_gone", "thread_gone", "bad_blocks", "other"]
+"""Why Slack rejected an operation. `not_streaming`: the stream has ended. `no_streaming`: streams are not available
+here. `message_gone`: the message was deleted. `thread_gone`: the thread accepts no more messages. `bad_blocks`: the
+workspace does not support the blocks."""
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
-    """It was not done, and would not be if it were tried again."""
+class OperationRejected:
+    """The operation failed, and a retry would fail as well."""
 
     number: int
-    why: Refusal
+    reason: Rejection
     error: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Later:
-    """It was not done; it may be tried again in so many seconds."""
+class Deferred:
+    """The operation was not performed; it may be retried after `seconds`."""
 
     number: int
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
-class Unclear:
-    """It may have been done: the answer was lost."""
+class Unconfirmed:
+    """Slack's response was lost, so the operation may have been performed."""
 
     number: int
 
 
-Report = Arrived | Refused | Later | Unclear
+Report = Delivered | OperationRejected | Deferred | Unconfirmed

@@ -1,7 +1,7 @@
-"""What is shown of a text that a model is still writing: Markdown that calls nobody, and files for what is too long.
+"""The presentation of a text that a model is still writing: Markdown without active mentions, long blocks as files.
 
-What has been shown is never taken back. Code and tables appear when they are finished, because only then it is known
-whether they are short enough to be read in a message.
+Text that was shown is never removed. Code and tables appear when they are complete, because only then their size
+decides whether they fit in a message.
 """
 
 from __future__ import annotations
@@ -29,30 +29,30 @@ from ai_platform_engineering.integrations.slack_bot.thread_view.attachments impo
 )
 from ai_platform_engineering.integrations.slack_bot.thread_view.operations import File
 
-_ROWS_OF_A_LONG_TABLE: Final = 3
-_MAX_ROWS_LENGTH: Final = 600
+_PREVIEW_ROWS: Final = 3
+_MAX_PREVIEW_LENGTH: Final = 600
 
 
 @dataclass(frozen=True, slots=True)
 class Presented:
-    """`attachments` are what is too long for a message, with their numbers."""
+    """`attachments` are the blocks that are too long for a message, with their numbers."""
 
     text: str
     attachments: tuple[tuple[Block, int], ...]
 
     @property
     def files(self) -> tuple[File, ...]:
-        """Made when they are needed: the text is asked for again and again while it is written."""
+        """Built on demand, because the text is presented again for every delta."""
         return tuple(attached(block, number) for block, number in self.attachments)
 
 
 def present(raw: str, *, complete: bool) -> Presented:
-    """What is shown of `raw`. Whatever is added to it, this stays the beginning of what is shown."""
+    """The presentation of `raw`. It stays a prefix of the presentation of any longer `raw`."""
     page = _Page()
     for passage in passages(raw, complete=complete):
         page.add(passage)
     text = "".join(page.parts)
-    return Presented(text if complete else mentions.decided(text), tuple(page.attachments))
+    return Presented(text if complete else mentions.without_partial_mention(text), tuple(page.attachments))
 
 
 class _Page:
@@ -65,16 +65,16 @@ class _Page:
     def add(self, passage: Passage) -> None:
         match passage:
             case Prose():
-                self._write(mentions.silent(passage.text))
+                self._write(mentions.disarm_mentions(passage.text))
             case Code() if is_long(passage):
                 self._attach(passage, "" if passage.lead else " " * passage.fence.indent)
             case Code():
-                self._write(mentions.silent_code(_after_lead(passage, passage.text)))
+                self._write(mentions.disarm_code_mentions(_after_lead(passage, passage.text)))
             case Table() if is_long(passage):
-                self._write(mentions.silent(_after_lead(passage, "".join(_first_lines(passage)))))
+                self._write(mentions.disarm_mentions(_after_lead(passage, "".join(_first_lines(passage)))))
                 self._attach(passage)
             case Table():
-                self._write(mentions.silent(_after_lead(passage, passage.text)))
+                self._write(mentions.disarm_mentions(_after_lead(passage, passage.text)))
 
     def _attach(self, block: Block, indent: str = "") -> None:
         self._numbers[type(block)] += 1
@@ -84,7 +84,7 @@ class _Page:
         self._write_note(f"{indent}_The {what} is in the file_ `{file_name(block, number)}` _({size(block)})._\n")
 
     def _write_note(self, note: str) -> None:
-        """A paragraph of its own, whatever is before and after it."""
+        """Write the note as a separate paragraph."""
         above = "".join(self.parts[-2:])
         is_below_text = above.endswith("\n") and not above.endswith("\n\n")
         self.parts.append("\n" + note if is_below_text else note)
@@ -104,7 +104,7 @@ def _after_lead(block: Block, text: str) -> str:
 
 
 def _first_lines(table: Table) -> Sequence[str]:
-    """Enough to see what is in the file; the header at least."""
-    lines = table.lines(2 + _ROWS_OF_A_LONG_TABLE)
-    is_cheap = sum(map(len, lines)) <= _MAX_ROWS_LENGTH and table.columns <= MAX_COLUMNS
-    return lines if is_cheap else lines[:1]
+    """The first rows as a preview of the file; only the header if they are long."""
+    lines = table.lines(2 + _PREVIEW_ROWS)
+    is_short = sum(map(len, lines)) <= _MAX_PREVIEW_LENGTH and table.columns <= MAX_COLUMNS
+    return lines if is_short else lines[:1]

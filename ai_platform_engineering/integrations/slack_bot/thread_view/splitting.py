@@ -1,7 +1,7 @@
-"""Where a text that is too long for one message is cut, and what each message shows of it.
+"""Splitting a text that is too long for one message, and rendering the part of each message.
 
-Where a message ends depends on nothing that follows the first character for which it has no room. So a cut that is
-made while the text is still being written stays right.
+The end of a message depends only on the text up to the first character that does not fit. So a split that was made
+while the text was still growing stays valid.
 """
 
 from __future__ import annotations
@@ -9,40 +9,40 @@ from __future__ import annotations
 from typing import Final
 
 from ai_platform_engineering.integrations.slack_bot.markdown import fences, graphemes
-from ai_platform_engineering.integrations.slack_bot.markdown.gaps import Gap, Kind, gaps
+from ai_platform_engineering.integrations.slack_bot.markdown.split_points import SplitKind, SplitPoint, split_points
 
 MESSAGE_LIMIT: Final = 11_000
-SMALLEST_LIMIT: Final = 2 * (fences.MAX_REOPENING_LENGTH + fences.MAX_CLOSING_LENGTH)
-_MAX_CHARACTER_LENGTH: Final = 64
+MIN_LIMIT: Final = 2 * (fences.MAX_REOPENING_LENGTH + fences.MAX_CLOSING_LENGTH)
+_MAX_GRAPHEME_LENGTH: Final = 64
 
 
 def cut(text: str, start: int, limit: int = MESSAGE_LIMIT, *, delivered: int = 0) -> int | None:
-    """Where the message that begins at `start` must end; None while all of `text[start:]` fits. What is before
-    `delivered` stays in this message: people see it there."""
-    if limit < SMALLEST_LIMIT:
-        raise ValueError(f"{limit} characters are too few for a message with code in it: {SMALLEST_LIMIT} are enough")
-    stop = _first_too_many(text, start, limit)
+    """Where the message that begins at `start` must end; None while all of `text[start:]` fits. The text before
+    `delivered` is already shown in this message, so the end is never before it."""
+    if limit < MIN_LIMIT:
+        raise ValueError(f"{limit} characters are too few for a message with code: the minimum is {MIN_LIMIT}")
+    stop = _first_overflow(text, start, limit)
     if stop is None:
         return None
     least = max(delivered, start + 1)
     half = start + limit // 2
 
-    def goodness(gap: Gap) -> tuple[bool, bool, Kind, int]:
-        return gap.kind > Kind.BELOW_HEADING, gap.at >= half, gap.kind, gap.at
+    def preference(point: SplitPoint) -> tuple[bool, bool, SplitKind, int]:
+        return point.kind > SplitKind.BELOW_HEADING, point.at >= half, point.kind, point.at
 
-    best = max((gap for gap in gaps(text, start, stop) if gap.at >= least), key=goodness, default=None)
+    best = max((point for point in split_points(text, start, stop) if point.at >= least), key=preference, default=None)
     return best.at if best else _anywhere(text, least, stop - 1)
 
 
 def shown(text: str, start: int, end: int, *, closed: bool) -> str:
-    """What the message with `text[start:end]` shows. Code that is open at `start` is opened again; in a message that
-    is `closed`, nothing is left open."""
+    """The Markdown of the message with `text[start:end]`. A code block that is open at `start` is reopened; in a
+    `closed` message, an open code block is closed."""
     message = _reopening(text, start) + text[start:end]
     return _closed(message) if closed else message
 
 
-def _first_too_many(text: str, start: int, limit: int) -> int | None:
-    """The first end with which the message would be too long."""
+def _first_overflow(text: str, start: int, limit: int) -> int | None:
+    """The first end at which the message would be too long."""
     if len(text) - start + fences.MAX_REOPENING_LENGTH + fences.MAX_CLOSING_LENGTH <= limit:
         return None
     reopening = _reopening(text, start)
@@ -54,9 +54,9 @@ def _first_too_many(text: str, start: int, limit: int) -> int | None:
 
 
 def _anywhere(text: str, least: int, most: int) -> int:
-    """Where no character is parted, and no mark of code."""
-    ends = range(most, max(min(least, most), most - _MAX_CHARACTER_LENGTH) - 1, -1)
-    whole = (end for end in ends if text[end] not in "`~" and graphemes.may_part(text, end))
+    """The last position that splits neither a grapheme nor a code fence."""
+    ends = range(most, max(min(least, most), most - _MAX_GRAPHEME_LENGTH) - 1, -1)
+    whole = (end for end in ends if text[end] not in "`~" and graphemes.may_split(text, end))
     return next(whole, most)
 
 

@@ -1,6 +1,7 @@
-"""What the reducer knows of one run in a thread: what there is to tell, and what of it has arrived.
+"""The reducer's state for one run in a thread: the content to show, and the part of it that Slack has confirmed.
 
-Plain values that can be written as JSON: a bot that is killed goes on from them.
+The state is stored as JSON, so that a restarted bot continues from it. The stored keys are older than some of the field
+names; the aliases map them.
 """
 
 from __future__ import annotations
@@ -8,103 +9,109 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import AfterValidator, TypeAdapter
+from pydantic import AfterValidator, Field, TypeAdapter
 
 from ai_platform_engineering.events import Form
-from ai_platform_engineering.integrations.slack_bot.forms.masking import masked_form
-from ai_platform_engineering.integrations.slack_bot.thread_view.content import Telling
+from ai_platform_engineering.integrations.slack_bot.forms.arguments import masked_form
+from ai_platform_engineering.integrations.slack_bot.thread_view.content import Content
 from ai_platform_engineering.integrations.slack_bot.thread_view.operations import Card
-from ai_platform_engineering.integrations.slack_bot.thread_view.stream_buffer import Pace, StreamBuffer
+from ai_platform_engineering.integrations.slack_bot.thread_view.stream_buffer import StreamBuffer, WritePace
 
 FooterKind = Literal["none", "rating", "retry"]
 PendingKind = Literal[
     "status", "start", "append", "stop", "post", "update", "form", "form_update", "file", "button", "no_button"
 ]
-"""What an operation is for; `button` is the message with the button that stops the run."""
-TELLING: Final[frozenset[PendingKind]] = frozenset({"start", "append", "stop", "post", "update"})
-"""Those that tell people what there is to tell."""
+"""The purpose of an operation. `button` posts the message with the stop button, `no_button` deletes it."""
+CONTENT_KINDS: Final[frozenset[PendingKind]] = frozenset({"start", "append", "stop", "post", "update"})
+"""Operations that write the run's content."""
 
-KeptForm = Annotated[Form, AfterValidator(masked_form)]
-"""A form without credentials, also where one was kept with them."""
+MaskedForm = Annotated[Form, AfterValidator(masked_form)]
+"""A form whose credentials are masked, also when it is loaded from a state that was stored with them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
-    """One message in Slack with the text from `start`. Of that, everything up to `sent` has arrived.
+class ShownMessage:
+    """A Slack message with the content's text from `start`. Slack has confirmed the text up to `sent`.
 
-    `end` is set when no more text belongs into it. The first message also shows the plan and the cards.
+    `end` is set when the message takes no more text. The first message also shows the plan and the cards.
     """
 
     start: int
     sent: int
     ts: str
-    born: float = 0.0
+    created_at: Annotated[float, Field(alias="born")] = 0.0
     streaming: bool = False
     end: int | None = None
     plan: str = ""
     cards: tuple[Card, ...] = ()
     footer: FooterKind = "none"
     unsure: bool = False
-    """What it shows is not known: an answer of Slack was lost."""
+    """Slack's response to a write was lost, so the message's current text is unknown."""
     gone: bool = False
-    """Somebody deleted it."""
+    """The message was deleted, or can no longer be changed."""
     rotated: bool = False
-    """It streamed for as long as streams may; the rest of its paragraph is written by updates."""
+    """The stream reached its maximum duration; updates write the rest of the paragraph."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenForm:
-    """A form that was asked. `shown` is how people see it, `ts` empty until they do. `wrong` is the form as somebody
-    has filled it in wrongly, with what is wrong: people see that then."""
+    """A form of the run. `shown` is the version that Slack shows, `ts` its message, empty until it is posted.
 
-    form: KeptForm
+    `with_errors` is the form as a person filled it in, with validation errors; it is shown in place of `form`. `note`
+    is set when the form takes no more answers.
+    """
+
+    form: MaskedForm
     ts: str = ""
-    shown: KeptForm | None = None
-    wrong: KeptForm | None = None
+    shown: MaskedForm | None = None
+    with_errors: Annotated[MaskedForm | None, Field(alias="wrong")] = None
     note: str | None = None
-    noted: bool = False
-    in_words: bool = False
-    """Slack did not take it as a form."""
+    note_shown: Annotated[bool, Field(alias="noted")] = False
+    as_text: Annotated[bool, Field(alias="in_words")] = False
+    """Slack rejected the form's blocks, so the question is posted as text."""
 
     @property
     def wanted(self) -> Form:
-        """How people should see it."""
-        return self.wrong or self.form
+        """The version that Slack should show."""
+        return self.with_errors or self.form
 
 
 @dataclass(frozen=True, slots=True)
 class PendingOperation:
-    """The operation that is being done: enough to know what it has brought about, or to ask for it again.
+    """The operation in flight, with the data to record its result or to build it again.
 
-    `place` is the index of the message, form or file; with it, text goes from `start` to `upto`.
+    `index` is the position of the message, form or file in the state. Text operations write from `start` to `upto`.
     """
 
     number: int
     kind: PendingKind
-    place: int = 0
+    index: Annotated[int, Field(alias="place")] = 0
     start: int = 0
     upto: int = 0
     end: int | None = None
     plan: str = ""
     cards: tuple[Card, ...] = ()
     footer: FooterKind = "none"
-    form: KeptForm | None = None
+    form: MaskedForm | None = None
     note: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Saying:
-    """Something said to a run that waits: the answer to a form, as data, or words. It is kept until it has been heard,
-    and has the id of its message from the beginning, so that it is said once."""
+class ThreadReply:
+    """A person's reply to a waiting run: the `answer` to a form, or `text` in the thread.
+
+    It stays in the state until the supervisor has received it. Its message id is fixed when it is created, so a resend
+    is idempotent.
+    """
 
     message_id: str
     team: str
     person: str
     form_id: str = ""
     answer: dict[str, Any] | None = None
-    words: str = ""
+    text: Annotated[str, Field(alias="words")] = ""
     note: str = ""
-    """What the form shows from then on."""
+    """The note that the answered form shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,61 +120,60 @@ class State:
     task_id: str = ""
     trace_id: str = ""
     after: str = ""
-    """The last message that was in the thread before the run."""
+    """Timestamp of the last message in the thread before the run."""
     quiet: bool = False
     begun: float = 0.0
-    telling: Telling = field(default_factory=Telling)
-    messages: tuple[Message, ...] = ()
+    content: Annotated[Content, Field(alias="telling")] = field(default_factory=Content)
+    messages: tuple[ShownMessage, ...] = ()
     forms: tuple[OpenForm, ...] = ()
     files_sent: int = 0
-    saying: Saying | None = None
-    """What was last said to the run; None for the question that began it."""
-    sayings: tuple[Saying, ...] = ()
-    """What is to be said when the run waits again."""
-    stopper: str = ""
-    """The message with the button that stops the run, once it is there."""
-    unstoppable: bool = False
-    """Slack did not take that message."""
+    current_reply: Annotated[ThreadReply | None, Field(alias="saying")] = None
+    """The last reply sent to the run; None while it works on the question that started it."""
+    queued_replies: Annotated[tuple[ThreadReply, ...], Field(alias="sayings")] = ()
+    """Replies to send when the run waits again."""
+    stop_button_ts: Annotated[str, Field(alias="stopper")] = ""
+    """The message with the stop button; empty while there is none."""
+    stop_button_rejected: Annotated[bool, Field(alias="unstoppable")] = False
     stopped_by: str = ""
-    flight: PendingOperation | None = None
-    numbers: int = 0
-    streams: bool = True
+    pending: Annotated[PendingOperation | None, Field(alias="flight")] = None
+    last_number: Annotated[int, Field(alias="numbers")] = 0
+    can_stream: Annotated[bool, Field(alias="streams")] = True
     limit: int = 0
-    """Characters of a message, where Slack takes fewer than it says."""
-    busy: dict[PendingKind, float] = field(default_factory=dict)
-    """Until when operations of a kind have to wait."""
+    """Maximum characters of a message, lowered after Slack rejected one as too long."""
+    retry_at: Annotated[dict[PendingKind, float], Field(alias="busy")] = field(default_factory=dict)
+    """The earliest time of the next operation of a kind."""
     failures: int = 0
-    """How many operations in a row have come to nothing, as far as is known."""
+    """Operations in a row without a confirmed success."""
     refusals: int = 0
-    """How many of them Slack has refused, since something last arrived."""
+    """Operations that Slack has rejected since the last success."""
     buffer: StreamBuffer = field(default_factory=StreamBuffer)
     updated: float = 0.0
-    pace: Pace = field(default_factory=Pace)
+    pace: WritePace = field(default_factory=WritePace)
     status: str = ""
     closed: bool = False
-    """Nothing can be written in this thread any more."""
+    """Slack accepts no more writes in this thread."""
 
     @property
     def ended(self) -> bool:
-        return self.telling.outcome is not None
+        return self.content.outcome is not None
 
     def known_messages(self) -> tuple[str, ...]:
-        """All that the run has made so far, and the one it came after."""
-        made = (*(message.ts for message in self.messages), *(form.ts for form in self.forms), self.stopper)
-        return tuple(ts for ts in (self.after, *made) if ts)
+        """Timestamps of the messages the run has posted, and of the message before it."""
+        posted = (*(message.ts for message in self.messages), *(form.ts for form in self.forms), self.stop_button_ts)
+        return tuple(ts for ts in (self.after, *posted) if ts)
 
-    def with_message(self, place: int, message: Message) -> State:
-        return replace(self, messages=(*self.messages[:place], message, *self.messages[place + 1 :]))
+    def with_message(self, index: int, message: ShownMessage) -> State:
+        return replace(self, messages=(*self.messages[:index], message, *self.messages[index + 1 :]))
 
-    def with_form(self, place: int, form: OpenForm) -> State:
-        return replace(self, forms=(*self.forms[:place], form, *self.forms[place + 1 :]))
+    def with_form(self, index: int, form: OpenForm) -> State:
+        return replace(self, forms=(*self.forms[:index], form, *self.forms[index + 1 :]))
 
 
 _ADAPTER: Final = TypeAdapter(State)
 
 
 def to_json(state: State) -> str:
-    return _ADAPTER.dump_json(state).decode()
+    return _ADAPTER.dump_json(state, by_alias=True).decode()
 
 
 def from_json(text: str) -> State:

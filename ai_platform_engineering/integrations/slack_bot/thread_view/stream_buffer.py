@@ -1,4 +1,4 @@
-"""Batching: when what waits to be sent goes out. The text itself is elsewhere, so a batch that failed is not lost."""
+"""Batching of streamed text: when the next batch is due. The text is in the content, so a failed batch is not lost."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 GATHER_SECONDS: Final = 0.4
-"""For so long a piece without a line break waits for more, at most."""
-LARGE: Final = 800
-"""So many characters do not wait for more."""
+"""Maximum wait of text without a line break for more text."""
+LARGE_BATCH: Final = 800
+"""Characters from which a batch is sent at once."""
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
-    """Seconds between two changes of a message, as the limits allow it at the moment."""
+class WritePace:
+    """Minimum seconds between two writes to a message, under the current load."""
 
     stream: float = 0.7
     update: float = 1.5
@@ -21,8 +21,8 @@ class Pace:
 
 @dataclass(frozen=True, slots=True)
 class StreamBuffer:
-    """`length` is how much there is to be told, `line` whether a line has ended in what waits, `sent` how much went out
-    with the last batch, which was at `flushed`."""
+    """`length` is the length of the text, `sent` the length at the last batch, which was sent at `flushed`. `line` says
+    whether the unsent part has a line break, `since` when it began."""
 
     length: int = 0
     line: bool = False
@@ -31,26 +31,26 @@ class StreamBuffer:
     flushed: float = 0.0
 
     def grown(self, length: int, line: bool, now: float) -> StreamBuffer:
-        """More has come: now there are `length` characters; `line` says whether a line has ended in the new ones."""
+        """The buffer with a text of `length` characters; `line` says whether the new ones have a line break."""
         if length <= self.length:
             return replace(self, length=length)
         since = now if self.length <= self.sent else self.since
         return replace(self, length=length, line=self.line or line, since=since)
 
-    def taken(self, now: float) -> StreamBuffer:
-        """All that waited goes out."""
+    def after_flush(self, now: float) -> StreamBuffer:
+        """The buffer after a batch with all of the text."""
         return replace(self, sent=self.length, line=False, flushed=now)
 
-    def given_back(self) -> StreamBuffer:
-        """The last batch did not go out: with all that waits, it need not wait any longer."""
+    def after_failed_flush(self) -> StreamBuffer:
+        """The buffer after a failed batch: the whole text is due at once."""
         return replace(self, sent=0, flushed=0.0)
 
     def due(self, pace: float) -> float | None:
-        """When the next batch goes out; None while nothing waits."""
+        """When the next batch is due; None if there is nothing to send."""
         waiting = self.length - self.sent
         if waiting <= 0:
             return None
         if self.flushed == 0.0:
             return self.since
-        gathered = self.since if self.line or waiting >= LARGE else self.since + GATHER_SECONDS
-        return max(gathered, self.flushed + pace)
+        complete = self.since if self.line or waiting >= LARGE_BATCH else self.since + GATHER_SECONDS
+        return max(complete, self.flushed + pace)

@@ -1,4 +1,4 @@
-"""Slack's Web API: operations as calls, one at a time per thread and within Slack's limits, and their outcomes.
+"""Slack's Web API: performs operations as API calls, one at a time per run and within Slack's rate limits.
 
-What a thread should show is decided in `thread_view`.
+`thread_view` decides the content of a thread.
 """

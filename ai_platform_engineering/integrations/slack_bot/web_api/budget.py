@@ -1,6 +1,6 @@
-"""How often Slack may be asked: one budget for all threads, kept before Slack has to enforce it.
+"""Client-side rate limiting: one budget for all threads, so that Slack's own rate limits are not hit.
 
-Who has to wait gets a turn, in the order of asking, and keeps it: nobody who comes later goes before.
+A caller that has to wait gets a reservation. Reservations are served in order, urgent ones first.
 """
 
 from __future__ import annotations
@@ -27,30 +27,31 @@ LIMITS: Final[Mapping[str, int]] = {
     "files.getUploadURLExternal": 100,
     "files.completeUploadExternal": 100,
 }
-"""Calls a minute in a workspace. Of `chat.postMessage` Slack says only that there are several hundred."""
+"""Calls per minute in a workspace. For `chat.postMessage`, Slack documents only "several hundred"."""
 MINUTE: Final = 61.0
-"""A minute as Slack counts it, and a second because not every call is equally long on its way."""
+"""A minute, and a second for the varying latency of calls."""
 ORDINARY_SHARE: Final = 0.8
+"""The share of each budget for calls that are not urgent."""
 BURST: Final = 3
-"""Messages that may be posted at once in a channel; after them, one a second."""
+"""Messages that may be posted at once in a channel; after them, one per second."""
 GRACE: Final = 5.0
-"""Seconds after which a turn that is not taken goes to the next."""
-_SOON: Final = 0.001
+"""Seconds after which an unused reservation expires."""
+_TOLERANCE: Final = 0.001
 
 
 class Rate(Protocol):
     def earliest(self, share: float) -> float:
-        """When the next call may be made, by those who may use that share of the budget."""
+        """The earliest time of the next call, within that share of the budget."""
 
     def take(self, at: float) -> None:
-        """A call is made."""
+        """Count a call."""
 
     def copy(self) -> Self: ...
 
 
 @dataclass(slots=True)
 class Window:
-    """So many calls in any minute."""
+    """At most `limit` calls in any minute."""
 
     limit: int
     calls: list[float] = field(default_factory=list)
@@ -72,10 +73,10 @@ class Window:
 
 @dataclass(slots=True)
 class Bucket:
-    """A few calls at once, then one a second."""
+    """A token bucket: `BURST` calls at once, then one per second."""
 
     full_at: float = 0.0
-    """When nothing that was taken is missing any more."""
+    """When the bucket is full again."""
 
     def earliest(self, share: float) -> float:
         return self.full_at - (BURST - 1)
@@ -88,8 +89,8 @@ class Bucket:
 
 
 @dataclass(slots=True)
-class Turn:
-    """What somebody waits for. `promised` is when they were told to come back."""
+class Reservation:
+    """A caller's place in the queue of a method. `promised` is the time that was returned to the caller."""
 
     method: str
     channel: str
@@ -103,67 +104,68 @@ class Budget:
         self._clock = clock
         self._windows: dict[str, Window] = {}
         self._channels: dict[str, Bucket] = {}
-        self._held: dict[str, float] = {}
-        self._turns: dict[str, Turn] = {}
-        self._orders = count()
+        self._blocked_until: dict[str, float] = {}
+        self._reservations: dict[str, Reservation] = {}
+        self._order = count()
 
     def wait(self, method: str, channel: str, holder: str, *, urgent: bool = False) -> float:
-        """0.0: go, and it is counted. Otherwise the seconds until this holder's turn, which is kept for it; a holder
-        waits for one thing at a time. What is not urgent leaves a part of each budget alone."""
+        """Returns 0.0 and counts the call if it may be made now. Otherwise reserves it for `holder`, and returns the
+        seconds to wait. A holder has one reservation at a time. Calls that are not urgent may use `ORDINARY_SHARE` of
+        each budget only."""
         now = self._clock.now()
-        self._forget(now)
-        turn = self._turns.get(holder)
-        if turn is None or (turn.method, turn.channel) != (method, channel):
-            turn = self._turns[holder] = Turn(method, channel, urgent, next(self._orders))
-        turn.urgent = urgent
-        at = self._time_of(turn, now)
-        if at > now + _SOON:
-            turn.promised = at
+        self._expire(now)
+        reservation = self._reservations.get(holder)
+        if reservation is None or (reservation.method, reservation.channel) != (method, channel):
+            reservation = self._reservations[holder] = Reservation(method, channel, urgent, next(self._order))
+        reservation.urgent = urgent
+        at = self._time_of(reservation, now)
+        if at > now + _TOLERANCE:
+            reservation.promised = at
             return at - now
-        del self._turns[holder]
-        for rate in self._rates(turn):
+        del self._reservations[holder]
+        for rate in self._rates(reservation):
             rate.take(now)
         return 0.0
 
     def hold(self, method: str, seconds: float) -> None:
-        """Slack has said how long nobody may ask."""
-        self._held[method] = max(self._held.get(method, 0.0), self._clock.now() + seconds)
+        """Block a method for the time that Slack has requested."""
+        self._blocked_until[method] = max(self._blocked_until.get(method, 0.0), self._clock.now() + seconds)
 
     def pressure(self, method: str) -> float:
-        """How much of the last minute's budget is used or spoken for, from 0 to 1."""
+        """The share of the last minute's budget that is used or reserved, from 0 to 1."""
         now = self._clock.now()
-        self._forget(now)
-        if self._held.get(method, 0.0) > now:
+        self._expire(now)
+        if self._blocked_until.get(method, 0.0) > now:
             return 1.0
         window = self._window(method)
         return min(1.0, (window.used(now) + len(self._queue(method))) / window.limit)
 
-    def _time_of(self, turn: Turn, now: float) -> float:
-        """When it is that turn, if everybody before comes in time."""
-        begin = max(now, self._held.get(turn.method, 0.0))
+    def _time_of(self, reservation: Reservation, now: float) -> float:
+        """The time of a reservation, if all earlier ones are used in time."""
+        begin = max(now, self._blocked_until.get(reservation.method, 0.0))
         rates: dict[int, Rate] = {}
-        queue = self._queue(turn.method)
-        for other in queue[: queue.index(turn) + 1]:
-            at = self._reckoned(other, begin, rates)
+        queue = self._queue(reservation.method)
+        for other in queue[: queue.index(reservation) + 1]:
+            at = self._simulate(other, begin, rates)
         return at
 
-    def _reckoned(self, turn: Turn, begin: float, rates: dict[int, Rate]) -> float:
-        copies = [rates.setdefault(id(rate), rate.copy()) for rate in self._rates(turn)]
-        share = 1.0 if turn.urgent else ORDINARY_SHARE
+    def _simulate(self, reservation: Reservation, begin: float, rates: dict[int, Rate]) -> float:
+        copies = [rates.setdefault(id(rate), rate.copy()) for rate in self._rates(reservation)]
+        share = 1.0 if reservation.urgent else ORDINARY_SHARE
         at = max(begin, *(rate.earliest(share) for rate in copies))
         for rate in copies:
             rate.take(at)
         return at
 
-    def _queue(self, method: str) -> list[Turn]:
-        """Who waits for it, in order; what is urgent goes first."""
-        turns = [turn for turn in self._turns.values() if turn.method == method]
-        return sorted(turns, key=lambda turn: (not turn.urgent, turn.order))
+    def _queue(self, method: str) -> list[Reservation]:
+        """The reservations of a method in order, urgent ones first."""
+        reservations = [reservation for reservation in self._reservations.values() if reservation.method == method]
+        return sorted(reservations, key=lambda reservation: (not reservation.urgent, reservation.order))
 
-    def _rates(self, turn: Turn) -> list[Rate]:
-        rates: list[Rate] = [self._window(turn.method)]
-        if turn.method == "chat.postMessage":
-            rates.append(self._channels.setdefault(turn.channel, Bucket()))
+    def _rates(self, reservation: Reservation) -> list[Rate]:
+        rates: list[Rate] = [self._window(reservation.method)]
+        if reservation.method == "chat.postMessage":
+            rates.append(self._channels.setdefault(reservation.channel, Bucket()))
         return rates
 
     def _window(self, method: str) -> Window:
@@ -171,9 +173,9 @@ class Budget:
             self._windows[method] = Window(LIMITS[method])
         return self._windows[method]
 
-    def _forget(self, now: float) -> None:
-        lapsed = [holder for holder, turn in self._turns.items() if turn.promised + GRACE < now]
-        for holder in lapsed:
-            del self._turns[holder]
+    def _expire(self, now: float) -> None:
+        expired = [holder for holder, reservation in self._reservations.items() if reservation.promised + GRACE < now]
+        for holder in expired:
+            del self._reservations[holder]
         for channel in [channel for channel, bucket in self._channels.items() if bucket.full_at < now]:
             del self._channels[channel]

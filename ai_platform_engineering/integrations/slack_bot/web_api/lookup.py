@@ -1,6 +1,6 @@
-"""Whether something arrived in a thread although nobody said so.
+"""Finds the message of an operation whose response was lost.
 
-Messages are found by the metadata they were posted with, streams by what they begin with, files by their id.
+Messages are found by their metadata, streams by the beginning of their text, files by their id or name.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Final
 from slack_sdk.web.async_client import AsyncWebClient
 
 from ai_platform_engineering.integrations.slack_bot.clock import Clock
-from ai_platform_engineering.integrations.slack_bot.places import Place
+from ai_platform_engineering.integrations.slack_bot.places import ThreadPlace
 from ai_platform_engineering.integrations.slack_bot.thread_view.operations import (
     File,
     Piece,
@@ -23,18 +23,24 @@ from ai_platform_engineering.integrations.slack_bot.thread_view.operations impor
     UploadFile,
 )
 from ai_platform_engineering.integrations.slack_bot.web_api.budget import Budget
-from ai_platform_engineering.integrations.slack_bot.web_api.outcomes import Declined, Done, Outcome, TooMany, outcome_of
+from ai_platform_engineering.integrations.slack_bot.web_api.outcomes import (
+    Declined,
+    Done,
+    Outcome,
+    RateLimited,
+    outcome_of,
+)
 from ai_platform_engineering.integrations.slack_bot.web_api.requests import EVENT_TYPE, Job
 
 Message = Mapping[str, Any]
-Wanted = Callable[[Message], bool]
+Matcher = Callable[[Message], bool]
 
-_LOOKS: Final = (0.0, 2.0)
-"""Seconds to wait before each look: what Slack was still about to do is there at the second."""
+_ATTEMPT_DELAYS: Final = (0.0, 2.0)
+"""Seconds to wait before each attempt. The second one also finds an operation that Slack had not finished."""
 _MAX_PAUSE: Final = 30.0
-_PAGE: Final = 200
-_KEPT: Final = 10_000
-_SIGNATURE: Final = 60
+_PAGE_SIZE: Final = 200
+_MAX_KNOWN: Final = 10_000
+_SIGNATURE_LENGTH: Final = 60
 _PLAIN: Final = re.compile(r"\w[\w\s.,;!?*_#'-]*")
 
 
@@ -44,18 +50,18 @@ class Lookup:
         self._budget = budget
         self._clock = clock
         self._known: dict[tuple[str, str], None] = {}
-        self._own: frozenset[str] = frozenset()
+        self._own_ids: frozenset[str] = frozenset()
 
     def know(self, channel: str, ts: str) -> None:
-        """That message is accounted for."""
+        """Exclude a message whose operation is known."""
         self._known[channel, ts] = None
-        if len(self._known) > _KEPT:
+        if len(self._known) > _MAX_KNOWN:
             del self._known[next(iter(self._known))]
 
-    async def find(self, job: Job, wanted: Wanted) -> str | None:
-        """The message of ours that the job has made and that nobody knows yet; empty if it is not there, None if that
-        cannot be found out."""
-        for pause in _LOOKS:
+    async def find(self, job: Job, matches: Matcher) -> str | None:
+        """The timestamp of the bot's message that the job created; empty if there is none, None if the thread cannot be
+        read."""
+        for pause in _ATTEMPT_DELAYS:
             if pause:
                 await self._clock.sleep(pause)
             messages = await self._messages(job)
@@ -63,15 +69,15 @@ class Lookup:
                 return None
             for message in messages:
                 ts = str(message.get("ts") or "")
-                if (job.place.channel, ts) not in self._known and wanted(message):
+                if (job.place.channel, ts) not in self._known and matches(message):
                     self.know(job.place.channel, ts)
                     return ts
         return ""
 
     async def _messages(self, job: Job) -> list[Message] | None:
-        """Our own messages in the thread."""
-        own = await self._identity()
-        if not own:
+        """The bot's own_ids messages in the thread."""
+        own_ids = await self._identity()
+        if not own_ids:
             return None
         found: list[Message] = []
         cursor: str | None = None
@@ -81,11 +87,13 @@ class Lookup:
                 return None
             found.extend(page.get("messages") or ())
             cursor = str((page.get("response_metadata") or {}).get("next_cursor") or "")
-        return [message for message in found if _is_reply(message, job.place) and not own.isdisjoint(_authors(message))]
+        return [
+            message for message in found if _is_reply(message, job.place) and not own_ids.isdisjoint(_authors(message))
+        ]
 
     async def _page(self, job: Job, cursor: str | None) -> Mapping[str, Any] | None:
-        """A part of the thread; None if Slack does not want to show it. Slack being away is waited for: whoever made
-        the message again now would have it there twice."""
+        """A page of the thread's messages; None if Slack denies access. While Slack is unreachable this waits, because
+        posting again could create a duplicate."""
         for again in count():
             while wait := self._budget.wait("conversations.replies", job.place.channel, job.holder, urgent=True):
                 await self._clock.sleep(wait)
@@ -97,7 +105,7 @@ class Lookup:
                     return {}
                 case Declined():
                     return None
-                case TooMany(seconds=seconds):
+                case RateLimited(seconds=seconds):
                     self._budget.hold("conversations.replies", seconds)
                 case _:
                     await self._clock.sleep(min(2.0**again, _MAX_PAUSE))
@@ -110,77 +118,77 @@ class Lookup:
                 ts=job.place.thread_ts,
                 oldest=job.after or job.place.thread_ts,
                 include_all_metadata=True,
-                limit=_PAGE,
+                limit=_PAGE_SIZE,
                 cursor=cursor,
             )
         )
 
     async def _identity(self) -> frozenset[str]:
-        """What Slack calls us; asked once."""
-        if not self._own:
+        """The bot's user and bot ids, cached."""
+        if not self._own_ids:
             outcome = await outcome_of(self._client.auth_test())
             if isinstance(outcome, Done):
-                self._own = frozenset(filter(None, (outcome.data.get("user_id"), outcome.data.get("bot_id"))))
-        return self._own
+                self._own_ids = frozenset(filter(None, (outcome.data.get("user_id"), outcome.data.get("bot_id"))))
+        return self._own_ids
 
 
-def wanted_of(job: Job) -> Wanted | None:
-    """What an operation that makes something is found by."""
+def matcher_of(job: Job) -> Matcher | None:
+    """The matcher for an operation that creates something; None for others."""
     match job.operation:
         case StartStream(piece=piece):
             return begins_with(piece)
         case PostMessage() | PostForm():
             return posted_as(job.number, job.holder)
         case UploadFile(file=file):
-            return shares_such(file)
+            return shares_named(file)
         case _:
             return None
 
 
-def posted_as(number: int, run: str) -> Wanted:
-    """A message that was posted for that operation."""
+def posted_as(number: int, run: str) -> Matcher:
+    """Matches a message that was posted for that operation."""
 
-    def wanted(message: Message) -> bool:
+    def matches(message: Message) -> bool:
         metadata = message.get("metadata") or {}
         payload = metadata.get("event_payload") or {}
         return metadata.get("event_type") == EVENT_TYPE and (payload.get("number"), payload.get("run")) == (number, run)
 
-    return wanted
+    return matches
 
 
-def begins_with(piece: Piece) -> Wanted:
-    """A stream that began with that. Slack keeps it as it shows it, so only plain words can be compared."""
+def begins_with(piece: Piece) -> Matcher:
+    """Matches a stream that began with `piece`. Slack stores the rendered text, so only plain words are compared."""
     heads = (piece.text, piece.plan or "", *(card.title for card in piece.cards), piece.below)
     signature = next(filter(None, map(_signature, heads)), "")
 
-    def wanted(message: Message) -> bool:
+    def matches(message: Message) -> bool:
         if message.get("files") or (message.get("metadata") or {}).get("event_type") == EVENT_TYPE:
             return False
-        return bool(signature) and signature in "".join(map(_letters, _texts(message)))
+        return bool(signature) and signature in "".join(map(_alphanumeric, _texts(message)))
 
-    return wanted
+    return matches
 
 
-def shares(file_id: str) -> Wanted:
-    """A message with that file."""
+def shares(file_id: str) -> Matcher:
+    """Matches a message with that file."""
 
-    def wanted(message: Message) -> bool:
+    def matches(message: Message) -> bool:
         return any(file.get("id") == file_id for file in message.get("files") or ())
 
-    return wanted
+    return matches
 
 
-def shares_such(file: File) -> Wanted:
-    """A message with a file of that name and title."""
+def shares_named(file: File) -> Matcher:
+    """Matches a message with a file of that name and title."""
 
-    def wanted(message: Message) -> bool:
+    def matches(message: Message) -> bool:
         shared = message.get("files") or ()
         return any((one.get("name"), one.get("title")) == (file.name, file.title) for one in shared)
 
-    return wanted
+    return matches
 
 
-def _is_reply(message: Message, place: Place) -> bool:
+def _is_reply(message: Message, place: ThreadPlace) -> bool:
     return message.get("ts") != place.thread_ts
 
 
@@ -190,15 +198,15 @@ def _authors(message: Message) -> Iterator[str]:
 
 def _signature(text: str) -> str:
     match = _PLAIN.search(text)
-    return _letters(match[0])[:_SIGNATURE] if match else ""
+    return _alphanumeric(match[0])[:_SIGNATURE_LENGTH] if match else ""
 
 
-def _letters(text: str) -> str:
+def _alphanumeric(text: str) -> str:
     return "".join(filter(str.isalnum, text))
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Every text that people can read in a message."""
+    """All readable texts in a message."""
     match value:
         case Mapping():
             for key, part in value.items():

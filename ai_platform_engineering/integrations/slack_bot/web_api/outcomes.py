@@ -1,4 +1,4 @@
-"""What came of one call to Slack's Web API, told apart by whether it was done."""
+"""The outcome of one Web API call, classified by whether the call took effect."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from aiohttp import ClientConnectorError, ClientHttpProxyError, ConnectionTimeou
 from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from ai_platform_engineering.integrations.slack_bot.web_api.refusals import PASSING, TOO_MANY, UNSURE
+from ai_platform_engineering.integrations.slack_bot.web_api.error_codes import RATE_LIMITED, TEMPORARY, UNCERTAIN
 
 _RETRY_AFTER: Final = 10.0
-"""Seconds, where Slack does not say how many."""
+"""Seconds, if Slack sends no `Retry-After`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Declined:
-    """It was not done. `needed` is a scope that the token lacks, `hints` say what is wrong with the arguments."""
+    """Slack rejected the call. `needed` is a scope that the token lacks, `hints` describe invalid arguments."""
 
     error: str
     needed: str = ""
@@ -31,27 +31,27 @@ class Declined:
 
 
 @dataclass(frozen=True, slots=True)
-class TooMany:
-    """It was not done; Slack wants to be left alone for so long."""
+class RateLimited:
+    """Slack rejected the call; the next one is allowed after `seconds`."""
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
-class Unsent:
-    """It was not done: Slack could not be reached, or is not open for business."""
+class RequestNotSent:
+    """The call had no effect: Slack was unreachable or temporarily unavailable."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
-    """It may have been done: there was no answer, or none that says."""
+class ResponseLost:
+    """The call may have taken effect: the response was lost or inconclusive."""
 
     reason: str
 
 
-Outcome = Done | Declined | TooMany | Unsent | Lost
+Outcome = Done | Declined | RateLimited | RequestNotSent | ResponseLost
 
 
 async def outcome_of(call: Awaitable[AsyncSlackResponse]) -> Outcome:
@@ -60,43 +60,43 @@ async def outcome_of(call: Awaitable[AsyncSlackResponse]) -> Outcome:
     except SlackApiError as error:
         return outcome_of_error(error)
     except (ClientConnectorError, ClientHttpProxyError, ConnectionTimeoutError, InvalidURL) as error:
-        return Unsent(type(error).__name__)
+        return RequestNotSent(type(error).__name__)
     except SlackClientError as error:
         return Declined(type(error).__name__)
     except Exception as error:
-        # Among them what slack_sdk stumbles over when something on the way answers in Slack's place.
-        return Lost(type(error).__name__)
-    return Done(response.data) if isinstance(response.data, dict) else Lost("unreadable")
+        # Includes slack_sdk's errors on responses that a proxy sent in place of Slack.
+        return ResponseLost(type(error).__name__)
+    return Done(response.data) if isinstance(response.data, dict) else ResponseLost("unreadable")
 
 
 def outcome_of_error(error: SlackApiError) -> Outcome:
-    """What Slack's answer says that slack_sdk has raised."""
+    """The outcome of a call for which slack_sdk raised `error`."""
     return _of_response(error.response)
 
 
 def of_status(status: int, headers: Mapping[str, str]) -> Outcome:
-    """What an HTTP status says by itself."""
+    """The outcome of a response without a readable body."""
     if status == 429:
-        return TooMany(_retry_after(headers))
+        return RateLimited(_retry_after(headers))
     if status >= 500 or status == 200:
-        return Lost(f"http_{status}")
+        return ResponseLost(f"http_{status}")
     return Declined(f"http_{status}")
 
 
 def _of_response(response: Any) -> Outcome:
-    # An answer that cannot be parsed comes as aiohttp's response, which has other names for the same.
+    # An unparsable response is aiohttp's own object, with other attribute names.
     status = getattr(response, "status_code", None) or response.status
     parsed = getattr(response, "data", None)
     data = parsed if isinstance(parsed, dict) else {}
     error = data.get("error")
     if not isinstance(error, str) or status == 429 or status >= 500:
         return of_status(status, response.headers)
-    if error in TOO_MANY:
-        return TooMany(_retry_after(response.headers))
-    if error in UNSURE:
-        return Lost(error)
-    if error in PASSING:
-        return Unsent(error)
+    if error in RATE_LIMITED:
+        return RateLimited(_retry_after(response.headers))
+    if error in UNCERTAIN:
+        return ResponseLost(error)
+    if error in TEMPORARY:
+        return RequestNotSent(error)
     hints = (data.get("response_metadata") or {}).get("messages") or ()
     return Declined(error, str(data.get("needed") or ""), tuple(map(str, hints)))
 

@@ -1,6 +1,6 @@
-"""Slack's Web API for listeners, who do not know of threads: within the budget that all threads share.
+"""The Web API client for listeners, within the rate budget that all threads share.
 
-It raises as slack_sdk does. What people see twice if it is done twice is not tried again unless Slack has refused it.
+It raises slack_sdk's exceptions. It retries rate-limited calls only, because any other retry could post twice.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from ai_platform_engineering.integrations.slack_bot.clock import Clock
 from ai_platform_engineering.integrations.slack_bot.web_api.budget import LIMITS, Budget
-from ai_platform_engineering.integrations.slack_bot.web_api.outcomes import TooMany, outcome_of_error
+from ai_platform_engineering.integrations.slack_bot.web_api.outcomes import RateLimited, outcome_of_error
 
 _TRIES: Final = 3
 
 
 class PacedClient(AsyncWebClient):
-    """The same client, which waits for its turn, and where Slack says that it was too much, as long as Slack says."""
+    """Waits for the rate budget before each call, and for Slack's `Retry-After` after a rate limit."""
 
     def __init__(self, client: AsyncWebClient, budget: Budget, clock: Clock) -> None:
         super().__init__(
@@ -33,27 +33,27 @@ class PacedClient(AsyncWebClient):
         )
         self._budget = budget
         self._clock = clock
-        self._numbers = count()
+        self._holder_ids = count()
 
     async def api_call(self, api_method: str, **arguments: Any) -> AsyncSlackResponse:
-        holder = f"listener/{next(self._numbers)}"
+        holder = f"listener/{next(self._holder_ids)}"
         for tries_left in reversed(range(_TRIES)):
-            await self._turn(api_method, _channel(arguments), holder)
+            await self._acquire(api_method, _channel(arguments), holder)
             try:
                 return await super().api_call(api_method, **arguments)
             except SlackApiError as error:
                 outcome = outcome_of_error(error)
-                if not isinstance(outcome, TooMany) or not tries_left:
+                if not isinstance(outcome, RateLimited) or not tries_left:
                     raise
-            await self._told_to_wait(api_method, outcome.seconds)
+            await self._back_off(api_method, outcome.seconds)
         raise AssertionError("the last try returns or raises")
 
-    async def _turn(self, method: str, channel: str, holder: str) -> None:
-        """Somebody has done something, and waits to see what comes of it: that is urgent."""
+    async def _acquire(self, method: str, channel: str, holder: str) -> None:
+        """Wait for the budget. A person waits for the reaction to an action, so the call is urgent."""
         while method in LIMITS and (wait := self._budget.wait(method, channel, holder, urgent=True)):
             await self._clock.sleep(wait)
 
-    async def _told_to_wait(self, method: str, seconds: float) -> None:
+    async def _back_off(self, method: str, seconds: float) -> None:
         if method in LIMITS:
             self._budget.hold(method, seconds)
         else:

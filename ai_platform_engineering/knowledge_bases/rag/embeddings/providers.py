@@ -1,4 +1,4 @@
-"""Embedders of providers. Their packages are optional extras and are imported only when their provider is chosen."""
+"""Embedders of model providers. Their packages are optional extras, imported only for the selected provider."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ import httpx
 from langchain_core.embeddings import Embeddings
 from pydantic import SecretStr
 
+from ai_platform_engineering.installation import install_command
 from ai_platform_engineering.knowledge_bases.rag.embeddings.embedder import EmbeddingsError
 from ai_platform_engineering.knowledge_bases.rag.stores.store import Vector
 from ai_platform_engineering.settings import EmbeddingsProvider, Settings
-from ai_platform_engineering.utils.extras import install_command
 
 logger = logging.getLogger(__name__)
 
 _AZURE_API_VERSION: Final = "2024-10-21"
-# A server of one's own often asks for no key, but the client library insists on one.
+# A self-hosted server often needs no key, but the client library requires one.
 _NO_KEY: Final = SecretStr("not-needed")
 
-_Made = TypeVar("_Made")
+_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, slots=True)
 class _Provider:
-    """`needs` names variables of which one of each tuple has to be set; the first of the first is its key."""
+    """`needs` lists environment variables: one of each tuple must be set. The first one is the API key."""
 
     module: str
-    made_by: str
+    class_name: str
     extra: str
     model: str
     needs: tuple[tuple[str, ...], ...]
@@ -47,7 +47,7 @@ def _openai(settings: Settings, model: str) -> dict[str, Any]:
         "base_url": settings.openai_endpoint,
         "timeout": settings.llm_timeout,
         "max_retries": settings.llm_max_retries,
-        # Counting tokens needs a download, and other servers than OpenAI's take words only. Chunks are short enough.
+        # Counting tokens needs a download, and other servers accept text only. Chunks are short enough.
         "check_embedding_ctx_length": False,
     }
 
@@ -118,10 +118,10 @@ _PROVIDERS: Final[Mapping[EmbeddingsProvider, _Provider]] = {
 
 
 class ProviderEmbedder:
-    """Batches and repeats as the provider's own class does."""
+    """The LangChain class of the provider does the batching and the retries."""
 
     def __init__(self, settings: Settings, provider: EmbeddingsProvider) -> None:
-        """Raises an EmbeddingsError where a setting or a package is missing."""
+        """Raises an `EmbeddingsError` if a setting or a package is missing."""
         self._provider = provider
         self._chosen = chosen = _PROVIDERS[provider]
         self._model = settings.embeddings_model_name or chosen.model
@@ -132,7 +132,7 @@ class ProviderEmbedder:
             raise EmbeddingsError(
                 f"EMBEDDINGS_PROVIDER={provider} needs {' and '.join(missing)}: set it, or choose another provider."
             )
-        self._embeddings = _made(chosen, settings, self._model)
+        self._embeddings = _create(chosen, settings, self._model)
 
     @property
     def name(self) -> str:
@@ -141,56 +141,56 @@ class ProviderEmbedder:
     def embed(self, texts: Sequence[str]) -> list[Vector]:
         if not texts:
             return []
-        vectors = self._asked(lambda: self._embeddings.embed_documents(list(texts)))
+        vectors = self._call(lambda: self._embeddings.embed_documents(list(texts)))
         if len(vectors) != len(texts):
-            raise EmbeddingsError(f"{self._who()} gave {len(vectors)} vectors for {len(texts)} texts.")
+            raise EmbeddingsError(f"{self._subject()} gave {len(vectors)} vectors for {len(texts)} texts.")
         return [_unit(vector) for vector in vectors]
 
     def embed_query(self, text: str) -> Vector:
-        return _unit(self._asked(lambda: self._embeddings.embed_query(text)))
+        return _unit(self._call(lambda: self._embeddings.embed_query(text)))
 
-    def _asked(self, ask: Callable[[], _Made]) -> _Made:
+    def _call(self, call: Callable[[], _Result]) -> _Result:
         try:
-            return ask()
-        # Every provider's package has errors of its own.
+            return call()
+        # Each provider's package has its own exceptions.
         except Exception as error:
             logger.warning("The embeddings of %s failed", self.name, exc_info=True)
-            raise EmbeddingsError(f"{self._who()} {self._what(error)}") from error
+            raise EmbeddingsError(f"{self._subject()} {self._reason(error)}") from error
 
-    def _who(self) -> str:
+    def _subject(self) -> str:
         return f"The embedding model {self._model} of {self._provider}"
 
-    def _what(self, error: Exception) -> str:
+    def _reason(self, error: Exception) -> str:
         match getattr(error, "status_code", None) or getattr(error, "code", None):
             case 401 | 403:
                 return f"was refused: check {self._chosen.needs[0][0] if self._chosen.needs else 'its credentials'}."
             case 404:
-                return "is not there: set EMBEDDINGS_MODEL_NAME to one that is."
+                return "does not exist: set EMBEDDINGS_MODEL_NAME to one that does."
             case 429:
-                return "is asked too often, or its quota is used up. Try again later."
-        # Libraries wrap what went wrong below them.
-        if _has(error, TimeoutError, httpx.TimeoutException) or "Timeout" in type(error).__name__:
+                return "exceeded its rate limit or quota. Try again later."
+        # Libraries wrap the underlying errors.
+        if _has_cause(error, TimeoutError, httpx.TimeoutException) or "Timeout" in type(error).__name__:
             return "did not answer in time. Try again, or raise LLM_TIMEOUT."
-        if _has(error, ConnectionError, httpx.TransportError):
+        if _has_cause(error, ConnectionError, httpx.TransportError):
             return "cannot be reached. Check its address and the network."
         return f"failed ({type(error).__name__}). The log has the details."
 
 
-def _made(chosen: _Provider, settings: Settings, model: str) -> Embeddings:
+def _create(chosen: _Provider, settings: Settings, model: str) -> Embeddings:
     options = {key: value for key, value in chosen.options(settings, model).items() if value is not None}
     try:
-        made_by = getattr(importlib.import_module(chosen.module), chosen.made_by)
+        embeddings_class = getattr(importlib.import_module(chosen.module), chosen.class_name)
     except ImportError as error:
         raise EmbeddingsError(
             f"The {chosen.extra} provider's package is not installed: {install_command(chosen.extra)}. "
-            "EMBEDDINGS_PROVIDER=none does without."
+            "EMBEDDINGS_PROVIDER=none limits search to keywords."
         ) from error
-    embeddings: Embeddings = made_by(**options)
+    embeddings: Embeddings = embeddings_class(**options)
     return embeddings
 
 
-def _has(error: BaseException | None, *kinds: type[BaseException]) -> bool:
-    """Whether the error is one of these, or was made from one."""
+def _has_cause(error: BaseException | None, *kinds: type[BaseException]) -> bool:
+    """Whether the error or one of its causes is of these types."""
     while error is not None:
         if isinstance(error, kinds):
             return True

@@ -1,4 +1,4 @@
-"""Ingest: bringing the documents of a source into a store, so that only what changed is read, cut and embedded.
+"""Ingest: brings the documents of a source into a store. Only changed documents are read, chunked and embedded.
 
-`source` is what a source is, `engine` is the work. Sources on the web live in `web`, reading and chunking beside it.
+`engine` does the work; the other modules are sources. The interface of a source is `rag.source`; `web` crawls sites.
 """

@@ -1,4 +1,4 @@
-"""A folder as a source: the files below it that are of a kind that is read, or one such file."""
+"""A folder or a single file as a source. Files of supported types below the folder are read."""
 
 from __future__ import annotations
 
@@ -13,36 +13,36 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
-from ai_platform_engineering.knowledge_bases.rag.ingest.naming import folder_name
+from ai_platform_engineering.knowledge_bases.rag.names import name_of_folder
 from ai_platform_engineering.knowledge_bases.rag.readers.reading import SUFFIXES, media_type_of
-from ai_platform_engineering.knowledge_bases.rag.source import Absent, Item, Loaded, SourceError
-from ai_platform_engineering.knowledge_bases.rag.stores.store import Known
+from ai_platform_engineering.knowledge_bases.rag.source import Absent, Item, LoadedItem, SourceError
+from ai_platform_engineering.knowledge_bases.rag.stores.store import DocumentVersion
 
 MAX_BYTES: Final = 50_000_000
 
-# What tools put beside the work of people. Names such as `build` are also chapters of manuals, so a folder of output
-# is known by them only where nobody would use them otherwise, or by the mark that tools leave in it.
-_MADE_BY_TOOLS: Final = frozenset({"__pycache__", "_build", "bower_components", "node_modules", "site-packages"})
-_MARKS: Final = ("CACHEDIR.TAG", "pyvenv.cfg")
+# Folders that tools create. A name such as `build` can also be a chapter of a manual, so only unambiguous names are
+# skipped, and folders that contain a marker file of a tool.
+_TOOL_FOLDERS: Final = frozenset({"__pycache__", "_build", "bower_components", "node_modules", "site-packages"})
+_MARKER_FILES: Final = ("CACHEDIR.TAG", "pyvenv.cfg")
 
 
 @dataclass(frozen=True, slots=True)
 class _Listing:
-    """What was found, by path in the datasource; what could not be looked into, with the reason."""
+    """The files by their path in the datasource, and the reasons for paths that cannot be read."""
 
     files: dict[str, Path]
     problems: dict[str, str]
 
 
 class FolderSource:
-    """Hidden files and folders, and those that tools make, are left out. Links are followed to files in the folder.
+    """Skips hidden files and folders, and folders that tools create. Follows symbolic links to files in the folder.
 
-    `link_base` is the address below which people read them; without one they are told where the files are.
+    `link_base` is the URL below which people read the files. Without it, links point to the files on disk.
     """
 
     def __init__(self, root: Path, datasource: str | None = None, link_base: str | None = None) -> None:
         self._root = root.expanduser().resolve()
-        self._datasource = datasource or folder_name(self._root)
+        self._datasource = datasource or name_of_folder(self._root)
         self._link_base = link_base
         self._listing = _Listing({}, {})
 
@@ -71,11 +71,11 @@ class FolderSource:
     def _link(self, path: str, file: Path) -> str:
         return file.as_uri() if self._link_base is None else f"{self._link_base.rstrip('/')}/{quote(path)}"
 
-    async def _load(self, file: Path, link: str, _known: Known | None) -> Loaded | Absent:
+    async def _load(self, file: Path, link: str, _stored: DocumentVersion | None) -> LoadedItem | Absent:
         return await asyncio.to_thread(_loaded, file, self._root, link)
 
 
-async def _refuse(reason: str, _known: Known | None) -> Absent:
+async def _refuse(reason: str, _stored: DocumentVersion | None) -> Absent:
     raise SourceError(reason)
 
 
@@ -97,24 +97,24 @@ def _listing(root: Path) -> _Listing:
             continue
         match found:
             case OSError():
-                problems[path] = f"{path} cannot be looked into: {found.strerror}."
+                problems[path] = f"{path} cannot be listed: {found.strerror}."
             case Path():
                 files[path] = found
     return _Listing(files, problems)
 
 
 def _walk(folder: Path, root: Path) -> Iterator[tuple[str, Path | OSError]]:
-    """Paths with slashes, in their order, with the file, or with why a folder cannot be looked into."""
+    """Sorted paths with slashes, each with its file, or with the error of a folder that cannot be listed."""
     try:
         with os.scandir(folder) as scanned:
             entries = sorted(scanned, key=lambda entry: entry.name)
     except OSError as error:
         yield folder.relative_to(root).as_posix(), error
         return
-    if folder != root and any(entry.name in _MARKS for entry in entries):
+    if folder != root and any(entry.name in _MARKER_FILES for entry in entries):
         return
     for entry in entries:
-        if entry.name.startswith(".") or entry.name in _MADE_BY_TOOLS:
+        if entry.name.startswith(".") or entry.name in _TOOL_FOLDERS:
             continue
         path = Path(entry.path)
         if entry.is_dir(follow_symlinks=False):
@@ -127,9 +127,9 @@ def _is_file_below(path: Path, root: Path) -> bool:
     return path.is_file() and (not path.is_symlink() or path.resolve().is_relative_to(root))
 
 
-def _loaded(file: Path, root: Path, link: str) -> Loaded | Absent:
+def _loaded(file: Path, root: Path, link: str) -> LoadedItem | Absent:
     try:
-        # Not blocking: what was a file when it was listed may be a pipe by now.
+        # Non-blocking: the listed file may have been replaced by a pipe.
         descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
         with open(descriptor, "rb") as opened:  # noqa: PTH123 - it is open already
             status = os.fstat(descriptor)
@@ -145,4 +145,4 @@ def _loaded(file: Path, root: Path, link: str) -> Loaded | Absent:
     except OSError as error:
         raise SourceError(f"{file.name} cannot be read: {error.strerror}.") from error
     updated = datetime.fromtimestamp(status.st_mtime, UTC)
-    return Loaded(content, None, file.name, link, updated=updated)
+    return LoadedItem(content, None, file.name, link, updated=updated)

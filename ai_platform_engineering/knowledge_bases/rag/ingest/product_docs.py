@@ -1,4 +1,4 @@
-"""The documentation of this product as a source: from the wheel, or from the repository in a checkout."""
+"""The documentation of this product as a source: from the wheel, or from the repository checkout."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from pathlib import Path
 from typing import Final
 
 from ai_platform_engineering.knowledge_bases.rag.documents import document_id
-from ai_platform_engineering.knowledge_bases.rag.source import Absent, Item, Loaded, SourceError
-from ai_platform_engineering.knowledge_bases.rag.stores.store import Known
+from ai_platform_engineering.knowledge_bases.rag.source import Absent, Item, LoadedItem, SourceError
+from ai_platform_engineering.knowledge_bases.rag.stores.store import DocumentVersion
 
 DATASOURCE: Final = "platform-engineer"
 
 _PACKAGE: Final = Path(__file__).parents[3]
-# The wheel has the same layout below one folder of the package.
+# The wheel has the same files in a folder of the package.
 _ROOTS: Final = (_PACKAGE / "product_docs", _PACKAGE.parent)
 _README: Final = "README.md"
 
 
 class ProductDocs:
-    """Paths, and links, are those of the repository: `docs/deploy.md`."""
+    """Paths and links are relative to the repository: `docs/deploy.md`."""
 
     datasource: Final = DATASOURCE
     origin: Final = "the documentation of this version of platform-engineer"
@@ -40,7 +40,7 @@ class ProductDocs:
 
 
 def product_documents() -> set[str]:
-    """The ids of all of them."""
+    """The ids of all product documents."""
     return {document_id(DATASOURCE, path) for path in _files()}
 
 
@@ -52,9 +52,9 @@ def _files() -> dict[str, Path]:
     raise SourceError("The documentation of platform-engineer is not installed with it; install it again.")
 
 
-async def _load(path: str, file: Path, _known: Known | None) -> Loaded | Absent:
+async def _load(path: str, file: Path, _stored: DocumentVersion | None) -> LoadedItem | Absent:
     try:
         content = await asyncio.to_thread(file.read_bytes)
     except OSError as error:
         raise SourceError(f"{file} cannot be read: {error.strerror}.") from error
-    return Loaded(content, "text/markdown", path, path)
+    return LoadedItem(content, "text/markdown", path, path)

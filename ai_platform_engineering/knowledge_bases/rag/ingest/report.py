@@ -1,15 +1,16 @@
-"""What an ingest says: while it runs, and at its end."""
+"""The progress of an ingest, and its result."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far an ingest is: documents dealt with, of how many where the source knows, and chunks that were made.
-    `path` is the document that was dealt with last."""
+    """The number of processed documents, their total if the source knows it, and the number of new chunks. `path` is
+    the document that was processed last."""
 
     documents: int
     total: int | None
@@ -17,8 +18,11 @@ class Progress:
     path: str
 
 
-class Failure(NamedTuple):
-    """A document that could not be read, and why; what was kept of it before stays."""
+OnProgress = Callable[[Progress], None]
+
+
+class FailedDocument(NamedTuple):
+    """A document that could not be read, and why. Its stored version, if there is one, stays."""
 
     path: str
     reason: str
@@ -26,14 +30,14 @@ class Failure(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class IngestReport:
-    """Documents by what became of them. Not `complete`: the listing was cut, so nothing was removed for not being
-    there."""
+    """The number of documents by outcome. If it is not `complete`, the listing was cut, and no document was removed for
+    missing in it."""
 
     added: int
     updated: int
     unchanged: int
     removed: int
-    failed: tuple[Failure, ...]
+    failed: tuple[FailedDocument, ...]
     chunks: int
     seconds: float
     complete: bool

@@ -1,5 +1,4 @@
-"""Reading files and pages of every kind the knowledge base takes, into a title and Markdown.
+"""Readers convert files and pages to a title and Markdown.
 
-`reading` is the way in; each kind has a module of its own that is imported when the first of its kind is read. Where
-the bytes come from and what becomes of the text is not decided here.
+`reading` is the entry point. Each kind of document has a module, imported when the first document of its kind is read.
 """

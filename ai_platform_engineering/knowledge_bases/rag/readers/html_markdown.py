@@ -1,4 +1,4 @@
-"""The content of a page as Markdown."""
+"""Converts the content of a page to Markdown."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from urllib.parse import urljoin, urlsplit
 from bs4 import Tag
 from markdownify import ATX, MarkdownConverter
 
+from ai_platform_engineering.compat.markdown_converter import INLINE, NO_FORMAT
 from ai_platform_engineering.knowledge_bases.rag.readers.html_tree import names
 
-_NAMES: Final = {
+_TAGS: Final = {
     **{
         name: name
         for name in names(
@@ -36,7 +37,7 @@ _NAMES: Final = {
 }
 _HEADINGS: Final = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 _TABLE_PARTS: Final = ("table", "thead", "tbody", "tfoot", "tr", "td", "th", "caption")
-_NO_CELL_HAS: Final = ("table", "pre", *sorted(_HEADINGS))
+_NEVER_IN_CELLS: Final = ("table", "pre", *sorted(_HEADINGS))
 _LANGUAGE: Final = re.compile(r"(?:language|lang|highlight-source|highlight|brush:?)-?([\w+#.-]+)$")
 _NO_LANGUAGES: Final = frozenset({"", "default", "none", "plain", "plaintext", "text", "notranslate", "highlight"})
 _SCHEMES: Final = frozenset({"http", "https", "ftp", "mailto"})
@@ -46,32 +47,32 @@ _BACKTICKS: Final = re.compile(r"`+")
 
 
 def markdown_of(content: Tag, base_url: str | None) -> str:
-    """Changes the content."""
+    """Modifies the content."""
     _normalise(content)
     markdown = _Converter(base_url).convert_soup(content)
     return "\n".join(_without_gaps(markdown.strip().split("\n")))
 
 
 def _without_gaps(lines: Iterable[str]) -> Iterator[str]:
-    """One blank line where several are, except in code."""
+    """Reduce several blank lines to one, except in code."""
     fence: str | None = None
     blank = False
     for line in lines:
-        mark = _FENCE.match(line)
-        if mark and (fence is None or (mark[1] == fence and line.endswith(fence))):
-            fence = mark[1] if fence is None else None
+        fence_line = _FENCE.match(line)
+        if fence_line and (fence is None or (fence_line[1] == fence and line.endswith(fence))):
+            fence = fence_line[1] if fence is None else None
         if line.strip() or fence is not None or not blank:
-            yield line if fence is not None or mark else _SPACES.sub(" ", line).rstrip()
+            yield line if fence is not None or fence_line else _SPACES.sub(" ", line).rstrip()
         blank = not line.strip()
 
 
 def _normalise(content: Tag) -> None:
-    """Leave only what the converter knows: it takes any other tag's name for one of its methods."""
-    _dissolve(content)
+    """Rename all tags to ones that the converter knows: it looks up a method by the name of a tag."""
+    _replace_layout_tables(content)
     for block in content.find_all("pre"):
         _separate(block)
     for tag in (content, *content.find_all(True)):
-        tag.name = _NAMES.get(tag.name, "span")
+        tag.name = _TAGS.get(tag.name, "span")
         if tag.name == "ol":
             for number, item in enumerate(tag.find_all("li", recursive=False), _first_number(tag)):
                 item["value"] = str(number)
@@ -80,7 +81,7 @@ def _normalise(content: Tag) -> None:
 
 
 def _separate(block: Tag) -> None:
-    """The same example in several languages may stand in one block: each is a block of its own then."""
+    """Split a block that has the same example in several languages into one block for each."""
     parts = block.find_all("code", recursive=False)
     if len(parts) > 1:
         for part in parts:
@@ -88,9 +89,9 @@ def _separate(block: Tag) -> None:
         block.name = "div"
 
 
-def _dissolve(content: Tag) -> None:
-    """Tables that are none: numbered code, and pages that were laid out with tables."""
-    layout = {id(_table_of(tag)) for tag in content.find_all(_NO_CELL_HAS)}
+def _replace_layout_tables(content: Tag) -> None:
+    """Replace tables that are used for layout, or for line numbers of code."""
+    layout = {id(_table_of(tag)) for tag in content.find_all(_NEVER_IN_CELLS)}
     filled = Counter(
         id(_table_of(cell)) for cell in content.find_all(("td", "th")) if any(map(str.strip, cell.strings))
     )
@@ -110,7 +111,7 @@ def _first_number(ordered: Tag) -> int:
 
 
 class _Converter(MarkdownConverter):
-    """Words stay searchable: nothing is escaped that would not change what a block is."""
+    """Escapes only characters that would change the kind of a block, so that words stay searchable."""
 
     def __init__(self, base_url: str | None) -> None:
         super().__init__(
@@ -125,7 +126,7 @@ class _Converter(MarkdownConverter):
     def convert_a(self, el: Tag, text: str, parent_tags: set[str]) -> str:
         words = text.strip()
         href = el.get("href")
-        if not words or "_noformat" in parent_tags or "\n" in words or parent_tags & _HEADINGS:
+        if not words or NO_FORMAT in parent_tags or "\n" in words or parent_tags & _HEADINGS:
             return text
         address = self._address(href) if isinstance(href, str) else None
         if address is None:
@@ -136,7 +137,7 @@ class _Converter(MarkdownConverter):
     def convert_img(self, el: Tag, text: str, parent_tags: set[str]) -> str:
         alt, source = el.get("alt"), el.get("src")
         words = " ".join(alt.split()) if isinstance(alt, str) else ""
-        if not words or "_inline" in parent_tags or "a" in parent_tags:
+        if not words or INLINE in parent_tags or "a" in parent_tags:
             return words
         address = self._address(source) if isinstance(source, str) else None
         return f"![{words}]({address})" if address else words
@@ -144,7 +145,7 @@ class _Converter(MarkdownConverter):
     def convert_br(self, el: Tag, text: str, parent_tags: set[str]) -> str:
         if "pre" in parent_tags:
             return "\n" + text
-        return " " if "_inline" in parent_tags else "\n" + text
+        return " " if INLINE in parent_tags else "\n" + text
 
     def convert_pre(self, el: Tag, text: str, parent_tags: set[str]) -> str:
         code = text.strip("\n").rstrip()
@@ -155,7 +156,7 @@ class _Converter(MarkdownConverter):
 
     def convert_p(self, el: Tag, text: str, parent_tags: set[str]) -> str:
         words = text.strip()
-        if "_inline" in parent_tags or not words:
+        if INLINE in parent_tags or not words:
             return f" {words} "
         return f"\n\n\\{words}\n\n" if words.startswith("#") else f"\n\n{words}\n\n"
 
@@ -174,7 +175,7 @@ class _Converter(MarkdownConverter):
     convert_th = convert_td
 
     def _address(self, reference: str) -> str | None:
-        """None for one that leads to a place on the same page, or nowhere that can be linked to."""
+        """None for a link within the page, or with a scheme that is not supported."""
         reference = reference.strip()
         if not reference or reference.startswith("#"):
             return None
@@ -188,15 +189,17 @@ class _Converter(MarkdownConverter):
 
 
 def _language(pre: Tag) -> str:
-    """What a highlighter was told: it stands on the block, on the code in it, or on what is around it."""
+    """The language in the attributes of the block, of the code in it, or of the elements around it."""
     code = pre.find("code")
-    places = [place for place in (code, pre, pre.parent, pre.parent and pre.parent.parent) if isinstance(place, Tag)]
-    for place in places:
+    elements = [
+        element for element in (code, pre, pre.parent, pre.parent and pre.parent.parent) if isinstance(element, Tag)
+    ]
+    for element in elements:
         for attribute in ("data-lang", "data-language"):
-            value = place.get(attribute)
+            value = element.get(attribute)
             if isinstance(value, str) and value.lower() not in _NO_LANGUAGES:
                 return _word(value)
-        names = place.get("class")
+        names = element.get("class")
         for name in names if isinstance(names, list) else (names or "").split():
             found = _LANGUAGE.match(name.lower())
             if found and found[1] not in _NO_LANGUAGES:
@@ -209,6 +212,6 @@ def _word(language: str) -> str:
 
 
 def heading_of(content: Tag, kind: str) -> str | None:
-    """The words of its first heading of this kind that has any."""
+    """The text of the first heading of this kind that is not empty."""
     headings = (" ".join("".join(heading.strings).split()) for heading in content.find_all(kind))
     return next(filter(None, headings), None)

@@ -1,16 +1,15 @@
-"""The tree of a page as a browser would build it: tags that are left open end where the next one of their kind begins.
+"""The tree of a page as a browser builds it: an unclosed tag ends where the next one of its kind starts.
 
-The parser by itself would nest the items of such a list in each other, thousands deep.
+Without this, the parser nests the items of an unclosed list in each other, thousands of levels deep.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
-from bs4 import BeautifulSoup, Tag
-from bs4.builder._htmlparser import BeautifulSoupHTMLParser, HTMLParserTreeBuilder
+from ai_platform_engineering.compat.html_parser import OpenTagSoup
 
 
 def names(text: str) -> frozenset[str]:
@@ -26,8 +25,8 @@ _ROWS: Final = _CELLS | {"tr"}
 _ROW_GROUPS: Final = frozenset({"thead", "tbody", "tfoot"})
 _TERMS: Final = frozenset({"dt", "dd"})
 
-# What the start of a tag ends, if it is open, and inside of what it would have to be.
-_ENDS: Final[Mapping[str, tuple[frozenset[str], frozenset[str]]]] = {
+# By the name of a start tag: the open tags that it closes, and the containers beyond which it closes none.
+_CLOSED_BY: Final[Mapping[str, tuple[frozenset[str], frozenset[str]]]] = {
     **dict.fromkeys(_BLOCKS, (frozenset({"p"}), frozenset({*_BLOCKS, *_CELLS, "body", "button"}) - {"p"})),
     "li": (frozenset({"li"}), frozenset({"ul", "ol", "menu"})),
     **dict.fromkeys(_TERMS, (_TERMS, frozenset({"dl"}))),
@@ -36,50 +35,31 @@ _ENDS: Final[Mapping[str, tuple[frozenset[str], frozenset[str]]]] = {
     **dict.fromkeys(_ROW_GROUPS, (_ROWS | _ROW_GROUPS, frozenset({"table"}))),
     "option": (frozenset({"option"}), frozenset({"select", "datalist"})),
 }
-_FURTHEST: Final = 40
-# Browsers nest no deeper than some hundreds either; what goes on from there on becomes a neighbour.
+_MAX_DISTANCE: Final = 40
+"""Open tags that are searched for one to close."""
 _MAX_DEPTH: Final = 200
+"""Browsers limit the nesting as well. A tag below this depth becomes a sibling of its parent."""
 _PROCESSING_INSTRUCTION: Final = re.compile(r"<\?[^<>]*>")
 
 
-class _Parser(BeautifulSoupHTMLParser):
-    def close(self) -> None:
-        """Take a tag that never ends for text at once: the parser would try it again from each `<` in it."""
-        if "<" in self.rawdata:
-            rest, self.rawdata = self.rawdata, ""
-            if not rest.startswith("<!"):
-                self.handle_data(rest)
-        super().close()
-
-
-class _Builder(HTMLParserTreeBuilder):
-    def feed(self, markup: Any, _parser_class: type[BeautifulSoupHTMLParser] = _Parser) -> None:
-        super().feed(markup, _parser_class)
-
-
-class PageTree(BeautifulSoup):
+class PageTree(OpenTagSoup):
     def __init__(self, markup: str) -> None:
-        # They have no place in HTML; one that stays open would make the parser warn of XML.
-        markup = _PROCESSING_INSTRUCTION.sub("", markup).replace("<?", "< ?")
-        super().__init__(markup, builder=_Builder)
+        # HTML has no processing instructions; an unfinished one makes the parser warn that the markup is XML.
+        super().__init__(_PROCESSING_INSTRUCTION.sub("", markup).replace("<?", "< ?"))
 
-    def handle_starttag(self, name: str, *positional: Any, **named: Any) -> Tag | None:
-        if name in _ENDS:
-            self._end(*_ENDS[name])
-        if len(self.tagStack) > _MAX_DEPTH:
-            self.endData()
-            self.popTag()
-        return super().handle_starttag(name, *positional, **named)
+    def before_start_tag(self, name: str) -> None:
+        if name in _CLOSED_BY:
+            self._close(*_CLOSED_BY[name])
+        if len(self.open_tags) > _MAX_DEPTH:
+            self.close_tags(1)
 
-    def _end(self, kinds: frozenset[str], inside: frozenset[str]) -> None:
-        """Close the outermost open tag of these kinds, with all that is in it."""
+    def _close(self, kinds: frozenset[str], inside: frozenset[str]) -> None:
+        """Close the outermost open tag of these kinds, and all tags in it."""
         depth = 0
-        for distance, tag in enumerate(reversed(self.tagStack[-_FURTHEST:]), 1):
+        for distance, tag in enumerate(reversed(self.open_tags[-_MAX_DISTANCE:]), 1):
             if tag.name in kinds:
                 depth = distance
             elif tag.name in inside:
                 break
         if depth:
-            self.endData()
-            for _ in range(depth):
-                self.popTag()
+            self.close_tags(depth)

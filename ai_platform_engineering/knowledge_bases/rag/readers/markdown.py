@@ -1,12 +1,12 @@
-"""Markdown: as it is, without its front matter."""
+"""Reads Markdown: the text is unchanged, except for the front matter, which is removed."""
 
 from __future__ import annotations
 
 import re
 from typing import Final
 
-from ai_platform_engineering.knowledge_bases.rag.readers.decoding import decode
-from ai_platform_engineering.knowledge_bases.rag.readers.reading import Raw, Reading
+from ai_platform_engineering.knowledge_bases.rag.readers.plain_text import decode
+from ai_platform_engineering.knowledge_bases.rag.readers.reading import ExtractedText, RawDocument
 from ai_platform_engineering.knowledge_bases.rag.readers.titles import shortened, title_from_name, without_markup
 
 _FRONT_MATTER: Final = re.compile(r"\A(---|\+\+\+)[^\S\n]*\n(.*?)(?<=\n)(?:\1|\.\.\.)[^\S\n]*(?:\n|\Z)", re.DOTALL)
@@ -18,15 +18,15 @@ _UNDERLINE: Final = re.compile(r" {0,3}(?:=+|-{2,})[^\S\n]*$")
 _HTML_HEADING: Final = re.compile(r"<h1\b[^>]*>(.*?)</h1>", re.DOTALL | re.IGNORECASE)
 
 
-def read(raw: Raw) -> Reading:
+def read(raw: RawDocument) -> ExtractedText:
     text = decode(raw)
-    named, text = _without_front_matter(text)
-    title = named or first_heading(text) or title_from_name(raw.name)
-    return Reading(shortened(title), text)
+    declared_title, text = _without_front_matter(text)
+    title = declared_title or first_heading(text) or title_from_name(raw.name)
+    return ExtractedText(shortened(title), text)
 
 
 def _without_front_matter(text: str) -> tuple[str | None, str]:
-    """Its title, and the text without it and without the comments before it and after it (licences)."""
+    """The title in the front matter, and the text without it and without comments around it (licences)."""
     text = _COMMENTS.sub("", text).lstrip("\n")
     matter = _FRONT_MATTER.match(text)
     if matter is None or not _is_front_matter(matter[2]):
@@ -47,13 +47,13 @@ def _unquoted(value: str) -> str:
 
 
 def _is_front_matter(matter: str) -> bool:
-    """Not the text between two horizontal rules."""
+    """False for text between two horizontal rules."""
     first = next((line for line in matter.split("\n") if line.strip() and not line.startswith("#")), None)
     return first is None or re.match(r"""["']?[\w.-]+["']?\s*[:=]|\[|\{|- """, first) is not None
 
 
 def first_heading(text: str) -> str | None:
-    """The words of the first heading outside of code."""
+    """The text of the first heading outside of code."""
     html = _HTML_HEADING.search(text, 0, 10_000)
     if html is not None and (words := without_markup(html[1])):
         text = text[: html.start()]
@@ -62,13 +62,13 @@ def first_heading(text: str) -> str | None:
     fence: str | None = None
     before = ""
     for line in text.split("\n"):
-        mark = _FENCE.match(line)
+        fence_line = _FENCE.match(line)
         if fence is not None:
-            if mark and mark[1].startswith(fence) and not line[mark.end() :].strip():
+            if fence_line and fence_line[1].startswith(fence) and not line[fence_line.end() :].strip():
                 fence = None
             continue
-        if mark:
-            fence, before = mark[1], ""
+        if fence_line:
+            fence, before = fence_line[1], ""
             continue
         if heading := _heading(before, line):
             return heading

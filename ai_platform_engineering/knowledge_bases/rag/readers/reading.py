@@ -1,4 +1,4 @@
-"""From the bytes of a file or a page to a title and Markdown, whatever kind it is."""
+"""Converts the bytes of a file or page to a title and Markdown, with the reader for its kind."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ai_platform_engineering.utils.errors import ReadableError
 MediaType = Literal["text/markdown", "text/html", "text/x-rst", "text/plain", "application/pdf"]
 
 READER_VERSION: Final = "2"
-"""Changes when the same bytes are read differently: then everything is read again."""
+"""Change it when the text of the same bytes changes: the next ingest then reads all documents again."""
 
 SUFFIXES: Final[Mapping[str, MediaType]] = {
     ".md": "text/markdown",
@@ -42,15 +42,15 @@ _SYNONYMS: Final[Mapping[str, MediaType]] = {
     "text/rst": "text/x-rst",
     "application/x-pdf": "application/pdf",
 }
-# What servers say when they do not know, or do not care, what they send: the name knows more.
-_VAGUE: Final = frozenset(
+# Servers also send these types when they do not know the type. The suffix of the name is then more reliable.
+_UNSPECIFIC: Final = frozenset(
     {"", "text/plain", "application/octet-stream", "binary/octet-stream", "application/x-download"}
 )
 _MODULES: Final[Mapping[MediaType, str]] = {
     "text/markdown": "markdown",
     "text/html": "html",
     "text/x-rst": "rst",
-    "text/plain": "plain",
+    "text/plain": "plain_text",
     "application/pdf": "pdf",
 }
 _KINDS: Final = "Markdown, HTML, reStructuredText, plain text and PDF"
@@ -58,21 +58,21 @@ _EMBEDDED_DATA: Final = re.compile(r"data:[\w.+-]+/[\w.+-]+;base64,[A-Za-z0-9+/=
 _UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
 
 
-class UnreadableError(ReadableError):
-    """What could not be read, and why."""
+class UnreadableDocumentError(ReadableError):
+    """A document cannot be read: which one, and why."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """What was read: `text` is Markdown. It may be empty, as an empty file is."""
+class ExtractedText:
+    """`text` is Markdown. It is empty for an empty file."""
 
     title: str
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Raw:
-    """What is to be read. `name` is its path or address, `base_url` what its relative links start from."""
+class RawDocument:
+    """The input of a reader. `name` is the path or URL. Relative links are resolved against `base_url`."""
 
     content: bytes
     charset: str | None
@@ -80,32 +80,34 @@ class Raw:
     base_url: str | None
 
 
-class _Reader(Protocol):
-    def __call__(self, raw: Raw) -> Reading: ...
+class _ReadFunction(Protocol):
+    def __call__(self, raw: RawDocument) -> ExtractedText: ...
 
 
 def media_type_of(name: str, declared: str | None = None) -> str | None:
-    """The kind of a file or page, by its Content-Type header or its suffix; None for a kind that is not read.
+    """The kind of a file or page, by its Content-Type header or its suffix. None if it is not supported.
 
-    A charset that the header names stays in it, for `read`.
+    The charset of the header is kept, for `read`.
     """
-    said, charset = _content_type(declared or "")
-    kind = SUFFIXES.get(_suffix(name)) if said in _VAGUE else None
-    kind = kind or _SYNONYMS.get(said)
+    declared_type, charset = _content_type(declared or "")
+    kind = SUFFIXES.get(_suffix(name)) if declared_type in _UNSPECIFIC else None
+    kind = kind or _SYNONYMS.get(declared_type)
     if kind is None or charset is None:
         return kind
     return f"{kind}; charset={charset}"
 
 
-def read(content: bytes, media_type: str, name: str, base_url: str | None = None) -> Reading:
-    """Raises UnreadableError, and nothing else, for what cannot be read."""
-    said, charset = _content_type(media_type)
-    kind = _SYNONYMS.get(said)
+def read(content: bytes, media_type: str, name: str, base_url: str | None = None) -> ExtractedText:
+    """Raises only an `UnreadableDocumentError` for content that cannot be read."""
+    declared_type, charset = _content_type(media_type)
+    kind = _SYNONYMS.get(declared_type)
     if kind is None:
-        raise UnreadableError(f"{name} is {said or 'of an unknown kind'}, which is not read: {_KINDS} are.")
-    reader = cast("_Reader", importlib.import_module(f"{__package__}.{_MODULES[kind]}").read)
-    reading = reader(Raw(content, charset, name, base_url))
-    return Reading(_storable(reading.title), _tidy(reading.text))
+        raise UnreadableDocumentError(
+            f"{name} is {declared_type or 'of an unknown kind'}, which is not read: {_KINDS} are."
+        )
+    reader = cast("_ReadFunction", importlib.import_module(f"{__package__}.{_MODULES[kind]}").read)
+    extracted = reader(RawDocument(content, charset, name, base_url))
+    return ExtractedText(_storable(extracted.title), _tidy(extracted.text))
 
 
 def _content_type(header: str) -> tuple[str, str | None]:
@@ -121,7 +123,7 @@ def _suffix(name: str) -> str:
 
 
 def _storable(text: str) -> str:
-    """No database takes these, and no text needs them."""
+    """Replace characters that no database accepts."""
     return _UNSTORABLE.sub("\ufffd", text) if _UNSTORABLE.search(text) else text
 
 

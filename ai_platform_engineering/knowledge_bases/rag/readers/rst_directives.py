@@ -1,6 +1,6 @@
-"""Directives of docutils, Sphinx and its extensions, as nodes of the document.
+"""Converts directives of docutils, Sphinx and its extensions to nodes of the document.
 
-One class handles them all, whatever their options. The content of an unknown directive is kept.
+One class handles all directives and accepts all options. The content of an unknown directive is kept.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def names(text: str) -> frozenset[str]:
 
 
 _LEFT_TO_DOCUTILS: Final = names("csv-table list-table parsed-literal replace unicode")
-_SILENT: Final = names(
+_DROPPED: Final = names(
     "autosummary bibliography contents currentmodule date default-role footer header highlight highlightlang include "
     "index literalinclude meta module program py:currentmodule py:module raw role section-numbering sectnum "
     "tabularcolumns target-notes title toctree"
@@ -40,7 +40,7 @@ _TRANSPARENT: Final = names(
     "centered compound deflist epigraph glossary grid highlights hlist line-block pull-quote tab-set table tabs"
 )
 _CONDITIONS: Final = names("container cssclass ifconfig only rst-class")
-"""Their argument is for the program that builds the pages."""
+"""Their argument is for the program that builds the pages, so it is dropped."""
 _PICTURES: Final = names("figure image")
 _TITLED: Final = names("admonition sidebar topic")
 _ADMONITIONS: Final[Mapping[str, str]] = {
@@ -63,22 +63,22 @@ _OBJECTS: Final = names(
 
 
 def register_directives(text: str) -> None:
-    """Register every directive that the text names: docutils drops the content of those it does not know.
+    """Register all directives in the text: docutils drops the content of unknown ones.
 
-    The registry is global, but only ever maps a name to the same class.
+    The registry is global, but always maps a name to the same class.
     """
     for name in {found["name"].lower() for found in _START.finditer(text)} - _LEFT_TO_DOCUTILS:
         directives.register_directive(name, _Directive)
 
 
 class _Directive(Directive):
-    """Reads its arguments and options itself: docutils rejects the whole directive for an option it does not know."""
+    """Parses its arguments and options itself: docutils rejects the whole directive for an unknown option."""
 
     has_content = True
 
     def run(self) -> Sequence[nodes.Node]:
         name = self.name.lower()
-        if name in _SILENT:
+        if name in _DROPPED:
             return []
         argument, options, body = self._parts(name)
         if name in _CODE or name in _CODE_WITH_LANGUAGE:
@@ -90,7 +90,7 @@ class _Directive(Directive):
             picture = nodes.image(uri="".join(argument.split()), alt=options.get("alt", ""))
             return [picture, *self._parsed(body)]
         if name in _CONDITIONS:
-            # Into the document itself: sections begin and end in the content.
+            # The content may contain sections, so it is parsed into the document itself.
             self.state.nested_parse(StringList(body, source=""), self.content_offset, match_titles=True)
             return []
         return [*self._heading(name, argument), *self._parsed(body)]
@@ -134,7 +134,7 @@ class _Directive(Directive):
         return nodes.admonition("", nodes.title("", "", *title), *self._parsed(body))
 
     def _heading(self, name: str, argument: str) -> list[nodes.Node]:
-        # `class` has two meanings: names of CSS classes are no signature.
+        # `class` has two meanings: CSS classes, or the signature of a class.
         if not argument or (name == "class" and _CLASS_NAMES.fullmatch(argument)):
             return []
         if _is_object(name):

@@ -1,4 +1,4 @@
-"""Inline nodes of docutils as Markdown."""
+"""Converts inline nodes of docutils to Markdown."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _UNKNOWN_CITATION: Final = re.compile(r"(\[.+\])_")
 
 
 def inline(node: nodes.Node) -> str:
-    """The children of a node, without the markup that the node itself stands for."""
+    """The children of a node, without the markup of the node itself."""
     return "".join(map(_inline, node.children))
 
 
@@ -73,7 +73,7 @@ def _note(node: nodes.Node) -> str:
 
 @_inline.register
 def _picture(node: nodes.image) -> str:
-    # Most pictures inside of a line are badges: their address says nothing.
+    # Most inline images are badges, whose address is useless.
     return str(node.get("alt", ""))
 
 

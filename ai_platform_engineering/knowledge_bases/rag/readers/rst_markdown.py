@@ -1,4 +1,4 @@
-"""The document tree of docutils as Markdown."""
+"""Converts the document tree of docutils to Markdown."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 
 from docutils import nodes
 
-from ai_platform_engineering.knowledge_bases.rag.readers.plain import without_headings
+from ai_platform_engineering.knowledge_bases.rag.readers.plain_text import without_headings
 from ai_platform_engineering.knowledge_bases.rag.readers.rst_inline import code, inline, one_line
 
 _ERROR: Final = 3
@@ -106,7 +106,7 @@ def _note(node: nodes.Node) -> str:
 
 @_block.register
 def _rejected(node: nodes.system_message) -> str:
-    """The source that docutils rejects, as it is."""
+    """The source that docutils rejected, unchanged."""
     source = next((child.astext() for child in node.findall(nodes.literal_block)), "")
     if node["level"] < _ERROR:
         return ""
@@ -148,7 +148,7 @@ def _item_text(item: nodes.Node) -> str:
 def _field(item: nodes.field) -> str:
     name, body = item.children
     text = _blocks(body.children)
-    # A field without a value is an instruction to the program that builds the pages.
+    # A field without a value is meant for the program that builds the pages.
     return f"{inline(name)}: {text}" if text else ""
 
 
@@ -167,7 +167,7 @@ def _definition(item: nodes.definition_list_item) -> str:
 
 @_block.register
 def _table(node: nodes.table) -> str:
-    """The first row is the head: Markdown has no table without one."""
+    """The first row becomes the head, because Markdown tables need one."""
     titles = (inline(title) for title in node.children if isinstance(title, nodes.title))
     rows = list(_rows(node))
     width = max(map(len, rows), default=0)
@@ -176,10 +176,10 @@ def _table(node: nodes.table) -> str:
 
 
 def _rows(table: nodes.table) -> Iterator[list[str]]:
-    """A cell over several columns or rows has its text in the first of its places."""
+    """A cell that spans several columns or rows has its text in the first one; the others are empty."""
     covered: dict[int, int] = {}
     for row in table.findall(nodes.row):
-        if row.parent.parent.parent is not table:  # of a table in a cell
+        if row.parent.parent.parent is not table:  # a table nested in a cell
             continue
         cells: list[str] = []
         for entry in row.children:
@@ -192,12 +192,12 @@ def _rows(table: nodes.table) -> Iterator[list[str]]:
 
 
 def _span(entry: nodes.Node) -> tuple[int, int]:
-    """The columns and rows that a cell has more than one of."""
+    """The number of additional columns and rows that a cell spans."""
     return (entry.get("morecols", 0), entry.get("morerows", 0)) if isinstance(entry, nodes.Element) else (0, 0)
 
 
 def _cover(cells: list[str], covered: dict[int, int]) -> None:
-    """Fill the places of cells that began in a row above."""
+    """Add empty cells where a cell of a row above extends into this one."""
     while covered.get(len(cells)):
         covered[len(cells)] -= 1
         cells.append("")

@@ -1,4 +1,4 @@
-"""Roles of Sphinx and its extensions, as nodes of the document."""
+"""Converts roles of Sphinx and its extensions to nodes of the document."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _TEXT: Final = names(
 
 
 def register_roles(text: str) -> None:
-    """Register every role that the text uses: docutils rejects substitutions that use unknown ones.
+    """Register all roles in the text: docutils rejects substitutions with unknown ones.
 
-    The registry is global, but only ever maps a name to the same function.
+    The registry is global, but always maps a name to the same function.
     """
     for name in {(found["before"] or found["after"]).lower() for found in _USE.finditer(text)} - _LEFT_TO_DOCUTILS:
         roles.register_canonical_role(name, _role)

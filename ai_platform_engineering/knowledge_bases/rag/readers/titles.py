@@ -1,4 +1,4 @@
-"""What a document is called, and what a heading says without its markup."""
+"""Titles of documents, and the text of headings without markup."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ _LINK = re.compile(r"\[([^\[\]]*)\](?:\([^()]*(?:\([^()]*\)[^()]*)*\)|\[[^\]]*\]
 _TAG = re.compile(r"</?[a-zA-Z][^<>]*>|<!--.*?-->")
 _ANCHOR = re.compile(r"\s*\{[#.:][^{}]*\}\s*$")
 _EMPHASIS = re.compile(r"(?<!\w)(\*{1,3}|_{1,3})(?=\S)(.+?)(?<=\S)\1(?!\w)")
-_VERBATIM = re.compile(r"(?P<ticks>`+)\s?(?P<code>.+?)\s?(?P=ticks)|\\(?P<sign>[!-/:-@\[-`{-~])")
-_KEPT = re.compile("\x00([0-9]+)\x00")
+_VERBATIM = re.compile(r"(?P<ticks>`+)\s?(?P<code>.+?)\s?(?P=ticks)|\\(?P<escaped>[!-/:-@\[-`{-~])")
+_PLACEHOLDER = re.compile("\x00([0-9]+)\x00")
 _INDEX = frozenset({"index", "readme", "_index", "default", "home"})
 
 
 def without_markup(inline: str) -> str:
-    """One line of Markdown as the words a reader sees."""
+    """The visible text of one line of Markdown."""
     text = inline[:_MAX_LINE_LENGTH].replace("\x00", "")
     verbatim: list[str] = []
 
-    def keep(found: re.Match[str]) -> str:
-        verbatim.append(found["code"] or found["sign"])
+    def protect(found: re.Match[str]) -> str:
+        verbatim.append(found["code"] or found["escaped"])
         return f"\x00{len(verbatim) - 1}\x00"
 
     if "`" in text or "\\" in text:
-        text = _VERBATIM.sub(keep, text)
+        text = _VERBATIM.sub(protect, text)
     if "[" in text:
         text = _LINK.sub(r"\1", _IMAGE.sub("", text))
     if "<" in text:
@@ -44,12 +44,12 @@ def without_markup(inline: str) -> str:
     if "&" in text:
         text = unescape(text)
     if verbatim:
-        text = _KEPT.sub(lambda found: verbatim[int(found[1])], text)
+        text = _PLACEHOLDER.sub(lambda found: verbatim[int(found[1])], text)
     return " ".join(text.split())
 
 
 def shortened(title: str) -> str:
-    """On one line, and no longer than a title is."""
+    """On one line, with at most `MAX_TITLE_LENGTH` characters."""
     title = " ".join(title.split())
     if len(title) <= MAX_TITLE_LENGTH:
         return title
@@ -57,7 +57,7 @@ def shortened(title: str) -> str:
 
 
 def title_from_name(name: str) -> str:
-    """`guides/remote-agents.md` is called `Remote agents`; an index is called like the place it is in."""
+    """`guides/remote-agents.md` becomes `Remote agents`. An index gets the name of its folder or host."""
     address = urlsplit(name) if "://" in name else None
     parts = [part for part in PurePosixPath(unquote(address.path) if address else name).parts if part != "/"]
     host = address.hostname if address else None

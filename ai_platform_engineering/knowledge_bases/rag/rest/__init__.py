@@ -1,4 +1,22 @@
-"""The knowledge base over plain HTTP: search, documents, datasources, ingest. Only this package imports FastAPI.
+"""The REST API of the knowledge base: search, documents, datasources, ingest. Only this package imports FastAPI.
 
-`lazy` is the way in for whoever serves other things too: it loads the rest when the first request comes.
+`lazy_rest` is the entry point. It imports `api` at the first request, which keeps the start of a server fast.
 """
+
+from __future__ import annotations
+
+from starlette.types import ASGIApp
+
+from ai_platform_engineering.knowledge_bases.rag.knowledge_base import KnowledgeBase
+from ai_platform_engineering.utils.rest.asgi import LazyApp
+
+
+def lazy_rest(knowledge_base: KnowledgeBase) -> LazyApp:
+    """An app to mount, for example at /rag. It does not close the knowledge base."""
+
+    def build() -> ASGIApp:
+        from ai_platform_engineering.knowledge_bases.rag.rest.api import create_rest  # noqa: PLC0415
+
+        return create_rest(knowledge_base)
+
+    return LazyApp(build)

@@ -1,7 +1,8 @@
-"""The REST API: routes, and what they take and give. What is done is done by the knowledge base."""
+"""The routes of the REST API, their requests and their error statuses. `KnowledgeBase` does the work."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Annotated, Final, get_args
 
@@ -9,24 +10,63 @@ from fastapi import APIRouter, Depends, FastAPI, Path, Query, Request, Response
 from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, ConfigDict, Field
 
-from ai_platform_engineering.knowledge_bases.rag.jobs import IngestJob, IngestJobList, IngestOrder
-from ai_platform_engineering.knowledge_bases.rag.knowledge_base import MAX_RESULTS, USUAL_RESULTS, KnowledgeBase
-from ai_platform_engineering.knowledge_bases.rag.names import DATASOURCE_NAME
+from ai_platform_engineering.installation import product_version
+from ai_platform_engineering.knowledge_bases.rag.embeddings.embedder import EmbeddingsError
+from ai_platform_engineering.knowledge_bases.rag.ingest.engine import DatasourceTakenError
+from ai_platform_engineering.knowledge_bases.rag.jobs import (
+    DatasourceBusyError,
+    IngestJob,
+    IngestJobList,
+    IngestRequest,
+    TooManyJobsError,
+    UnknownJobError,
+)
+from ai_platform_engineering.knowledge_bases.rag.knowledge_base import (
+    DEFAULT_RESULTS,
+    MAX_RESULTS,
+    KnowledgeBase,
+    WrongSettingError,
+)
+from ai_platform_engineering.knowledge_bases.rag.names import (
+    DATASOURCE_NAME,
+    UnknownDatasourceError,
+    UnknownDocumentError,
+)
 from ai_platform_engineering.knowledge_bases.rag.readers.reading import MediaType, media_type_of
-from ai_platform_engineering.knowledge_bases.rag.rest.problems import STATUSES, UnsupportedKindError
 from ai_platform_engineering.knowledge_bases.rag.results import Filters, SearchResults
-from ai_platform_engineering.knowledge_bases.rag.views import DatasourcesView, DocumentView, KeptView
-from ai_platform_engineering.utils.rest.body_limit import BodyLimit, Limit, request_limit
+from ai_platform_engineering.knowledge_bases.rag.stores.store import KnowledgeStoreError
+from ai_platform_engineering.knowledge_bases.rag.views import DatasourcesView, DocumentView, UploadResult
+from ai_platform_engineering.utils.errors import ReadableError
+from ai_platform_engineering.utils.rest.asgi import BodyLimit, BodySize, request_limit
 from ai_platform_engineering.utils.rest.page import api_page
-from ai_platform_engineering.utils.rest.problems import handle_problems, responses
-from ai_platform_engineering.version import product_version
+from ai_platform_engineering.utils.rest.problems import Statuses, handle_problems, responses
 
 _KINDS: Final = get_args(MediaType)
-_DESCRIPTION: Final = "Search documents, keep them, and bring in those of a site. Errors are problem JSON."
+_DESCRIPTION: Final = "Search and store documents, and ingest websites. Errors are problem JSON."
+
+
+class UnsupportedKindError(ReadableError):
+    def __init__(self, declared: str | None, kinds: Sequence[str]) -> None:
+        given = f"{declared!r} is not a kind of document" if declared else "The kind of document is not known"
+        super().__init__(f"{given} that can be read; send one of {', '.join(kinds)} as Content-Type.")
+
+
+STATUSES: Final[Statuses] = {
+    UnknownDatasourceError: HTTPStatus.NOT_FOUND,
+    UnknownDocumentError: HTTPStatus.NOT_FOUND,
+    UnknownJobError: HTTPStatus.NOT_FOUND,
+    DatasourceBusyError: HTTPStatus.CONFLICT,
+    UnsupportedKindError: HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+    TooManyJobsError: HTTPStatus.TOO_MANY_REQUESTS,
+    DatasourceTakenError: HTTPStatus.CONFLICT,
+    WrongSettingError: HTTPStatus.SERVICE_UNAVAILABLE,
+    KnowledgeStoreError: HTTPStatus.SERVICE_UNAVAILABLE,
+    EmbeddingsError: HTTPStatus.SERVICE_UNAVAILABLE,
+}
 
 
 def create_rest(knowledge_base: KnowledgeBase) -> FastAPI:
-    """The app, to be mounted at /rag."""
+    """The app to mount at /rag."""
     app = FastAPI(
         title="Knowledge base",
         description=_DESCRIPTION,
@@ -37,8 +77,8 @@ def create_rest(knowledge_base: KnowledgeBase) -> FastAPI:
     )
     app.state.knowledge_base = knowledge_base
     settings = knowledge_base.settings
-    # What is uploaded with PUT is a document and may be as large as a web page.
-    documents = {"PUT": Limit(settings.fetch_url_max_bytes, "FETCH_URL_MAX_BYTES")}
+    # The body of a PUT is a document, which may be as large as a web page.
+    documents = {"PUT": BodySize(settings.fetch_url_max_bytes, "FETCH_URL_MAX_BYTES")}
     app.add_middleware(BodyLimit, limit=request_limit(settings), by_method=documents)
     app.include_router(router)
     app.add_api_route("/docs", _docs, include_in_schema=False)
@@ -50,31 +90,29 @@ async def _docs(request: Request) -> HTMLResponse:
     return HTMLResponse(api_page(request.app.openapi(), request.scope.get("root_path", "")))
 
 
-def _of_the_app(request: Request) -> KnowledgeBase:
+def _knowledge_base(request: Request) -> KnowledgeBase:
     found = request.app.state.knowledge_base
     assert isinstance(found, KnowledgeBase)  # noqa: S101
     return found
 
 
-Base = Annotated[KnowledgeBase, Depends(_of_the_app)]
+Base = Annotated[KnowledgeBase, Depends(_knowledge_base)]
 DatasourceName = Annotated[str, Path(pattern=DATASOURCE_NAME, description="Letters, digits, dots, dashes, underscores")]
 DocumentPath = Annotated[
-    str, Path(min_length=1, max_length=1000, description="Its place in the datasource: `guides/deploy.md`.")
+    str, Path(min_length=1, max_length=1000, description="Its path in the datasource: `guides/deploy.md`.")
 ]
 Link = Annotated[
-    str | None, Query(pattern="^https?://", max_length=2000, description="Where people read it; its path otherwise.")
+    str | None, Query(pattern="^https?://", max_length=2000, description="Where people read it; the path if omitted.")
 ]
 
 
 class SearchRequest(BaseModel):
-    """What to look for, and where."""
-
     model_config = ConfigDict(extra="forbid")
 
     query: str = Field(description="A question, or the words a document would use.")
-    limit: int = Field(USUAL_RESULTS, ge=1, le=MAX_RESULTS)
+    limit: int = Field(DEFAULT_RESULTS, ge=1, le=MAX_RESULTS)
     filters: Filters | None = None
-    datasource: str | None = Field(None, description="Its name; all are searched if it is left out.")
+    datasource: str | None = Field(None, description="Its name; all are searched if omitted.")
 
 
 router = APIRouter(prefix="/v1")
@@ -82,7 +120,7 @@ router = APIRouter(prefix="/v1")
 
 @router.post("/search", summary="Search", responses=responses(HTTPStatus.NOT_FOUND, HTTPStatus.SERVICE_UNAVAILABLE))
 async def search(body: SearchRequest, base: Base) -> SearchResults:
-    """The places that fit best, by words and by meaning. `note` says when nothing was found."""
+    """The best matches by keywords and by meaning. `note` says when nothing was found."""
     return await base.search(body.query, body.limit, body.filters, body.datasource)
 
 
@@ -98,7 +136,7 @@ async def list_datasources(base: Base) -> DatasourcesView:
     responses=responses(HTTPStatus.NOT_FOUND, HTTPStatus.SERVICE_UNAVAILABLE),
 )
 async def remove_datasource(name: str, base: Base) -> None:
-    """With all its documents."""
+    """Its documents are removed as well."""
     await base.remove_datasource(name)
 
 
@@ -108,13 +146,13 @@ async def remove_datasource(name: str, base: Base) -> None:
     responses=responses(HTTPStatus.NOT_FOUND, HTTPStatus.SERVICE_UNAVAILABLE),
 )
 async def read_document(document_id: str, base: Base) -> DocumentView:
-    """The whole of it, as Markdown."""
+    """The whole document as Markdown."""
     return DocumentView.of(await base.fetch_document(document_id))
 
 
 @router.put(
     "/datasources/{name}/documents/{path:path}",
-    summary="Keep a document",
+    summary="Store a document",
     openapi_extra={
         "requestBody": {
             "required": True,
@@ -122,29 +160,29 @@ async def read_document(document_id: str, base: Base) -> DocumentView:
         }
     },
     responses={
-        HTTPStatus.CREATED.value: {"model": KeptView, "description": "It was not there before."},
+        HTTPStatus.CREATED.value: {"model": UploadResult, "description": "The document is new."},
         **responses(
             HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.UNSUPPORTED_MEDIA_TYPE, HTTPStatus.SERVICE_UNAVAILABLE
         ),
     },
 )
-async def keep_document(
+async def store_document(
     name: DatasourceName,
     path: DocumentPath,
     request: Request,
     response: Response,
     base: Base,
     link: Link = None,
-) -> KeptView:
-    """The body is the file itself, Content-Type says which kind it is. What was kept under this path is replaced."""
+) -> UploadResult:
+    """The body is the file, Content-Type its kind. A document with the same path is replaced."""
     declared = request.headers.get("content-type")
     media_type = media_type_of(path, declared)
     if media_type is None:
         raise UnsupportedKindError(declared, _KINDS)
-    kept = await base.keep_document(name, path, await request.body(), media_type, link)
-    if kept.state == "added":
+    stored = await base.store_document(name, path, await request.body(), media_type, link)
+    if stored.state == "added":
         response.status_code = HTTPStatus.CREATED
-    return kept
+    return stored
 
 
 @router.delete(
@@ -163,8 +201,8 @@ async def remove_document(name: str, path: str, base: Base) -> None:
     status_code=HTTPStatus.ACCEPTED,
     responses=responses(HTTPStatus.CONFLICT, HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE),
 )
-async def start_ingest(body: IngestOrder, request: Request, response: Response, base: Base) -> IngestJob:
-    """Goes on after the answer, whose header Location is where to ask how far it is."""
+async def start_ingest(body: IngestRequest, request: Request, response: Response, base: Base) -> IngestJob:
+    """Runs in the background. The Location header of the response is the URL of the job."""
     job = await base.start_ingest(body)
     response.headers["Location"] = f"{request.scope.get('root_path', '')}/v1/ingest/{job.job}"
     return job
@@ -175,12 +213,12 @@ async def list_ingest_jobs(base: Base) -> IngestJobList:
     return IngestJobList(jobs=base.ingest_jobs())
 
 
-@router.get("/ingest/{job}", summary="How far an ingest is", responses=responses(HTTPStatus.NOT_FOUND))
+@router.get("/ingest/{job}", summary="Get an ingest job", responses=responses(HTTPStatus.NOT_FOUND))
 async def ingest_job(job: str, base: Base) -> IngestJob:
     return base.ingest_job(job)
 
 
 @router.delete("/ingest/{job}", summary="Cancel an ingest", responses=responses(HTTPStatus.NOT_FOUND))
 async def cancel_ingest(job: str, base: Base) -> IngestJob:
-    """What was kept stays, and the same order goes on from there. A job that has ended is left as it is."""
+    """Documents that were stored stay; the same request continues from there. A job that has ended does not change."""
     return await base.cancel_ingest(job)

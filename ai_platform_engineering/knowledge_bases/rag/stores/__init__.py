@@ -1,1 +1,4 @@
-"""Where documents, chunks and vectors are kept: in a SQLite file, or in Postgres. One interface, in `store.py`."""
+"""The stores for documents, chunks and vectors: a SQLite file, or Postgres. Both implement the interface in `store`.
+
+They know nothing about embedding models, file formats or web pages.
+"""

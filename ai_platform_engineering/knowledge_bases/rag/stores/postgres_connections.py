@@ -1,4 +1,4 @@
-"""Connections to Postgres, shared by threads. Every failure leaves here as a `StoreError`."""
+"""The connection pool of the Postgres store. Every database error is raised as a `KnowledgeStoreError`."""
 
 from __future__ import annotations
 
@@ -11,20 +11,19 @@ from pgvector.psycopg import register_vector
 from psycopg.types.string import StrBinaryDumper, StrDumper
 from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
-from ai_platform_engineering.knowledge_bases.rag.stores.postgres_address import Address
-from ai_platform_engineering.knowledge_bases.rag.stores.postgres_schema import Connection
-from ai_platform_engineering.knowledge_bases.rag.stores.store import StoreError
+from ai_platform_engineering.knowledge_bases.rag.stores.postgres_schema import KnowledgeBaseAddress, PgConnection
+from ai_platform_engineering.knowledge_bases.rag.stores.store import KnowledgeStoreError
 
 _MAX_CONNECTIONS: Final = 10
 _WAIT_SECONDS: Final = 5.0
 
 
-class Connections:
-    def __init__(self, address: Address) -> None:
+class PostgresConnections:
+    def __init__(self, address: KnowledgeBaseAddress) -> None:
         self._address = address
-        # Checked before they are lent, so that a server that was restarted is not noticed. A pool that goes on trying
-        # for long would also go on waiting when the server is back.
-        self._pool: ConnectionPool[Connection] = ConnectionPool(
+        # Connections are checked before use, so a restart of the server goes unnoticed. The reconnect timeout is short,
+        # because the pool's back-off would otherwise delay it after the server is back.
+        self._pool: ConnectionPool[PgConnection] = ConnectionPool(
             address.conninfo,
             min_size=0,
             max_size=_MAX_CONNECTIONS,
@@ -38,46 +37,46 @@ class Connections:
         )
 
     @contextmanager
-    def lent(self) -> Iterator[Connection]:
-        """Each statement is a transaction of its own, unless one is begun."""
+    def connection(self) -> Iterator[PgConnection]:
+        """In autocommit mode."""
         try:
             with self._pool.connection() as connection:
                 yield connection
         except PoolClosed as error:
-            raise StoreError(f"The knowledge base in {self._address} is closed.") from error
+            raise KnowledgeStoreError(f"The knowledge base in {self._address} is closed.") from error
         except PoolTimeout as error:
-            # The pool does not say why it has no connection; trying once more does.
+            # The pool does not report the cause. A direct connection raises it, if it fails as well.
             self._address.connect().close()
             raise self._address.unusable_because("all connections are in use", "Try again later") from error
         except psycopg.Error as error:
             raise self._address.unusable(error) from error
 
     @contextmanager
-    def writing(self) -> Iterator[Connection]:
-        """What is written in the block is kept whole or, when it raises, not at all."""
-        with self.lent() as connection, connection.transaction():
+    def writing(self) -> Iterator[PgConnection]:
+        """In a transaction, which is rolled back if the block raises."""
+        with self.connection() as connection, connection.transaction():
             yield connection
 
     def close(self) -> None:
         self._pool.close()
 
 
-class _Text(StrDumper):
+class _TextDumper(StrDumper):
     def dump(self, obj: str) -> psycopg.abc.Buffer | None:
         return super().dump(_storable(obj))
 
 
-class _BinaryText(StrBinaryDumper):
+class _BinaryTextDumper(StrBinaryDumper):
     def dump(self, obj: str) -> psycopg.abc.Buffer | None:
         return super().dump(_storable(obj))
 
 
 def _storable(text: str) -> str:
-    """Postgres keeps neither NUL nor halves of surrogate pairs."""
+    """Postgres text can contain neither NUL nor lone surrogates."""
     return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
 
 
-def _configure(connection: Connection) -> None:
-    connection.adapters.register_dumper(str, _Text)
-    connection.adapters.register_dumper(str, _BinaryText)
+def _configure(connection: PgConnection) -> None:
+    connection.adapters.register_dumper(str, _TextDumper)
+    connection.adapters.register_dumper(str, _BinaryTextDumper)
     register_vector(connection)

@@ -1,4 +1,4 @@
-"""The searches of the Postgres store, as SQL. Pure functions; `postgres_store.py` runs them."""
+"""The SQL of the searches in Postgres. Pure functions; `postgres_store.py` runs the queries."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Final, LiteralString
 
 from psycopg import sql
 
-from ai_platform_engineering.knowledge_bases.rag.stores.postgres_schema import indexed_kind
+from ai_platform_engineering.knowledge_bases.rag.stores.postgres_schema import indexed_type
 from ai_platform_engineering.knowledge_bases.rag.stores.store import Scope
 from ai_platform_engineering.text.query_words import words_of
 
@@ -24,10 +24,11 @@ AND {chunk} IN (
     SELECT chunk.number FROM rag.chunk JOIN rag.document ON document.number = chunk.document WHERE {conditions}
 )
 """
-# BM25 with the usual constants, k1 = 1.2 and b = 0.75. What is the same for all postings of a word is computed once,
-# and in float8, as Postgres takes a plain 0.5 for a numeric. Two chunks of the same words get the same score: sums that
-# differ only by the order of their terms are rounded to the same. Ids are fetched only for those that can be among the
-# first; sorting only those from the score of the last of them on is quicker than sorting all.
+# BM25 with the usual constants, k1 = 1.2 and b = 0.75. Factors that are the same for all postings of a word are
+# computed once. float8 is explicit, because Postgres takes a plain 0.5 for a slow numeric. Scores are rounded, because
+# the order of the terms changes a sum slightly, and chunks with the same words must get the same score. `best` keeps
+# only chunks that can be among the first, with ties: ids are fetched only for these, and sorting them is faster than
+# sorting all.
 _LEXICAL: Final[LiteralString] = """
 WITH total AS MATERIALIZED (
     SELECT sum(chunks)::float8 AS chunks, 1.2 * 0.75 * sum(chunks)::float8 / nullif(sum(length), 0) AS by_length
@@ -83,10 +84,11 @@ def nearest_exact(model: int, scope: Scope) -> sql.Composed:
 
 
 def nearest_indexed(model: int, dimensions: int, scope: Scope) -> sql.Composed:
-    """In the words of the model's index, so that it is used. Its number is no parameter: a plan that is made for all
-    values of a parameter could not use the index of one."""
-    kind = indexed_kind(dimensions)
-    return _nearest(model, scope, sql.SQL("embedding.vector::{kind} <=> %(vector)s::{kind}").format(kind=kind))
+    """Uses the same expression as the model's index, so that Postgres uses the index. The number of the model is a
+    literal: a generic plan for a parameter could not use a partial index."""
+    type_ = indexed_type(dimensions)
+    distance = sql.SQL("embedding.vector::{type} <=> %(vector)s::{type}").format(type=type_)
+    return _nearest(model, scope, distance)
 
 
 def chunks_in(scope: Scope) -> sql.Composed:
@@ -103,10 +105,10 @@ def scope_values(scope: Scope) -> dict[str, Any]:
 
 
 def plain_words(text: str) -> str:
-    """Words between spaces and without accents, so that Postgres does not see addresses, files or version numbers in
-    them that could only be found whole."""
+    """Words between spaces and without accents. Otherwise, Postgres recognizes URLs, files and version numbers, which
+    could only be found as a whole."""
     if not text.isascii():
-        text = "".join(sign for sign in unicodedata.normalize("NFKD", text) if not unicodedata.combining(sign))
+        text = "".join(char for char in unicodedata.normalize("NFKD", text) if not unicodedata.combining(char))
     return " ".join(words_of(text))
 
 

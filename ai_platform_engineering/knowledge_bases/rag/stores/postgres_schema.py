@@ -1,7 +1,7 @@
-"""The tables of the Postgres store, in a schema of their own, and how they come to be.
+"""The Postgres schema `rag`: address, tables, format version, and the vector index of each model.
 
-A posting is one word of one chunk, with all that BM25 needs to know: its index alone answers a search for words.
-Vectors of different models may have different dimensions. A model has a number for each, and an index of its own.
+A posting is one word of one chunk, with everything that BM25 needs, so keyword search reads only the index of postings.
+Vectors of different models can have different dimensions. Each pair of model and dimensions has a number and an index.
 """
 
 from __future__ import annotations
@@ -11,20 +11,21 @@ from typing import Any, Final, LiteralString
 import psycopg
 from psycopg import errors, sql
 
-from ai_platform_engineering.knowledge_bases.rag.stores.postgres_address import Address
-from ai_platform_engineering.knowledge_bases.rag.stores.store import StoreError
+from ai_platform_engineering.knowledge_bases.rag.stores.store import KnowledgeStoreError
+from ai_platform_engineering.utils.postgres_address import PostgresAddress
 
 FORMAT: Final = 1
 OLDEST_PGVECTOR: Final = (0, 8)
-MAX_INDEXED_SIZE: Final = 4000
-"""Dimensions; vectors that are larger are compared one by one."""
+MAX_INDEXED_DIMENSIONS: Final = 4000
+"""Larger vectors are compared one by one."""
 
-Connection = psycopg.Connection[Any]
+PgConnection = psycopg.Connection[Any]
 
 _LOCK: Final = 0x6B6E6F77
 _MAX_FULL_PRECISION: Final = 2000
+"""Dimensions of vectors that are indexed in full precision."""
 
-# Vectors stay in the row as long as they fit a page: out of line, comparing them would cost a look-up for each.
+# STORAGE MAIN keeps vectors in the row if they fit a page. Out of line, each comparison would need another lookup.
 _TABLES: Final[LiteralString] = """
 CREATE SCHEMA IF NOT EXISTS rag;
 CREATE TABLE rag.format (number int NOT NULL);
@@ -75,8 +76,22 @@ ALTER TABLE rag.embedding ALTER COLUMN vector SET STORAGE MAIN;
 """
 
 
-def prepare(address: Address) -> None:
-    """Make what is missing. Two processes may come at once: the second waits, and then finds everything."""
+class KnowledgeBaseAddress(PostgresAddress):
+    setting = "RAG_DATABASE_URL"
+    purpose = "as the knowledge base"
+    error = KnowledgeStoreError
+    tables_gone = "Its tables are gone: restart to create them again, then ingest again"
+
+    def connect(self) -> psycopg.Connection[tuple[object, ...]]:
+        try:
+            return psycopg.connect(self.conninfo, autocommit=True)
+        except psycopg.Error as error:
+            raise self.unusable(error) from error
+
+
+def prepare(address: KnowledgeBaseAddress) -> None:
+    """Create the tables if they are missing, and check their format. An advisory lock serializes concurrent
+    processes."""
     with address.connect() as connection:
         try:
             if not _exists(connection):
@@ -84,21 +99,22 @@ def prepare(address: Address) -> None:
                     connection.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
                     if not _exists(connection):
                         _create(address, connection)
-            _check(address, connection)
+            _check_format(address, connection)
+            _check_pgvector(address, connection)
         except psycopg.Error as error:
             raise address.unusable(error) from error
 
 
-def model_number(connection: Connection, name: str, dimensions: int) -> int | None:
+def model_number(connection: PgConnection, name: str, dimensions: int) -> int | None:
     row = connection.execute(
         "SELECT number FROM rag.model WHERE name = %s AND dimensions = %s", [name, dimensions]
     ).fetchone()
     return None if row is None else int(row[0])
 
 
-def note_model(connection: Connection, name: str, dimensions: int) -> int:
-    """The number of the model, which is known from now on. Not to be called inside a transaction: making the index
-    waits for everyone who is writing vectors."""
+def ensure_model(connection: PgConnection, name: str, dimensions: int) -> int:
+    """The number of the model, which is created if it is new. Do not call it in a transaction: creating the index waits
+    for all transactions that write vectors."""
     if (number := model_number(connection, name, dimensions)) is not None:
         return number
     with connection.transaction():
@@ -108,12 +124,12 @@ def note_model(connection: Connection, name: str, dimensions: int) -> int:
         ((number,),) = connection.execute(
             "INSERT INTO rag.model (name, dimensions) VALUES (%s, %s) RETURNING number", [name, dimensions]
         ).fetchall()
-        if dimensions <= MAX_INDEXED_SIZE:
-            kind = indexed_kind(dimensions)
+        if dimensions <= MAX_INDEXED_DIMENSIONS:
+            type_ = indexed_type(dimensions)
             connection.execute(
                 sql.SQL("CREATE INDEX {} ON rag.embedding USING hnsw ((vector::{}) {}) WHERE model = {}").format(
                     sql.Identifier(f"embedding_of_model_{number}"),
-                    kind,
+                    type_,
                     sql.SQL("vector_cosine_ops" if dimensions <= _MAX_FULL_PRECISION else "halfvec_cosine_ops"),
                     sql.Literal(number),
                 )
@@ -121,19 +137,24 @@ def note_model(connection: Connection, name: str, dimensions: int) -> int:
         return int(number)
 
 
-def indexed_kind(dimensions: int) -> sql.Composable:
-    """The type that an index of this many dimensions is made of: large vectors fit only in half precision."""
+def indexed_type(dimensions: int) -> sql.Composable:
+    """The type of the indexed values. Large vectors fit an index only in half precision."""
     name: LiteralString = "vector({})" if dimensions <= _MAX_FULL_PRECISION else "halfvec({})"
     return sql.SQL(name).format(sql.Literal(dimensions))
 
 
-def _exists(connection: Connection) -> bool:
-    # Not with to_regclass(), which may remember from before the lock that there was none.
+def _exists(connection: PgConnection) -> bool:
+    # to_regclass() may return a cached result from before the lock.
     rows = connection.execute("SELECT FROM pg_catalog.pg_tables WHERE schemaname = 'rag' AND tablename = 'format'")
     return rows.rowcount > 0
 
 
-def _create(address: Address, connection: Connection) -> None:
+def _create(address: KnowledgeBaseAddress, connection: PgConnection) -> None:
+    if connection.execute("SELECT FROM pg_catalog.pg_tables WHERE schemaname = 'rag'").rowcount:
+        raise KnowledgeStoreError(
+            f"{address} has a schema named rag with tables of unknown format: rag.format, which names it, is missing. "
+            "Set RAG_DATABASE_URL to another database, or drop the schema rag there and ingest again."
+        )
     try:
         connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
     except errors.InsufficientPrivilege as error:
@@ -149,14 +170,23 @@ def _create(address: Address, connection: Connection) -> None:
     connection.execute("INSERT INTO rag.format VALUES (%s)", [FORMAT])
 
 
-def _check(address: Address, connection: Connection) -> None:
-    row = connection.execute("SELECT number FROM rag.format").fetchone()
-    found = None if row is None else row[0]
-    if found != FORMAT:
-        raise StoreError(
-            f"The knowledge base in {address} was written by another version of this product (format {found}; this one "
-            f"knows {FORMAT}). Use that version, or name another database in RAG_DATABASE_URL."
+def _check_format(address: KnowledgeBaseAddress, connection: PgConnection) -> None:
+    rows = connection.execute("SELECT number FROM rag.format").fetchall()
+    found = rows[0][0] if len(rows) == 1 else None
+    if found == FORMAT:
+        return
+    if found is not None and found > FORMAT:
+        raise KnowledgeStoreError(
+            f"The knowledge base in {address} was written by a newer version of this product (format {found}; this "
+            f"version supports {FORMAT}). Upgrade this installation, or use another database in RAG_DATABASE_URL."
         )
+    raise KnowledgeStoreError(
+        f"The knowledge base in {address} has an unknown format ({found}; this version supports {FORMAT}). Set "
+        "RAG_DATABASE_URL to another database, or drop the schema rag there and ingest again."
+    )
+
+
+def _check_pgvector(address: KnowledgeBaseAddress, connection: PgConnection) -> None:
     row = connection.execute("SELECT extversion FROM pg_extension WHERE extname = 'vector'").fetchone()
     version = "none" if row is None else str(row[0])
     if row is None or tuple(int(part) for part in version.split(".")[:2]) < OLDEST_PGVECTOR:

@@ -1,4 +1,4 @@
-"""The connections to the SQLite file: as many readers as there are threads, one writer at a time."""
+"""The connection pool of the SQLite store: one connection for each reading thread, one writer at a time."""
 
 from __future__ import annotations
 
@@ -11,74 +11,76 @@ from pathlib import Path
 from typing import Final
 
 from ai_platform_engineering.knowledge_bases.rag.stores.sqlite_file import (
-    Connection,
+    FileConnection,
     connect,
-    file_at,
+    file_identity,
     prepare,
     unusable,
 )
-from ai_platform_engineering.knowledge_bases.rag.stores.store import StoreError
+from ai_platform_engineering.knowledge_bases.rag.stores.store import KnowledgeStoreError
 
 logger = logging.getLogger(__name__)
 
 _MAX_IDLE: Final = 4
-"""Each holds some megabytes of the file in memory."""
+"""Each idle connection holds some megabytes of the file in memory."""
 
 
-class Connections:
-    """Lent for one operation, and some kept for the next. Every failure leaves here as a `StoreError`.
+class SqliteConnections:
+    """A connection is used for one operation and then returned. Database errors become `KnowledgeStoreError`s.
 
-    Whoever moves the file away or puts another in its place needs no restart: SQLite would go on in the file that it
-    once opened, which nobody else sees any more, so each operation looks whether that is still the one.
+    The file can be moved away or replaced without a restart. SQLite would go on with the file that it once opened, so
+    each operation checks that the path still leads to that file.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._idle: list[Connection] = []
-        self._lending = threading.Lock()
-        self._writing = threading.Lock()
+        self._idle: list[FileConnection] = []
+        self._lock = threading.Lock()
+        self._write_lock = threading.Lock()
         self._closed = False
         self._file = prepare(path)
 
     @contextmanager
-    def reading(self) -> Iterator[Connection]:
-        """What is read in the block is one state of the file."""
-        with self._lent() as connection, _transaction(connection, "BEGIN"):
+    def reading(self) -> Iterator[FileConnection]:
+        """In a read transaction: the block sees one state of the file."""
+        with self._connection() as connection, _transaction(connection, "BEGIN"):
             yield connection
 
     @contextmanager
-    def writing(self) -> Iterator[Connection]:
-        """What is written in the block is kept whole or, when it raises, not at all."""
-        with self._writing, self._lent() as connection, _transaction(connection, "BEGIN IMMEDIATE"):
+    def writing(self) -> Iterator[FileConnection]:
+        """In a write transaction, which is rolled back if the block raises."""
+        with self._write_lock, self._connection() as connection, _transaction(connection, "BEGIN IMMEDIATE"):
             yield connection
 
     def close(self) -> None:
-        """Connections that are lent are closed when they come back."""
-        with self._lending:
+        """Connections in use are closed when they are returned."""
+        with self._lock:
             self._closed = True
             idle, self._idle = self._idle, []
         for connection in idle:
             connection.close()
 
     @contextmanager
-    def _lent(self) -> Iterator[Connection]:
+    def _connection(self) -> Iterator[FileConnection]:
         try:
-            connection = self._take()
+            connection = self._acquire()
             try:
                 yield connection
             finally:
-                self._give_back(connection)
+                self._release(connection)
         except sqlite3.Error as error:
             raise unusable(self.path, error) from error
         except UnicodeEncodeError as error:
-            raise StoreError(f"{error.object[:80]!r} is not text that can be kept or looked for.") from error
+            raise KnowledgeStoreError(
+                f"{error.object[:80]!r} is not text that can be stored or searched for."
+            ) from error
 
-    def _take(self) -> Connection:
-        with self._lending:
+    def _acquire(self) -> FileConnection:
+        with self._lock:
             if self._closed:
-                raise StoreError(f"The knowledge base in {self.path} is closed.")
-            if file_at(self.path) != self._file:
-                logger.warning("%s was removed or replaced; what is there now is read from here on", self.path)
+                raise KnowledgeStoreError(f"The knowledge base in {self.path} is closed.")
+            if file_identity(self.path) != self._file:
+                logger.warning("%s was removed or replaced; the file at this path is opened again", self.path)
                 while self._idle:
                     self._idle.pop().close()
                 self._file = prepare(self.path)
@@ -86,8 +88,8 @@ class Connections:
                 return self._idle.pop()
         return connect(self.path)
 
-    def _give_back(self, connection: Connection) -> None:
-        with self._lending:
+    def _release(self, connection: FileConnection) -> None:
+        with self._lock:
             if not self._closed and connection.file == self._file and len(self._idle) < _MAX_IDLE:
                 self._idle.append(connection)
                 return
@@ -101,7 +103,7 @@ def _transaction(connection: sqlite3.Connection, begin: str) -> Iterator[None]:
         yield
         connection.execute("COMMIT")
     except BaseException:
-        # A full disk has SQLite roll back on its own.
+        # SQLite itself rolls back when the disk is full.
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise

@@ -1,7 +1,7 @@
-"""The file of the SQLite store: what is in it, how it is opened, and what is said when it cannot be used.
+"""The file of the SQLite store: its tables, its format version and migration, its connections, and its errors.
 
-WAL mode, so that searches never wait for an ingest. With `synchronous=NORMAL` a killed process loses nothing; a power
-cut can take the last documents, which the next ingest brings back.
+The file is in WAL mode, so searches never wait for an ingest. With `synchronous=NORMAL`, a killed process loses
+nothing. A power cut can lose the last documents, which the next ingest restores.
 """
 
 from __future__ import annotations
@@ -10,21 +10,21 @@ import sqlite3
 from pathlib import Path
 from typing import Final
 
-from ai_platform_engineering.knowledge_bases.rag.stores.store import StoreError
+from ai_platform_engineering.knowledge_bases.rag.stores.store import KnowledgeStoreError
 from ai_platform_engineering.storage.sqlite.shared_file import write_ahead
 from ai_platform_engineering.text.query_words import spaced
 from ai_platform_engineering.utils.private_files import create_private_file
 
 FORMAT: Final = 2
-_WITHOUT_PAIRS: Final = 1
-"""The format whose index did not know the words of a text without spaces."""
+_FORMAT_WITHOUT_PAIRS: Final = 1
+"""Its full-text index does not find words in text without spaces (Chinese, Japanese)."""
 BUSY_SECONDS: Final = 30.0
 _WAL_PAGES: Final = 4000
 _CACHE_KIBIBYTES: Final = 16_384
 
-# Chunk numbers are never used twice, so that vectors in memory can be told from those that came since. The words of a
-# chunk are kept once, in `chunk`, as they were written; the index is told them through the view and `spaced`, and told
-# them again when it is to forget them.
+# Chunk numbers are never reused: a higher number than the last one in memory is a new vector. The text of a chunk is
+# stored once, in `chunk`. The index has no copy (an external content table), so it needs the same text, through the
+# view and `spaced`, to add a chunk and to delete it.
 _TABLES: Final = """
 CREATE TABLE datasource (name TEXT PRIMARY KEY, origin TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE document (
@@ -68,11 +68,11 @@ CREATE TABLE generation (number INTEGER NOT NULL);
 INSERT INTO generation VALUES (0);
 """
 FileIdentity = tuple[int, int]
-"""Device and inode: tells a file from another that has taken its place."""
+"""Device and inode, which differ if another file has replaced this one."""
 
 
-class Connection(sqlite3.Connection):
-    """Knows which file it was opened on."""
+class FileConnection(sqlite3.Connection):
+    """`file` is the file that the connection has opened."""
 
     file: FileIdentity | None = None
 
@@ -80,8 +80,8 @@ class Connection(sqlite3.Connection):
 _OUR_TABLES: Final = frozenset({"datasource", "document", "chunk", "words", "vocabulary", "vector", "generation"})
 
 
-def file_at(path: Path) -> FileIdentity | None:
-    """None where there is no file, or none that may be looked at."""
+def file_identity(path: Path) -> FileIdentity | None:
+    """None if the file does not exist or cannot be accessed."""
     try:
         status = path.stat()
     except OSError:
@@ -90,19 +90,19 @@ def file_at(path: Path) -> FileIdentity | None:
 
 
 def prepare(path: Path) -> FileIdentity | None:
-    """Make the file if there is none, and make sure that it is ours and can be written."""
+    """Create the file if it is missing, migrate it if it is older, and check its format and access."""
     try:
         create_private_file(path)
         connection = connect(path)
     except (sqlite3.Error, OSError) as error:
         raise unusable(path, error) from error
     try:
-        # One that is in use is not waited for: an ingest may be holding the right to write.
-        if not _is_ours(path, connection):
-            # Two processes may come at once: the second waits here and then finds the tables.
+        # First without a lock: a current file must open while an ingest holds the write lock.
+        if not _is_current(path, connection):
+            # Of two processes that start together, the second waits here and then finds the tables.
             connection.execute("BEGIN IMMEDIATE")
-            if not _is_ours(path, connection):
-                _fill(connection)
+            if not _is_current(path, connection):
+                _create_or_migrate(connection)
                 connection.execute(f"PRAGMA user_version = {FORMAT}")
             connection.execute("COMMIT")
     except sqlite3.Error as error:
@@ -112,8 +112,8 @@ def prepare(path: Path) -> FileIdentity | None:
     return connection.file
 
 
-def _fill(connection: sqlite3.Connection) -> None:
-    if connection.execute("PRAGMA user_version").fetchone()[0] == _WITHOUT_PAIRS:
+def _create_or_migrate(connection: sqlite3.Connection) -> None:
+    if connection.execute("PRAGMA user_version").fetchone()[0] == _FORMAT_WITHOUT_PAIRS:
         connection.execute("INSERT INTO words (words) VALUES ('delete-all')")
         connection.execute(
             "INSERT INTO words (rowid, title, section, text) "
@@ -124,29 +124,29 @@ def _fill(connection: sqlite3.Connection) -> None:
         connection.execute(statement)
 
 
-def _is_ours(path: Path, connection: sqlite3.Connection) -> bool:
-    """False while there is nothing in it yet, or its index is of an earlier version."""
+def _is_current(path: Path, connection: sqlite3.Connection) -> bool:
+    """False if the file is empty or has an older format. Raises for a newer or unknown format."""
     found: int = connection.execute("PRAGMA user_version").fetchone()[0]
     tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    if found in {_WITHOUT_PAIRS, FORMAT} and tables >= _OUR_TABLES:
+    if found in {_FORMAT_WITHOUT_PAIRS, FORMAT} and tables >= _OUR_TABLES:
         return found == FORMAT
     if found > FORMAT and tables >= {"document", "chunk"}:
-        raise StoreError(
-            f"{path} was written by a newer version of this product (format {found}; this one knows {FORMAT}). "
-            "Update this one, or choose another directory with DATA_DIR."
+        raise KnowledgeStoreError(
+            f"{path} was written by a newer version of this product (format {found}; this version supports {FORMAT}). "
+            "Upgrade this installation, or choose another directory with DATA_DIR."
         )
     if found or tables:
-        raise StoreError(f"{path} is a database of something else. {_MOVE_AWAY}.")
+        raise KnowledgeStoreError(f"{path} is not a knowledge base, or has an unknown format ({found}). {_MOVE_AWAY}.")
     return False
 
 
-def connect(path: Path) -> Connection:
-    # Connections go from thread to thread, but are never used by two at once.
+def connect(path: Path) -> FileConnection:
+    # The pool passes connections between threads, but never to two of them at the same time.
     connection = sqlite3.connect(
-        path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, factory=Connection
+        path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, factory=FileConnection
     )
     try:
-        connection.file = file_at(path)
+        connection.file = file_identity(path)
         write_ahead(connection, BUSY_SECONDS)
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute(f"PRAGMA wal_autocheckpoint = {_WAL_PAGES}")
@@ -175,9 +175,9 @@ _NO_FTS5: Final = (
 )
 
 
-def unusable(path: Path, error: Exception) -> StoreError:
+def unusable(path: Path, error: Exception) -> KnowledgeStoreError:
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    # The low byte is the kind of an error, the rest its details.
+    # The low byte is the primary result code.
     kind = getattr(error, "sqlite_errorcode", 0) & 0xFF
     way_out = _NO_FTS5 if "no such module: fts5" in reason else _WAYS_OUT.get(kind, _CHECK)
-    return StoreError(f"{path} cannot be used as the knowledge base: {reason}. {way_out}.")
+    return KnowledgeStoreError(f"{path} cannot be used as the knowledge base: {reason}. {way_out}.")

@@ -1,23 +1,38 @@
-"""Writing the rows of a document: its chunks, their words in the index, their vectors. Always within a transaction."""
+"""Writes the rows of a document: chunks, full-text index, vectors. The caller holds the transaction."""
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Final
 
 from ai_platform_engineering.knowledge_bases.rag.documents import Chunk, Document
-from ai_platform_engineering.knowledge_bases.rag.stores.sqlite_times import microseconds
-from ai_platform_engineering.knowledge_bases.rag.stores.store import Known
+from ai_platform_engineering.knowledge_bases.rag.stores.store import DocumentVersion
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
 
 
-def put_document(connection: sqlite3.Connection, document: Document, known: Known, chunks: int) -> int:
-    """The row of the document, for which so many chunks are to be put."""
+def to_microseconds(time: datetime | None) -> int | None:
+    """The stored form of a time, which SQL can compare. A time without a zone is UTC."""
+    if time is None:
+        return None
+    return ((time if time.tzinfo else time.replace(tzinfo=UTC)) - _EPOCH) // _MICROSECOND
+
+
+def from_microseconds(stored: int | None) -> datetime | None:
+    return None if stored is None else _EPOCH + stored * _MICROSECOND
+
+
+def put_document(connection: sqlite3.Connection, document: Document, version: DocumentVersion, chunks: int) -> int:
+    """Insert or update the row of the document, and remove its chunks. `chunks` is the number of the new ones."""
     connection.execute(
         "INSERT INTO datasource (name, origin) VALUES (?, '') ON CONFLICT DO NOTHING", (document.datasource,)
     )
     row = connection.execute("SELECT number FROM document WHERE id = ?", (document.document_id,)).fetchone()
     if row is not None:
-        # Before the title changes, as the index has to be told the words that it forgets.
+        # Before the title changes: the index needs the old words to delete them.
         remove_chunks(connection, row[0])
     number: int = connection.execute(
         "INSERT INTO document (id, datasource, path, title, link, updated_us, fingerprint, revision, chunks) "
@@ -32,9 +47,9 @@ def put_document(connection: sqlite3.Connection, document: Document, known: Know
             document.path,
             document.title,
             document.link,
-            microseconds(document.updated),
-            known.fingerprint,
-            known.revision,
+            to_microseconds(document.updated),
+            version.fingerprint,
+            version.revision,
             chunks,
         ),
     ).fetchone()[0]
@@ -83,5 +98,6 @@ def remove_chunks(connection: sqlite3.Connection, document: int) -> None:
     connection.execute("DELETE FROM chunk WHERE document = ?", (document,))
 
 
-def changed(connection: sqlite3.Connection) -> None:
+def increment_generation(connection: sqlite3.Connection) -> None:
+    """Tells other processes that their vectors in memory are outdated."""
     connection.execute("UPDATE generation SET number = number + 1")

@@ -1,8 +1,8 @@
-"""Looking for words in the SQLite file, and where to look.
+"""Keyword search in the SQLite file, and the SQL of a search scope.
 
-Ranking costs as much as there are chunks with any of the words, and one word that is everywhere makes that nearly all.
-Its weight is small in turn, so the rarer words choose the chunks and all words order them: among 100,000 chunks of real
-text the first fifty were the same ones, in a third of the time.
+The cost of ranking grows with the number of chunks that contain any of the words, and a single common word is in nearly
+all of them. Its weight is small, however. So the rarer words select the chunks, and all words rank them. With 100,000
+chunks of real text, the first fifty results were the same, in a third of the time.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from ai_platform_engineering.knowledge_bases.rag.stems import stem
-from ai_platform_engineering.knowledge_bases.rag.stores.sqlite_times import microseconds
+from ai_platform_engineering.knowledge_bases.rag.stores.sqlite_rows import to_microseconds
 from ai_platform_engineering.knowledge_bases.rag.stores.store import Hit, Scope
-from ai_platform_engineering.text.query_words import query_names, query_words
+from ai_platform_engineering.text.query_words import query_identifiers, query_words
 
 _WEIGHTS: Final = "4.0, 2.0, 1.0"
-"""What a word counts in the title, in the headings and in the text."""
+"""The weights of a word in the title, in the headings and in the text."""
 
 _MAX_RANKED: Final = 10_000
-"""Chunks; a few milliseconds for each thousand."""
+"""Chunks. Ranking a thousand takes a few milliseconds."""
 
-# The edge keeps the join to those that can be among the first, with all that score the same as the last of them.
+# The WHERE clause limits the join to chunks that can be among the first, including ties with the last one.
 _LEXICAL: Final = """
 WITH scored AS MATERIALIZED (
     SELECT rowid AS number, bm25(words, {weights}) AS score FROM words WHERE words MATCH ? {conditions}
@@ -34,7 +34,7 @@ JOIN document ON document.number = chunk.document
 WHERE scored.score <= coalesce((SELECT score FROM scored ORDER BY score LIMIT 1 OFFSET ?), 0)
 ORDER BY scored.score, chunk_id LIMIT ?
 """
-# The pluses keep SQLite from asking the index anew for each chunk of a list.
+# The unary plus stops SQLite from running the full-text query again for each row of the list.
 _AMONG: Final = "AND +rowid IN (SELECT rowid FROM words WHERE words MATCH ?)"
 _WITHIN: Final = "AND +rowid IN (SELECT number FROM chunk WHERE document IN ({documents}))"
 
@@ -43,20 +43,20 @@ def lexical(connection: sqlite3.Connection, query: str, count: int, scope: Scope
     words = query_words(query)
     if not words:
         return []
-    everything = _any_of([*words, *(" ".join(name) for name in query_names(query))])
+    any_word = _any_of([*words, *(" ".join(name) for name in query_identifiers(query))])
     documents, values = documents_of(scope)
     within = _WITHIN.format(documents=documents) if documents else ""
     rarer = _rarer(connection, words)
     if len(rarer) < len(words):
-        hits = _ranked(connection, f"{_AMONG} {within}", [everything, _any_of(rarer), *values], count)
-        # In a narrow scope the rarer words may not be there at all.
+        hits = _ranked(connection, f"{_AMONG} {within}", [any_word, _any_of(rarer), *values], count)
+        # A narrow scope may not contain the rarer words at all.
         if len(hits) == count:
             return hits
-    return _ranked(connection, within, [everything, *values], count)
+    return _ranked(connection, within, [any_word, *values], count)
 
 
 def documents_of(scope: Scope) -> tuple[str, list[Any]]:
-    """The query for the numbers of the documents that are meant, in order; empty for all."""
+    """The query for the numbers of the documents in the scope, in ascending order. Empty for all documents."""
     conditions: list[str] = []
     values: list[Any] = []
     if scope.datasource is not None:
@@ -70,10 +70,10 @@ def documents_of(scope: Scope) -> tuple[str, list[Any]]:
         values += [scope.path_prefix, scope.path_prefix]
     if scope.updated_after is not None:
         conditions.append("updated_us > ?")
-        values.append(microseconds(scope.updated_after))
+        values.append(to_microseconds(scope.updated_after))
     if not conditions:
         return "", []
-    # Only the conditions above are put together here; what was asked for is bound.
+    # Only the conditions above are joined here. Values are bound.
     return f"SELECT number FROM document WHERE {' AND '.join(conditions)} ORDER BY number", values  # noqa: S608
 
 
@@ -83,15 +83,15 @@ def _ranked(connection: sqlite3.Connection, conditions: str, values: Sequence[An
 
 
 def _rarer(connection: sqlite3.Connection, words: Sequence[str]) -> list[str]:
-    """The words in few chunks, together no more than can be ranked quickly; at least one that is there at all."""
-    spread = {word: _chunks_with(connection, word) for word in words}
+    """The words that are in few chunks: at least one that occurs, and in sum at most `_MAX_RANKED` chunks."""
+    frequency = {word: _chunks_with(connection, word) for word in words}
     chosen: list[str] = []
     total = 0
-    for word in sorted(words, key=lambda word: (spread[word], word)):
-        if total and total + spread[word] > _MAX_RANKED:
+    for word in sorted(words, key=lambda word: (frequency[word], word)):
+        if total and total + frequency[word] > _MAX_RANKED:
             break
         chosen.append(word)
-        total += spread[word]
+        total += frequency[word]
     return chosen
 
 
@@ -101,5 +101,5 @@ def _chunks_with(connection: sqlite3.Connection, word: str) -> int:
 
 
 def _any_of(phrases: Sequence[str]) -> str:
-    """An FTS5 expression that means these words and nothing else, whatever was typed: each is quoted."""
+    """An FTS5 expression. Each phrase is quoted, so that no input can be an operator."""
     return " OR ".join(f'"{phrase}"' for phrase in phrases)

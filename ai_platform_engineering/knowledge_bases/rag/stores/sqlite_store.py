@@ -1,7 +1,7 @@
-"""The store in one SQLite file: documents and chunks, words in an FTS5 index, vectors beside them.
+"""The store in one SQLite file: documents, chunks, an FTS5 index and vectors.
 
-Vectors are compared in memory, so each process that searches holds a copy of them: about 40 MB for 100,000 chunks of
-the offline model.
+Vectors are compared in memory, so each searching process holds a copy of them: about 40 MB for 100,000 chunks with the
+offline model.
 """
 
 from __future__ import annotations
@@ -11,30 +11,30 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from ai_platform_engineering.installation import install_command
 from ai_platform_engineering.knowledge_bases.rag.documents import Chunk, Datasource, Document
-from ai_platform_engineering.knowledge_bases.rag.stores.sqlite_connections import Connections
+from ai_platform_engineering.knowledge_bases.rag.stores.sqlite_connections import SqliteConnections
 from ai_platform_engineering.knowledge_bases.rag.stores.sqlite_rows import (
-    changed,
+    from_microseconds,
+    increment_generation,
     put_chunks,
     put_document,
     put_vectors,
     remove_document,
 )
 from ai_platform_engineering.knowledge_bases.rag.stores.sqlite_search import lexical
-from ai_platform_engineering.knowledge_bases.rag.stores.sqlite_times import time_of
 from ai_platform_engineering.knowledge_bases.rag.stores.store import (
+    DocumentVersion,
     FoundChunk,
     Hit,
-    Known,
+    KnowledgeStore,
+    KnowledgeStoreError,
     Scope,
-    Store,
-    StoreError,
     Vector,
 )
-from ai_platform_engineering.utils.extras import install_command
 
 if TYPE_CHECKING:
-    from ai_platform_engineering.knowledge_bases.rag.stores.sqlite_vectors import LoadedVectors
+    from ai_platform_engineering.knowledge_bases.rag.stores.sqlite_vectors import VectorCache
 
 _DATASOURCES: Final = """
 SELECT datasource.name, datasource.origin, count(document.number), total(document.chunks), max(document.updated_us)
@@ -51,48 +51,53 @@ FROM document JOIN chunk ON chunk.document = document.number WHERE document.id =
 """
 
 
-class SqliteStore(Store):
+class SqliteKnowledgeStore(KnowledgeStore):
     def __init__(self, path: Path) -> None:
-        self._connections = Connections(path)
-        self._loaded: LoadedVectors | None = None
-        self._loading = threading.Lock()
+        self._connections = SqliteConnections(path)
+        self._cache: VectorCache | None = None
+        self._cache_lock = threading.Lock()
 
     def datasources(self) -> list[Datasource]:
         with self._connections.reading() as connection:
             rows = connection.execute(_DATASOURCES).fetchall()
         return [
-            Datasource(name, origin, documents, int(chunks), time_of(updated))
+            Datasource(name, origin, documents, int(chunks), from_microseconds(updated))
             for name, origin, documents, chunks, updated in rows
         ]
 
-    def known(self, datasource: str) -> Mapping[str, Known]:
+    def versions(self, datasource: str) -> Mapping[str, DocumentVersion]:
         with self._connections.reading() as connection:
             rows = connection.execute(
                 "SELECT id, fingerprint, revision FROM document WHERE datasource = ?", (datasource,)
             ).fetchall()
-        return {document_id: Known(fingerprint, revision) for document_id, fingerprint, revision in rows}
+        return {document_id: DocumentVersion(fingerprint, revision) for document_id, fingerprint, revision in rows}
 
     def put(
-        self, document: Document, known: Known, chunks: Sequence[Chunk], vectors: Sequence[Vector] | None, model: str
+        self,
+        document: Document,
+        version: DocumentVersion,
+        chunks: Sequence[Chunk],
+        vectors: Sequence[Vector] | None,
+        model: str,
     ) -> None:
-        bodies = [] if vectors is None or not len(vectors) else self._vectors().packed(vectors)
+        bodies = [] if vectors is None or not len(vectors) else self._vectors().encode(vectors)
         if vectors is not None and len(bodies) != len(chunks):
             raise ValueError(f"{len(bodies)} vectors for {len(chunks)} chunks of {document.document_id}")
         with self._connections.writing() as connection:
-            number = put_document(connection, document, known, len(chunks))
+            number = put_document(connection, document, version, len(chunks))
             put_chunks(connection, number, chunks)
             if bodies:
                 put_vectors(connection, number, [chunk.index for chunk in chunks], bodies, model)
-            changed(connection)
+            increment_generation(connection)
 
-    def note_revision(self, document_id: str, known: Known) -> None:
+    def update_version(self, document_id: str, version: DocumentVersion) -> None:
         with self._connections.writing() as connection:
             connection.execute(
                 "UPDATE document SET fingerprint = ?, revision = ? WHERE id = ?",
-                (known.fingerprint, known.revision, document_id),
+                (version.fingerprint, version.revision, document_id),
             )
 
-    def note_origin(self, datasource: str, origin: str) -> None:
+    def set_origin(self, datasource: str, origin: str) -> None:
         with self._connections.writing() as connection:
             connection.execute(
                 "INSERT INTO datasource (name, origin) VALUES (?, ?) "
@@ -108,14 +113,14 @@ class SqliteStore(Store):
                 row = connection.execute("SELECT number FROM document WHERE id = ?", (document_id,)).fetchone()
                 if row is not None:
                     remove_document(connection, row[0])
-            changed(connection)
+            increment_generation(connection)
 
     def remove_datasource(self, name: str) -> bool:
         with self._connections.writing() as connection:
             rows = connection.execute("SELECT number FROM document WHERE datasource = ?", (name,)).fetchall()
             for (number,) in rows:
                 remove_document(connection, number)
-            changed(connection)
+            increment_generation(connection)
             return connection.execute("DELETE FROM datasource WHERE name = ?", (name,)).rowcount > 0
 
     def document(self, document_id: str) -> Document | None:
@@ -124,7 +129,7 @@ class SqliteStore(Store):
         if row is None:
             return None
         datasource, path, title, text, link, updated = row
-        return Document(datasource, path, title, text, link, time_of(updated))
+        return Document(datasource, path, title, text, link, from_microseconds(updated))
 
     def lexical(self, query: str, count: int, scope: Scope) -> list[Hit]:
         if count < 1:
@@ -139,11 +144,11 @@ class SqliteStore(Store):
         with self._connections.reading() as connection:
             return vectors.nearest(connection, vector, model, count, scope)
 
-    def settle(self) -> None:
+    def optimize(self) -> None:
         with self._connections.writing() as connection:
             connection.execute("PRAGMA optimize")
 
-    def found(self, chunk_ids: Sequence[str]) -> list[FoundChunk]:
+    def load_chunks(self, chunk_ids: Sequence[str]) -> list[FoundChunk]:
         found = []
         with self._connections.reading() as connection:
             for chunk_id in chunk_ids:
@@ -152,22 +157,22 @@ class SqliteStore(Store):
                 if row is not None:
                     section, text, datasource, title, link, updated = row
                     chunk = Chunk(document_id, int(place), section, text)
-                    found.append(FoundChunk(chunk, datasource, title, link, time_of(updated)))
+                    found.append(FoundChunk(chunk, datasource, title, link, from_microseconds(updated)))
         return found
 
     def close(self) -> None:
         self._connections.close()
-        self._loaded = None
+        self._cache = None
 
-    def _vectors(self) -> LoadedVectors:
+    def _vectors(self) -> VectorCache:
         try:
-            from ai_platform_engineering.knowledge_bases.rag.stores.sqlite_vectors import LoadedVectors  # noqa: PLC0415
+            from ai_platform_engineering.knowledge_bases.rag.stores.sqlite_vectors import VectorCache  # noqa: PLC0415
         except ModuleNotFoundError as error:
-            raise StoreError(
+            raise KnowledgeStoreError(
                 f"Vectors need {error.name}, which is not installed: {install_command('embeddings')}. "
-                "EMBEDDINGS_PROVIDER=none leaves keyword search alone."
+                "EMBEDDINGS_PROVIDER=none limits search to keywords."
             ) from error
-        with self._loading:
-            if self._loaded is None:
-                self._loaded = LoadedVectors()
-            return self._loaded
+        with self._cache_lock:
+            if self._cache is None:
+                self._cache = VectorCache()
+            return self._cache

@@ -1,4 +1,4 @@
-"""The vectors of the SQLite file, brought into memory and kept up to date with it."""
+"""The in-memory copy of the vectors in the SQLite file, updated when the file changes."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ import threading
 from collections.abc import Sequence
 from typing import Final
 
-from ai_platform_engineering.knowledge_bases.rag.stores.sqlite_file import Connection, FileIdentity
+from ai_platform_engineering.knowledge_bases.rag.stores.sqlite_file import FileConnection, FileIdentity
 from ai_platform_engineering.knowledge_bases.rag.stores.sqlite_search import documents_of
 from ai_platform_engineering.knowledge_bases.rag.stores.store import Hit, Scope, Vector
 from ai_platform_engineering.knowledge_bases.rag.stores.vector_blocks import (
     BLOCK_ROWS,
-    Blocks,
     Floats,
+    VectorBlocks,
     block_of,
+    encode_vectors,
     numbers,
-    packed,
     similarities,
-    single,
+    to_floats,
 )
 
 _CANDIDATES: Final = 4
-"""How many times as many as are asked for are compared again, in the precision in which they are kept."""
+"""For each requested result, so many candidates are compared again with the stored precision."""
 
 _CANDIDATE_VECTORS: Final = """
 SELECT document.id || '#' || chunk.place, vector.body
@@ -33,20 +33,20 @@ JOIN document ON document.number = chunk.document
 """
 
 
-class LoadedVectors:
-    """Those of the file and the model that were asked for last; a process has one of each."""
+class VectorCache:
+    """Holds the vectors of one file and one model: those of the last search. A process normally has one of each."""
 
     def __init__(self) -> None:
-        self._loading = threading.Lock()
-        self._of: tuple[FileIdentity | None, int] | None = None
-        self._blocks = Blocks(generation=-1)
+        self._lock = threading.Lock()
+        self._key: tuple[FileIdentity | None, int] | None = None
+        self._blocks = VectorBlocks(generation=-1)
 
     @staticmethod
-    def packed(vectors: Sequence[Vector]) -> list[bytes]:
-        return packed(vectors)
+    def encode(vectors: Sequence[Vector]) -> list[bytes]:
+        return encode_vectors(vectors)
 
-    def nearest(self, connection: Connection, vector: Vector, model: str, count: int, scope: Scope) -> list[Hit]:
-        query = single(vector)
+    def nearest(self, connection: FileConnection, vector: Vector, model: str, count: int, scope: Scope) -> list[Hit]:
+        query = to_floats(vector)
         row = connection.execute(
             "SELECT number FROM model WHERE name = ? AND dimensions = ?", (model, len(query))
         ).fetchone()
@@ -57,19 +57,19 @@ class LoadedVectors:
         best = self._current(connection, row[0]).best(query, count * _CANDIDATES, documents)
         return _compared(connection, best, query)[:count]
 
-    def _current(self, connection: Connection, model: int) -> Blocks:
-        """Costs a look at one number while the file is unchanged, and else what came and went since."""
-        with self._loading:
+    def _current(self, connection: FileConnection, model: int) -> VectorBlocks:
+        """Reads a single number while the file is unchanged, and otherwise only the changes."""
+        with self._lock:
             generation: int = connection.execute("SELECT number FROM generation").fetchone()[0]
-            if self._of != (connection.file, model):
-                self._of, self._blocks = (connection.file, model), Blocks(generation=-1)
-            # Another thread may have read a later state than this connection sees.
+            if self._key != (connection.file, model):
+                self._key, self._blocks = (connection.file, model), VectorBlocks(generation=-1)
+            # Another thread may already have loaded a later state than this connection sees.
             if generation > self._blocks.generation:
                 self._blocks = _refreshed(self._blocks, connection, model, generation)
             return self._blocks
 
 
-def _compared(connection: Connection, chunks: Sequence[int], query: Floats) -> list[Hit]:
+def _compared(connection: FileConnection, chunks: Sequence[int], query: Floats) -> list[Hit]:
     candidates = connection.execute(_CANDIDATE_VECTORS, (json.dumps(chunks),)).fetchall()
     if not candidates:
         return []
@@ -78,13 +78,13 @@ def _compared(connection: Connection, chunks: Sequence[int], query: Floats) -> l
     return sorted(hits, key=lambda hit: (-hit.score, hit.chunk_id))
 
 
-def _refreshed(blocks: Blocks, connection: Connection, model: int, generation: int) -> Blocks:
+def _refreshed(blocks: VectorBlocks, connection: FileConnection, model: int, generation: int) -> VectorBlocks:
     last = blocks.last
     if len(blocks) == _count(connection, model, last):
-        blocks = Blocks(generation, blocks.blocks)
+        blocks = VectorBlocks(generation, blocks.blocks)
     else:
         rows = connection.execute("SELECT chunk FROM vector WHERE model = ? ORDER BY chunk", (model,)).fetchall()
-        blocks = blocks.kept(generation, numbers([chunk for (chunk,) in rows]))
+        blocks = blocks.filtered(generation, numbers([chunk for (chunk,) in rows]))
     new = connection.execute(
         "SELECT chunk, document, body FROM vector WHERE model = ? AND chunk > ? ORDER BY chunk", (model, last)
     )
@@ -93,8 +93,8 @@ def _refreshed(blocks: Blocks, connection: Connection, model: int, generation: i
     return blocks
 
 
-def _count(connection: Connection, model: int, last: int) -> int:
-    """How many of those up to `last` are still there; much cheaper than to ask which."""
+def _count(connection: FileConnection, model: int, last: int) -> int:
+    """The number of stored vectors up to chunk `last`. Much cheaper than listing them."""
     count: int = connection.execute(
         "SELECT count(*) FROM vector WHERE model = ? AND chunk <= ?", (model, last)
     ).fetchone()[0]

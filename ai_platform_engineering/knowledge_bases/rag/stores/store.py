@@ -1,4 +1,4 @@
-"""What a store does. It knows words and vectors, and nothing of models, files or web pages."""
+"""The interface of stores, and the values that they take and return."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from ai_platform_engineering.utils.errors import ReadableError
 Vector = Sequence[float]
 
 
-class StoreError(ReadableError):
-    """The store cannot be used: which one, why, and the way out. Never the address with its password."""
+class KnowledgeStoreError(ReadableError):
+    """The store cannot be used: which one, why, and the way out. Never contains the password of an address."""
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """What is known of a document that is kept. `fingerprint` changes with everything that would make other chunks or
-    vectors of it; `revision` is what its source calls this state (an ETag), where it does."""
+class DocumentVersion:
+    """The stored state of a document. `fingerprint` changes with everything that would change its chunks or vectors.
+    `revision` is the source's own name for this state (an ETag), if it has one."""
 
     fingerprint: str
     revision: str | None = None
@@ -28,7 +28,7 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Where to search; everything that is set must hold."""
+    """Limits a search. All conditions that are set must hold."""
 
     datasource: str | None = None
     document_id: str | None = None
@@ -38,7 +38,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A chunk that was found. Higher scores are better; scores of two kinds of search do not compare."""
+    """A chunk that was found. Higher scores are better. Scores of different kinds of search do not compare."""
 
     chunk_id: str
     score: float
@@ -53,46 +53,54 @@ class FoundChunk:
     updated: datetime | None
 
 
-class Store(Protocol):
-    """Safe to use from several threads, and beside other processes that use the same one. Hits come best first; equal
-    scores are ordered by chunk id, so that the same content gives the same answer whatever order it came in."""
+class KnowledgeStore(Protocol):
+    """Thread-safe. Several processes can use the same store.
+
+    Hits come best first. Equal scores are ordered by chunk id, so the same content always gives the same results,
+    whatever the order in which it was stored.
+    """
 
     def datasources(self) -> list[Datasource]: ...
 
-    def known(self, datasource: str) -> Mapping[str, Known]:
-        """By document id, all documents of the datasource that are kept whole."""
+    def versions(self, datasource: str) -> Mapping[str, DocumentVersion]:
+        """The versions of all documents of the datasource, by document id."""
 
     def put(
-        self, document: Document, known: Known, chunks: Sequence[Chunk], vectors: Sequence[Vector] | None, model: str
+        self,
+        document: Document,
+        version: DocumentVersion,
+        chunks: Sequence[Chunk],
+        vectors: Sequence[Vector] | None,
+        model: str,
     ) -> None:
-        """Keep the document in place of what was kept of it before: all of it or, when it fails, nothing.
+        """Store the document in place of its earlier version, in one transaction.
 
-        `vectors` has one unit vector per chunk, made by `model`; None where there are none.
+        `vectors` has one unit vector of `model` for each chunk. None stores the chunks without vectors.
         """
 
-    def note_revision(self, document_id: str, known: Known) -> None:
-        """The document is as it was, but its source calls it something else now."""
+    def update_version(self, document_id: str, version: DocumentVersion) -> None:
+        """The content is unchanged, but its source uses another revision now."""
 
-    def note_origin(self, datasource: str, origin: str) -> None:
-        """Where the datasource came from; also makes a datasource that has no documents yet."""
+    def set_origin(self, datasource: str, origin: str) -> None:
+        """Creates the datasource if it does not exist."""
 
     def remove(self, document_ids: Collection[str]) -> None: ...
 
     def remove_datasource(self, name: str) -> bool:
-        """False if there is none of that name."""
+        """False if it does not exist."""
 
     def document(self, document_id: str) -> Document | None: ...
 
     def lexical(self, query: str, count: int, scope: Scope) -> list[Hit]:
-        """By BM25 over title, section and text; no hit where no word matches."""
+        """BM25 over title, section and text. Chunks without any of the words are not returned."""
 
     def nearest(self, vector: Vector, model: str, count: int, scope: Scope) -> list[Hit]:
-        """By cosine similarity, among the vectors made by `model`."""
+        """By cosine similarity, among the vectors of `model`."""
 
-    def settle(self) -> None:
-        """After many changes: what has to be done so that searches are fast, as far as it is not done by itself."""
+    def optimize(self) -> None:
+        """Called after many changes. Updates the statistics that fast searches need."""
 
-    def found(self, chunk_ids: Sequence[str]) -> list[FoundChunk]:
-        """In the order asked for, without those that are gone."""
+    def load_chunks(self, chunk_ids: Sequence[str]) -> list[FoundChunk]:
+        """In the order of the ids. Chunks that do not exist are left out."""
 
     def close(self) -> None: ...

@@ -1,7 +1,7 @@
-"""Vectors in memory, to be compared with a query's all at once.
+"""Vectors in memory, in blocks that are compared with the vector of a query at once.
 
-A byte per number: a quarter of the memory of single precision, and faster too, because a scan waits for memory. What
-that loses is small, and the store looks at the best ones again in the precision in which they are kept.
+Each number takes one byte, a quarter of single precision. This is also faster, because a scan is bound by memory
+bandwidth. The store compares the best candidates again with the stored precision, so the loss does not matter.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ Numbers = npt.NDArray[np.int64]
 
 BLOCK_ROWS: Final = 4096
 _SLICE_ROWS: Final = 512
-"""Widened to single precision at a time: this much stays in the processor's cache."""
+"""Rows that are converted to single precision at a time, so that they fit the processor's cache."""
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
-    """Some of the vectors. Never changed: a reader may be in the middle of it."""
+class VectorBlock:
+    """Some of the vectors. Immutable, because other threads may be reading it."""
 
     chunks: Numbers
     documents: Numbers
     scales: Floats
     rows: npt.NDArray[np.int8]
 
-    def where(self, kept: npt.NDArray[np.bool_]) -> Block:
-        return Block(self.chunks[kept], self.documents[kept], self.scales[kept], self.rows[kept])
+    def where(self, selected: npt.NDArray[np.bool_]) -> VectorBlock:
+        return VectorBlock(self.chunks[selected], self.documents[selected], self.scales[selected], self.rows[selected])
 
-    def joined(self, other: Block) -> Block:
-        return Block(
+    def joined(self, other: VectorBlock) -> VectorBlock:
+        return VectorBlock(
             np.concatenate((self.chunks, other.chunks)),
             np.concatenate((self.documents, other.documents)),
             np.concatenate((self.scales, other.scales)),
@@ -56,11 +56,11 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Blocks:
-    """All vectors of one model, as they were at `generation` of the file. In the order of their chunk numbers."""
+class VectorBlocks:
+    """All vectors of one model at one `generation` of the file, in the order of their chunk numbers."""
 
     generation: int
-    blocks: tuple[Block, ...] = ()
+    blocks: tuple[VectorBlock, ...] = ()
 
     def __len__(self) -> int:
         return sum(len(block.chunks) for block in self.blocks)
@@ -69,59 +69,59 @@ class Blocks:
     def last(self) -> int:
         return int(self.blocks[-1].chunks[-1]) if self.blocks else 0
 
-    def kept(self, generation: int, chunks: Numbers) -> Blocks:
-        """Only what is in `chunks`, which is in order."""
+    def filtered(self, generation: int, chunks: Numbers) -> VectorBlocks:
+        """Only the vectors of `chunks`, which are sorted."""
         remaining = []
         for block in self.blocks:
-            kept = _among(block.chunks, chunks)
-            if kept.all():
+            selected = _is_in(block.chunks, chunks)
+            if selected.all():
                 remaining.append(block)
-            elif kept.any():
-                remaining.append(block.where(kept))
-        return Blocks(generation, tuple(remaining))
+            elif selected.any():
+                remaining.append(block.where(selected))
+        return VectorBlocks(generation, tuple(remaining))
 
-    def extended(self, block: Block) -> Blocks:
+    def extended(self, block: VectorBlock) -> VectorBlocks:
         if self.blocks and len(self.blocks[-1].chunks) + len(block.chunks) <= BLOCK_ROWS:
-            return Blocks(self.generation, (*self.blocks[:-1], self.blocks[-1].joined(block)))
-        return Blocks(self.generation, (*self.blocks, block))
+            return VectorBlocks(self.generation, (*self.blocks[:-1], self.blocks[-1].joined(block)))
+        return VectorBlocks(self.generation, (*self.blocks, block))
 
     def best(self, query: Floats, count: int, documents: Numbers | None) -> list[int]:
-        """Chunk numbers of the `count` nearest, and of any that are as near as the last of them.
+        """The chunk numbers of the `count` nearest vectors, and of any ties with the last one.
 
-        `documents` are those to look in, in order; None for all.
+        `documents` limits the search and is sorted. None searches all documents.
         """
         if not self.blocks:
             return []
         scores = np.concatenate([block.similarities(query) for block in self.blocks])
         chunks = np.concatenate([block.chunks for block in self.blocks])
         if documents is not None:
-            within = np.concatenate([_among(block.documents, documents) for block in self.blocks])
+            within = np.concatenate([_is_in(block.documents, documents) for block in self.blocks])
             scores, chunks = scores[within], chunks[within]
         if len(scores) > count:
-            edge = np.partition(scores, len(scores) - count)[len(scores) - count]
-            chunks = chunks[scores >= edge]
+            lowest = np.partition(scores, len(scores) - count)[len(scores) - count]
+            chunks = chunks[scores >= lowest]
         return [int(chunk) for chunk in chunks]
 
 
-def packed(vectors: Sequence[Vector]) -> list[bytes]:
-    """As they are kept: half precision, which is off by less than a thousandth."""
+def encode_vectors(vectors: Sequence[Vector]) -> list[bytes]:
+    """The stored form: half precision, with an error of less than a thousandth."""
     return [row.tobytes() for row in np.asarray(vectors, np.float32).astype("<f2")]
 
 
-def unpacked(bodies: Sequence[bytes]) -> Floats:
+def _decode_vectors(bodies: Sequence[bytes]) -> Floats:
     return np.frombuffer(b"".join(bodies), "<f2").astype(np.float32).reshape(len(bodies), -1)
 
 
-def single(vector: Vector) -> Floats:
+def to_floats(vector: Vector) -> Floats:
     return np.asarray(vector, np.float32)
 
 
-def block_of(chunks: Sequence[int], documents: Sequence[int], bodies: Sequence[bytes]) -> Block:
-    wide = unpacked(bodies)
+def block_of(chunks: Sequence[int], documents: Sequence[int], bodies: Sequence[bytes]) -> VectorBlock:
+    wide = _decode_vectors(bodies)
     largest = np.abs(wide).max(axis=1)
     scales = (np.where(largest > 0, largest, 1) / 127).astype(np.float32)
     rows = np.rint(wide / scales[:, None]).astype(np.int8)
-    return Block(numbers(chunks), numbers(documents), scales, rows)
+    return VectorBlock(numbers(chunks), numbers(documents), scales, rows)
 
 
 def numbers(values: Sequence[int]) -> Numbers:
@@ -129,11 +129,11 @@ def numbers(values: Sequence[int]) -> Numbers:
 
 
 def similarities(bodies: Sequence[bytes], query: Floats) -> list[float]:
-    # Rounded, because the same vector gives a slightly different sum in another row.
-    return [round(float(value), 6) for value in unpacked(bodies) @ query]
+    # Rounded, because the sum for the same vector differs slightly between rows.
+    return [round(float(value), 6) for value in _decode_vectors(bodies) @ query]
 
 
-def _among(values: Numbers, ordered: Numbers) -> npt.NDArray[np.bool_]:
+def _is_in(values: Numbers, ordered: Numbers) -> npt.NDArray[np.bool_]:
     if not len(ordered):
         return np.zeros(len(values), np.bool_)
     places = np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)

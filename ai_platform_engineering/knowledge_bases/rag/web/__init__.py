@@ -1,4 +1,5 @@
-"""The web as a place to read from: single pages, the pages below one, the pages of a sitemap.
+"""Reads untrusted web pages: single pages, sites and sitemaps.
 
-`WebClient` makes every request; what it may contact is decided by `WebPolicy`. What a page says is read elsewhere.
+`WebClient` makes every request, to the hosts and addresses that `WebPolicy` allows. `ReaderPool` converts pages to text
+in separate processes.
 """

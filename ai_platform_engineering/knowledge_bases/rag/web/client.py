@@ -1,4 +1,4 @@
-"""Requests for pages. Redirects are followed here, one by one, so that each is judged like a first address."""
+"""The HTTP client for web pages. It follows redirects itself, so that each address is checked like the first one."""
 
 from __future__ import annotations
 
@@ -12,17 +12,19 @@ from typing import Final, Self
 
 import httpx
 
+from ai_platform_engineering.installation import product_version
+from ai_platform_engineering.knowledge_bases.rag.readers.reading import media_type_of
 from ai_platform_engineering.knowledge_bases.rag.web.bodies import (
     ACCEPT_ENCODING,
-    PackedError,
+    DecompressionError,
     TooLargeError,
     read_body,
 )
 from ai_platform_engineering.knowledge_bases.rag.web.policy import WebPolicy
-from ai_platform_engineering.knowledge_bases.rag.web.transport import FetchError, JudgedTransport
+from ai_platform_engineering.knowledge_bases.rag.web.reader_pool import ReaderPool
+from ai_platform_engineering.knowledge_bases.rag.web.transport import CheckedTransport, FetchError
 from ai_platform_engineering.knowledge_bases.rag.web.urls import AddressError, page_url, shown
 from ai_platform_engineering.utils.connections import reason_of
-from ai_platform_engineering.version import product_version
 
 PRODUCT: Final = "platform-engineer"
 MAX_REDIRECTS: Final = 5
@@ -31,13 +33,13 @@ _HEADERS: Final = {
     "Accept": "text/html,application/xhtml+xml,text/markdown,text/plain;q=0.9,application/pdf;q=0.8,*/*;q=0.1",
     "Accept-Encoding": ACCEPT_ENCODING,
 }
-# What a page calls its state, as (name in a revision, header of the answer, header that asks whether it changed).
+# Validators of HTTP caching: (name in a revision, response header, conditional request header).
 _VALIDATORS: Final = (("etag", "etag", "If-None-Match"), ("modified", "last-modified", "If-Modified-Since"))
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
-    """`url` is where it was found in the end, `media_type` the Content-Type header as it came."""
+class WebPage:
+    """`url` is the address after redirects, `media_type` the Content-Type header."""
 
     url: str
     content: bytes
@@ -48,21 +50,31 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class NotModified:
-    """The page is as it was at the revision that was named."""
+    """The page has not changed since the given revision."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gone:
-    """There is no such page."""
+    """The page does not exist."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageText:
+    """A page as Markdown. `url` is the address after redirects."""
+
+    url: str
+    title: str
+    text: str
+    updated: datetime | None = None
 
 
 class WebClient:
-    """One for each job: what a host was found to be is not carried from one job to the next."""
+    """Use one for each job: connections to resolved addresses are not reused by the next job."""
 
     def __init__(self, policy: WebPolicy, *, transport: httpx.AsyncBaseTransport | None = None) -> None:
         self.policy = policy
         self._client = httpx.AsyncClient(
-            transport=transport or JudgedTransport(policy),
+            transport=transport or CheckedTransport(policy),
             headers=_HEADERS,
             timeout=policy.timeout,
             trust_env=False,
@@ -79,64 +91,76 @@ class WebClient:
 
     async def fetch(
         self, url: str, revision: str | None = None, *, max_bytes: int | None = None
-    ) -> Page | NotModified | Gone:
-        """Asks for a page; `revision` is that of a page which was read before."""
-        asked = _checked(url)
+    ) -> WebPage | NotModified | Gone:
+        """`revision` is the one of the stored page. If it is still current, the result is `NotModified`."""
+        requested = _checked(url)
         try:
             async with asyncio.timeout(self.policy.timeout):
-                return await self._follow(asked, revision, max_bytes or self.policy.max_bytes)
+                return await self._follow(requested, revision, max_bytes or self.policy.max_bytes)
         except (TimeoutError, httpx.TimeoutException):
             raise FetchError(
-                f"{shown(asked)} was not read: it took longer than {self.policy.timeout:g} seconds, "
+                f"{shown(requested)} was not read: it takes longer than {self.policy.timeout:g} seconds, "
                 "which is FETCH_URL_TIMEOUT."
             ) from None
         except httpx.HTTPError as error:
-            raise FetchError(f"{shown(asked)} could not be read: {reason_of(error)}.") from error
+            raise FetchError(f"{shown(requested)} could not be read: {reason_of(error)}.") from error
 
-    async def _follow(self, asked: httpx.URL, revision: str | None, most: int) -> Page | NotModified | Gone:
-        url = asked
+    async def _follow(self, requested: httpx.URL, revision: str | None, max_bytes: int) -> WebPage | NotModified | Gone:
+        url = requested
         for _ in range(MAX_REDIRECTS + 1):
             async with self._client.stream("GET", url, headers=_condition(revision)) as response:
                 if not response.has_redirect_location:
-                    return await _answer(url, response, revision, most)
+                    return await _result(url, response, revision, max_bytes)
                 url = _checked(response.headers["location"], redirected_from=url)
-        raise FetchError(f"{shown(asked)} was not read: it redirects more than {MAX_REDIRECTS} times.")
+        raise FetchError(f"{shown(requested)} was not read: it redirects more than {MAX_REDIRECTS} times.")
 
 
-async def _answer(
-    url: httpx.URL, response: httpx.Response, revision: str | None, most: int
-) -> Page | NotModified | Gone:
+async def read_page(client: WebClient, readers: ReaderPool, url: str) -> PageText:
+    """Raises a `FetchError` if there is no page, an `UnreadableDocumentError` if it has no text."""
+    page = await client.fetch(url)
+    if not isinstance(page, WebPage):
+        raise FetchError(f"There is no page at {shown(url)}. Check the address.")
+    media_type = media_type_of(page.url, page.media_type) or page.media_type or "text/html"
+    extracted = await readers.read(page.content, media_type, page.url, page.url)
+    return PageText(page.url, extracted.title, extracted.text, page.updated)
+
+
+async def _result(
+    url: httpx.URL, response: httpx.Response, revision: str | None, max_bytes: int
+) -> WebPage | NotModified | Gone:
     match response.status_code:
         case 200 | 203:
-            return await _page(url, response, most)
+            return await _page(url, response, max_bytes)
         case 304 if revision is not None:
             return NotModified()
         case 404 | 410:
             return Gone()
         case 401 | 403 as status:
-            sentence = f"{shown(url)} was not read: the server does not let everybody read it ({status})."
-            raise FetchError(sentence, status=status)
+            message = f"{shown(url)} was not read: the server denies access without credentials ({status})."
+            raise FetchError(message, status=status)
         case 429 | 503 as status:
-            sentence = f"{shown(url)} was not read: the server is busy ({status}). Try again later."
-            raise FetchError(sentence, status=status, retry_after=_seconds(response.headers.get("retry-after")))
+            message = f"{shown(url)} was not read: the server is busy ({status}). Try again later."
+            raise FetchError(message, status=status, retry_after=_seconds(response.headers.get("retry-after")))
         case status:
             answered = f"{status} {response.reason_phrase}".strip()
             raise FetchError(f"{shown(url)} was not read: the server answered {answered}.", status=status)
 
 
-async def _page(url: httpx.URL, response: httpx.Response, most: int) -> Page:
+async def _page(url: httpx.URL, response: httpx.Response, max_bytes: int) -> WebPage:
     try:
-        content = await read_body(response, most)
+        content = await read_body(response, max_bytes)
     except TooLargeError:
-        raise FetchError(f"{shown(url)} was not read: it is larger than {most} bytes (FETCH_URL_MAX_BYTES).") from None
-    except PackedError as error:
-        raise FetchError(f"{shown(url)} was not read: its content is packed and cannot be unpacked: {error}.") from None
-    return Page(
+        raise FetchError(
+            f"{shown(url)} was not read: it is larger than {max_bytes} bytes (FETCH_URL_MAX_BYTES)."
+        ) from None
+    except DecompressionError as error:
+        raise FetchError(f"{shown(url)} was not read: its content cannot be decompressed: {error}.") from None
+    return WebPage(
         url=str(url),
         content=content,
         media_type=response.headers.get("content-type"),
         revision=_revision(response.headers),
-        updated=_time(response.headers.get("last-modified")),
+        updated=_http_date(response.headers.get("last-modified")),
     )
 
 
@@ -144,7 +168,7 @@ def _checked(url: str, redirected_from: httpx.URL | None = None) -> httpx.URL:
     try:
         return page_url(url, None if redirected_from is None else str(redirected_from))
     except AddressError as error:
-        origin = "" if redirected_from is None else f"{shown(redirected_from)} redirects to somewhere else: "
+        origin = "" if redirected_from is None else f"{shown(redirected_from)} redirects elsewhere: "
         raise FetchError(f"{origin}{error}") from None
 
 
@@ -158,7 +182,7 @@ def _condition(revision: str | None) -> dict[str, str]:
     return {condition: value for known, _, condition in _VALIDATORS if known == name and usable}
 
 
-def _time(header: str | None) -> datetime | None:
+def _http_date(header: str | None) -> datetime | None:
     try:
         time = parsedate_to_datetime(header or "")
         return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
@@ -167,8 +191,8 @@ def _time(header: str | None) -> datetime | None:
 
 
 def _seconds(header: str | None) -> float | None:
-    """Retry-After, which is a number of seconds or a time."""
+    """The value of Retry-After: a number of seconds or a time."""
     if header and header.strip().isdecimal():
         return float(header)
-    time = _time(header)
+    time = _http_date(header)
     return None if time is None else max(0.0, (time - datetime.now(UTC)).total_seconds())

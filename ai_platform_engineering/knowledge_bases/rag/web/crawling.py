@@ -1,4 +1,4 @@
-"""The web as a source of documents: a page and those below it, or the pages that a sitemap lists."""
+"""Websites as sources: a page and the pages below it, or the pages of a sitemap."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from typing import Final
 import httpx
 
 from ai_platform_engineering.knowledge_bases.rag.readers.reading import media_type_of
-from ai_platform_engineering.knowledge_bases.rag.source import Absent, Item, Loaded, Unchanged
-from ai_platform_engineering.knowledge_bases.rag.stores.store import Known
-from ai_platform_engineering.knowledge_bases.rag.web.client import Gone, NotModified, Page
+from ai_platform_engineering.knowledge_bases.rag.source import Absent, Item, LoadedItem, Unchanged
+from ai_platform_engineering.knowledge_bases.rag.stores.store import DocumentVersion
+from ai_platform_engineering.knowledge_bases.rag.web.client import Gone, NotModified, WebPage
 from ai_platform_engineering.knowledge_bases.rag.web.links import Links, links_of
 from ai_platform_engineering.knowledge_bases.rag.web.site import Site
 from ai_platform_engineering.knowledge_bases.rag.web.sitemaps import (
     MAX_BYTES,
-    Entry,
     Sitemap,
+    SitemapEntry,
     SitemapError,
     parse_sitemap,
 )
@@ -32,10 +32,10 @@ MAX_SITEMAPS: Final = 500
 
 
 class SiteSource:
-    """The page at `url`, and with a `depth` also those it links to below its own path, so many steps away.
+    """The page at `url`, and the pages below its path that are at most `depth` links away.
 
-    A page whose links are needed is read when it is listed. One at the last step is read when it is loaded, and then
-    only if it has changed.
+    A page whose links are needed is fetched when it is listed. A page at the last level is fetched when it is loaded,
+    and only if it has changed.
     """
 
     def __init__(self, visitor: Visitor, url: str, datasource: str, depth: int = 0) -> None:
@@ -45,7 +45,7 @@ class SiteSource:
         self._start = page_url(url)
         self._site = Site.around(self._start)
         self._depth = depth
-        self._most = visitor.policy.max_pages
+        self._max_pages = visitor.policy.max_pages
         self._visitor = visitor
         self._seen = {self._start}
         self._listed: set[httpx.URL] = set()
@@ -53,99 +53,99 @@ class SiteSource:
 
     async def items(self) -> AsyncIterator[Item]:
         await self._visitor.check(self._start)
-        step, visited = [self._start], 0
+        level, visited = [self._start], 0
         for left in range(self._depth, -1, -1):
             following: list[httpx.URL] = []
-            for url in step:
+            for url in level:
                 if url in self._listed:
                     continue
-                if visited == self._most:
+                if visited == self._max_pages:
                     self.complete = False
                     return
                 visited += 1
-                item = self._unread(url) if left == 0 else await self._read(url, following)
+                item = self._unfetched(url) if left == 0 else await self._fetch(url, following)
                 if item is not None:
                     yield item
-            step = following
+            level = following
 
-    def _unread(self, url: httpx.URL) -> Item:
+    def _unfetched(self, url: httpx.URL) -> Item:
         self._listed.add(url)
         return Item(str(url), partial(self._load, url))
 
-    async def _read(self, url: httpx.URL, following: list[httpx.URL]) -> Item | None:
-        """The page, if it is one of the site that was not listed yet; the pages it links to are added to `following`.
-        A page that cannot be read now is listed, so that it is told."""
+    async def _fetch(self, url: httpx.URL, following: list[httpx.URL]) -> Item | None:
+        """The page, if it belongs to the site and was not listed yet. Its links are added to `following`. A page that
+        cannot be fetched is listed as well, so that the report names it."""
         try:
             found = await self._visitor.visit(url)
         except FetchError as error:
             if url == self._start:
                 raise
             return self._unreadable(url, error)
-        if not isinstance(found, Page):
+        if not isinstance(found, WebPage):
             if url == self._start:
                 raise _no_page(url)
             return None
         final = page_url(found.url)
         if url == self._start:
             self._site = Site.around(final)
-        elif not self._site.holds(final) or not _readable(found):
+        elif not self._site.contains(final) or not _readable(found):
             return None
         links = await asyncio.to_thread(links_of, found.content) if _is_html(found) else Links(())
         for target in self._site.targets(final, links):
             if target not in self._seen:
                 self._seen.add(target)
                 following.append(target)
-        return self._item(self._site.place(final, links), found)
+        return self._item(self._site.canonical_url(final, links), found)
 
-    def _item(self, place: httpx.URL, page: Page) -> Item | None:
+    def _item(self, canonical: httpx.URL, page: WebPage) -> Item | None:
         digest = sha256(page.content).digest()
-        if place in self._listed or digest in self._contents:
+        if canonical in self._listed or digest in self._contents:
             return None
-        self._seen.add(place)
-        self._listed.add(place)
+        self._seen.add(canonical)
+        self._listed.add(canonical)
         self._contents.add(digest)
 
-        async def load(known: Known | None) -> Loaded | Unchanged:
-            same = known is not None and known.revision is not None and known.revision == page.revision
+        async def load(stored: DocumentVersion | None) -> LoadedItem | Unchanged:
+            same = stored is not None and stored.revision is not None and stored.revision == page.revision
             return Unchanged() if same else _loaded(page)
 
-        return Item(str(place), load)
+        return Item(str(canonical), load)
 
     def _unreadable(self, url: httpx.URL, error: FetchError) -> Item | None:
         if isinstance(error, DisallowedError) and not error.temporary:
             return None
-        # What it links to stays unknown.
+        # Its links are unknown, so the listing is incomplete.
         self.complete = False
         self._listed.add(url)
 
-        async def load(known: Known | None) -> Loaded:
+        async def load(stored: DocumentVersion | None) -> LoadedItem:
             raise error
 
         return Item(str(url), load)
 
-    async def _load(self, url: httpx.URL, known: Known | None) -> Loaded | Unchanged | Absent:
-        found = await self._visitor.visit(url, known.revision if known else None)
+    async def _load(self, url: httpx.URL, stored: DocumentVersion | None) -> LoadedItem | Unchanged | Absent:
+        found = await self._visitor.visit(url, stored.revision if stored else None)
         match found:
             case NotModified():
                 return Unchanged()
-            case Gone() if url == self._start and known is None:
+            case Gone() if url == self._start and stored is None:
                 raise _no_page(url)
             case Gone():
                 return Absent()
-            case Page() if url == self._start:
+            case WebPage() if url == self._start:
                 return _loaded(found)
         final = page_url(found.url)
         links = await asyncio.to_thread(links_of, found.content) if _is_html(found) else Links(())
-        place = self._site.place(final, links)
-        if not self._site.holds(final) or not _readable(found) or (place != url and place in self._seen):
+        canonical = self._site.canonical_url(final, links)
+        if not self._site.contains(final) or not _readable(found) or (canonical != url and canonical in self._seen):
             return Absent()
-        self._seen.add(place)
+        self._seen.add(canonical)
         return _loaded(found)
 
 
 class SitemapSource:
-    """The pages that the sitemap at `url` lists, or those that it lists do; of its own host, and of the hosts that the
-    policy names."""
+    """The pages in the sitemap at `url`, and in the sitemaps that it lists. Only pages of its own host and of the hosts
+    in the policy are read."""
 
     def __init__(self, visitor: Visitor, url: str, datasource: str) -> None:
         self.datasource = datasource
@@ -156,7 +156,7 @@ class SitemapSource:
         self._visitor = visitor
         self._host = self._start.host
         self._seen: set[httpx.URL] = set()
-        self._left_out: set[str] = set()
+        self._skipped: set[str] = set()
 
     async def items(self) -> AsyncIterator[Item]:
         async for entry in self._entries():
@@ -169,12 +169,12 @@ class SitemapSource:
             self._seen.add(url)
             yield Item(str(url), partial(self._load, url, entry.updated))
         if not self._seen:
-            reasons = "; ".join(sorted(self._left_out)[:3])
+            reasons = "; ".join(sorted(self._skipped)[:3])
             raise FetchError(f"{shown(self._start)} lists no page that can be read{reasons and f': {reasons}'}.")
 
-    async def _entries(self) -> AsyncIterator[Entry]:
-        waiting, asked = [self._start], {self._start}
-        for count, url in enumerate(waiting):
+    async def _entries(self) -> AsyncIterator[SitemapEntry]:
+        queue, queued = [self._start], {self._start}
+        for count, url in enumerate(queue):
             if count == MAX_SITEMAPS:
                 self.complete = False
                 return
@@ -184,14 +184,14 @@ class SitemapSource:
                 yield entry
             for entry in sitemap.sitemaps:
                 further = self._checked(entry)
-                if further is not None and further not in asked:
-                    asked.add(further)
-                    waiting.append(further)
+                if further is not None and further not in queued:
+                    queued.add(further)
+                    queue.append(further)
 
     async def _sitemap(self, url: httpx.URL) -> Sitemap:
         try:
             found = await self._visitor.fetch(url, max_bytes=MAX_BYTES)
-            if not isinstance(found, Page):
+            if not isinstance(found, WebPage):
                 raise _no_page(url)
             if url == self._start:
                 self._host = page_url(found.url).host
@@ -200,10 +200,10 @@ class SitemapSource:
             if url == self._start:
                 raise
             self.complete = False
-            self._left_out.add(str(error).rstrip("."))
+            self._skipped.add(str(error).rstrip("."))
             return Sitemap()
 
-    async def _page(self, entry: Entry) -> httpx.URL | None:
+    async def _page(self, entry: SitemapEntry) -> httpx.URL | None:
         url = self._checked(entry)
         if url is None or url in self._seen:
             return None
@@ -211,23 +211,25 @@ class SitemapSource:
             await self._visitor.check(url)
         except DisallowedError as error:
             self.complete = self.complete and not error.temporary
-            self._left_out.add(str(error).rstrip("."))
+            self._skipped.add(str(error).rstrip("."))
             return None
         return url
 
-    def _checked(self, entry: Entry) -> httpx.URL | None:
+    def _checked(self, entry: SitemapEntry) -> httpx.URL | None:
         try:
             url = page_url(entry.url)
         except AddressError as error:
-            self._left_out.add(str(error).rstrip("."))
+            self._skipped.add(str(error).rstrip("."))
             return None
         if url.host == self._host or self._policy.lets_sitemaps_list(url.host):
             return url
-        self._left_out.add(f"{url.host} is another host; --allow-host or FETCH_URL_ALLOWED_HOSTS lets it be listed")
+        self._skipped.add(f"{url.host} is another host; --allow-host or FETCH_URL_ALLOWED_HOSTS lets it be listed")
         return None
 
-    async def _load(self, url: httpx.URL, updated: datetime | None, known: Known | None) -> Loaded | Unchanged | Absent:
-        found = await self._visitor.visit(url, known.revision if known else None)
+    async def _load(
+        self, url: httpx.URL, updated: datetime | None, stored: DocumentVersion | None
+    ) -> LoadedItem | Unchanged | Absent:
+        found = await self._visitor.visit(url, stored.revision if stored else None)
         match found:
             case NotModified():
                 return Unchanged()
@@ -241,8 +243,8 @@ class SitemapSource:
         return _loaded(found, updated)
 
 
-def _loaded(page: Page, updated: datetime | None = None) -> Loaded:
-    return Loaded(
+def _loaded(page: WebPage, updated: datetime | None = None) -> LoadedItem:
+    return LoadedItem(
         content=page.content,
         media_type=page.media_type,
         name=page.url,
@@ -256,9 +258,9 @@ def _no_page(url: httpx.URL) -> FetchError:
     return FetchError(f"There is no page at {shown(url)}. Check the address.")
 
 
-def _readable(page: Page) -> bool:
+def _readable(page: WebPage) -> bool:
     return page.media_type is None or media_type_of(page.url, page.media_type) is not None
 
 
-def _is_html(page: Page) -> bool:
+def _is_html(page: WebPage) -> bool:
     return (media_type_of(page.url, page.media_type) or "text/html").startswith("text/html")

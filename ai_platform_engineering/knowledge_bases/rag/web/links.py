@@ -1,7 +1,7 @@
-"""Links of an HTML page: where it leads, and what it calls its own address.
+"""The links of an HTML page, and its canonical address.
 
-Found by scanning, in time that grows with the size of the page and no faster, whatever is written in it: pages of
-strangers are scanned, and the parser of the standard library takes hours for a few megabytes of unfinished tags.
+They are found with regular expressions in linear time, because the pages are untrusted: the parser of the standard
+library takes hours for a few megabytes of unfinished tags.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from html import unescape
 from typing import Final
 
-# A tag ends at its ">"; one that has not ended before the next "<" is none.
+# A tag ends at its ">". Text that reaches the next "<" first is not a tag.
 _TAG: Final = re.compile(
     r"""<(?:(?P<skipped>!--|script\b|style\b|template\b|textarea\b)
         |(?P<name>a|area|base|link)\s(?P<attributes>(?:[^<>"']|"[^"<]*+"|'[^'<]*+')*+)>)""",
@@ -31,7 +31,7 @@ _MAX_TAG_LENGTH: Final = 8192
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """As they are written in the page. `base` is what relative ones start from, where the page says so."""
+    """As written in the page. `base` is the address in its <base> tag, if there is one."""
 
     targets: tuple[str, ...]
     canonical: str | None = None
@@ -39,7 +39,7 @@ class Links:
 
 
 def links_of(content: bytes) -> Links:
-    # Every encoding of pages has ASCII where ASCII is, but for UTF-16, which next to none has.
+    # All encodings of web pages are supersets of ASCII, except for UTF-16, which is very rare.
     html = content.decode("utf-8", "replace")
     targets: dict[str, None] = {}
     canonical = base = None

@@ -1,4 +1,4 @@
-"""What may be read from the web, how fast, and how much of it."""
+"""The rules for web access: allowed hosts, rate and size limits."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _PRIVATE_VARIABLE = "FETCH_URL_ALLOW_PRIVATE"
 
 @dataclass(frozen=True, slots=True)
 class WebPolicy:
-    """`allowed_hosts` has names, addresses and `*.example.com` for all names below one; empty allows every host.
-    `sitemap_hosts` are those that a sitemap may list pages of, beside its own and the allowed ones."""
+    """`allowed_hosts` has names, addresses, and patterns such as `*.example.com`; empty allows all hosts. A sitemap may
+    list pages of its own host, of `allowed_hosts` and of `sitemap_hosts`."""
 
     allow_private: bool = False
     allowed_hosts: tuple[str, ...] = ()
@@ -38,7 +38,7 @@ class WebPolicy:
         )
 
     def allowing(self, hosts: Iterable[str], named_by: str = "--allow-host") -> Self:
-        """With these hosts on the lists as well; `named_by` is where they were named."""
+        """A copy that also allows these hosts. `named_by` is the option that names them."""
         more = _hosts(hosts, named_by)
         allowed = (*self.allowed_hosts, *more) if self.allowed_hosts else ()
         return replace(self, allowed_hosts=allowed, sitemap_hosts=(*self.sitemap_hosts, *more))
@@ -47,7 +47,7 @@ class WebPolicy:
         return any(_covers(pattern, host) for pattern in (*self.allowed_hosts, *self.sitemap_hosts))
 
     def refuses_host(self, host: str) -> str | None:
-        """Why pages of a host, given as a name in ASCII or as an address, are not read."""
+        """The reason why pages of a host may not be read, or None. `host` is an ASCII name or an address."""
         if not self.allowed_hosts or any(_covers(pattern, host) for pattern in self.allowed_hosts):
             return None
         return f"not one of the hosts that {_HOSTS_VARIABLE} allows ({', '.join(self.allowed_hosts)})"
@@ -62,14 +62,14 @@ def _hosts(texts: Iterable[str], named_by: str) -> tuple[str, ...]:
 
 
 def _host(text: str, named_by: str) -> str:
-    below = "*." if text.startswith("*.") else ""
-    bare = text.removeprefix(below)
+    wildcard = "*." if text.startswith("*.") else ""
+    bare = text.removeprefix(wildcard)
     address = literal(bare.removeprefix("[").removesuffix("]"))
     name = host_name(bare) if address is None else str(address)
     if not name:
         allowed = "host names such as docs.example.com or *.example.com, comma-separated, without a scheme or a port"
         raise SettingsError(wrong_value(named_by, text, allowed))
-    return below + name
+    return wildcard + name
 
 
 def _covers(pattern: str, host: str) -> bool:

@@ -1,4 +1,4 @@
-"""robots.txt: what a host lets programs read, and how fast."""
+"""robots.txt: the pages of a host that programs may read, and how fast."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from typing import Final
 import httpx
 from protego import Protego
 
-from ai_platform_engineering.knowledge_bases.rag.web.client import PRODUCT, Gone, NotModified, Page, WebClient
+from ai_platform_engineering.knowledge_bases.rag.web.client import PRODUCT, Gone, NotModified, WebClient, WebPage
 from ai_platform_engineering.knowledge_bases.rag.web.transport import FetchError
 
 MAX_DELAY: Final = 30.0
-"""Seconds between two requests; a host that asks for more gets this."""
+"""Seconds between two requests. A longer delay in robots.txt is reduced to this."""
 _MAX_BYTES: Final = 512 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
-    """`problem` says why the rules are not known; then nothing may be read."""
+class RobotsRules:
+    """`problem` is the reason why robots.txt could not be read. Then no page may be read."""
 
     file: Protego | None = None
     problem: str | None = None
 
     def refusal(self, url: httpx.URL) -> str | None:
-        """Why a page may not be read, or None."""
+        """The reason why a page may not be read, or None."""
         if self.problem is not None:
-            return f"the robots.txt of {url.host} could not be read, and so nothing there may be: {self.problem}"
+            return f"the robots.txt of {url.host} could not be read, so none of its pages may be read: {self.problem}"
         if self.file is not None and not self.file.can_fetch(str(url), PRODUCT):
-            return f"the robots.txt of {url.host} asks programs not to"
+            return f"the robots.txt of {url.host} disallows it"
         return None
 
     @property
@@ -42,29 +42,29 @@ class Rules:
 
 
 class Robots:
-    """The rules of each host that is visited, asked for once."""
+    """The rules of each visited host, fetched once."""
 
     def __init__(self, client: WebClient) -> None:
         self._client = client
-        self._known: dict[httpx.URL, Rules] = {}
-        self._asking = asyncio.Lock()
+        self._known: dict[httpx.URL, RobotsRules] = {}
+        self._lock = asyncio.Lock()
 
-    async def rules(self, url: httpx.URL) -> Rules:
-        place = url.copy_with(raw_path=b"/robots.txt")
-        async with self._asking:
-            if place not in self._known:
-                self._known[place] = await self._ask(place)
-            return self._known[place]
+    async def rules(self, url: httpx.URL) -> RobotsRules:
+        address = url.copy_with(raw_path=b"/robots.txt")
+        async with self._lock:
+            if address not in self._known:
+                self._known[address] = await self._fetch(address)
+            return self._known[address]
 
-    async def _ask(self, place: httpx.URL) -> Rules:
+    async def _fetch(self, address: httpx.URL) -> RobotsRules:
         try:
-            found = await self._client.fetch(str(place), max_bytes=_MAX_BYTES)
+            found = await self._client.fetch(str(address), max_bytes=_MAX_BYTES)
         except FetchError as error:
-            # Who answers "not for you" has no rules to show; who cannot answer now may have some.
+            # A client error means that there are no rules. After any other error there may be some.
             refused = error.status is not None and 400 <= error.status < 500 and error.status != 429
-            return Rules() if refused else Rules(problem=str(error))
+            return RobotsRules() if refused else RobotsRules(problem=str(error))
         match found:
-            case Page(content=content):
-                return Rules(Protego.parse(content.decode("utf-8-sig", "replace")))
+            case WebPage(content=content):
+                return RobotsRules(Protego.parse(content.decode("utf-8-sig", "readdress")))
             case Gone() | NotModified():
-                return Rules()
+                return RobotsRules()

@@ -1,4 +1,4 @@
-"""Sitemaps: the pages that a site lists for programs, in one file or in files of files."""
+"""Parses sitemaps and sitemap indexes."""
 
 from __future__ import annotations
 
@@ -11,49 +11,49 @@ from xml.etree.ElementTree import Element, ParseError
 from defusedxml.common import DefusedXmlException  # type: ignore[import-untyped] # it has no types
 from defusedxml.ElementTree import iterparse  # type: ignore[import-untyped] # it has no types
 
-from ai_platform_engineering.knowledge_bases.rag.web.bodies import PackedError, TooLargeError, unpack
+from ai_platform_engineering.knowledge_bases.rag.web.bodies import DecompressionError, TooLargeError, decompress
 from ai_platform_engineering.utils.errors import ReadableError
 
 MAX_BYTES: Final = 50 * 1024 * 1024
-"""Of one file, also when it is unpacked; no sitemap is allowed to be larger."""
+"""Of one file, also after decompression. The sitemap protocol allows no more."""
 MAX_ENTRIES: Final = 50_000
 _GZIP: Final = b"\x1f\x8b"
 
 
 class SitemapError(ReadableError):
-    """Which file is no sitemap, and why."""
+    """A file is not a sitemap: which one, and why."""
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class SitemapEntry:
     url: str
     updated: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Sitemap:
-    """`pages` of an ordinary one, `sitemaps` of one that lists others. `cut` where more was listed than is taken."""
+    """A sitemap lists `pages`, a sitemap index lists `sitemaps`. `cut` if there were more than `MAX_ENTRIES`."""
 
-    pages: tuple[Entry, ...] = ()
-    sitemaps: tuple[Entry, ...] = ()
+    pages: tuple[SitemapEntry, ...] = ()
+    sitemaps: tuple[SitemapEntry, ...] = ()
     cut: bool = False
 
 
 def parse_sitemap(content: bytes, name: str) -> Sitemap:
-    """Takes seconds for the largest ones; `name` is what it is called in an error."""
+    """Takes seconds for the largest files. `name` is used in errors."""
     try:
-        return _parse(unpack(content, MAX_BYTES) if content.startswith(_GZIP) else content)
-    except (TooLargeError, PackedError):
-        raise SitemapError(f"{name} cannot be unpacked, or is larger than {MAX_BYTES} bytes when it is.") from None
+        return _parse(decompress(content, MAX_BYTES) if content.startswith(_GZIP) else content)
+    except (TooLargeError, DecompressionError):
+        raise SitemapError(f"{name} cannot be decompressed, or is larger than {MAX_BYTES} bytes after it.") from None
     except DefusedXmlException:
-        raise SitemapError(f"{name} was not read: it declares a document type, as no sitemap does.") from None
+        raise SitemapError(f"{name} was not read: it declares a document type, which sitemaps do not have.") from None
     except (ParseError, ValueError, LookupError):
         raise SitemapError(f"{name} is not a sitemap: it is not XML.") from None
 
 
 def _parse(content: bytes) -> Sitemap:
-    pages: list[Entry] = []
-    sitemaps: list[Entry] = []
+    pages: list[SitemapEntry] = []
+    sitemaps: list[SitemapEntry] = []
     root: Element | None = None
     for event, element in iterparse(io.BytesIO(content), events=("start", "end"), forbid_dtd=True):
         if event == "start":
@@ -72,9 +72,9 @@ def _parse(content: bytes) -> Sitemap:
     return Sitemap(tuple(pages), tuple(sitemaps))
 
 
-def _entry(element: Element) -> Entry | None:
+def _entry(element: Element) -> SitemapEntry | None:
     values = {_local(child): (child.text or "").strip() for child in element}
-    return Entry(values["loc"], _time(values.get("lastmod", ""))) if values.get("loc") else None
+    return SitemapEntry(values["loc"], _time(values.get("lastmod", ""))) if values.get("loc") else None
 
 
 def _local(element: Element) -> str:
@@ -82,7 +82,7 @@ def _local(element: Element) -> str:
 
 
 def _time(text: str) -> datetime | None:
-    """A W3C time: `2026-11`, `2026-11-16`, `2026-11-16T10:00Z`."""
+    """A W3C date or time: `2026-11`, `2026-11-16`, `2026-11-16T10:00Z`."""
     full = {4: f"{text}-01-01", 7: f"{text}-01"}.get(len(text), text)
     try:
         time = datetime.fromisoformat(full)

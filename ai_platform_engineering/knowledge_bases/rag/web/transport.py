@@ -1,7 +1,7 @@
-"""The way of requests into the network: a host is resolved, its addresses are judged, one of them is connected to.
+"""The HTTP transport: it resolves a host, checks its addresses against the policy, and connects to an allowed one.
 
-The connection goes to the address itself, so a name cannot lead elsewhere in between. The host stays what it was in the
-Host header and where the certificate is checked.
+The connection uses the checked address, so a second DNS lookup cannot lead elsewhere (DNS rebinding). The Host header
+and the check of the certificate still use the name.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ from ai_platform_engineering.utils.addresses import MAX_ADDRESSES, Address, Reso
 from ai_platform_engineering.utils.errors import ReadableError
 
 CONNECT_SECONDS = 5.0
-"""After which the next address of a host is tried."""
+"""Then the next address of the host is tried."""
 
 
 class FetchError(ReadableError):
     """A page was not read: which one, why, and the way out.
 
-    `status` is what the server answered, where it did, and `retry_after` the seconds it asks to wait for.
+    `status` is the HTTP status, if there is a response, and `retry_after` the seconds in its Retry-After header.
     """
 
-    def __init__(self, sentence: str, *, status: int | None = None, retry_after: float | None = None) -> None:
-        super().__init__(sentence)
+    def __init__(self, message: str, *, status: int | None = None, retry_after: float | None = None) -> None:
+        super().__init__(message)
         self.status = status
         self.retry_after = retry_after
 
 
-class JudgedTransport(httpx.AsyncBaseTransport):
+class CheckedTransport(httpx.AsyncBaseTransport):
     def __init__(self, policy: WebPolicy, resolve: Resolve = resolve) -> None:
         self._policy = policy
         self._resolve = resolve
         self._context: ssl.SSLContext | None = None
-        # One for each host: two names that share an address share no connection, whose certificate is only one's.
+        # One for each host: a connection to an address belongs to the host name whose certificate was checked.
         self._transports: dict[str, httpx.AsyncHTTPTransport] = {}
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
@@ -47,7 +47,7 @@ class JudgedTransport(httpx.AsyncBaseTransport):
         problem: httpx.TransportError | None = None
         for address in await self._reachable(host):
             try:
-                return await transport.handle_async_request(_to(address, request, host))
+                return await transport.handle_async_request(_with_address(address, request, host))
             except (httpx.ConnectError, httpx.ConnectTimeout) as error:
                 problem = problem or error
         raise problem or FetchError(f"{host} has no address: no such name, or no DNS server knows it.")
@@ -74,7 +74,7 @@ class JudgedTransport(httpx.AsyncBaseTransport):
         return self._transports[host]
 
 
-def _to(address: Address, request: httpx.Request, host: str) -> httpx.Request:
+def _with_address(address: Address, request: httpx.Request, host: str) -> httpx.Request:
     timeout = {**request.extensions.get("timeout", {}), "connect": CONNECT_SECONDS}
     return httpx.Request(
         request.method,

@@ -1,4 +1,4 @@
-"""Addresses of pages: checked and written in one way, so that one page has one address."""
+"""Validates and normalizes the URLs of pages, so that one page has one URL."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from ai_platform_engineering.utils.errors import ReadableError
 from ai_platform_engineering.utils.redact import redact
 
 _MAX_LENGTH = 4096
-_SHOWN = 200
+_MAX_SHOWN_LENGTH = 200
 _ESCAPED = re.compile(r"%[0-9A-Fa-f]{2}")
 _UNRESERVED = re.compile(r"[A-Za-z0-9._~-]")
 
 
 class AddressError(ReadableError):
-    """The text is not the address of a page that could be read."""
+    """The text is not the URL of a page that can be read."""
 
 
 def page_url(text: str, base: str | None = None) -> httpx.URL:
-    """The address as it is asked for: absolute, host in ASCII, no default port, no fragment."""
+    """The normalized URL: absolute, with an ASCII host, without default port and fragment."""
     if len(text) > _MAX_LENGTH:
         raise AddressError(f"{shown(text)} is too long for a web address: more than {_MAX_LENGTH} characters.")
     try:
@@ -39,16 +39,16 @@ def page_url(text: str, base: str | None = None) -> httpx.URL:
         raise AddressError(f"{port} is not a port. Ports go from 1 to 65535.")
     if (host := _host(url.host)) is None:
         raise AddressError(f"{shown(url.host)!r} is not a host name. Give an address such as https://www.example.com/.")
-    return url.copy_with(host=host, port=port, fragment=None, raw_path=_written_one_way(url.raw_path))
+    return url.copy_with(host=host, port=port, fragment=None, raw_path=_normalized_path(url.raw_path))
 
 
 def shown(url: httpx.URL | str) -> str:
-    """An address in a sentence: without credentials, and not for pages."""
+    """For messages: without credentials, and shortened."""
     text = redact(str(url))
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+    return text if len(text) <= _MAX_SHOWN_LENGTH else f"{text[:_MAX_SHOWN_LENGTH]}..."
 
 
-def _written_one_way(raw_path: bytes) -> bytes:
+def _normalized_path(raw_path: bytes) -> bytes:
     """`/%7Eme/a%2fb?` is the same as `/~me/a%2Fb`."""
     path = _ESCAPED.sub(lambda escaped: _unescaped(escaped[0]), raw_path.decode("ascii"))
     return path.removesuffix("?").encode("ascii") or b"/"

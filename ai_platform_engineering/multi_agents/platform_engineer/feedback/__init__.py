@@ -1,4 +1,4 @@
-"""Feedback: what people think of answers, kept in a file and sent on to Langfuse.
+"""Feedback: users' ratings of answers, stored in a file and forwarded to Langfuse.
 
-What a surface shows people to rate an answer with is the surface's own business.
+The buttons for rating an answer are part of each surface.
 """

@@ -1,4 +1,4 @@
-"""The file in which feedback is kept. Its methods wait for the disk: call them in a thread."""
+"""SQLite file with the feedback. Its methods block on disk I/O: call them in a thread."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ CREATE INDEX feedback_waiting ON feedback (at_ns) WHERE forwarded = 0;
 
 
 class FeedbackFileError(ReadableError):
-    """The file cannot be used; the text names it and the way out."""
+    """The file cannot be used. The text names the file and what to do."""
 
     def __init__(self, path: Path | None, why: str) -> None:
         super().__init__(
-            f"{path or 'Memory'} cannot be used to keep feedback: {why}. Move the file away to begin a new one, or "
-            "choose another directory with DATA_DIR."
+            f"{path or 'Memory'} cannot be used to store feedback: {why}. Move the file away to start with a new one, "
+            "or choose another directory with DATA_DIR."
         )
 
 
 class FeedbackFile:
-    """Opened when it is first needed. Several processes may write to it. Without a path it is gone with the process."""
+    """Opened on first use. Several processes may write to it. Without a path the feedback is in memory only."""
 
     def __init__(self, path: Path | None, max_age_days: float = 0) -> None:
         self.path = path
@@ -60,12 +60,12 @@ class FeedbackFile:
 
     @classmethod
     def of(cls, settings: Settings) -> FeedbackFile:
-        """Kept where tasks are kept, and as long."""
+        """Feedback is stored where tasks are stored, and for as long."""
         path = feedback_path(settings) if settings.event_log == "sqlite" else None
         return cls(path, settings.event_log_max_age_days)
 
-    def keep(self, feedback: Feedback) -> bool:
-        """Whether it is new; what the same person said of the same answer before is replaced."""
+    def store(self, feedback: Feedback) -> bool:
+        """Store the feedback and return whether it is new. It replaces earlier feedback of the user on the answer."""
         with self._open() as connection:
             known = connection.execute("SELECT 1 FROM feedback WHERE id = ?", [feedback.id]).fetchone()
             places = ", ".join("?" * len(_COLUMNS))
@@ -81,17 +81,17 @@ class FeedbackFile:
         with self._open() as connection:
             return _read(connection, "ORDER BY at_ns DESC LIMIT ?", limit)
 
-    def waiting(self, limit: int) -> list[Feedback]:
-        """What has not been sent on, oldest first."""
+    def pending(self, limit: int) -> list[Feedback]:
+        """Feedback that was not forwarded yet, oldest first."""
         with self._open() as connection:
             return _read(connection, "WHERE forwarded = 0 ORDER BY at_ns LIMIT ?", limit)
 
-    def settle(self, feedback: Feedback, how: Literal["forwarded", "refused"]) -> None:
-        """It need not be sent on any more, unless it has been replaced in the meantime."""
+    def mark_done(self, feedback: Feedback, state: Literal["forwarded", "refused"]) -> None:
+        """Stop forwarding this feedback, unless it was replaced in the meantime."""
         with self._open() as connection:
             connection.execute(
                 "UPDATE feedback SET forwarded = ? WHERE id = ? AND at_ns = ?",
-                [_STATES[how], feedback.id, feedback.at_ns],
+                [_STATES[state], feedback.id, feedback.at_ns],
             )
 
     def close(self) -> None:
@@ -105,7 +105,7 @@ class FeedbackFile:
         with self._lock:
             try:
                 if self._connection is None:
-                    self._connection = _opened(self.path)
+                    self._connection = _connect(self.path)
                 with self._connection:
                     yield self._connection
             except (sqlite3.Error, OSError) as error:
@@ -117,7 +117,7 @@ def feedback_path(settings: Settings) -> Path:
 
 
 def read_newest(path: Path, limit: int) -> list[Feedback]:
-    """What the file has, also while a server writes it; nothing where there is none yet."""
+    """The newest feedback in the file, also while a server writes to it; empty if there is no file."""
     if not path.exists():
         return []
     try:
@@ -128,7 +128,7 @@ def read_newest(path: Path, limit: int) -> list[Feedback]:
         raise FeedbackFileError(path, _reason(error)) from error
 
 
-def _opened(path: Path | None) -> sqlite3.Connection:
+def _connect(path: Path | None) -> sqlite3.Connection:
     if path is not None:
         create_private_file(path)
     connection = sqlite3.connect(path or ":memory:", check_same_thread=False)
@@ -154,8 +154,8 @@ def _check_format(path: Path | None, connection: sqlite3.Connection) -> None:
         raise FeedbackFileError(path, f"it has format {found}, not {FORMAT}")
 
 
-def _read(connection: sqlite3.Connection, which: str, limit: int) -> list[Feedback]:
-    rows = connection.execute(f"SELECT {', '.join(_COLUMNS)} FROM feedback {which}", [limit])  # noqa: S608
+def _read(connection: sqlite3.Connection, clauses: str, limit: int) -> list[Feedback]:
+    rows = connection.execute(f"SELECT {', '.join(_COLUMNS)} FROM feedback {clauses}", [limit])  # noqa: S608
     return [Feedback(*row) for row in rows]
 
 

@@ -1,4 +1,4 @@
-"""Sends kept feedback on, in the background, again and again until it is taken, also after a restart."""
+"""Forwards stored feedback to Langfuse in the background, with retries, also after a restart."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ import httpx
 from ai_platform_engineering.multi_agents.platform_engineer.feedback.file import FeedbackFile, FeedbackFileError
 from ai_platform_engineering.multi_agents.platform_engineer.feedback.langfuse import (
     Langfuse,
-    NotTakenError,
-    RefusedError,
+    RejectedError,
+    UnavailableError,
 )
 
 logger = logging.getLogger(__name__)
 
 _BATCH: Final = 50
-_SECONDS: Final = 10.0
-_FIRST_PAUSE: Final = 1.0
-_MAX_PAUSE: Final = 300.0
+_TIMEOUT: Final = 10.0
+_FIRST_BACKOFF: Final = 1.0
+_MAX_BACKOFF: Final = 300.0
 
 
-class Forwarding:
-    """One for a file and a Langfuse. `wake` it when there is something new."""
+class FeedbackForwarder:
+    """Forwards one file to one Langfuse server. Call `wake` after storing feedback."""
 
-    def __init__(self, file: FeedbackFile, langfuse: Langfuse, first_pause: float = _FIRST_PAUSE) -> None:
+    def __init__(self, file: FeedbackFile, langfuse: Langfuse, first_backoff: float = _FIRST_BACKOFF) -> None:
         self._file = file
         self._langfuse = langfuse
-        self._first_pause = first_pause
-        self._something = asyncio.Event()
-        self._pause = 0.0
+        self._first_backoff = first_backoff
+        self._new_feedback = asyncio.Event()
+        self._backoff = 0.0
 
     def wake(self) -> None:
-        self._something.set()
+        self._new_feedback.set()
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -48,39 +48,44 @@ class Forwarding:
             await asyncio.wait({work})
 
     async def _run(self) -> None:
-        async with httpx.AsyncClient(timeout=_SECONDS) as http:
+        async with httpx.AsyncClient(timeout=_TIMEOUT) as http:
             while True:
-                self._something.clear()
+                self._new_feedback.clear()
                 try:
-                    if not await self._send_waiting(http):
-                        await self._something.wait()
-                except NotTakenError as error:
-                    self._complain(
-                        f"Langfuse at {self._langfuse.host} takes no feedback ({error}). It is kept and sent on later."
+                    if not await self._send_pending(http):
+                        await self._new_feedback.wait()
+                except UnavailableError as error:
+                    self._back_off(
+                        f"Langfuse at {self._langfuse.host} did not accept feedback ({error}). "
+                        "It is stored and sent again later."
                     )
-                    await asyncio.sleep(max(self._pause, min(error.seconds or 0.0, _MAX_PAUSE)))
+                    await asyncio.sleep(max(self._backoff, min(error.retry_after or 0.0, _MAX_BACKOFF)))
                 except FeedbackFileError as error:
-                    self._complain(str(error))
-                    await asyncio.sleep(self._pause)
+                    self._back_off(str(error))
+                    await asyncio.sleep(self._backoff)
 
-    async def _send_waiting(self, http: httpx.AsyncClient) -> int:
-        """How many were waiting."""
-        waiting = await asyncio.to_thread(self._file.waiting, _BATCH)
-        for feedback in waiting:
+    async def _send_pending(self, http: httpx.AsyncClient) -> int:
+        """Send one batch of pending feedback and return its size."""
+        pending = await asyncio.to_thread(self._file.pending, _BATCH)
+        for feedback in pending:
             try:
                 await self._langfuse.send(http, feedback)
-            except RefusedError as error:
-                logger.warning("Langfuse refused the feedback %s for good (%s); it is kept here.", feedback.id, error)
-                await asyncio.to_thread(self._file.settle, feedback, "refused")
+            except RejectedError as error:
+                logger.warning(
+                    "Langfuse rejected the feedback %s (%s). It stays in the file and is not sent again.",
+                    feedback.id,
+                    error,
+                )
+                await asyncio.to_thread(self._file.mark_done, feedback, "refused")
             else:
-                await asyncio.to_thread(self._file.settle, feedback, "forwarded")
-            if self._pause:
-                logger.info("Langfuse takes feedback again.")
-            self._pause = 0.0
-        return len(waiting)
+                await asyncio.to_thread(self._file.mark_done, feedback, "forwarded")
+            if self._backoff:
+                logger.info("Langfuse accepts feedback again.")
+            self._backoff = 0.0
+        return len(pending)
 
-    def _complain(self, sentence: str) -> None:
-        """Once, however long it lasts."""
-        if not self._pause:
-            logger.warning("%s", sentence)
-        self._pause = min(_MAX_PAUSE, 2 * self._pause) if self._pause else self._first_pause
+    def _back_off(self, problem: str) -> None:
+        """Increase the backoff, and log the first problem of a series."""
+        if not self._backoff:
+            logger.warning("%s", problem)
+        self._backoff = min(_MAX_BACKOFF, 2 * self._backoff) if self._backoff else self._first_backoff

@@ -1,4 +1,4 @@
-"""Langfuse: feedback as a score of its trace. The id makes it one score, however often it is sent."""
+"""Sends feedback to Langfuse as a score of its trace. The score's id makes repeated requests idempotent."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from ai_platform_engineering.settings import Settings, SettingsError
 from ai_platform_engineering.utils.connections import reason_of
 
 SCORE: Final = "user-feedback"
-_REFUSED_FOR_GOOD: Final = frozenset({400, 409, 413, 422})
-_WRONG_KEYS: Final = frozenset({401, 403})
+_REJECTED_CODES: Final = frozenset({400, 409, 413, 422})
+_UNAUTHORIZED_CODES: Final = frozenset({401, 403})
 
 
-class NotTakenError(Exception):
-    """It was not taken, but may be later; the text says why. `seconds` is when to try again, if Langfuse said so."""
+class UnavailableError(Exception):
+    """Langfuse did not accept the score now; a retry may succeed. `retry_after` is its Retry-After in seconds."""
 
-    def __init__(self, why: str, seconds: float | None = None) -> None:
+    def __init__(self, why: str, retry_after: float | None = None) -> None:
         super().__init__(why)
-        self.seconds = seconds
+        self.retry_after = retry_after
 
 
-class RefusedError(Exception):
-    """It will never be taken."""
+class RejectedError(Exception):
+    """Langfuse rejected the score; a retry would fail as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Langfuse:
 
     @classmethod
     def of(cls, settings: Settings) -> Langfuse | None:
-        """None where no host is set."""
+        """None if `LANGFUSE_HOST` is not set."""
         if settings.langfuse_host is None:
             return None
         if settings.langfuse_public_key is None or settings.langfuse_secret_key is None:
@@ -54,16 +54,16 @@ class Langfuse:
                 auth=httpx.BasicAuth(self.public_key, self.secret_key),
             )
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise NotTakenError(reason_of(error)) from error
+            raise UnavailableError(reason_of(error)) from error
         code = response.status_code
         if response.is_success:
             return
-        if code in _REFUSED_FOR_GOOD:
-            raise RefusedError(f"HTTP {code}")
+        if code in _REJECTED_CODES:
+            raise RejectedError(f"HTTP {code}")
         why = f"HTTP {code}"
-        if code in _WRONG_KEYS:
+        if code in _UNAUTHORIZED_CODES:
             why += "; check LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY"
-        raise NotTakenError(why, _seconds(response.headers.get("retry-after", "")))
+        raise UnavailableError(why, _seconds(response.headers.get("retry-after", "")))
 
 
 def score(feedback: Feedback) -> dict[str, Any]:
@@ -74,7 +74,7 @@ def score(feedback: Feedback) -> dict[str, Any]:
         "value": 1 if feedback.rating == "up" else 0,
         "dataType": "BOOLEAN",
     }
-    # Empty rather than left out: a reason that was given before is replaced with the rest.
+    # An empty comment overwrites the reason of earlier feedback.
     return {**body, "comment": feedback.reason}
 
 

@@ -1,4 +1,4 @@
-"""One person's opinion of one answer."""
+"""One user's feedback on one answer."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ Rating = Literal["up", "down"]
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """An answer is named by its trace and, where there are several in one, by its message. `at_ns` is when it was
-    given, in nanoseconds since 1970."""
+    """`trace_id` identifies the answer, together with `message_id` if a trace has several answers. `at_ns` is the time
+    of the feedback in nanoseconds since 1970."""
 
     trace_id: str
     rating: Rating
@@ -28,12 +28,12 @@ class Feedback:
 
     @property
     def id(self) -> str:
-        """The same for whatever the same person says of the same answer later."""
+        """The same id for all feedback of one user on one answer."""
         named = json.dumps([self.trace_id, self.message_id, self.user])
         return hashlib.sha256(named.encode()).hexdigest()[:32]
 
     def facts(self) -> dict[str, Any]:
-        """For programs; what is not known is left out."""
+        """JSON form, without empty values."""
         at = datetime.fromtimestamp(self.at_ns / 1e9, UTC).isoformat(timespec="milliseconds")
         facts = {
             "id": self.id,

@@ -1,4 +1,4 @@
-"""`/feedback` over HTTP: POST keeps what somebody thinks of an answer, GET lists the newest."""
+"""The route `/feedback`: POST stores feedback on an answer, GET lists the newest."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from ai_platform_engineering.multi_agents.platform_engineer.feedback.file import FeedbackFile, FeedbackFileError
-from ai_platform_engineering.multi_agents.platform_engineer.feedback.forwarding import Forwarding
+from ai_platform_engineering.multi_agents.platform_engineer.feedback.forwarding import FeedbackForwarder
 from ai_platform_engineering.multi_agents.platform_engineer.feedback.langfuse import Langfuse
 from ai_platform_engineering.multi_agents.platform_engineer.feedback.submission import (
     MAX_BODY_SIZE,
@@ -31,37 +31,37 @@ _MAX_LISTED: Final = 1000
 _LISTED: Final = 50
 
 
-class FeedbackDesk:
-    """Where feedback is handed in. To be `running` while its routes are served."""
+class FeedbackRoutes:
+    """Stores and forwards feedback. Use `running` while the routes are served."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._file = FeedbackFile.of(settings)
         langfuse = Langfuse.of(settings)
-        self._forwarding = Forwarding(self._file, langfuse) if langfuse else None
+        self._forwarder = FeedbackForwarder(self._file, langfuse) if langfuse else None
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         try:
-            if self._forwarding is None:
+            if self._forwarder is None:
                 yield
             else:
-                async with self._forwarding.running():
+                async with self._forwarder.running():
                     yield
         finally:
             self._file.close()
 
     def routes(self) -> list[Route]:
         return [
-            Route(PATH, self._take, methods=["POST"]),
+            Route(PATH, self._post, methods=["POST"]),
             Route(PATH, self._list, methods=["GET"]),
         ]
 
-    async def _take(self, request: Request) -> Response:
+    async def _post(self, request: Request) -> Response:
         try:
             body = await read_json(request, min(MAX_BODY_SIZE, self._settings.max_request_bytes))
             feedback = read_submission(body, self._settings)
-            is_new = await asyncio.to_thread(self._file.keep, feedback)
+            is_new = await asyncio.to_thread(self._file.store, feedback)
         except ClientDisconnect:
             return Response(status_code=400)
         except PayloadTooLargeError:
@@ -71,9 +71,9 @@ class FeedbackDesk:
         except SubmissionError as error:
             return _problem(400, str(error))
         except FeedbackFileError as error:
-            return _unkept(error)
-        if self._forwarding is not None:
-            self._forwarding.wake()
+            return _unavailable(error)
+        if self._forwarder is not None:
+            self._forwarder.wake()
         return JSONResponse({"id": feedback.id, "replaced": not is_new}, status_code=201 if is_new else 200)
 
     async def _list(self, request: Request) -> Response:
@@ -83,7 +83,7 @@ class FeedbackDesk:
         try:
             found = await asyncio.to_thread(self._file.newest, int(wanted))
         except FeedbackFileError as error:
-            return _unkept(error)
+            return _unavailable(error)
         return JSONResponse({"feedback": [feedback.facts() for feedback in found]})
 
 
@@ -91,7 +91,7 @@ def _problem(code: int, sentence: str) -> Response:
     return JSONResponse({"error": "invalid_request", "message": sentence}, status_code=code)
 
 
-def _unkept(error: FeedbackFileError) -> Response:
+def _unavailable(error: FeedbackFileError) -> Response:
     logger.error("%s", error)
-    sentence = "Feedback cannot be kept at the moment. The server's log says why."
+    sentence = "Feedback cannot be stored at the moment. The server's log has the reason."
     return JSONResponse({"error": "unavailable", "message": sentence}, status_code=503)

@@ -1,4 +1,4 @@
-"""What is sent as feedback, read strictly, and who sends it."""
+"""Validates feedback from a request and determines its user."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ALLOWED: Final = {
 
 
 class SubmissionError(ReadableError):
-    """It cannot be taken; the text says which part of it, and what that must be."""
+    """The feedback is invalid. The text names the field and the allowed values."""
 
 
 class _Submission(BaseModel):
@@ -64,19 +64,19 @@ def read_submission(body: Any, settings: Settings) -> Feedback:
 
 
 def _user(sent: _Submission, settings: Settings) -> tuple[str, str]:
-    """Who sent it, by id and name. A signature is made for the trace that is rated."""
+    """The user's id and name. The signature must be for the trace that is rated."""
     if settings.user_signing_key is None and settings.a2a_auth_shared_key is None:
-        # What cannot be checked is nobody.
+        # A signature that cannot be verified proves no user.
         return ("" if _LOOKS_SIGNED.fullmatch(sent.user) else sent.user[:200]), ""
     if not sent.user:
         return "", ""
-    # Cryptography takes a while to load, which is of no use where nobody signs.
+    # Imported here because cryptography is slow to load and only needed with a key.
     from ai_platform_engineering.utils.users import UserTokenError, read_user, signing_key  # noqa: PLC0415
 
     try:
         user = read_user(signing_key(settings) or "", sent.user, message_id=sent.trace_id, now=time.time())
     except UserTokenError as error:
-        raise SubmissionError(f"user: must be signed for the trace, as a key is set here. {error}") from None
+        raise SubmissionError(f"user: must be signed for this trace, because a signing key is set. {error}") from None
     return user.id, user.name
 
 
@@ -86,5 +86,5 @@ def _sentence(error: ValidationError) -> str:
     if not name:
         return "The body must be a JSON object."
     if name not in _ALLOWED:
-        return f"There is no field of that name; the fields are {', '.join(_ALLOWED)}."
+        return f"Unknown field; the fields are {', '.join(_ALLOWED)}."
     return f"{name}: must be {_ALLOWED[name]}."

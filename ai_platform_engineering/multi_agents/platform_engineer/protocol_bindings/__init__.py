@@ -1,1 +1,1 @@
-"""How the supervisor is spoken to. One folder a protocol."""
+"""Protocols over which the supervisor is called, one folder each."""

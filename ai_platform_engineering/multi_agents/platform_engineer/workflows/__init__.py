@@ -1,4 +1,8 @@
-"""Self-service workflows: declared files, the form made from their inputs, the driver that runs their steps in order.
+"""Self-service workflows: definition files, the form for their inputs, and the driver that runs their steps in order.
 
-What a step does is the business of the agents it names; how the form travels and is answered, of `forms`.
+Agents execute the steps; `forms` validates the answers to the form.
 """
+
+
+class WorkflowError(Exception):
+    """A workflow cannot be used. The text names the file, the key and the allowed values."""

@@ -1,6 +1,6 @@
-"""Definitions: what a workflow is, as it stands in one YAML file.
+"""The definition of a workflow: the schema of its YAML file.
 
-Everything that can be wrong with a file is found when it is read: keys, values, placeholders that stand for nothing.
+Reading a file finds all errors in it: unknown keys, invalid values, placeholders that refer to nothing.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ from pydantic import (
 )
 
 from ai_platform_engineering.events import FieldRules, FieldType, FormField
-from ai_platform_engineering.forms.fitting import Misfit, fitted
+from ai_platform_engineering.forms.validation import InvalidValue, validated
 from ai_platform_engineering.manifest import (
     AgentName,
     Keyword,
     Line,
     ServerName,
     Text,
-    problem_of,
+    describe_error,
 )
-from ai_platform_engineering.multi_agents.platform_engineer.workflows.errors import WorkflowError
+from ai_platform_engineering.multi_agents.platform_engineer.workflows import WorkflowError
 from ai_platform_engineering.multi_agents.platform_engineer.workflows.templates import (
-    Reference,
     TemplateError,
+    ValueReference,
     references,
     texts_in,
 )
 from ai_platform_engineering.utils.yaml_files import read_keys
 
-# The plan tool takes no more.
+# The limit of the plan tool.
 _MAX_STEPS: Final = 20
 _MAX_TITLE_LENGTH: Final = 100
 
@@ -62,7 +62,7 @@ Title = Annotated[Line, StringConstraints(max_length=_MAX_TITLE_LENGTH)]
 
 
 class BadReferencesError(ValueError):
-    """Placeholders that stand for nothing: for each, the key it is found under and what is wrong with it."""
+    """Placeholders that refer to nothing: for each, its key and the problem."""
 
     def __init__(self, problems: Sequence[tuple[str, str]]) -> None:
         super().__init__("; ".join(f"{key}: {problem}" for key, problem in problems))
@@ -77,12 +77,12 @@ def _regular_expression(pattern: str) -> str:
     return pattern
 
 
-class _Entry(BaseModel):
+class _DefinitionModel(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True)
 
 
-class Input(_Entry):
-    """One thing a person fills in before the workflow starts."""
+class Input(_DefinitionModel):
+    """A value that the user enters before the workflow starts."""
 
     name: ServerName
     type: FieldType = "text"
@@ -104,12 +104,12 @@ class Input(_Entry):
                 raise ValueError(f"{rule!r} is for {' and '.join(sorted(types))}, not for {self.type}")
         if self.type in _CHOICES and not self.options:
             raise ValueError(f"type {self.type} needs the key 'options'")
-        if self.default is not None and isinstance(misfit := fitted(self.field(), self.default), Misfit):
+        if self.default is not None and isinstance(misfit := validated(self.field(), self.default), InvalidValue):
             raise ValueError(f"'default' does not fit: {misfit.sentence.removesuffix('.')}")
         return self
 
     def field(self) -> FormField:
-        """The field that asks for it."""
+        """The form field for this input."""
         rules = FieldRules(self.minimum, self.maximum, self.integer, self.min_length, self.max_length, self.pattern)
         return FormField(
             field_name=self.name,
@@ -122,8 +122,8 @@ class Input(_Entry):
         )
 
 
-class Condition(_Entry):
-    """When a step is done: what `value` becomes is compared in exactly one way."""
+class Condition(_DefinitionModel):
+    """A step runs only if its condition holds. The rendered `value` is compared with exactly one operator."""
 
     value: Text
     equals: Any = None
@@ -148,11 +148,11 @@ class Condition(_Entry):
         return (value not in (None, "", [], ())) is self.is_set
 
 
-class Step(_Entry):
-    """One delegation: a tool that the agent calls with these arguments, or words for the agent.
+class Step(_DefinitionModel):
+    """One delegation: a tool that the agent calls with `arguments`, or an `instruction` for the agent.
 
-    `outputs` name what later steps can use. For a tool each is the dotted path of a value in its JSON result, for an
-    instruction a regular expression that is looked for in the agent's answer.
+    `outputs` are named values for later steps. For a tool, an output is the dotted path of a value in its JSON result;
+    for an instruction, a regular expression that is searched in the agent's answer.
     """
 
     name: ServerName
@@ -169,16 +169,16 @@ class Step(_Entry):
         if (self.tool is None) == (self.instruction is None):
             raise ValueError("needs exactly one of tool, instruction")
         if self.tool is None and self.arguments:
-            raise ValueError("'arguments' belong to a tool; say in the instruction what the agent needs to know")
+            raise ValueError("'arguments' are for a tool; put the values into the instruction")
         for name, output in self.outputs.items():
             if self.tool is None:
                 _regular_expression(output)
             elif not re.fullmatch(r"[\w-]+(\.[\w-]+)*", output):
-                raise ValueError(f"output {name!r} is {output!r}; use a dotted path such as issue.key")
+                raise ValueError(f"output {name!r} is {output!r}; use a dotted path, for example issue.key")
         return self
 
     def templates(self) -> Iterator[tuple[str, str]]:
-        """Every text that may hold placeholders, with its key."""
+        """Every text that may contain placeholders, with its key."""
         yield from ((".".join(("arguments", *path)), text) for path, text in texts_in(self.arguments))
         if self.instruction is not None:
             yield "instruction", self.instruction
@@ -186,7 +186,7 @@ class Step(_Entry):
             yield "when.value", self.when.value
 
 
-class Workflow(_Entry):
+class Workflow(_DefinitionModel):
     name: ServerName
     title: Title
     description: Line
@@ -209,7 +209,7 @@ class Workflow(_Entry):
         return self
 
     def agents(self) -> tuple[str, ...]:
-        """The agents it needs, each once, in order of first use."""
+        """The agents of its steps, without duplicates, in order of first use."""
         return tuple(dict.fromkeys(step.agent for step in self.steps))
 
     def _bad_references(self) -> Iterator[tuple[str, str]]:
@@ -222,11 +222,11 @@ class Workflow(_Entry):
                     yield place, str(error)
                     continue
                 if key == "when.value" and not found:
-                    yield place, "has no placeholder, so it would always be the same"
+                    yield place, "has no placeholder, so the condition would always have the same result"
                 yield from ((place, problem) for reference in found if (problem := self._problem(reference, index)))
 
-    def _problem(self, reference: Reference, index: int) -> str | None:
-        """What is wrong with a reference in the step with this index."""
+    def _problem(self, reference: ValueReference, index: int) -> str | None:
+        """The problem with a reference in the step at `index`, or None."""
         if reference.step is None:
             inputs = [declared.name for declared in self.inputs]
             return None if reference.name in inputs else _unknown(reference, "input", reference.name, inputs)
@@ -237,12 +237,12 @@ class Workflow(_Entry):
                 return None
             return _unknown(reference, f"output of the step {reference.step!r}", reference.name, outputs)
         if any(step.name == reference.step for step in self.steps[index:]):
-            return f"{{{{ {reference} }}}} is not known yet; a step can use only what earlier steps gave"
+            return f"{{{{ {reference} }}}} is not available yet; a step can use only outputs of earlier steps"
         return _unknown(reference, "earlier step", reference.step, list(earlier))
 
 
 def read_workflow(file: Path) -> Workflow:
-    """The workflow in one file."""
+    """Read and validate one file."""
     content = read_keys(file, "workflow", Workflow.model_fields, WorkflowError)
     try:
         return Workflow.model_validate(content)
@@ -250,8 +250,8 @@ def read_workflow(file: Path) -> Workflow:
         raise WorkflowError("\n".join(f"{file}: {problem}." for problem in _problems(error))) from None
 
 
-def nearest(name: str, known: Sequence[str]) -> str:
-    """What helps someone who wrote `name` to one of `known`, as the end of a sentence."""
+def suggestion(name: str, known: Sequence[str]) -> str:
+    """The end of an error message that suggests one of `known` for the misspelt `name`."""
     if near := difflib.get_close_matches(name.lower().replace("-", "_"), known, n=1):
         return f"did you mean {near[0]!r}"
     return f"known are {', '.join(known)}" if known else "there are none"
@@ -264,12 +264,12 @@ def _problems(error: ValidationError) -> Iterator[str]:
             yield from (f"{key}: {problem}" for key, problem in cause.problems)
         elif details["type"] == "extra_forbidden":
             key = ".".join(map(str, details["loc"]))
-            yield f"{key}: unknown key; allowed are {', '.join(_keys_beside(details['loc']))}"
+            yield f"{key}: unknown key; allowed are {', '.join(_allowed_keys(details['loc']))}"
         else:
-            yield problem_of(details)
+            yield describe_error(details)
 
 
-def _keys_beside(location: tuple[int | str, ...]) -> list[str]:
+def _allowed_keys(location: tuple[int | str, ...]) -> list[str]:
     match location[:-1]:
         case ("inputs", _):
             return list(Input.model_fields)
@@ -281,10 +281,10 @@ def _keys_beside(location: tuple[int | str, ...]) -> list[str]:
             return list(Workflow.model_fields)
 
 
-def _unknown(reference: Reference, kind: str, name: str, known: Sequence[str]) -> str:
-    return f"{{{{ {reference} }}}} stands for nothing: there is no {kind} {name!r}; {nearest(name, known)}"
+def _unknown(reference: ValueReference, kind: str, name: str, known: Sequence[str]) -> str:
+    return f"{{{{ {reference} }}}} refers to nothing: there is no {kind} {name!r}; {suggestion(name, known)}"
 
 
 def _same(value: Any, other: Any) -> bool:
-    # In Python True is 1, but nobody who writes a workflow means that.
+    # In Python True == 1; in a workflow they are different values.
     return isinstance(value, bool) == isinstance(other, bool) and bool(value == other)

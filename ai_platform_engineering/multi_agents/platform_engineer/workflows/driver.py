@@ -1,7 +1,7 @@
-"""Runs the steps of a workflow: a middleware that takes the model's turns while a workflow is under way.
+"""Runs the steps of a workflow: a middleware that replaces the model's turns while a workflow is running.
 
-Each turn is made from the workflow's state alone, so the order of the steps is the file's and nobody else's. The model
-is asked again when the last step is over, or one has failed: it then has one turn, without tools, to say what was done.
+Each turn is computed from the workflow's state alone, so the steps run exactly in the order of the file. After the last
+step, or after a failure, the model gets one turn without tools to report the outcome.
 """
 
 from __future__ import annotations
@@ -20,15 +20,14 @@ from langchain.agents.middleware.types import (
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langgraph.types import Command
 
+from ai_platform_engineering.compat.agent_middleware import AGENT_ARGUMENT, DELEGATION_TOOL
 from ai_platform_engineering.graphs.last_turn import answer_only, gathered, without_tools
 from ai_platform_engineering.graphs.workflow_step import STEP
-from ai_platform_engineering.multi_agents.platform_engineer.workflows.channels import (
+from ai_platform_engineering.multi_agents.platform_engineer.workflows.definition import Step, Workflow
+from ai_platform_engineering.multi_agents.platform_engineer.workflows.loader import named_workflow
+from ai_platform_engineering.multi_agents.platform_engineer.workflows.progress import (
     WORKFLOW_KEY,
     WorkflowChannels,
-)
-from ai_platform_engineering.multi_agents.platform_engineer.workflows.definition import Step, Workflow
-from ai_platform_engineering.multi_agents.platform_engineer.workflows.names import named_workflow
-from ai_platform_engineering.multi_agents.platform_engineer.workflows.progress import (
     WorkflowState,
     arguments,
     description,
@@ -46,10 +45,9 @@ from ai_platform_engineering.multi_agents.platform_engineer.workflows.progress i
 from ai_platform_engineering.multi_agents.platform_engineer.workflows.tool import START_TOOL, start_tool
 from ai_platform_engineering.runs.failures import short_reason
 from ai_platform_engineering.runs.plan import PLAN_TOOL
-from ai_platform_engineering.runs.translation import DELEGATION_TOOL
 
 _CALL_ID: Final = re.compile(r"workflow-(\d+)")
-# A call, the tools, and the turn after them, which may have to be the answer.
+# Graph steps of the call, the tools, and the next turn, which may have to be the answer.
 _STEPS_FOR_A_CALL: Final = 3
 _NO_RESULT: Final = "it ended without a result"
 _ANSWER_NOW: Final = (
@@ -59,11 +57,11 @@ _ANSWER_NOW: Final = (
 _CLEARED: Final[dict[str, Any]] = {WORKFLOW_KEY: None, STEP: None}
 
 Result = ToolMessage | Command[Any]
-Turn = ModelResponse[Any] | ExtendedModelResponse[Any]
+ModelTurn = ModelResponse[Any] | ExtendedModelResponse[Any]
 
 
 class WorkflowDriver(AgentMiddleware[WorkflowChannels, Any, Any]):
-    """`workflows` are those that can be started, by name. Brings the tool that starts them along."""
+    """`workflows` are the available ones by name. The middleware adds the tool that starts them."""
 
     state_schema = WorkflowChannels
 
@@ -88,18 +86,18 @@ class WorkflowDriver(AgentMiddleware[WorkflowChannels, Any, Any]):
 
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
-    ) -> Turn:
+    ) -> ModelTurn:
         state = cast("WorkflowState | None", request.state.get(WORKFLOW_KEY))
         if state is not None and not isinstance(request.messages[-1], HumanMessage):
             return await self._next_turn(state, request, handler)
-        # A new question ends a workflow that was broken off.
+        # A new question discards a workflow that was interrupted.
         cleared = _CLEARED if state is not None else None
-        if (workflow := self._asked_for(request.messages)) is not None:
+        if (workflow := self._requested_workflow(request.messages)) is not None:
             return _call(request, START_TOOL, {"name": workflow.name, "values": {}}, cleared)
         response = await handler(request)
         return ExtendedModelResponse(response, Command(update=dict(cleared))) if cleared else response
 
-    def _asked_for(self, messages: Sequence[AnyMessage]) -> Workflow | None:
+    def _requested_workflow(self, messages: Sequence[AnyMessage]) -> Workflow | None:
         last = messages[-1] if messages else None
         return named_workflow(str(last.text), self._workflows.values()) if isinstance(last, HumanMessage) else None
 
@@ -108,7 +106,7 @@ class WorkflowDriver(AgentMiddleware[WorkflowChannels, Any, Any]):
         state: WorkflowState,
         request: ModelRequest[Any],
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
-    ) -> Turn:
+    ) -> ModelTurn:
         workflow = workflow_of(state)
         state = _with_result(workflow, state, request.messages)
         step = next_step(workflow, state)
@@ -116,12 +114,12 @@ class WorkflowDriver(AgentMiddleware[WorkflowChannels, Any, Any]):
             if needs_plan(state):
                 return _call(request, PLAN_TOOL, plan_arguments(workflow, state), {WORKFLOW_KEY: planned(state)})
             if step is not None:
-                delegation = {"description": description(step, state), "subagent_type": step.agent}
+                delegation = {"description": description(step, state), AGENT_ARGUMENT: step.agent}
                 update = {WORKFLOW_KEY: started(state, step), STEP: _step_data(step, state)}
                 return _call(request, DELEGATION_TOOL, delegation, update)
-        told = "\n".join(_ending(workflow, state, unfinished=step is not None))
-        answer = await handler(without_tools(request, f"{told}\n{_ANSWER_NOW}"))
-        written = answer_only(answer, lambda: gathered(request, told))
+        summary = "\n".join(_ending(workflow, state, unfinished=step is not None))
+        answer = await handler(without_tools(request, f"{summary}\n{_ANSWER_NOW}"))
+        written = answer_only(answer, lambda: gathered(request, summary))
         return ExtendedModelResponse(written, Command(update=dict(_CLEARED)))
 
 
@@ -137,7 +135,7 @@ def _ending(workflow: Workflow, state: WorkflowState, *, unfinished: bool) -> It
 
 
 def _with_result(workflow: Workflow, state: WorkflowState, messages: Sequence[AnyMessage]) -> WorkflowState:
-    """`state` with what the running step's delegation has given, if one runs."""
+    """The state with the result of the running step, if a step is running."""
     step = running_step(workflow, state)
     if step is None:
         return state
@@ -150,7 +148,7 @@ def _with_result(workflow: Workflow, state: WorkflowState, messages: Sequence[An
 
 
 def _last_result(messages: Sequence[AnyMessage]) -> ToolMessage | None:
-    """The result of the last call, which is the running step's: nobody else calls while a workflow is under way."""
+    """The result of the running step: while a workflow runs, the last call is always its own."""
     last = messages[-1] if messages else None
     return last if isinstance(last, ToolMessage) and _CALL_ID.fullmatch(last.tool_call_id) else None
 
@@ -168,8 +166,8 @@ def _step_data(step: Step, state: WorkflowState) -> dict[str, Any]:
 
 def _call(
     request: ModelRequest[Any], tool: str, given: Mapping[str, Any], update: Mapping[str, Any] | None = None
-) -> Turn:
-    """A turn that consists of one tool call."""
+) -> ModelTurn:
+    """A model turn with one tool call."""
     call_id = f"workflow-{_next_number(request.messages)}"
     message = AIMessage("", tool_calls=[{"name": tool, "args": dict(given), "id": call_id, "type": "tool_call"}])
     response = ModelResponse(result=[message])
@@ -182,13 +180,13 @@ def _has_steps_left(request: ModelRequest[Any]) -> bool:
 
 
 def _next_number(messages: Sequence[AnyMessage]) -> int:
-    """One more than any in the conversation: a call whose id has a result counts as done."""
+    """A number that no call in the conversation has: a call whose id already has a result would not be made."""
     ids = (call["id"] or "" for message in messages if isinstance(message, AIMessage) for call in message.tool_calls)
     return 1 + max((int(match[1]) for call_id in ids if (match := _CALL_ID.fullmatch(call_id))), default=0)
 
 
 def _first_start(messages: Sequence[AnyMessage]) -> str | None:
-    """The id of the first call of the last turn that starts a workflow."""
+    """The id of the first call in the last turn that starts a workflow."""
     turn = next((message for message in reversed(messages) if isinstance(message, AIMessage)), None)
     calls = turn.tool_calls if turn is not None else ()
     return next((call["id"] for call in calls if call["name"] == START_TOOL), None)

@@ -1,29 +1,33 @@
-"""Which workflows there are, and which of them can be offered with the agents that are enabled."""
+"""Loads workflows, finds one by its name, and determines which can run with the enabled agents."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from ai_platform_engineering.multi_agents.placement import AgentEntry
+from ai_platform_engineering.multi_agents.platform_engineer.workflows import WorkflowError
 from ai_platform_engineering.multi_agents.platform_engineer.workflows.definition import (
     Workflow,
     read_workflow,
 )
-from ai_platform_engineering.multi_agents.platform_engineer.workflows.errors import WorkflowError
 from ai_platform_engineering.settings import Settings
+
+_REQUEST: Final = re.compile(r"(?:(?:start|run) )?(?:the )?(?:workflow )?(?P<name>.+?)(?: workflow)?")
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
-    """A workflow, and why it cannot be started, if it cannot."""
+class WorkflowOffer:
+    """A workflow, and the reason why it cannot be started, if any."""
 
     workflow: Workflow
     reason: str | None = None
 
     def facts(self) -> dict[str, object]:
-        """For programs that list workflows."""
+        """JSON form for lists of workflows."""
         return {
             "name": self.workflow.name,
             "title": self.workflow.title,
@@ -35,31 +39,48 @@ class Offer:
 
 
 def library_directory() -> Path:
-    """Where the workflows that come with the product are."""
+    """Directory of the built-in workflows."""
     return Path(__file__).parent / "library"
 
 
 def known_workflows(settings: Settings) -> dict[str, Workflow]:
-    """The workflows that come with the product and those of `WORKFLOWS_DIR`, which replace ours by name."""
+    """The built-in workflows and those in `WORKFLOWS_DIR`, which replace built-in ones of the same name."""
     workflows = _load_directory(library_directory())
     if settings.workflows_dir is not None:
         workflows |= _load_directory(settings.workflows_dir)
     return dict(sorted(workflows.items()))
 
 
-def offers(workflows: Mapping[str, Workflow], agents: Iterable[AgentEntry]) -> list[Offer]:
+def workflow_offers(workflows: Mapping[str, Workflow], agents: Iterable[AgentEntry]) -> list[WorkflowOffer]:
     entries = {entry.name: entry for entry in agents}
-    return [Offer(workflow, _reason(workflow, entries)) for workflow in workflows.values()]
+    return [WorkflowOffer(workflow, _reason(workflow, entries)) for workflow in workflows.values()]
 
 
-def ready(offers: Iterable[Offer]) -> dict[str, Workflow]:
+def ready_workflows(offers: Iterable[WorkflowOffer]) -> dict[str, Workflow]:
     """The workflows whose agents are all enabled, by name."""
     return {offer.workflow.name: offer.workflow for offer in offers if offer.reason is None}
 
 
 def workflow_lines(workflows: Iterable[Workflow]) -> list[str]:
-    """How the workflows are presented to the supervisor's model, one line each."""
+    """One line per workflow for the supervisor's prompt."""
     return [_line(workflow) for workflow in workflows]
+
+
+def named_workflow(text: str, workflows: Iterable[Workflow]) -> Workflow | None:
+    """The workflow whose name or title `text` consists of, as in `Create GitHub Repo` or `run create-github-repo`."""
+    normalized = _normalize(text)
+    request = _REQUEST.fullmatch(normalized)
+    names = (normalized, request["name"]) if request else (normalized,)
+    candidates = list(workflows)
+    return next(
+        (
+            workflow
+            for name in names
+            for workflow in candidates
+            if name and name in (_normalize(workflow.title), _normalize(workflow.name))
+        ),
+        None,
+    )
 
 
 def _line(workflow: Workflow) -> str:
@@ -67,9 +88,9 @@ def _line(workflow: Workflow) -> str:
         "keywords": ", ".join(workflow.keywords),
         "inputs": ", ".join(declared.name for declared in workflow.inputs),
     }
-    told = "; ".join(f"{name}: {value}" for name, value in facts.items() if value)
+    details = "; ".join(f"{name}: {value}" for name, value in facts.items() if value)
     line = f"- {workflow.name}: {workflow.title}. {workflow.description}"
-    return f"{line} ({told})" if told else line
+    return f"{line} ({details})" if details else line
 
 
 def _load_directory(directory: Path) -> dict[str, Workflow]:
@@ -94,3 +115,7 @@ def _reason(workflow: Workflow, entries: Mapping[str, AgentEntry]) -> str | None
         elif not entry.enabled:
             problems.append(f"the agent {agent} is off ({entry.why})")
     return "; ".join(problems) or None
+
+
+def _normalize(text: str) -> str:
+    return " ".join(re.sub(r"[-_\s]+", " ", text).strip(" .!?\"'`").casefold().split())

@@ -1,6 +1,6 @@
-"""How far a workflow has come, as a value in the graph's state. Every change gives a new one; nothing runs here.
+"""The state of a running workflow, as a value in the graph's state. Pure functions return a new state.
 
-The definition is kept with it: a workflow that waits for a person over a restart goes on as it was when it began.
+The state includes the definition, so a workflow that waits for a form over a restart continues unchanged.
 """
 
 from __future__ import annotations
@@ -8,10 +8,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal, TypedDict
+from typing import Annotated, Any, Final, Literal, NotRequired, TypedDict
+
+from langchain.agents.middleware import AgentState
+from langchain.agents.middleware.types import PrivateStateAttr
 
 from ai_platform_engineering.multi_agents.platform_engineer.workflows.definition import Step, Workflow
 from ai_platform_engineering.multi_agents.platform_engineer.workflows.templates import Values, references, render
+
+WORKFLOW_KEY: Final = "workflow"
 
 StepProgress = Literal["pending", "running", "completed", "failed", "skipped"]
 
@@ -19,7 +24,7 @@ _PLAN_STATUS = {"pending": "pending", "running": "in_progress", "completed": "co
 
 
 class WorkflowState(TypedDict):
-    """JSON only. `planned` holds the names of the steps that the plan, as last written, leaves out as skipped."""
+    """JSON only. `planned` has the names of the steps that the last written plan omits because they are skipped."""
 
     name: str
     definition: dict[str, Any]
@@ -30,8 +35,16 @@ class WorkflowState(TypedDict):
     planned: list[str] | None
 
 
+class WorkflowChannels(AgentState[Any]):
+    """State channels for workflows. `workflow` is the supervisor's own. `step` goes to the agent with a delegation that
+    is a step: `{"tool": ..., "arguments": {...}}` for a tool call, `{"instruction": true}` for an instruction."""
+
+    workflow: NotRequired[Annotated[WorkflowState | None, PrivateStateAttr]]
+    step: NotRequired[dict[str, Any] | None]
+
+
 def begin(workflow: Workflow, inputs: Mapping[str, Any]) -> WorkflowState:
-    """A workflow before its first step. Values for anything but its inputs are dropped."""
+    """The state before the first step. Values that are not inputs of the workflow are dropped."""
     known = {declared.name for declared in workflow.inputs}
     state = WorkflowState(
         name=workflow.name,
@@ -54,7 +67,7 @@ def running_step(workflow: Workflow, state: WorkflowState) -> Step | None:
 
 
 def next_step(workflow: Workflow, state: WorkflowState) -> Step | None:
-    """The step to do now: none while one runs, after one failed, and at the end."""
+    """The step to run next. None while a step runs, after a failure, and at the end."""
     if not {"running", "failed"}.isdisjoint(state["statuses"].values()):
         return None
     return next((step for step in workflow.steps if state["statuses"][step.name] == "pending"), None)
@@ -65,13 +78,13 @@ def started(state: WorkflowState, step: Step) -> WorkflowState:
 
 
 def succeeded(workflow: Workflow, state: WorkflowState, step: Step, result: str) -> WorkflowState:
-    """The step has given `result`. The workflow cannot go on if an output that the step declares is not in there.
+    """The state after the step returned `result`. The step fails if the result lacks a declared output.
 
-    The plan shows the agent's work as done, so it is written again.
+    In that case the plan, which already shows the step as completed, is written again.
     """
     outputs: dict[str, Any] = {}
-    for name, place in step.outputs.items():
-        value = _in_json(result, place) if step.tool is not None else _in_words(result, place)
+    for name, selector in step.outputs.items():
+        value = _value_at_path(result, selector) if step.tool is not None else _match_in_text(result, selector)
         if value is None:
             reason = f"{step.tool or step.agent} finished, but its result has no {name}"
             return {**failed(state, step, reason), "planned": None}
@@ -85,13 +98,13 @@ def failed(state: WorkflowState, step: Step, reason: str) -> WorkflowState:
 
 
 def arguments(step: Step, state: WorkflowState) -> dict[str, Any]:
-    """What the step's tool is called with."""
+    """The arguments of the step's tool call."""
     rendered: dict[str, Any] = render(step.arguments, _values(state))
     return rendered
 
 
 def description(step: Step, state: WorkflowState) -> str:
-    """The step in words, for the agent. Those for a tool let an agent that is not ours understand what is meant."""
+    """The step as text for the agent. A tool step has one too, for agents that do not know the `step` channel."""
     if step.instruction is not None:
         return str(render(step.instruction, _values(state)) or "")
     given = json.dumps(arguments(step, state), ensure_ascii=False)
@@ -103,7 +116,7 @@ def skipped_steps(state: WorkflowState) -> list[str]:
 
 
 def needs_plan(state: WorkflowState) -> bool:
-    """Whether the plan has to be written, or written again because a condition was decided or a result was no use."""
+    """Whether the plan must be written: at first, after a condition was decided, or after an unusable result."""
     skipped = skipped_steps(state)
     if state["planned"] is not None and "failed" in state["statuses"].values():
         return False
@@ -115,7 +128,7 @@ def planned(state: WorkflowState) -> WorkflowState:
 
 
 def plan_arguments(workflow: Workflow, state: WorkflowState) -> dict[str, Any]:
-    """The plan as the arguments of the plan tool: what is done, without what is skipped."""
+    """The arguments of the plan tool: all steps except skipped ones."""
     statuses = state["statuses"]
     steps = [
         {"content": step.title, "agent": step.agent, "status": _PLAN_STATUS[statuses[step.name]]}
@@ -126,7 +139,7 @@ def plan_arguments(workflow: Workflow, state: WorkflowState) -> dict[str, Any]:
 
 
 def outcomes(workflow: Workflow, state: WorkflowState) -> Iterator[str]:
-    """One line per step: what became of it."""
+    """One line per step with its outcome."""
     for step in workflow.steps:
         yield f"- {step.title} ({step.agent}): {_outcome(step, state)}"
 
@@ -152,11 +165,11 @@ def _with_status(state: WorkflowState, step: Step, status: StepProgress) -> Work
 
 
 def _with_skips(workflow: Workflow, state: WorkflowState) -> WorkflowState:
-    """Every condition that can be decided now, decided: what it stands on is an input or a step that is over."""
+    """Skip pending steps whose condition is false. A condition is decided once the steps it refers to have ended."""
     for step in workflow.steps:
         if state["statuses"][step.name] == "pending" and step.when is not None:
-            sources = {reference.step for reference in references(step.when.value) if reference.step is not None}
-            decided = all(state["statuses"][source] in ("completed", "skipped") for source in sources)
+            source_steps = {reference.step for reference in references(step.when.value) if reference.step is not None}
+            decided = all(state["statuses"][source] in ("completed", "skipped") for source in source_steps)
             if decided and not step.when.holds(render(step.when.value, _values(state))):
                 state = _with_status(state, step, "skipped")
     return state
@@ -166,7 +179,7 @@ def _values(state: WorkflowState) -> Values:
     return Values(state["inputs"], state["outputs"])
 
 
-def _in_json(result: str, path: str) -> Any:
+def _value_at_path(result: str, path: str) -> Any:
     try:
         value = json.loads(result)
     except ValueError:
@@ -182,7 +195,7 @@ def _in_json(result: str, path: str) -> Any:
     return value
 
 
-def _in_words(answer: str, pattern: str) -> str | None:
+def _match_in_text(answer: str, pattern: str) -> str | None:
     match = re.search(pattern, answer)
     if match is None:
         return None

@@ -1,7 +1,7 @@
 """Placeholders in a workflow's texts: `{{ inputs.repository }}` and `{{ steps.repo.url }}`.
 
-A value that is one placeholder and nothing else keeps the type of what stands behind it; inside a longer text the
-placeholder becomes text.
+A value that consists of one placeholder gets the referenced value with its type. Inside a longer text the placeholder
+becomes text.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ _FORMS: Final = "use {{ inputs.<name> }} or {{ steps.<step>.<output> }}"
 
 
 class TemplateError(ValueError):
-    """A placeholder cannot be read; the text says which are possible."""
+    """A placeholder is invalid. The text describes the valid forms."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
-    """What a placeholder stands for: an input (`step` is None), or an output of a step."""
+class ValueReference:
+    """The target of a placeholder: an input (`step` is None) or an output of a step."""
 
     name: str
     step: str | None = None
@@ -34,19 +34,19 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """What is known so far: the inputs, and the outputs of each step that has any."""
+    """The values available so far: the inputs, and the outputs of completed steps."""
 
     inputs: Mapping[str, Any]
     outputs: Mapping[str, Mapping[str, Any]]
 
-    def __getitem__(self, reference: Reference) -> Any:
-        """The value, or None where there is none: an optional input left out, an output of a skipped step."""
+    def __getitem__(self, reference: ValueReference) -> Any:
+        """The value. None for an optional input that was left out and for an output of a skipped step."""
         source = self.inputs if reference.step is None else self.outputs.get(reference.step, {})
         return source.get(reference.name)
 
 
 def texts_in(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Every text in `value`, at any depth, with the keys that lead to it."""
+    """Every string in `value`, at any depth, with its path."""
     match value:
         case str():
             yield path, value
@@ -58,18 +58,20 @@ def texts_in(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str
                 yield from texts_in(item, (*path, str(index)))
 
 
-def references(text: str) -> list[Reference]:
-    """What the placeholders of `text` stand for, in order. Raises TemplateError for one that cannot be read."""
+def references(text: str) -> list[ValueReference]:
+    """The references in `text`, in order. Raises `TemplateError` for an invalid placeholder."""
     found = [_reference(match["inside"]) for match in _PLACEHOLDER.finditer(text)]
     rest = _PLACEHOLDER.sub("", text)
     if "{{" in rest or "}}" in rest:
-        raise TemplateError(f"has {'{{' if '{{' in rest else '}}'} without its other half; {_FORMS}")
+        raise TemplateError(
+            f"has {'{{' if '{{' in rest else '}}'} without a matching {'}}' if '{{' in rest else '{{'}; {_FORMS}"
+        )
     return found
 
 
 def render(value: Any, known: Values) -> Any:
-    """`value` with its placeholders filled in. What a placeholder without a value stands for alone is left out of
-    objects and lists, so that a tool's own default holds."""
+    """`value` with its placeholders filled in. An item that is a placeholder without a value is left out of objects and
+    lists, so that the tool's own default applies."""
     match value:
         case str():
             return _rendered_text(value, known)
@@ -82,26 +84,26 @@ def render(value: Any, known: Values) -> Any:
 
 
 def _rendered_text(text: str, known: Values) -> Any:
-    if (alone := _alone(text)) is not None:
-        return known[alone]
+    if (reference := _single_reference(text)) is not None:
+        return known[reference]
     return _PLACEHOLDER.sub(lambda match: _as_text(known[_reference(match["inside"])]), text)
 
 
 def _is_absent(value: Any, known: Values) -> bool:
-    return isinstance(value, str) and (alone := _alone(value)) is not None and known[alone] is None
+    return isinstance(value, str) and (reference := _single_reference(value)) is not None and known[reference] is None
 
 
-def _alone(text: str) -> Reference | None:
+def _single_reference(text: str) -> ValueReference | None:
     match = _PLACEHOLDER.fullmatch(text.strip())
-    # Two placeholders side by side also begin and end like one.
+    # The pattern also matches two adjacent placeholders.
     return _reference(match["inside"]) if match and "{{" not in match["inside"] else None
 
 
-def _reference(inside: str) -> Reference:
+def _reference(inside: str) -> ValueReference:
     match = _REFERENCE.fullmatch(inside.strip())
     if match is None:
-        raise TemplateError(f"{{{{ {inside.strip()} }}}} is no placeholder; {_FORMS}")
-    return Reference(match["input"]) if match["input"] else Reference(match["output"], match["step"])
+        raise TemplateError(f"{{{{ {inside.strip()} }}}} is not a valid placeholder; {_FORMS}")
+    return ValueReference(match["input"]) if match["input"] else ValueReference(match["output"], match["step"])
 
 
 def _as_text(value: Any) -> str:

@@ -1,8 +1,9 @@
-"""The tool that starts a workflow: it shows the form, and leaves the steps to the driver."""
+"""The tool that starts a workflow: it shows the form of the inputs. The driver then runs the steps."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from langchain.tools import ToolRuntime
@@ -11,13 +12,13 @@ from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from langgraph.types import Command, interrupt
 from pydantic import BaseModel, Field
 
+from ai_platform_engineering.events import SUPERVISOR, Form, FormField
 from ai_platform_engineering.forms.answers import Dismissed, Rejected, Submitted, read_answer
 from ai_platform_engineering.forms.questions import question_data
+from ai_platform_engineering.forms.validation import InvalidValue, is_blank, validated
 from ai_platform_engineering.graphs.ask_tool import dismissed
-from ai_platform_engineering.multi_agents.platform_engineer.workflows.channels import WORKFLOW_KEY
-from ai_platform_engineering.multi_agents.platform_engineer.workflows.definition import Workflow, nearest
-from ai_platform_engineering.multi_agents.platform_engineer.workflows.form import workflow_form
-from ai_platform_engineering.multi_agents.platform_engineer.workflows.progress import begin
+from ai_platform_engineering.multi_agents.platform_engineer.workflows.definition import Input, Workflow, suggestion
+from ai_platform_engineering.multi_agents.platform_engineer.workflows.progress import WORKFLOW_KEY, begin
 from ai_platform_engineering.runs.plan import WORKFLOW_TOOL
 
 START_TOOL: Final = WORKFLOW_TOOL
@@ -36,14 +37,25 @@ class _StartArguments(BaseModel):
     )
 
 
+def workflow_form(workflow: Workflow, proposed: Mapping[str, Any]) -> Form:
+    """The form for the workflow's inputs. Proposed values that do not fit are dropped."""
+    return Form(
+        form_id="",
+        title=workflow.title,
+        description=workflow.description,
+        fields=tuple(_field(declared, proposed.get(declared.name)) for declared in workflow.inputs),
+        agent=SUPERVISOR,
+    )
+
+
 def start_tool(workflows: Mapping[str, Workflow]) -> BaseTool:
     async def start(name: str, runtime: ToolRuntime, values: dict[str, Any] | None = None) -> Command[Any] | str:
         workflow = workflows.get(name)
         if workflow is None:
-            raise ToolException(f"There is no workflow {name!r}; {nearest(name, list(workflows))}.")
+            raise ToolException(f"There is no workflow {name!r}; {suggestion(name, list(workflows))}.")
         inputs: Mapping[str, Any] = {}
         if workflow.inputs:
-            # Everything up to here runs again when the answer comes, so it must do nothing.
+            # The code up to here runs again when the answer arrives, so it must have no side effects.
             answer = _read(interrupt(question_data(workflow_form(workflow, values or {}))))
             match answer:
                 case Submitted(submitted):
@@ -61,6 +73,12 @@ def start_tool(workflows: Mapping[str, Workflow]) -> BaseTool:
     return StructuredTool.from_function(
         coroutine=start, name=START_TOOL, description=_DESCRIPTION, args_schema=_StartArguments, infer_schema=False
     )
+
+
+def _field(declared: Input, proposed: Any) -> FormField:
+    field = declared.field()
+    value = None if is_blank(proposed) else validated(field, proposed)
+    return field if isinstance(value, InvalidValue) else replace(field, value=value)
 
 
 def _read(answer: Any) -> Any:

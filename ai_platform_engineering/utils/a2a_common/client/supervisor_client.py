@@ -1,4 +1,4 @@
-"""A client's side of the connection to a supervisor: finds it, asks, answers forms."""
+"""The client of a supervisor: connects, sends questions and answers to forms, and reads tasks."""
 
 from __future__ import annotations
 
@@ -27,65 +27,69 @@ from a2a.utils.errors import A2AError, TaskNotFoundError
 from ai_platform_engineering.events import Event, Form
 from ai_platform_engineering.forms.answers import Answer, answer_data
 from ai_platform_engineering.utils.a2a_common.client.supervisor_run import (
-    Parked,
-    Run,
     SupervisorError,
-    no_token_in,
+    SupervisorRun,
+    WaitingTask,
+    access_token_error_in,
     refusal,
 )
 from ai_platform_engineering.utils.a2a_common.codec.values import set_value
-from ai_platform_engineering.utils.a2a_common.protocol import can_resume
+from ai_platform_engineering.utils.a2a_common.protocol import WAITING_STATES, can_resume
 from ai_platform_engineering.utils.a2a_common.request_context import TO_CONVERSATION
 from ai_platform_engineering.utils.a2a_common.wire import decode_task
 from ai_platform_engineering.utils.connections import reason_of
 
 _CONNECT_SECONDS: Final = 5.0
-# The supervisor sends a sign of life every 15 seconds; a connection that is silent for longer is dead.
-_SILENCE_SECONDS: Final = 40.0
-_WAITING: Final = frozenset({TaskState.TASK_STATE_INPUT_REQUIRED, TaskState.TASK_STATE_AUTH_REQUIRED})
+# A supervisor that accepts the connection is there; on a busy machine its answer may take a while.
+_CARD_SECONDS: Final = 20.0
+# The supervisor sends a ping every 15 seconds; a connection without data for longer is dead.
+_READ_SECONDS: Final = 40.0
 
 
 class Supervisor:
-    """A supervisor that was found, and the way to it."""
+    """A connection to a supervisor."""
 
     def __init__(self, client: Client, card: AgentCard, address: str, http: httpx.AsyncClient) -> None:
         self.client = client
         self.card = card
         self.address = address
         self.http = http
-        """For the routes beside A2A; it authenticates as `client` does."""
+        """For routes other than A2A, with the same authentication as `client`."""
         self.resumes = can_resume(card)
-        """Whether a stream can be picked up where it broke off; other servers would say everything again."""
+        """Whether a broken stream can be resumed. Other servers would repeat all events."""
 
     def ask(
-        self, question: str, context_id: str, parked: Parked | None = None, *, to_conversation: bool = False
-    ) -> Run:
-        """Ask, or answer `parked` with a text; `to_conversation` where only a plain answer may count as one."""
-        if parked is None:
-            return Run(self, question_message(question, context_id))
+        self, question: str, context_id: str, waiting: WaitingTask | None = None, *, to_conversation: bool = False
+    ) -> SupervisorRun:
+        """Ask a question, or answer the task `waiting` with a text.
+
+        With `to_conversation` the text answers an open form only if it clearly is an answer.
+        """
+        if waiting is None:
+            return SupervisorRun(self, question_message(question, context_id))
         metadata = {TO_CONVERSATION: True} if to_conversation else None
-        return Run(self, message_to(parked, question, metadata=metadata), parked.seen)
+        return SupervisorRun(self, message_to(waiting, question, metadata=metadata), waiting.last_seq)
 
-    def answer(self, form: Form, answer: Answer, parked: Parked) -> Run:
-        """Answer one form of a task that waits; the run goes on from where it stopped."""
+    def answer(self, form: Form, answer: Answer, waiting: WaitingTask) -> SupervisorRun:
+        """Answer one form of a waiting task. Its run resumes where it stopped."""
         named = {"form_id": form.form_id} if form.form_id else {}
-        return Run(self, message_to(parked, {"resume": {**named, **answer_data(answer)}}), parked.seen)
+        return SupervisorRun(self, message_to(waiting, {"resume": {**named, **answer_data(answer)}}), waiting.last_seq)
 
-    async def parked(self, task_id: str) -> tuple[Parked, list[Event]]:
-        """The task `task_id`, which waits for an answer, and what happened in it until then."""
+    async def waiting_task(self, task_id: str) -> tuple[WaitingTask, list[Event]]:
+        """The waiting task `task_id`, and its events so far. Raises `SupervisorError` if it waits for no answer."""
         try:
             task = await self.client.get_task(GetTaskRequest(id=task_id))
         except TaskNotFoundError:
             raise SupervisorError(f"There is no task {task_id} at {self.address}.") from None
         except (A2AError, httpx.HTTPError) as error:
             raise refusal(error, self.address, "task") from None
-        if task.status.state not in _WAITING:
+        if task.status.state not in WAITING_STATES:
             state = TaskState.Name(task.status.state).removeprefix("TASK_STATE_").lower().replace("_", " ")
             raise SupervisorError(f"Task {task_id} is {state}: it does not wait for an answer.")
-        return Parked(task.id, task.context_id, _seq_of_task(task)), decode_task(task)
+        return WaitingTask(task.id, task.context_id, _seq_of_task(task)), decode_task(task)
 
-    async def find_parked(self, context_id: str) -> str:
-        """The id of the task of a conversation that waits for an answer."""
+    async def find_waiting_task(self, context_id: str) -> str:
+        """The id of the task in a conversation that waits for an answer."""
         request = ListTasksRequest(context_id=context_id, status=TaskState.TASK_STATE_INPUT_REQUIRED)
         try:
             response = await self.client.list_tasks(request)
@@ -100,18 +104,18 @@ class Supervisor:
 async def connected(
     address: str, auth: httpx.Auth | None = None, transport: httpx.AsyncBaseTransport | None = None
 ) -> AsyncIterator[Supervisor]:
-    """The supervisor at `address`, which is asked for its card now. `auth` is mostly a `SupervisorAuth`."""
+    """Connect to the supervisor at `address`: fetch its card. `auth` is usually a `SupervisorAuth`."""
     http = httpx.AsyncClient(
         transport=transport,
         auth=auth,
-        timeout=httpx.Timeout(_CONNECT_SECONDS, read=_SILENCE_SECONDS),
-        # Every run that is listened to is a connection, and there may be hundreds.
+        timeout=httpx.Timeout(_CONNECT_SECONDS, read=_READ_SECONDS),
+        # Every stream takes a connection, and there may be hundreds.
         limits=httpx.Limits(max_connections=None),
     )
     async with http:
         card = await _fetch_card(http, address)
         for interface in card.supported_interfaces:
-            interface.url = _seen_from_here(interface.url, address)
+            interface.url = _reachable_url(interface.url, address)
         client = ClientFactory(ClientConfig(streaming=True, httpx_client=http)).create(card)
         yield Supervisor(client, card, address, http)
 
@@ -119,25 +123,29 @@ async def connected(
 def question_message(
     question: str, context_id: str, *, message_id: str = "", metadata: Mapping[str, Any] | None = None
 ) -> Message:
-    """A question in a conversation."""
-    return _message(Part(text=question), Parked("", context_id), message_id, metadata)
+    """The message of a question in a conversation."""
+    return _message(Part(text=question), WaitingTask("", context_id), message_id, metadata)
 
 
 def message_to(
-    parked: Parked, said: str | Mapping[str, Any], *, message_id: str = "", metadata: Mapping[str, Any] | None = None
+    task: WaitingTask,
+    content: str | Mapping[str, Any],
+    *,
+    message_id: str = "",
+    metadata: Mapping[str, Any] | None = None,
 ) -> Message:
-    """Words, or data, for a task that waits."""
-    part = Part(text=said) if isinstance(said, str) else Part()
-    if not isinstance(said, str):
-        set_value(part.data, said)
-    return _message(part, parked, message_id, metadata)
+    """The message of an answer to a waiting task: a text, or data."""
+    part = Part(text=content) if isinstance(content, str) else Part()
+    if not isinstance(content, str):
+        set_value(part.data, content)
+    return _message(part, task, message_id, metadata)
 
 
-def _message(part: Part, parked: Parked, message_id: str, metadata: Mapping[str, Any] | None) -> Message:
+def _message(part: Part, task: WaitingTask, message_id: str, metadata: Mapping[str, Any] | None) -> Message:
     message = Message(
         message_id=message_id or uuid.uuid4().hex,
-        context_id=parked.context_id,
-        task_id=parked.task_id,
+        context_id=task.context_id,
+        task_id=task.task_id,
         role=Role.ROLE_USER,
         parts=[part],
     )
@@ -146,19 +154,19 @@ def _message(part: Part, parked: Parked, message_id: str, metadata: Mapping[str,
 
 
 def _seq_of_task(task: Task) -> int:
-    """The number of the last event in a task as it was read."""
+    """The number of the last event in the task."""
     value = task.metadata.fields.get("seq")
     return 0 if value is None else int(value.number_value)
 
 
 async def _fetch_card(http: httpx.AsyncClient, address: str) -> AgentCard:
     try:
-        async with asyncio.timeout(_CONNECT_SECONDS):
+        async with asyncio.timeout(_CARD_SECONDS):
             return await A2ACardResolver(http, address).get_agent_card()
     except TimeoutError:
-        reason = f"no answer within {_CONNECT_SECONDS:g} s"
+        reason = f"no answer within {_CARD_SECONDS:g} s"
     except (A2AClientError, httpx.HTTPError) as error:
-        if no_token_in(error):
+        if access_token_error_in(error):
             raise refusal(error, address, "question") from None
         status = error.status_code if isinstance(error, AgentCardResolutionError) else None
         reason = f"HTTP {status}" if status else reason_of(error)
@@ -170,8 +178,8 @@ async def _fetch_card(http: httpx.AsyncClient, address: str) -> AgentCard:
     )
 
 
-def _seen_from_here(advertised: str, address: str) -> str:
-    """The url of a card on the host that the card came from: a server seldom knows how it is reached."""
+def _reachable_url(advertised: str, address: str) -> str:
+    """A URL of the card, with the host that the card was fetched from: a server rarely knows its public address."""
     ours, theirs = urlsplit(address), urlsplit(advertised)
     path = theirs.path if ours.path in {"", "/"} else ours.path
     return urlunsplit((ours.scheme, ours.netloc, path, theirs.query, ""))

@@ -1,4 +1,4 @@
-"""One question, or one answer to a form, and what comes of it: a stream that is picked up when it breaks off."""
+"""A message to the supervisor and the events of its run. A broken stream is resumed."""
 
 from __future__ import annotations
 
@@ -34,14 +34,16 @@ if TYPE_CHECKING:
 RECONNECT_SECONDS: Final = 60.0
 _FIRST_PAUSE: Final = 0.2
 _MAX_PAUSE: Final = 5.0
-_TASK_SECONDS: Final = 2.0
+_ACCEPT_SECONDS: Final = 2.0
 _CANCEL_SECONDS: Final = 5.0
-_END_SECONDS: Final = 1.0
+_DRAIN_SECONDS: Final = 1.0
 
 
 class SupervisorError(Exception):
-    """The supervisor cannot be asked; the text says why and what to do. `misconfigured` where a setting is wrong,
-    `refused` where it was asked and did not want to."""
+    """A request to the supervisor failed; the text says why and what to do.
+
+    `misconfigured`: a setting is wrong. `refused`: the supervisor rejected the request.
+    """
 
     def __init__(self, sentence: str, *, misconfigured: bool = False, refused: bool = False) -> None:
         super().__init__(sentence)
@@ -50,31 +52,31 @@ class SupervisorError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Parked:
-    """A task that waits for an answer; `seen` is the number of the last event of it that is known."""
+class WaitingTask:
+    """A task that waits for an answer. `last_seq` is the number of its last event that the client has."""
 
     task_id: str
     context_id: str
-    seen: int = 0
+    last_seq: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
-    """The connection was lost and is being picked up."""
+class ConnectionLost:
+    """The connection was lost; the client reconnects."""
 
 
-class Run:
-    """A message to the supervisor and the events that follow. What has a number up to `seen` is known.
+class SupervisorRun:
+    """Sends a message and yields the events of its run that come after number `after_seq`.
 
-    With a `task_id` the message has become that task. `sent` is for a message that may have arrived already, from a
-    caller who did not live to hear the answer: it is looked for before it is sent.
+    With a `task_id` the supervisor has accepted the message as that task. `sent`: an earlier process may have sent the
+    message already, so its task is searched for before the message is sent again.
     """
 
     def __init__(
         self,
         supervisor: Supervisor,
         message: Message,
-        seen: int = 0,
+        after_seq: int = 0,
         *,
         task_id: str = "",
         sent: bool = False,
@@ -85,101 +87,103 @@ class Run:
         self._sent = sent
         self._reconnect_seconds = reconnect_seconds
         self._decoder = Decoder(SUPERVISOR)
-        self._seen = seen
-        self._known = asyncio.Event()
+        self._last_seq = after_seq
+        self._accepted = asyncio.Event()
         self.task_id = task_id
         self.trace_id = ""
-        self.told = seen
-        """The number of the last update of which everything has been told: some events are made of several."""
+        self.emitted_seq = after_seq
+        """The number of the last update whose events have all been yielded. Some events consist of several updates."""
         if task_id:
-            self._known.set()
+            self._accepted.set()
 
-    async def items(self) -> AsyncIterator[Event | Lost]:
-        """The events of the run, the ending last, whatever happens to the connection.
+    async def items(self) -> AsyncIterator[Event | ConnectionLost]:
+        """Yield the events of the run, the ending last, also if the connection breaks.
 
-        Raises `SupervisorError` where the supervisor did not take the question.
+        Raises `SupervisorError` if the supervisor did not accept the message.
         """
-        answers = await self._begin()
+        responses = await self._open_stream()
         while True:
             problem: Exception | None = None
             try:
-                async for answer in answers:
-                    for event in self._read(answer):
+                async for response in responses:
+                    for event in self._read(response):
                         yield event
                         if isinstance(event, Ending):
-                            await _read_out(answers)
+                            await _drain(responses)
                             return
             except (A2AError, httpx.HTTPError) as error:
                 problem = error
-            if problem is not None and not is_passing(problem) and not self.task_id:
+            if problem is not None and not is_temporary(problem) and not self.task_id:
                 raise self._refused(problem)
             if self._supervisor.resumes:
-                yield Lost()
-            next_answers = await self._pick_up(problem)
-            if next_answers is None and not (self._sent or self.task_id):
+                yield ConnectionLost()
+            resumed = await self._reconnect(problem)
+            if resumed is None and not (self._sent or self.task_id):
                 raise SupervisorError(
                     f"The supervisor at {self._supervisor.address} cannot be reached, so nothing was sent. "
-                    "Ask again when it is there."
+                    "Ask again when it is running."
                 )
-            if next_answers is None:
+            if resumed is None:
                 for event in self._decoder.finish():
-                    yield replace(event, message=self._given_up()) if isinstance(event, Failed) else event
+                    yield replace(event, message=self._connection_lost()) if isinstance(event, Failed) else event
                 return
-            answers = next_answers
+            responses = resumed
 
-    def parked(self) -> Parked:
-        """The task, once it waits for an answer."""
-        return Parked(self.task_id, self._message.context_id, self._seen)
+    def waiting_task(self) -> WaitingTask:
+        """The task, after the run ended with a form."""
+        return WaitingTask(self.task_id, self._message.context_id, self._last_seq)
 
     async def accepted(self) -> str:
-        """The id of the task, once the supervisor has taken the message."""
-        await self._known.wait()
+        """Wait until the supervisor has accepted the message; return the id of its task."""
+        await self._accepted.wait()
         return self.task_id
 
     async def cancel(self) -> None:
-        """Ask the supervisor to stop; the run then ends as such."""
-        async with asyncio.timeout(_TASK_SECONDS):
-            await self._known.wait()
+        """Request the cancellation. The run ends with `Canceled` once the supervisor has stopped it."""
+        async with asyncio.timeout(_ACCEPT_SECONDS):
+            await self._accepted.wait()
         async with asyncio.timeout(_CANCEL_SECONDS):
             await self._supervisor.client.cancel_task(CancelTaskRequest(id=self.task_id))
 
-    async def _begin(self) -> AsyncIterator[StreamResponse]:
+    async def _open_stream(self) -> AsyncIterator[StreamResponse]:
         if self._sent and not self.task_id:
             try:
                 self.task_id = await self._find_task()
             except (A2AError, httpx.HTTPError) as error:
-                return _broken_off(error)
+                return _failing(error)
         return self._subscribe() if self.task_id else self._send()
 
-    def _read(self, answer: StreamResponse) -> list[Event]:
-        self.task_id = self.task_id or answer.task.id or answer.status_update.task_id or answer.artifact_update.task_id
+    def _read(self, response: StreamResponse) -> list[Event]:
+        self.task_id = (
+            self.task_id or response.task.id or response.status_update.task_id or response.artifact_update.task_id
+        )
         if self.task_id:
-            self._known.set()
-        match answer.WhichOneof("payload"):
+            self._accepted.set()
+        match response.WhichOneof("payload"):
             case "status_update":
-                seq, metadata = seq_of(answer.status_update), answer.status_update.metadata
+                seq, metadata = seq_of(response.status_update), response.status_update.metadata
             case "artifact_update":
-                seq, metadata = seq_of(answer.artifact_update), answer.artifact_update.artifact.metadata
+                seq, metadata = seq_of(response.artifact_update), response.artifact_update.artifact.metadata
             case _:
-                seq, metadata = None, answer.task.metadata
+                seq, metadata = None, response.task.metadata
         self.trace_id = self.trace_id or _text(metadata, "trace_id")
         if seq is not None:
-            self._seen = max(self._seen, seq)
-        events = self._decoder.feed(answer)
+            self._last_seq = max(self._last_seq, seq)
+        events = self._decoder.feed(response)
         if events:
-            self.told = self._seen
+            self.emitted_seq = self._last_seq
         return events
 
     def _send(self) -> AsyncIterator[StreamResponse]:
         return self._supervisor.client.send_message(SendMessageRequest(message=self._message))
 
     def _subscribe(self) -> AsyncIterator[StreamResponse]:
-        context = ClientCallContext(service_parameters={"Last-Event-ID": str(self._seen)})
+        context = ClientCallContext(service_parameters={"Last-Event-ID": str(self._last_seq)})
         return self._supervisor.client.subscribe(SubscribeToTaskRequest(id=self.task_id), context=context)
 
-    async def _pick_up(self, problem: Exception | None) -> AsyncIterator[StreamResponse] | None:
-        """The rest of the stream, as soon as the supervisor answers again; nothing when it cannot be had."""
-        # Whatever comes later, from now on it may have arrived.
+    async def _reconnect(self, problem: Exception | None) -> AsyncIterator[StreamResponse] | None:
+        """The rest of the stream, once the supervisor can be reached again; None if that does not succeed in time."""
+        # From now on the message may have arrived, so it is not sent again before its task was searched for.
         self._sent = self._sent or not _was_never_sent(problem)
         if not self._supervisor.resumes:
             return None
@@ -191,20 +195,20 @@ class Run:
             try:
                 if self._sent and not self.task_id:
                     self.task_id = await self._find_task()
-                answers = self._subscribe() if self.task_id else self._send()
-                return _after_first(await anext(answers), answers)
+                responses = self._subscribe() if self.task_id else self._send()
+                return _prepended(await anext(responses), responses)
             except StopAsyncIteration:
                 return None
             except (A2AError, httpx.HTTPError) as error:
-                if not is_passing(error) and not (self._sent or self.task_id):
+                if not is_temporary(error) and not (self._sent or self.task_id):
                     raise self._refused(error) from error
-                if not is_passing(error):
+                if not is_temporary(error):
                     return None
                 self._sent = self._sent or not _was_never_sent(error)
         return None
 
     async def _find_task(self) -> str:
-        """The task that the question has become, if it arrived: nobody knows when the first reply was lost."""
+        """The id of the task that the message began, or an empty text if the message did not arrive."""
         request = ListTasksRequest(context_id=self._message.context_id)
         response = await self._supervisor.client.list_tasks(request)
         wanted = self._message.message_id
@@ -213,31 +217,31 @@ class Run:
     def _refused(self, problem: Exception) -> SupervisorError:
         return refusal(problem, self._supervisor.address, "answer" if self._message.task_id else "question")
 
-    def _given_up(self) -> str:
+    def _connection_lost(self) -> str:
         return (
             f"The connection to the supervisor at {self._supervisor.address} was lost and did not come back. "
-            "The request may still be worked on; ask again in the same conversation to see what came of it."
+            "The request may still be running; ask again in the same conversation to see its result."
         )
 
 
 def refusal(error: Exception, address: str, what: str) -> SupervisorError:
-    """What to say where the supervisor did not take `what` it was given."""
-    if (no_token := no_token_in(error)) is not None:
+    """The error for a request that the supervisor rejected; `what` names its content, for example "question"."""
+    if (no_token := access_token_error_in(error)) is not None:
         return SupervisorError(str(no_token), misconfigured=isinstance(no_token, AccessTokenRefusedError))
     status = _status_of(error)
     if status == httpx.codes.UNAUTHORIZED:
         sentence = (
-            f"The supervisor at {address} wants a key; set A2A_AUTH_SHARED_KEY to the one it was given, or "
-            "A2A_OAUTH_GRANT_URL and the client's id and secret where it wants an access token."
+            f"The supervisor at {address} requires a key; set A2A_AUTH_SHARED_KEY to its key, or "
+            "A2A_OAUTH_GRANT_URL and the client's id and secret if it requires an access token."
         )
         return SupervisorError(sentence, misconfigured=True)
     reason = f"HTTP {status}" if status else str(error).rstrip(".")
-    return SupervisorError(f"The supervisor at {address} did not take the {what}: {reason}.", refused=True)
+    return SupervisorError(f"The supervisor at {address} rejected the {what}: {reason}.", refused=True)
 
 
-def is_passing(error: Exception) -> bool:
-    """Whether it is worth trying again: the connection was at fault, not the request."""
-    if isinstance(no_token_in(error), AccessTokenRefusedError):
+def is_temporary(error: Exception) -> bool:
+    """Whether a retry may succeed: the connection or the server failed, not the request."""
+    if isinstance(access_token_error_in(error), AccessTokenRefusedError):
         return False
     status = _status_of(error)
     if status is not None:
@@ -245,21 +249,21 @@ def is_passing(error: Exception) -> bool:
     return isinstance(error, A2AClientError | httpx.HTTPError)
 
 
-async def _after_first(first: StreamResponse, rest: AsyncIterator[StreamResponse]) -> AsyncIterator[StreamResponse]:
+async def _prepended(first: StreamResponse, rest: AsyncIterator[StreamResponse]) -> AsyncIterator[StreamResponse]:
     yield first
-    async for answer in rest:
-        yield answer
+    async for response in rest:
+        yield response
 
 
-async def _read_out(answers: AsyncIterator[StreamResponse]) -> None:
-    """To the end, which comes at once: a stream that is left before it costs its connection."""
+async def _drain(responses: AsyncIterator[StreamResponse]) -> None:
+    """Read to the end of the stream, so that its connection can be reused."""
     with suppress(A2AError, httpx.HTTPError, TimeoutError):
-        async with asyncio.timeout(_END_SECONDS):
-            async for _ in answers:
+        async with asyncio.timeout(_DRAIN_SECONDS):
+            async for _ in responses:
                 pass
 
 
-async def _broken_off(problem: Exception) -> AsyncIterator[StreamResponse]:
+async def _failing(problem: Exception) -> AsyncIterator[StreamResponse]:
     raise problem
     yield
 
@@ -270,7 +274,7 @@ def _was_never_sent(error: Exception | None) -> bool:
     )
 
 
-def no_token_in(error: Exception) -> AccessTokenError | None:
+def access_token_error_in(error: Exception) -> AccessTokenError | None:
     return next((cause for cause in causes(error) if isinstance(cause, AccessTokenError)), None)
 
 

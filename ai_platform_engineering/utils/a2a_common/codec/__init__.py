@@ -1,3 +1,4 @@
-"""Reading and wording what goes over the wire: decoding of our own updates and of agents that are not ours, the texts
-people see, forms and values. Encoding is in `wire`, which is the way in; nothing here talks to a socket.
+"""Parts of the wire format: decoders for updates of our agents and of foreign ones, texts for people, forms, values.
+
+Encoding is in `wire`, which is also the entry point for decoding. No I/O.
 """

@@ -1,4 +1,4 @@
-"""The reader of a stream: each update goes to where it is understood, and the stream ends as every run must."""
+"""Decodes a stream into events: dispatches updates of our agents and of foreign ones, and guarantees an end."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from a2a.types.a2a_pb2 import (
 )
 from google.protobuf.struct_pb2 import Struct
 
+from ai_platform_engineering.call_ledger import CallLedger
 from ai_platform_engineering.events import SUPERVISOR, Ending, Event, Failed, Form
 from ai_platform_engineering.utils.a2a_common.codec import labels
 from ai_platform_engineering.utils.a2a_common.codec.decoding import (
@@ -25,7 +26,6 @@ from ai_platform_engineering.utils.a2a_common.codec.decoding import (
     kind_of,
 )
 from ai_platform_engineering.utils.a2a_common.codec.foreign import ForeignStream
-from ai_platform_engineering.utils.a2a_common.codec.open_calls import OpenCalls
 from ai_platform_engineering.utils.a2a_common.codec.parts import text_of
 from ai_platform_engineering.utils.a2a_common.codec.values import get_value
 
@@ -35,21 +35,21 @@ _TERMINAL = _BROKEN | {TaskState.TASK_STATE_COMPLETED}
 
 
 class Decoder:
-    """Reads one stream of the agent called `agent`.
+    """Decodes one stream of the agent called `agent`.
 
-    A connection that broke and was taken up again is the same stream: updates already seen are dropped by their
-    number. The task that opens a stream repeats what updates say, so it only counts where nothing follows it.
-    `turn` counts the messages sent to the task; foreign agents' calls, which have no ids, are told apart by it.
+    The same decoder continues after a reconnect: updates with a number it has seen are dropped. The task at the start
+    of a stream repeats the updates, so it is decoded only if none follow. `turn` counts the messages sent to the task:
+    the calls of foreign agents have no ids, and generated ones contain it.
     """
 
     def __init__(self, agent: str, turn: int = 1) -> None:
         self._agent = agent
-        self._open = OpenCalls()
+        self._open = CallLedger()
         self._foreign = ForeignStream(agent, turn, self._open)
         self._seen: set[int] = set()
         self._snapshot: Task | None = None
         self._ours = False
-        self._anything = False
+        self._has_updates = False
         self._completed = False
         self._ended = False
         self._forms: dict[str, Form] = {}
@@ -70,14 +70,14 @@ class Decoder:
                 events = self._task(item)
             case Message():
                 events = [] if self._ended else self._foreign.message(item)
-        return self._note(events)
+        return self._record(events)
 
     def finish(self) -> list[Event]:
-        """The stream ended: what is still missing to make it a whole one."""
+        """The stream has ended: the events that are missing to end the run, if any."""
         if self._ended:
             return []
-        if not self._anything and self._snapshot is not None and self._snapshot.status.state in _WAITING:
-            return self._note(self._whole_task(self._snapshot))
+        if not self._has_updates and self._snapshot is not None and self._snapshot.status.state in _WAITING:
+            return self._record(self._whole_task(self._snapshot))
         name = labels.display(self._agent)
         if self._completed:
             code, sentence = "empty_answer", f"{name} finished without an answer."
@@ -85,18 +85,18 @@ class Decoder:
             sentence = f"The connection to {name} ended before its answer did. It may still be at work."
             code = "stream_ended"
         if self._ours:
-            ends = self._open.close(False, "the connection ended")
-            return self._note([*ends, Failed(code, sentence, self._partial)])
-        return self._note(self._foreign.fail(code, sentence, "the connection ended"))
+            ends = self._open.close("the connection ended")
+            return self._record([*ends, Failed(code, sentence, self._partial)])
+        return self._record(self._foreign.fail(code, sentence, "the connection ended"))
 
-    def _note(self, events: list[Event]) -> list[Event]:
+    def _record(self, events: list[Event]) -> list[Event]:
         for event in events:
-            self._open.note(event)
+            self._open.record(event)
             self._ended = isinstance(event, Ending)
         return events
 
     def _artifact_update(self, update: TaskArtifactUpdateEvent) -> list[Event]:
-        self._anything = True
+        self._has_updates = True
         artifact = update.artifact
         if not is_ours(artifact.metadata):
             return [] if self._ours or self._ended else self._foreign.artifact_update(update)
@@ -114,12 +114,12 @@ class Decoder:
         return []
 
     def _status_update(self, update: TaskStatusUpdateEvent) -> list[Event]:
-        self._anything = True
+        self._has_updates = True
         state = update.status.state
         if not is_ours(update.metadata):
-            # The protocol library ends a task of ours by itself when its server breaks.
-            silent = self._ended or (self._ours and state not in _BROKEN)
-            return [] if silent else self._foreign.status_update(update)
+            # When one of our servers fails, the A2A SDK there ends the task with a status without our metadata.
+            ignored = self._ended or (self._ours and state not in _BROKEN)
+            return [] if ignored else self._foreign.status_update(update)
         if self._is_repeated(update.metadata):
             return []
         self._completed = state == TaskState.TASK_STATE_COMPLETED
@@ -131,9 +131,9 @@ class Decoder:
 
     def _task(self, task: Task) -> list[Event]:
         self._snapshot = task
-        if self._ended or task.status.state not in _TERMINAL or (self._anything and self._ours):
+        if self._ended or task.status.state not in _TERMINAL or (self._has_updates and self._ours):
             return []
-        self._anything = True
+        self._has_updates = True
         return self._whole_task(task)
 
     def _whole_task(self, task: Task) -> list[Event]:
@@ -152,22 +152,22 @@ class Decoder:
 
 
 def decode_updates(agent: str, updates: Iterable[TaskStatusUpdateEvent | TaskArtifactUpdateEvent]) -> list[Event]:
-    """The events behind the updates of a task of ours, as far as it has come."""
+    """The events of stored updates of one of our tasks."""
     decoder = Decoder(agent)
     return [event for update in updates for event in decoder.feed(update)]
 
 
 def decode_task(task: Task, agent: str = SUPERVISOR) -> list[Event]:
-    """The events a whole task stands for, each message as one delta and the plan as it last was.
+    """The events of a task, with each message as one delta and the plan in its last state.
 
-    Of a task that is still being worked on: those so far.
+    A running task gives its events so far.
     """
-    return _own_task(task) if _is_own_task(task) else ForeignStream(agent, 1, OpenCalls()).task(task)
+    return _own_task(task) if _is_own_task(task) else ForeignStream(agent, 1, CallLedger()).task(task)
 
 
 def _is_own_task(task: Task) -> bool:
-    marked = [task.metadata, task.status.message.metadata, *(artifact.metadata for artifact in task.artifacts)]
-    return any(map(is_ours, marked))
+    carriers = [task.metadata, task.status.message.metadata, *(artifact.metadata for artifact in task.artifacts)]
+    return any(map(is_ours, carriers))
 
 
 def _own_task(task: Task) -> list[Event]:
@@ -186,9 +186,9 @@ def _own_task(task: Task) -> list[Event]:
             case _:
                 event = decode_artifact(artifact)
                 events += [] if event is None else [event]
-    # A task keeps the message of its status, but not every server keeps the metadata of its updates.
-    marks = task.status.message.metadata
-    if open_forms := marks.fields.get("form_ids"):
+    # A task has the message of its status, but not every server stores the metadata of status updates.
+    metadata = task.status.message.metadata
+    if open_forms := metadata.fields.get("form_ids"):
         forms = {form_id: forms[form_id] for form_id in get_value(open_forms) if form_id in forms}
-    ending = decode_ending(task.status, marks if is_ours(marks) else task.metadata, forms, partial)
+    ending = decode_ending(task.status, metadata if is_ours(metadata) else task.metadata, forms, partial)
     return events if ending is None else [*events, ending]

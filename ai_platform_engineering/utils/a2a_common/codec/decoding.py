@@ -1,4 +1,4 @@
-"""Updates of our own agents, read by their metadata alone. Unknown kinds and keys are passed over."""
+"""Decodes single updates of our own agents from their metadata. Unknown kinds and keys are ignored."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def kind_of(metadata: Struct) -> str:
 
 
 def decode_artifact(artifact: Artifact) -> Event | None:
-    """The event that an artifact update carries by itself."""
+    """The event of an artifact update; None if it is only a part of an event, or of an unknown kind."""
     metadata = artifact.metadata
     agent = _text(metadata, "source_agent")
     match kind_of(metadata):
@@ -63,7 +63,7 @@ def decode_artifact(artifact: Artifact) -> Event | None:
 
 
 def decode_message(artifact: Artifact) -> list[Event]:
-    """A message whose updates a task has folded into one artifact."""
+    """The events of a message whose updates the task has merged into one artifact."""
     ended = kind_of(artifact.metadata) == "message_ended"
     events: list[Event] = []
     if text_of(artifact.parts) or not ended:
@@ -78,7 +78,7 @@ def decode_form(artifact: Artifact) -> Form:
 
 
 def decode_ending(status: TaskStatus, metadata: Struct, forms: Mapping[str, Form], partial: str | None) -> Event | None:
-    """The event that a status ends the stream with; an answer has ended it before its status."""
+    """The event of a status that ends the stream. `completed` has none: the final result came before it."""
     match status.state:
         case TaskState.TASK_STATE_INPUT_REQUIRED:
             return InputRequired(tuple(forms.values()))

@@ -1,7 +1,7 @@
-"""Tasks and updates as the JSON of each protocol version, built directly.
+"""Encodes tasks and updates as JSON of both protocol versions.
 
-It is what the SDK's converters give, with whole numbers as integers, at a fraction of their cost: every event of every
-stream passes through here.
+The result is that of the SDK's converters, with whole numbers as integers, at a fraction of their cost: every event of
+every stream is encoded here.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from google.protobuf.json_format import MessageToDict
 from pydantic_core import to_json
 
 from ai_platform_engineering.utils.a2a_common.codec.values import get_fields, get_value
-from ai_platform_engineering.utils.a2a_common.protocol import PARKED_STATES, TERMINAL_STATES
+from ai_platform_engineering.utils.a2a_common.protocol import TERMINAL_STATES, WAITING_STATES
 
 ProtocolVersion = Literal["0.3", "1.0"]
 Json = dict[str, Any]
@@ -35,14 +35,14 @@ _STATES_1_0: Final = {value: name for name, value in TaskState.items()}
 _STATES_0_3: Final = {
     value: name.removeprefix("TASK_STATE_").lower().replace("_", "-") for name, value in TaskState.items()
 } | {TaskState.TASK_STATE_UNSPECIFIED: "unknown"}
-_LAST_STATES: Final = TERMINAL_STATES | PARKED_STATES
+_LAST_STATES: Final = TERMINAL_STATES | WAITING_STATES
 
-# Characters that JSON allows but that some SSE readers take for the end of a line.
+# Characters that JSON allows, but that some SSE readers treat as line ends.
 _LINE_ENDS: Final = re.compile(rb"\xc2\x85|\xe2\x80[\xa8\xa9]")
 
 
 def dumps(value: Any) -> bytes:
-    """JSON on one line, also for readers that know more line ends than SSE does."""
+    """JSON on one line, also for readers that split lines at more characters than SSE defines."""
     text = to_json(value, inf_nan_mode="null")
     return text if text.isascii() else _LINE_ENDS.sub(_escaped, text)
 
@@ -54,7 +54,7 @@ def _escaped(character: re.Match[bytes]) -> bytes:
 def stream_json(
     item: Task | Message | TaskStatusUpdateEvent | TaskArtifactUpdateEvent, version: ProtocolVersion
 ) -> Json:
-    """An item of a stream. In 1.0 its key says what it is, in 0.3 its `kind`."""
+    """An item of a stream. Its type is the key in 1.0, and `kind` in 0.3."""
     match item:
         case TaskArtifactUpdateEvent():
             return artifact_update_0_3(item) if version == "0.3" else {"artifactUpdate": artifact_update_1_0(item)}
@@ -78,7 +78,7 @@ def task_1_0(task: Task) -> Json:
 
 
 def task_page_1_0(page: ListTasksResponse, *, with_artifacts: bool) -> Json:
-    """A page of tasks; the protocol wants to see what is empty in it."""
+    """A page of tasks, with empty fields: the protocol requires them."""
     body: Json = MessageToDict(page, always_print_fields_with_no_presence=True)
     if not with_artifacts:
         for task in body["tasks"]:
@@ -206,7 +206,7 @@ def part_0_3(part: Part) -> Json:
             data = get_value(part.data)
             if isinstance(data, dict):
                 return _with_metadata({"kind": "data", "data": data}, part)
-            # A 0.3 data part is an object; this is how the SDK's clients know to unwrap it.
+            # A 0.3 data part must be an object. The SDK's clients unwrap the value if this metadata key is set.
             body = _with_metadata({"kind": "data", "data": {"value": data}}, part)
             body["metadata"] = body.get("metadata", {}) | {"data_part_compat": True}
             return body

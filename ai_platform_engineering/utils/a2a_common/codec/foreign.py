@@ -1,7 +1,7 @@
-"""Streams of agents that are not ours, read as events.
+"""Decodes the streams of agents that are not ours into events.
 
-Such agents tell their progress in prose and give their answer in one of several places, so the answer is chosen when
-the task ends, never added up: a text that appears twice on the wire is still said once.
+Foreign agents report progress as prose, and send their answer in one of several places. The answer is chosen when the
+task ends, not concatenated: a text that appears twice on the wire is emitted once.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from a2a.types.a2a_pb2 import (
     TaskStatusUpdateEvent,
 )
 
+from ai_platform_engineering.call_ledger import CallLedger, LedgerCall
 from ai_platform_engineering.events import (
     Canceled,
     Event,
@@ -34,55 +35,54 @@ from ai_platform_engineering.events import (
 )
 from ai_platform_engineering.utils.a2a_common.codec import labels, progress
 from ai_platform_engineering.utils.a2a_common.codec.forms import is_form_data, read_form
-from ai_platform_engineering.utils.a2a_common.codec.open_calls import OpenCalls, finished
 from ai_platform_engineering.utils.a2a_common.codec.parts import content_of, data_of, text_of
 from ai_platform_engineering.utils.redact import redact
 
 SENTENCE_LENGTH = 300
 
 PLAIN_REPLY = FormField("response", "multiline", "Your reply")
-"""The one field of a question that an agent asked in words."""
+"""The field of a form for a question that an agent asked as plain text."""
 
-_ANSWERS = frozenset({"current_result", "complete_result", "final_result"})
+_ANSWER_ARTIFACTS = frozenset({"current_result", "complete_result", "final_result"})
 _NOTIFICATIONS = frozenset({"tool_notification_start", "tool_notification_end"})
 _PLANS = frozenset({"execution_plan_update", "execution_plan_status_update"})
 
 
 @dataclass(slots=True)
-class _Writing:
-    """An artifact as far as it has come."""
+class _ArtifactText:
+    """The text of an artifact so far."""
 
     name: str
     text: str
 
 
 class ForeignStream:
-    """One stream of a foreign agent. `turn` counts the messages sent to its task, and keeps made-up ids apart."""
+    """One stream of a foreign agent. `turn` counts the messages sent to its task; generated ids contain it."""
 
-    def __init__(self, agent: str, turn: int, open_calls: OpenCalls) -> None:
+    def __init__(self, agent: str, turn: int, ledger: CallLedger) -> None:
         self._agent = agent
         self._turn = turn
-        self._open = open_calls
+        self._open = ledger
         self._task_id = ""
-        self._made = 0
+        self._ids = 0
         self._running: list[ToolStarted] = []
-        self._artifacts: dict[str, _Writing] = {}
+        self._artifacts: dict[str, _ArtifactText] = {}
         self._forms: dict[str, Form] = {}
         self._last_status = ""
         self._message_id: str | None = None
-        self._said = ""
+        self._emitted = ""
 
     def artifact_update(self, update: TaskArtifactUpdateEvent) -> list[Event]:
         self._task_id = update.task_id or self._task_id
         artifact = update.artifact
         if artifact.name in _NOTIFICATIONS:
             return self._progress(text_of(artifact.parts))
-        self._take(artifact, append=update.append)
-        # What is still being written may be shown at once, as long as it only grows.
-        if update.append or artifact.name in _ANSWERS:
-            answer = self._written()
-            if answer.strip() and answer.startswith(self._said):
-                return self._say(answer)
+        self._store(artifact, append=update.append)
+        # A text that only grows is streamed before the task ends.
+        if update.append or artifact.name in _ANSWER_ARTIFACTS:
+            answer = self._artifact_answer()
+            if answer.strip() and answer.startswith(self._emitted):
+                return self._emit(answer)
         return []
 
     def status_update(self, update: TaskStatusUpdateEvent) -> list[Event]:
@@ -90,25 +90,25 @@ class ForeignStream:
         return self._status(update.status)
 
     def task(self, task: Task) -> list[Event]:
-        """A task that has ended or waits, as a whole: what it holds that did not stream."""
+        """The events of a task that has ended or waits, for its parts that were not streamed."""
         self._task_id = task.id or self._task_id
         events: list[Event] = []
         if not self._artifacts and not self._last_status:
             for message in _since_question(task.history):
                 events += self._progress(text_of(message.parts))
-        if not self._written().strip():
+        if not self._artifact_answer().strip():
             for artifact in task.artifacts:
-                self._take(artifact, append=False)
+                self._store(artifact, append=False)
         return [*events, *self._status(task.status)]
 
     def message(self, message: Message) -> list[Event]:
-        """An agent that answers without a task."""
+        """The events of an answer without a task."""
         self._task_id = message.task_id or self._task_id or message.message_id
         self._last_status = content_of(message.parts)
-        return self._answer()
+        return self._final_events()
 
     def fail(self, code: str, sentence: str, reason: str) -> list[Event]:
-        partial = self._written()
+        partial = self._artifact_answer()
         return [*self._close(False, reason), Failed(code, sentence, partial if partial.strip() else None)]
 
     def _status(self, status: TaskStatus) -> list[Event]:
@@ -116,7 +116,7 @@ class ForeignStream:
         text = text_of(status.message.parts)
         match status.state:
             case TaskState.TASK_STATE_COMPLETED:
-                events = [*self._progress(text), *self._answer()]
+                events = [*self._progress(text), *self._final_events()]
             case TaskState.TASK_STATE_INPUT_REQUIRED:
                 events = self._ask(status.message)
             case TaskState.TASK_STATE_AUTH_REQUIRED:
@@ -134,17 +134,17 @@ class ForeignStream:
                 events = self._progress(text)
         return events
 
-    def _take(self, artifact: Artifact, *, append: bool) -> None:
+    def _store(self, artifact: Artifact, *, append: bool) -> None:
         if is_form_data(data := data_of(artifact.parts)):
             self._forms[artifact.artifact_id] = self._form(read_form(data))
             return
-        writing = self._artifacts.setdefault(artifact.artifact_id, _Writing(artifact.name, ""))
+        stored = self._artifacts.setdefault(artifact.artifact_id, _ArtifactText(artifact.name, ""))
         text = content_of(artifact.parts)
-        writing.name = artifact.name or writing.name
-        writing.text = writing.text + text if append else text
+        stored.name = artifact.name or stored.name
+        stored.text = stored.text + text if append else text
 
     def _progress(self, text: str) -> list[Event]:
-        """The calls that `text` tells of; the rest of it is the latest status."""
+        """The calls that `text` reports. The rest of it becomes the latest status."""
         events: list[Event] = []
         lines = text.strip().splitlines()
         while lines:
@@ -156,7 +156,7 @@ class ForeignStream:
                 case progress.Finished() as end if end.certain or self._is_running(end.tool):
                     events += self._end(end)
                     if not end.ok:
-                        # What follows a failure is its details.
+                        # The lines after a failure are its details.
                         return events
                 case _:
                     break
@@ -168,7 +168,7 @@ class ForeignStream:
     def _start(self, tool: str) -> Event:
         start = ToolStarted(self._agent, tool, self._id("call"))
         self._running.append(start)
-        self._open.note(start)
+        self._open.record(start)
         return start
 
     def _is_running(self, tool: str) -> bool:
@@ -179,31 +179,31 @@ class ForeignStream:
         start = next(start for start in self._running if start.tool.casefold() == end.tool.casefold())
         self._running.remove(start)
         reason = None if end.ok or end.reason is None else _sentence(end.reason, labels.REASON_LENGTH)
-        self._open.note(ending := finished(start, end.ok, reason))
+        self._open.record(ending := LedgerCall.of(start).finished(end.ok, reason))
         return [*events, ending]
 
-    def _written(self) -> str:
-        """The answer as the artifacts have it: the last of those meant as one, else all there are."""
-        texts = [(writing.name, writing.text) for writing in self._artifacts.values() if writing.text.strip()]
-        answers = [text for name, text in texts if name in _ANSWERS]
+    def _artifact_answer(self) -> str:
+        """The answer in the artifacts: the last one with the name of an answer, else all texts except plans."""
+        texts = [(stored.name, stored.text) for stored in self._artifacts.values() if stored.text.strip()]
+        answers = [text for name, text in texts if name in _ANSWER_ARTIFACTS]
         return answers[-1] if answers else "\n\n".join(text for name, text in texts if name not in _PLANS)
 
-    def _answer(self) -> list[Event]:
-        text = self._written()
+    def _final_events(self) -> list[Event]:
+        text = self._artifact_answer()
         if not text.strip():
             text = self._last_status
         if not text.strip():
             text = f"{labels.display(self._agent)} completed the task without a text."
-        events = [*self._close(True, None, message=False), *self._say(text)]
+        events = [*self._close(True, None, message=False), *self._emit(text)]
         message_id = self._message_id or ""
         return [*events, MessageEnded(self._agent, message_id), FinalResult(text, message_id)]
 
-    def _say(self, text: str) -> list[Event]:
-        """Bring what was said to `text`: by going on, or in a new message where it has become another text."""
-        if self._message_id is not None and text.startswith(self._said):
-            rest, self._said = text[len(self._said) :], text
+    def _emit(self, text: str) -> list[Event]:
+        """Emit `text`: its new end if it continues the current message, else a message that supersedes that one."""
+        if self._message_id is not None and text.startswith(self._emitted):
+            rest, self._emitted = text[len(self._emitted) :], text
             return [TextDelta(self._agent, self._message_id, rest)] if rest else []
-        before, self._message_id, self._said = self._message_id, self._id("message"), text
+        before, self._message_id, self._emitted = self._message_id, self._id("message"), text
         ended: list[Event] = [] if before is None else [MessageEnded(self._agent, before)]
         return [*ended, TextDelta(self._agent, self._message_id, text, supersedes=before)]
 
@@ -225,18 +225,18 @@ class ForeignStream:
         )
 
     def _close(self, ok: bool, reason: str | None, *, message: bool = True) -> list[Event]:
-        ends = self._open.close(ok, reason)
+        ends: list[Event] = [*self._open.close(reason, ok=ok)]
         if message and self._message_id is not None:
             ends.append(MessageEnded(self._agent, self._message_id))
         return ends
 
     def _id(self, purpose: str) -> str:
-        self._made += 1
-        return f"{self._task_id}:{self._turn}:{purpose}:{self._made}"
+        self._ids += 1
+        return f"{self._task_id}:{self._turn}:{purpose}:{self._ids}"
 
 
 def _sentence(text: str, limit: int = SENTENCE_LENGTH) -> str:
-    # Cut first, a credential might not be recognised any more.
+    # Redacted before it is cut: a part of a credential might not be recognised.
     return labels.one_line(redact(text), limit)
 
 

@@ -1,4 +1,4 @@
-"""Forms as the data part that every client reads."""
+"""Encodes and decodes forms as the `UserInputMetaData` data part."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, get_args
 from ai_platform_engineering.events import FieldRules, FieldType, Form, FormField
 
 _FIELD_TYPES: dict[str, FieldType] = {name: name for name in get_args(FieldType)}
-_DIGITS = 400
+_MAX_DIGITS = 400
 
 
 def form_data(form: Form) -> dict[str, Any]:
@@ -34,7 +34,7 @@ def is_form_data(data: object) -> bool:
 
 
 def read_form(data: Mapping[str, Any], *, form_id: str = "") -> Form:
-    """The form in `data`; `form_id` stands in where it names none."""
+    """The form in `data`; `form_id` is the default if `data` has none."""
     fields = data.get("input_fields")
     requests = data.get("action_requests")
     return Form(
@@ -92,7 +92,7 @@ def _read_field(data: Mapping[str, Any]) -> FormField:
 
 
 def _read_rules(data: object) -> FieldRules | None:
-    """The rules in `data` that can be understood; None where there are none."""
+    """The valid rules in `data`; None if there are none."""
     if not isinstance(data, Mapping):
         return None
     rules = FieldRules(
@@ -108,8 +108,8 @@ def _read_rules(data: object) -> FieldRules | None:
 
 def _number(value: object) -> int | float | None:
     if isinstance(value, str):
-        # Protobuf's numbers are doubles: an integer that none of them can hold travels as its digits.
-        return int(value) if value.removeprefix("-").isdecimal() and len(value) <= _DIGITS else None
+        # Protobuf's numbers are doubles: an integer that a double cannot hold is sent as a string of digits.
+        return int(value) if value.removeprefix("-").isdecimal() and len(value) <= _MAX_DIGITS else None
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return value if isinstance(value, int) or math.isfinite(value) else None

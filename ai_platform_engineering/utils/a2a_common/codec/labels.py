@@ -1,4 +1,4 @@
-"""The texts a plain A2A client shows to people. Nothing is ever decoded from them."""
+"""The texts that plain A2A clients show to people. Our clients decode the metadata instead."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ai_platform_engineering.events import SUPERVISOR, Form, PlanStep, StepStatu
 
 REASON_LENGTH = 200
 
-_MARKS: dict[StepStatus, str] = {
+_STATUS_SUFFIXES: dict[StepStatus, str] = {
     "pending": "",
     "in_progress": " (in progress)",
     "completed": " (done)",
@@ -39,10 +39,10 @@ def plan(title: str, steps: Sequence[PlanStep]) -> str:
 def plan_step(step: PlanStep) -> str:
     title = one_line(step.title, REASON_LENGTH)
     tag = f"[{display(step.agent)}]" if step.agent else ""
-    # Models like to write the tag themselves.
+    # Models often write the tag themselves.
     if tag and not title.lower().startswith(tag.lower()):
         title = f"{tag} {title}"
-    return title + _MARKS[step.status]
+    return title + _STATUS_SUFFIXES[step.status]
 
 
 def agent_started(caller: str, agent: str) -> str:
@@ -78,7 +78,7 @@ def question(form: Form) -> str:
 
 
 def questions(forms: Iterable[Form]) -> str:
-    """The questions of all open forms, each said once."""
+    """The questions of all open forms, without duplicates."""
     return "\n\n".join(dict.fromkeys(map(question, forms)))
 
 
@@ -88,7 +88,7 @@ def server_title(agent: str) -> str:
 
 
 def stopped(agent: str) -> str:
-    """Why a run ended whose server was shut down."""
+    """The sentence for a run that ended because its server was shut down."""
     return f"{server_title(agent)} was stopped while it worked on this."
 
 

@@ -1,4 +1,4 @@
-"""What the parts of a message or artifact say."""
+"""The content of the parts of a message or artifact."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def text_of(parts: Iterable[Part]) -> str:
 
 
 def data_of(parts: Iterable[Part]) -> dict[str, Any]:
-    """The first object among the data parts, or nothing."""
+    """The first data part that is an object, or an empty one."""
     for part in parts:
         if part.HasField("data") and isinstance(data := get_value(part.data), dict):
             return data
@@ -24,7 +24,7 @@ def data_of(parts: Iterable[Part]) -> dict[str, Any]:
 
 
 def content_of(parts: Iterable[Part]) -> str:
-    """Everything the parts hold, as text: data as JSON, a file as its address or name."""
+    """The content of all parts as text: data as JSON, a file as its URL or name."""
     parts = list(parts)
     if all(part.HasField("text") for part in parts):
         return text_of(parts)

@@ -1,19 +1,22 @@
-"""Progress that agents write as prose: `🔧 Calling tool: **x**`, `✅ Tool **x** completed`, `❌ Tool **x** failed`."""
+"""Parses the progress of foreign agents, which is prose.
+
+The lines are `🔧 Calling tool: **x**`, `✅ Tool **x** completed`, `❌ Tool **x** failed`.
+"""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 
-# Bounded everywhere, as the texts come from outside.
+# All repetitions are bounded, because the texts are untrusted.
 _GAP = r"\s{1,8}"
-_WHO = rf"(?:[^:*\n]{{1,60}}?:{_GAP})??"
+_SPEAKER = rf"(?:[^:*\n]{{1,60}}?:{_GAP})??"
 _STARTED = re.compile(
-    rf"🔧\s{{0,8}}{_WHO}Calling{_GAP}(?:tool:?{_GAP}(?P<tool>.{{1,100}}?)|(?:agent{_GAP})?(?P<name>\S{{1,100}}?))(?:\.{{3}}|…)?",
+    rf"🔧\s{{0,8}}{_SPEAKER}Calling{_GAP}(?:tool:?{_GAP}(?P<tool>.{{1,100}}?)|(?:agent{_GAP})?(?P<name>\S{{1,100}}?))(?:\.{{3}}|…)?",
     re.IGNORECASE,
 )
 _FINISHED = re.compile(
-    rf"(?P<mark>[✅❌])\s{{0,8}}{_WHO}(?:Tool{_GAP}(?P<tool>.{{1,100}}?)|(?P<name>\S{{1,100}}))"
+    rf"(?P<icon>[✅❌])\s{{0,8}}{_SPEAKER}(?:Tool{_GAP}(?P<tool>.{{1,100}}?)|(?P<name>\S{{1,100}}))"
     rf"{_GAP}(?:completed|failed)(?P<reason>.*)",
     re.IGNORECASE,
 )
@@ -26,7 +29,7 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """`certain` unless the line could as well be prose: `✅ Deployment completed`."""
+    """`certain` is false for a line that may be prose, for example `✅ Deployment completed`."""
 
     tool: str
     ok: bool
@@ -41,7 +44,7 @@ def read_line(line: str) -> Started | Finished | None:
     if finished := _FINISHED.fullmatch(line):
         return Finished(
             tool=_plain(finished["tool"] or finished["name"]),
-            ok=finished["mark"] == "✅",
+            ok=finished["icon"] == "✅",
             reason=finished["reason"].strip(" :.-–—") or None,
             certain=finished["tool"] is not None,
         )

@@ -1,7 +1,7 @@
-"""The items of a stream of ours, from the JSON of protocol 1.0: what `http/event_json.py` writes, read directly.
+"""Decodes stream items from the JSON of protocol 1.0 that `event_json.py` writes.
 
-It gives what the SDK's parser gives, at a fraction of its cost and without what its reader knows or does not need: the
-question of a new task and the times of states. Whatever looks different is left to that parser.
+The result is that of the SDK's parser, at a fraction of its cost, without the parts that no reader here needs: the
+question of a new task and the timestamps. Items in any other form are passed to the SDK's parser.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _status_update(update: Json, status: Json) -> StreamResponse:
 
 
 def _new_task(task: Json) -> StreamResponse:
-    """The task that a stream begins with: nothing has happened in it but the question, which the reader has asked."""
+    """The submitted task at the start of a stream. Its history, the question, is left out: the reader sent it."""
     response = StreamResponse()
     read = response.task
     read.id, read.context_id = task.get("id", ""), task.get("contextId", "")

@@ -1,4 +1,4 @@
-"""Plain Python values in and out of protobuf's JSON types, whose only number is a double."""
+"""Converts Python values to and from protobuf's JSON types, whose only number type is a double."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 from google.protobuf.struct_pb2 import Struct, Value
 
 EXACT_INTEGER = 2**53
-"""Beyond this a double skips integers."""
+"""The largest value up to which a double represents every integer."""
 
 
 def set_value(target: Value, value: Any) -> None:
-    """Write `value` into `target`; what JSON cannot hold exactly (NaN, long integers, dates) goes as its text."""
+    """Write `value` into `target`. Values that JSON cannot represent (NaN, long integers, dates) become text."""
     match value:
         case None:
             target.null_value = 0  # type: ignore[assignment]  # the stub wants the enum; its only member is 0
@@ -67,7 +67,7 @@ def get_fields(source: Struct) -> dict[str, Any]:
 
 
 def scrub(value: Any) -> Any:
-    """`value` with every text made valid Unicode: models sometimes emit halves of surrogate pairs."""
+    """`value` with invalid Unicode replaced in all texts: models sometimes emit half of a surrogate pair."""
     match value:
         case str():
             return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

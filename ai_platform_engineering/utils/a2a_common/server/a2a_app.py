@@ -1,4 +1,4 @@
-"""An A2A server as an ASGI app: the routes, who may call them, and what starts and stops with it."""
+"""An A2A server as an ASGI app: routes, middleware, start and stop."""
 
 from __future__ import annotations
 
@@ -6,27 +6,38 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mappin
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
-from a2a.server.agent_execution import AgentExecutor
 from a2a.types.a2a_pb2 import AgentCard
 from starlette.applications import Starlette
 
 from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.mcp import McpServers
+from ai_platform_engineering.runs.outcomes import InterruptedRun
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.storage.event_log.event_log import EventLog
-from ai_platform_engineering.utils.a2a_common.server.a2a_server import a2a_routes, health_routes, request_handler
+from ai_platform_engineering.utils.a2a_common.server.a2a_server import (
+    Degraded,
+    a2a_routes,
+    health_routes,
+    request_handler,
+)
 from ai_platform_engineering.utils.a2a_common.server.auth import auth_middleware
+from ai_platform_engineering.utils.a2a_common.server.browser_checks import host_middleware, origin_middleware
 from ai_platform_engineering.utils.a2a_common.server.card import ChangingCard
-from ai_platform_engineering.utils.a2a_common.server.hosts import host_middleware
-from ai_platform_engineering.utils.a2a_common.server.origins import origin_middleware
-from ai_platform_engineering.utils.a2a_common.server.upkeep import Forget, Release, kept_up, release_nothing
+from ai_platform_engineering.utils.a2a_common.server.conversations import ConversationRoutes
+from ai_platform_engineering.utils.a2a_common.server.log_maintenance import (
+    Forget,
+    Release,
+    maintained,
+    release_nothing,
+)
+from ai_platform_engineering.utils.a2a_common.server.work_queue import Executor
 from ai_platform_engineering.utils.keys import Place
 
 Rows = Sequence[Mapping[str, Any]]
 
 
 def with_a2a(
-    executor: AgentExecutor,
+    executor: Executor,
     log: EventLog,
     card: AgentCard | ChangingCard,
     settings: Settings,
@@ -36,35 +47,57 @@ def with_a2a(
     release: Release = release_nothing,
     agent: str = SUPERVISOR,
 ) -> Starlette:
-    """An app that serves `executor` from `log` while what `running` starts is up.
+    """An app that serves `executor` and `log`. `running` is entered for as long as the app runs.
 
-    `running` may give a function that drops conversations; it is called for those whose tasks have been dropped.
-    `release` is told of conversations in which nobody answered in time. `app.state.stop_work` ends the work that is
-    under way: a server calls it while callers can still be answered.
+    `running` may yield a function that deletes the checkpoints of conversations: it is called for those whose tasks
+    were pruned or deleted.
+    `release` is called for runs that were ended from outside: by a kill, or because a form expired.
+    `app.state.degraded` may be replaced by a function that says whether the server works only in part.
+    `app.state.stop_work(grace)` ends all runs; a server calls it while callers still get responses.
     """
     plain = card if isinstance(card, AgentCard) else card.plain
     handler = request_handler(executor, log, plain, settings, agent=agent)
     started = False
+    forget_checkpoints: Forget = _forget_nothing
+
+    async def released(run: InterruptedRun, for_good: bool) -> None:
+        await release(run, for_good)
+        handler.work.release(run.context_id)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        nonlocal started
-        async with log.opened(), running() as forget, kept_up(log, settings, agent, forget or _forget_nothing, release):
+        nonlocal started, forget_checkpoints
+        async with (
+            log.opened(),
+            running() as forget,
+            maintained(log, settings, agent, forget or _forget_nothing, released),
+        ):
             started = True
+            forget_checkpoints = forget or _forget_nothing
             try:
                 yield
             finally:
                 started = False
                 await handler.aclose()
 
+    def degraded() -> Degraded | None:
+        problem: Degraded | None = app.state.degraded()
+        return problem
+
     place: Place = "front" if agent == SUPERVISOR else "behind"
-    routes = [*health_routes(lambda: started and not handler.stopping, tools), *a2a_routes(handler, card, settings)]
+    routes = [
+        *health_routes(lambda: started and not handler.stopping, tools, degraded),
+        *a2a_routes(handler, card, settings),
+    ]
+    if agent == SUPERVISOR:
+        routes += ConversationRoutes(handler, lambda: forget_checkpoints).routes()
     app = Starlette(
         routes=routes,
         lifespan=lifespan,
         middleware=[*host_middleware(settings), *origin_middleware(settings), *auth_middleware(settings, place)],
     )
     app.state.stop_work = handler.stop_work
+    app.state.degraded = lambda: None
     return app
 
 
@@ -73,7 +106,7 @@ async def _forget_nothing(_conversations: Iterable[str]) -> None:
 
 
 def tool_rows(agent: str, mcp: McpServers) -> Rows:
-    """What `/tools` says of one agent."""
+    """The rows of `/tools` for one agent."""
     return [
         {
             "agent": agent,

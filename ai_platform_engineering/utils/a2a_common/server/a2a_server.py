@@ -1,13 +1,13 @@
-"""The HTTP surface of one A2A server, the supervisor's or an agent's: routes, agent card, health."""
+"""The HTTP routes of an A2A server, the supervisor's or an agent's: JSON-RPC, REST, agent card, health."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from a2a.server.agent_execution import AgentExecutor
 from a2a.types.a2a_pb2 import (
     AgentCapabilities,
     AgentCard,
@@ -31,9 +31,19 @@ from ai_platform_engineering.utils.a2a_common.server.admission import Admission
 from ai_platform_engineering.utils.a2a_common.server.auth import CARD_PATHS
 from ai_platform_engineering.utils.a2a_common.server.card import ChangingCard, card_routes
 from ai_platform_engineering.utils.a2a_common.server.jsonrpc import JsonRpc
-from ai_platform_engineering.utils.a2a_common.server.push import BackgroundSender, PushConfigs
+from ai_platform_engineering.utils.a2a_common.server.push import PushConfigs, PushNotifications
 from ai_platform_engineering.utils.a2a_common.server.request_handler import LogRequestHandler
 from ai_platform_engineering.utils.a2a_common.server.rest import rest_routes
+from ai_platform_engineering.utils.a2a_common.server.task_endings import TaskEndings
+from ai_platform_engineering.utils.a2a_common.server.work_queue import Executor, WorkQueue
+
+
+@dataclass(frozen=True, slots=True)
+class Degraded:
+    """Why a server works only in part. If it does not `serve`, no requests should be sent to it."""
+
+    reason: str
+    serves: bool = True
 
 
 def agent_card(
@@ -45,9 +55,9 @@ def agent_card(
     skills: Iterable[AgentSkill] = (),
     schemes: Mapping[str, SecurityScheme] = MappingProxyType({}),
 ) -> AgentCard:
-    """The card of a server at `url`: both protocols, JSON-RPC and REST, streams that can be resumed.
+    """The card of a server at `url` with both protocol versions, JSON-RPC and REST, and resumable streams.
 
-    Callers need one of the `schemes`, if there are any.
+    Callers must use one of the `schemes`, if there are any.
     """
     card = AgentCard(
         name=name,
@@ -82,19 +92,18 @@ def agent_card(
 
 
 def request_handler(
-    executor: AgentExecutor, log: EventLog, card: AgentCard, settings: Settings, *, agent: str = SUPERVISOR
+    executor: Executor, log: EventLog, card: AgentCard, settings: Settings, *, agent: str = SUPERVISOR
 ) -> LogRequestHandler:
-    """A handler with push notifications; `aclose()` it when the server stops."""
+    """A handler with push notifications. Call its `aclose` when the server stops."""
     configs = PushConfigs(log)
     validator = None if settings.push_allow_private else validate_push_notification_url
     return LogRequestHandler(
-        executor,
+        WorkQueue(executor, TaskEndings(log, agent)),
         log,
         card,
-        agent=agent,
         admission=Admission(settings, agent),
-        push_config_store=configs,
-        push_sender=BackgroundSender(configs, validator),
+        push_configs=configs,
+        pushes=PushNotifications(configs, validator),
         push_url_validator=validator,
     )
 
@@ -111,8 +120,9 @@ def a2a_routes(handler: LogRequestHandler, card: AgentCard | ChangingCard, setti
 def health_routes(
     ready: Callable[[], bool | Awaitable[bool]],
     tools: Callable[[], Sequence[Any] | Awaitable[Sequence[Any]]],
+    degraded: Callable[[], Degraded | None] = lambda: None,
 ) -> list[BaseRoute]:
-    """`/healthz`: the process answers. `/readyz`: it can serve. `/tools`: what it can do."""
+    """`/healthz`: the process is alive. `/readyz`: it accepts requests, perhaps degraded. `/tools`: its tools."""
 
     async def healthz(request: Request) -> Response:
         return JSONResponse({"status": "ok"})
@@ -121,7 +131,12 @@ def health_routes(
         is_ready = ready()
         if inspect.isawaitable(is_ready):
             is_ready = await is_ready
-        return JSONResponse({"status": "ready" if is_ready else "starting"}, status_code=200 if is_ready else 503)
+        if not is_ready:
+            return JSONResponse({"status": "starting"}, status_code=503)
+        if (problem := degraded()) is not None:
+            body = {"status": "degraded", "reason": problem.reason}
+            return JSONResponse(body, status_code=200 if problem.serves else 503)
+        return JSONResponse({"status": "ready"})
 
     async def list_tools(request: Request) -> Response:
         rows = tools()

@@ -1,7 +1,7 @@
-"""Admission: what a message says of who asks, and of what its place wants, is checked before anything is made of it.
+"""Admission: verifies the metadata of a message before it is stored or run.
 
-Afterwards its metadata say what is true: `user` is somebody who can be believed, the token that proved it is gone, and
-what only a supervisor may say was signed by one.
+Afterwards `user` is verified, if a key is set for that, and its token is removed. Metadata that only a supervisor may
+send was signed by one.
 """
 
 from __future__ import annotations
@@ -28,28 +28,28 @@ USER: Final = "user"
 USER_TOKEN: Final = "user_token"  # noqa: S105 - the name of a field
 INSTRUCTIONS: Final = "instructions"
 QUESTION_ONLY: Final = "question_only"
-"""On a message that must not become the answer to a form: whoever sends it has not looked who may answer."""
+"""Metadata key of a message that must not answer a form: its client has not checked who may answer."""
 
 Proof = Callable[[str, str], str]
-"""The id of the user that a token names, for the message with an id."""
+"""Returns the id of the user in a token, given the id of the message."""
 
 
 class Admission:
-    """One per server, that of `agent`. With a key set, nobody is believed to be somebody without a signature."""
+    """Verifies the messages to the server of `agent`. If a key is set, `user` is accepted only with a signature."""
 
     def __init__(self, settings: Settings, agent: str = SUPERVISOR) -> None:
         self._proof = _proof(settings)
-        # A supervisor takes delegations from no caller; an agent takes those that its supervisor has signed.
+        # A supervisor accepts no delegations; an agent accepts those that its supervisor has signed.
         self._delegations = None if agent == SUPERVISOR else Delegations(settings, opening_key(settings, "behind"))
         self._warned = False
 
     def admit(self, params: SendMessageRequest) -> None:
-        """Raises what the sender is told, where the message cannot be taken."""
-        own, around = _fields(params.message), _fields(params)
-        for marks in (around, own):
-            if INSTRUCTIONS in marks:
-                _check_instructions(get_value(marks[INSTRUCTIONS]))
-        drop(around)
+        """Verify and clean the metadata of a message. Raises the error for the sender if it is rejected."""
+        own, outer = _fields(params.message), _fields(params)
+        for metadata in (outer, own):
+            if INSTRUCTIONS in metadata:
+                _check_instructions(get_value(metadata[INSTRUCTIONS]))
+        drop(outer)
         if self._delegations is None:
             drop(own)
         delegated = self._delegations is not None and self._delegations.admit(params.message)
@@ -58,7 +58,7 @@ class Admission:
             if token is not None:
                 self._warn()
             return
-        _take(around, USER)
+        _take(outer, USER)
         if token is not None:
             own[USER].string_value = self._proof(token, params.message.message_id)
         elif not delegated:
@@ -67,7 +67,7 @@ class Admission:
     def _warn(self) -> None:
         if not self._warned:
             self._warned = True
-            logger.warning("A client signs who asks, but no key is set here to check it: set USER_SIGNING_KEY.")
+            logger.warning("A client sends signed user ids, but no key is set to verify them: set USER_SIGNING_KEY.")
 
 
 def is_question_only(message: Message) -> bool:
@@ -78,7 +78,7 @@ def is_question_only(message: Message) -> bool:
 def _proof(settings: Settings) -> Proof | None:
     if settings.user_signing_key is None and settings.a2a_auth_shared_key is None:
         return None
-    # Cryptography takes a while to load, which is of no use where nobody signs.
+    # Imported on demand: cryptography is slow to load.
     from ai_platform_engineering.utils.users import UserTokenError, read_user, signing_key  # noqa: PLC0415
 
     key = signing_key(settings) or ""
@@ -92,13 +92,13 @@ def _proof(settings: Settings) -> Proof | None:
     return read
 
 
-def _fields(described: Message | SendMessageRequest) -> MutableMapping[str, Value]:
-    # Looking at metadata that are not there would put them there.
-    return described.metadata.fields if described.HasField("metadata") else {}
+def _fields(carrier: Message | SendMessageRequest) -> MutableMapping[str, Value]:
+    # Protobuf creates missing metadata when they are read.
+    return carrier.metadata.fields if carrier.HasField("metadata") else {}
 
 
 def _take(fields: MutableMapping[str, Value], name: str) -> str | None:
-    """The text of a field, which is gone then. (Asking a map of messages for what it does not have makes it.)"""
+    """Remove a field and return its text. (Protobuf creates a missing field when it is read.)"""
     if name not in fields:
         return None
     text = fields[name].string_value

@@ -1,5 +1,7 @@
-"""Who may call: whoever has the shared key, or an access token of the OAuth2 issuer, where these are set. Health checks
-and the agent card stay open."""
+"""Authentication of callers with the shared key or an access token of the OAuth2 issuer, if these are configured.
+
+Health checks and the agent card need no authentication.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ _RETRY_SECONDS: Final = "5"
 
 
 def auth_middleware(settings: Settings, place: Place = "front") -> list[Middleware]:
-    """For the app's list of middleware: empty where anybody may call."""
+    """The app's middleware for authentication; empty if neither key nor issuer is configured."""
     key, issuer = opening_key(settings, place), _issuer(settings)
     if key is None and issuer is None:
         return []
@@ -33,7 +35,7 @@ def auth_middleware(settings: Settings, place: Place = "front") -> list[Middlewa
 
 
 def security_schemes(settings: Settings, place: Place = "front") -> dict[str, SecurityScheme]:
-    """What the agent card says of it: any one of these will do."""
+    """The security schemes for the agent card. One of them is enough."""
     schemes = {}
     if opening_key(settings, place) is not None:
         key = HTTPAuthSecurityScheme(scheme="bearer", description="The key that the server's operator gave out.")
@@ -50,9 +52,9 @@ def security_schemes(settings: Settings, place: Place = "front") -> dict[str, Se
 
 
 class BearerAuth:
-    """Lets through what carries `Authorization: Bearer` with the key, or with an access token that holds.
+    """Accepts requests whose `Authorization: Bearer` is the key or a valid access token.
 
-    The verified caller is in `scope["state"]` of the requests that it lets through.
+    Accepted requests have the verified caller in `scope["state"]`.
     """
 
     def __init__(self, app: ASGIApp, key: Key | None = None, issuer: Issuer | None = None) -> None:
@@ -73,7 +75,7 @@ class BearerAuth:
             await send({"type": "websocket.close", "code": 1008})
 
     async def _verified(self, sent: str) -> Caller | Response:
-        """The caller that the key or token proves, or the refusal."""
+        """The caller of the key or token, or the error response."""
         if self._key is not None and hmac.compare_digest(sent.encode(), self._key.value.encode()):
             return KEY_HOLDER
         if self._issuer is None or not sent:
@@ -105,7 +107,7 @@ class BearerAuth:
 def _issuer(settings: Settings) -> Issuer | None:
     if settings.a2a_oauth_issuer is None:
         return None
-    # Cryptography takes a while to load, which is of no use where there is no issuer.
+    # Imported on demand: cryptography is slow to load.
     from ai_platform_engineering.utils.a2a_common.server.issuer import Issuer  # noqa: PLC0415
 
     return Issuer(settings.a2a_oauth_issuer, settings.a2a_oauth_audience, settings.a2a_oauth_jwks_url)

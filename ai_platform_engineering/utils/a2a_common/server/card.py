@@ -1,4 +1,4 @@
-"""The agent card at its address, for both protocol versions; a client that has it already gets 304."""
+"""Serves the agent card for both protocol versions, with an ETag."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from ai_platform_engineering.utils.a2a_common.codec.event_json import dumps
 
 
 class ChangingCard(Protocol):
-    """A card of which a part changes while the server runs; `plain` is the rest of it."""
+    """A card that changes while the server runs. `plain` is its constant part."""
 
     @property
     def plain(self) -> AgentCard: ...
 
     async def current(self) -> AgentCard:
-        """The card as it is now: the same object until it changes."""
+        """The current card: the same object until it changes."""
         ...
 
 
 def card_routes(card: AgentCard | ChangingCard, *paths: str) -> list[Route]:
-    """The card at each of the paths, encoded again when it has changed."""
+    """The routes of the card. It is encoded again only when it has changed."""
     encoded: tuple[AgentCard, bytes, str] | None = None
 
     async def show(request: Request) -> Response:

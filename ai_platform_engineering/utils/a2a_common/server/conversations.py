@@ -1,73 +1,99 @@
-"""Conversations: the messages of one are worked on one at a time, in order of arrival."""
+"""Deletes conversations: the tasks and events of the log, and the checkpoints. `DELETE /conversations/{id}`."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Final
+
+from a2a.types.a2a_pb2 import CancelTaskRequest, Task
+from a2a.utils.errors import TaskNotCancelableError, TaskNotFoundError
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from ai_platform_engineering.storage.event_log.event_log import EventLog, TaskQuery
+from ai_platform_engineering.utils.a2a_common.protocol import TERMINAL_STATES, WAITING_STATES
+from ai_platform_engineering.utils.a2a_common.server.calls import call_context
+from ai_platform_engineering.utils.a2a_common.server.log_maintenance import Forget
+from ai_platform_engineering.utils.a2a_common.server.request_handler import LogRequestHandler
+from ai_platform_engineering.utils.errors import ReadableError
+
+logger = logging.getLogger(__name__)
+
+_PAGE: Final = 50
+_FORCE_VALUES: Final = {"": False, "false": False, "true": True}
 
 
-@dataclass(slots=True)
-class Turn:
-    """The floor of a conversation. Whoever has it sets `waits` when a person has been asked something."""
-
-    waits: bool = False
+class UnknownConversationError(ReadableError):
+    def __init__(self, context_id: str) -> None:
+        super().__init__(f"There is no conversation {context_id!r}.")
 
 
-@dataclass(slots=True)
-class _Conversation:
-    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    interested: int = 0
-    waiting_task: str | None = None
+class ConversationOpenError(ReadableError):
+    """A task of the conversation has not ended."""
+
+    def __init__(self, context_id: str, tasks: Sequence[Task]) -> None:
+        task = tasks[0]
+        state = "waits for an answer" if task.status.state in WAITING_STATES else "is running"
+        super().__init__(
+            f"Task {task.id} of the conversation {context_id} {state}. Wait for its end, or cancel it with the "
+            "deletion: `force=true` in the request, `--force` on the command line."
+        )
 
 
-class Conversations:
-    """Who has the floor, by conversation. A task that waits for a person keeps it: what came later comes after it.
+async def open_tasks(log: EventLog, context_id: str) -> list[Task]:
+    """The tasks of a conversation that have not ended. Raises `UnknownConversationError` if it has no task at all."""
+    page = await log.tasks(TaskQuery(context_id=context_id, limit=_PAGE))
+    if not page.total:
+        raise UnknownConversationError(context_id)
+    tasks = page.tasks
+    while page.next is not None:
+        page = await log.tasks(TaskQuery(context_id=context_id, after=page.next, limit=_PAGE))
+        tasks += page.tasks
+    return [task for task in tasks if task.status.state not in TERMINAL_STATES]
 
-    A conversation that nobody works on takes no memory.
-    """
 
-    def __init__(self) -> None:
-        self._active: dict[str, _Conversation] = {}
+class ConversationRoutes:
+    """`forget` gives the function that deletes checkpoints; it is called while the app runs."""
 
-    @asynccontextmanager
-    async def turn(self, context_id: str, task_id: str) -> AsyncIterator[Turn]:
-        """Wait until everything that came earlier in the conversation is done, then have the floor."""
-        conversation = self._active.setdefault(context_id, _Conversation())
-        if conversation.waiting_task == task_id:
-            conversation.waiting_task = None
-        else:
-            await self._take_floor(context_id, conversation)
-        turn = Turn()
+    def __init__(self, handler: LogRequestHandler, forget: Callable[[], Forget]) -> None:
+        self._handler = handler
+        self._forget = forget
+
+    def routes(self) -> list[Route]:
+        return [Route("/conversations/{id}", self._delete, methods=["DELETE"])]
+
+    async def _delete(self, request: Request) -> Response:
+        context_id: str = request.path_params["id"]
+        force = _FORCE_VALUES.get(request.query_params.get("force", ""))
+        if force is None:
+            return _problem(400, "invalid_request", "force: must be true or false.")
         try:
-            yield turn
-        finally:
-            if turn.waits:
-                conversation.waiting_task = task_id
-            else:
-                self._leave_floor(context_id, conversation)
+            count = await self._delete_conversation(request, context_id, force=force)
+        except UnknownConversationError as error:
+            return _problem(404, "not_found", str(error))
+        except ConversationOpenError as error:
+            return _problem(409, "conflict", str(error))
+        logger.info("conversation %s was deleted, with %d tasks", context_id, count)
+        return JSONResponse({"id": context_id, "deleted_tasks": count})
 
-    def end_waiting(self, context_id: str) -> None:
-        """The task that waited in a conversation has been ended: others have their turn."""
-        conversation = self._active.get(context_id)
-        if conversation is not None and conversation.waiting_task is not None:
-            conversation.waiting_task = None
-            self._leave_floor(context_id, conversation)
+    async def _delete_conversation(self, request: Request, context_id: str, *, force: bool) -> int:
+        log, work = self._handler.log, self._handler.work
+        # A message that arrives meanwhile waits. Its task stays, and begins the conversation anew.
+        async with work.paused(context_id):
+            unfinished = await open_tasks(log, context_id)
+            if unfinished and not force:
+                raise ConversationOpenError(context_id, unfinished)
+            for task in unfinished:
+                with suppress(TaskNotCancelableError, TaskNotFoundError):  # it has ended meanwhile
+                    await self._handler.on_cancel_task(CancelTaskRequest(id=task.id), call_context(request, "1.0"))
+            await work.join(context_id)
+            # The checkpoints first: after a crash in between, the conversation is still listed and can be deleted.
+            await self._forget()([context_id])
+            return await log.delete_conversation(context_id)
 
-    async def _take_floor(self, context_id: str, conversation: _Conversation) -> None:
-        conversation.interested += 1
-        try:
-            await conversation.lock.acquire()
-        except BaseException:
-            self._lose_interest(context_id, conversation)
-            raise
 
-    def _leave_floor(self, context_id: str, conversation: _Conversation) -> None:
-        conversation.lock.release()
-        self._lose_interest(context_id, conversation)
-
-    def _lose_interest(self, context_id: str, conversation: _Conversation) -> None:
-        conversation.interested -= 1
-        if not conversation.interested:
-            del self._active[context_id]
+def _problem(code: int, error: str, sentence: str) -> Response:
+    return JSONResponse({"error": error, "message": sentence}, status_code=code)

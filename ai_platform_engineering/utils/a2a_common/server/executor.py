@@ -1,46 +1,40 @@
-"""The executor: one A2A request is one run, and every event of it goes through the log.
+"""The executor: one assignment is one run, and every event of the run is stored in the event log.
 
-The queue hears only of the life of the task (working, the closing artifact, the end), for push notifications:
-subscriptions are served from the log. `execute` writes every ending itself and raises only when it is cancelled.
+`execute` writes the end of its run itself, also when it is cancelled. Subscribers read the log.
 """
 
 from __future__ import annotations
 
 import asyncio
-import functools
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 
-from a2a.server.agent_execution import AgentExecutor
 from a2a.server.agent_execution import RequestContext as A2ARequest
-from a2a.server.events import EventQueue
-from a2a.types.a2a_pb2 import Message, TaskStatusUpdateEvent
+from a2a.types.a2a_pb2 import Message
 
-from ai_platform_engineering.events import Canceled, Event, Failed, InputRequired
-from ai_platform_engineering.forms.replies import AskAgain, Resume, understand
+from ai_platform_engineering.events import Canceled, Ending, Event, Failed, InputRequired
+from ai_platform_engineering.forms.replies import AskAgain, Resume, interpret
 from ai_platform_engineering.runs.failures import failure_of
 from ai_platform_engineering.runs.outcomes import InterruptedRun
 from ai_platform_engineering.settings import Settings
-from ai_platform_engineering.storage.event_log.event_log import Entry, EventLog
-from ai_platform_engineering.utils.a2a_common.base_langgraph_agent import BaseLangGraphAgent, Resumption, Run
+from ai_platform_engineering.storage.event_log.event_log import EventLog
+from ai_platform_engineering.utils.a2a_common.base_langgraph_agent import BaseLangGraphAgent, GraphRun, Resumption
 from ai_platform_engineering.utils.a2a_common.codec.decoder import decode_updates
 from ai_platform_engineering.utils.a2a_common.codec.labels import stopped
-from ai_platform_engineering.utils.a2a_common.protocol import PARKED_STATES
+from ai_platform_engineering.utils.a2a_common.protocol import WAITING_STATES
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
-from ai_platform_engineering.utils.a2a_common.server.conversations import Conversations
 from ai_platform_engineering.utils.a2a_common.server.incoming import question_of, reply_of, request_context
 from ai_platform_engineering.utils.a2a_common.server.recorder import Recorder, joining_interval
-from ai_platform_engineering.utils.a2a_common.server.task_closing import closing, events_so_far
-from ai_platform_engineering.utils.a2a_common.wire import FORM_ARTIFACT, StreamState, WireEvent, recall
+from ai_platform_engineering.utils.a2a_common.server.task_endings import TaskEndings
+from ai_platform_engineering.utils.a2a_common.server.work_queue import Assignment
+from ai_platform_engineering.utils.a2a_common.wire import StreamState, WireEvent, restore
 from ai_platform_engineering.utils.errors import ReadableError
 
 logger = logging.getLogger(__name__)
 
-_CLOSING_ARTIFACTS = frozenset({"final_result", "partial_result", FORM_ARTIFACT})
-
 
 class StoppedError(ReadableError):
-    """The server was shut down while it worked."""
+    """The server was shut down during the run."""
 
     code = "stopped"
 
@@ -48,122 +42,101 @@ class StoppedError(ReadableError):
         super().__init__(stopped(agent))
 
 
-class RunExecutor(AgentExecutor):
-    """Runs an agent's graph for each request, one at a time in each conversation."""
+class RunExecutor:
+    """Runs an agent's graph for each assignment."""
 
     def __init__(self, agent: BaseLangGraphAgent, log: EventLog, settings: Settings) -> None:
         self._agent = agent
         self._log = log
+        self._endings = TaskEndings(log, agent.name)
         self._interval = settings.text_coalesce_ms / 1000
-        self._conversations = Conversations()
-        # The tasks that are worked on, and whether a person has stopped them.
-        self._working: dict[str, bool] = {}
+        self._active_runs = 0
 
-    async def execute(self, context: A2ARequest, event_queue: EventQueue) -> None:
-        kept = [entry.event for entry in await self._log.read(context.task_id or "")]
-        request = request_context(context, await self._log.task(context.task_id or "") if kept else None)
+    async def execute(self, assignment: Assignment) -> bool:
+        task, updates = None, list[WireEvent]()
+        if not assignment.begins_task:
+            updates = [entry.event for entry in await self._log.read(assignment.task_id)]
+            task = await self._log.task(assignment.task_id)
+        request = request_context(assignment.request, task)
         if request.user is not None:
             logger.info("%s: task %s is asked by %s", request.trace_id, request.task_id, request.user)
-        recorder = self._recorder(request, self._state(request, kept), event_queue)
-        told = decode_updates(self._agent.name, kept)
-        match _said_to_forms(told, context.message):
+        recorder = self._recorder(request, updates)
+        history = decode_updates(self._agent.name, updates)
+        match _reply_to_forms(history, assignment.request.message):
             case AskAgain(forms):
                 async with recorder:
                     recorder.put(InputRequired(forms))
-                return
+                return True
             case Resume(form, answer):
-                run = self._agent.run(Resumption(form, answer, told), request)
+                run = self._agent.run(Resumption(form, answer, history), request)
             case None:
-                run = self._agent.run(question_of(context.message), request)
-        await self._work(run, request, recorder, event_queue)
-
-    async def _work(self, run: Run, request: RequestContext, recorder: Recorder, event_queue: EventQueue) -> None:
-        self._working[request.task_id] = False
+                run = self._agent.run(question_of(assignment.request.message), request)
+        self._active_runs += 1
         try:
-            async with self._conversations.turn(request.context_id, request.task_id) as turn, recorder:
+            return await self._record(run, request, recorder, assignment)
+        finally:
+            self._active_runs -= 1
+
+    async def cancel(self, request: A2ARequest) -> None:
+        task = await self._log.task(request.task_id or "")
+        if task is None:
+            return
+        if task.status.state in WAITING_STATES:
+            ended = await self._endings.end_waiting(task.id, Canceled())
+            if ended is not None:
+                await self._abandon(ended.run, request_context(request, task))
+        else:
+            await self._endings.end(task.id, Canceled(), trace_id=request_context(request, task).trace_id)
+
+    async def release(self, run: InterruptedRun, for_good: bool) -> None:
+        """Complete the conversation of a run that was ended from outside, or drop it `for_good`."""
+        await self._agent.release(run, for_good=for_good)
+
+    async def _record(self, run: GraphRun, request: RequestContext, recorder: Recorder, assignment: Assignment) -> bool:
+        """Store the events of a run. True if it waits for a person."""
+        last: Event | None = None
+        try:
+            async with recorder:
                 await recorder.begin()
                 try:
                     async for event in run.events():
                         recorder.put(event)
-                        turn.waits = isinstance(event, InputRequired)
+                        last = event
+                    if not isinstance(last, Ending):
+                        raise RuntimeError("the run emitted no end")
                 except asyncio.CancelledError:
-                    recorder.put(*self._broken_off(run, request.task_id))
+                    recorder.put(*self._interrupted(run, assignment))
                     await self._abandon(run.interrupted, request)
                     raise
-        except asyncio.CancelledError:
-            if not recorder.entered:  # it was still waiting for its turn
-                async with recorder:
-                    recorder.put(*self._broken_off(run, request.task_id))
-            raise
-        except Exception as error:  # whatever it was, it becomes a sentence
-            logger.exception("%s: the run broke off", request.trace_id)
-            await self._end(request, error, event_queue)
-        finally:
-            del self._working[request.task_id]
-
-    async def cancel(self, context: A2ARequest, event_queue: EventQueue) -> None:
-        """A running task is cancelled through `execute`; one that waits for a person has nobody else to end it."""
-        task = await self._log.task(context.task_id or "")
-        if task is None or task.status.state not in PARKED_STATES:
-            if context.task_id in self._working:
-                self._working[context.task_id] = True
-            return
-        request = request_context(context, task)
-        kept = [entry.event for entry in await self._log.read(request.task_id)]
-        updates = closing(self._state(request, ()), kept, Canceled())
-        await self._tell(await self._log.end_waiting(request.task_id, updates), event_queue)
-        events = events_so_far(self._agent.name, kept)
-        await self._abandon(InterruptedRun(request.context_id, request.task_id, events), request)
-        self._conversations.end_waiting(request.context_id)
-
-    async def release(self, run: InterruptedRun, for_good: bool) -> None:
-        """A run that nobody works on any more was ended: its conversation goes on without it."""
-        await self._agent.release(run, for_good=for_good)
-        self._conversations.end_waiting(run.context_id)
+        except Exception as error:  # every failure becomes a sentence
+            logger.exception("%s: the run failed", request.trace_id)
+            failure = failure_of(error)
+            await self._endings.end(request.task_id, Failed(failure.code, failure.sentence))
+            return False
+        return isinstance(last, InputRequired)
 
     async def _abandon(self, run: InterruptedRun, request: RequestContext) -> None:
         try:
             await self._agent.abandon(run, request)
-        except Exception:  # the end is out; the next turn says of calls without a result that it does not know it
+        except Exception:  # the end is stored; the next turn calls the outcome of calls without a result unknown
             logger.exception("%s: the conversation could not be completed", request.trace_id)
 
-    async def _end(self, request: RequestContext, error: Exception, queue: EventQueue) -> None:
-        """End a run whose events could not all be kept: what was shown of it is closed, and nothing else."""
-        failure = failure_of(error)
-        kept = [entry.event for entry in await self._log.read(request.task_id)]
-        updates = closing(self._state(request, ()), kept, Failed(failure.code, failure.sentence))
-        await self._tell(await self._log.append(request.task_id, updates), queue)
+    def _interrupted(self, run: GraphRun, assignment: Assignment) -> Iterator[Event]:
+        """The last events of a run that a person canceled or a shutdown stopped."""
+        return run.canceled() if assignment.canceled else run.failed(StoppedError(self._agent.name))
 
-    def _broken_off(self, run: Run, task_id: str) -> Iterator[Event]:
-        """A person cancels through `cancel`; nobody else stops a run but a server that shuts down."""
-        return run.canceled() if self._working[task_id] else run.failed(StoppedError(self._agent.name))
-
-    def _recorder(self, request: RequestContext, state: StreamState, queue: EventQueue) -> Recorder:
-        tell = functools.partial(self._tell, queue=queue)
-        if request.delegated:
-            return Recorder(self._log, state, lambda: self._interval, tell, to_people=False)
-        return Recorder(self._log, state, lambda: joining_interval(self._interval, len(self._working)), tell)
-
-    def _state(self, request: RequestContext, kept: Iterable[WireEvent]) -> StreamState:
+    def _recorder(self, request: RequestContext, updates: Iterable[WireEvent]) -> Recorder:
         state = StreamState(request.task_id, request.context_id, request.trace_id, self._agent.name)
-        recall(state, kept)
-        return state
-
-    @staticmethod
-    async def _tell(entries: Iterable[Entry], queue: EventQueue) -> None:
-        for entry in entries:
-            if _is_of_its_life(entry):
-                await queue.enqueue_event(entry.event)
+        restore(state, updates)
+        if request.delegated:
+            return Recorder(self._log, state, lambda: self._interval, to_people=False)
+        return Recorder(self._log, state, lambda: joining_interval(self._interval, self._active_runs))
 
 
-def _is_of_its_life(entry: Entry) -> bool:
-    return isinstance(entry.event, TaskStatusUpdateEvent) or entry.event.artifact.name in _CLOSING_ARTIFACTS
-
-
-def _said_to_forms(told: Sequence[Event], message: Message | None) -> Resume | AskAgain | None:
-    """What a message says to the forms that are open; None if none are."""
-    match told[-1:]:
+def _reply_to_forms(history: Sequence[Event], message: Message | None) -> Resume | AskAgain | None:
+    """How a message answers the open forms; None if none is open."""
+    match history[-1:]:
         case [InputRequired(forms)]:
-            return understand(forms, reply_of(message))
+            return interpret(forms, reply_of(message))
         case _:
             return None

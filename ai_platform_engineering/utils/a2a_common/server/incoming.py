@@ -1,4 +1,4 @@
-"""What a request says: the question or the answer in its message, and the context that goes with it."""
+"""Reads a request: the question or answer in its message, and its context."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from a2a.server.agent_execution import RequestContext as A2ARequest
 from a2a.types.a2a_pb2 import Message, Part, Task
 from google.protobuf.json_format import MessageToJson
 
-from ai_platform_engineering.forms.replies import Reply
+from ai_platform_engineering.forms.replies import FormReply
 from ai_platform_engineering.utils.a2a_common.caller import caller_in
 from ai_platform_engineering.utils.a2a_common.codec.parts import data_of
 from ai_platform_engineering.utils.a2a_common.codec.values import get_fields
@@ -21,43 +21,43 @@ from ai_platform_engineering.utils.a2a_common.request_context import (
     is_to_conversation,
 )
 
-_MAX_MARK_LENGTH = 200
+_MAX_FIELD_LENGTH = 200
 
 
 def question_of(message: Message | None) -> str:
-    """The text of a message; data as JSON, files by name."""
+    """The text of a message, with data as JSON and files as their names."""
     parts = message.parts if message is not None else ()
     return "\n".join(text for part in parts if (text := _part_text(part)).strip())
 
 
-def reply_of(message: Message | None) -> Reply:
-    """What a message says to an open form."""
+def reply_of(message: Message | None) -> FormReply:
+    """The message as a reply to an open form."""
     parts = message.parts if message is not None else ()
     resume = next((data["resume"] for part in parts if "resume" in (data := data_of([part]))), None)
     text = "\n".join(part.text for part in parts if part.text.strip())
     to_conversation = message is not None and is_to_conversation(message)
-    return Reply(text, resume if isinstance(resume, Mapping) else None, to_conversation)
+    return FormReply(text, resume if isinstance(resume, Mapping) else None, to_conversation)
 
 
 def request_context(request: A2ARequest, task: Task | None = None) -> RequestContext:
-    """The context of a request. What `task`, when it goes on, was told before still holds unless it is said anew."""
-    marks = _marks(request, task)
-    delegated = marks.get("delegated") is True
+    """The context of a request. If it continues `task`, the metadata of its first message are the defaults."""
+    metadata = _metadata(request, task)
+    delegated = metadata.get("delegated") is True
     return RequestContext(
         context_id=request.context_id or "",
         task_id=request.task_id or "",
-        trace_id=_mark(marks, "trace_id") or uuid.uuid4().hex,
-        user=_mark(marks, "user"),
+        trace_id=_text_field(metadata, "trace_id") or uuid.uuid4().hex,
+        user=_text_field(metadata, "user"),
         auth_token=_bearer(request),
-        stream_text=marks.get("stream_text") is not False,
-        stream_sub_agent_text=marks.get("stream_sub_agent_text") is True,
+        stream_text=metadata.get("stream_text") is not False,
+        stream_sub_agent_text=metadata.get("stream_sub_agent_text") is True,
         delegated=delegated,
-        # Admission has removed these from what no supervisor signed.
-        approvals=_objects(marks.get("approvals")) if delegated else (),
-        step=next(iter(_objects([marks.get("step")])), None) if delegated else None,
-        skills=_objects(marks[SKILLS]) if delegated and SKILLS in marks else None,
-        instructions=(_mark(marks, "instructions", MAX_INSTRUCTIONS_LENGTH) or "").strip(),
-        silent_when_unsure=marks.get("silent_when_unsure") is True,
+        # Admission has removed these from messages that no supervisor signed.
+        approvals=_objects(metadata.get("approvals")) if delegated else (),
+        step=next(iter(_objects([metadata.get("step")])), None) if delegated else None,
+        skills=_objects(metadata[SKILLS]) if delegated and SKILLS in metadata else None,
+        instructions=(_text_field(metadata, "instructions", MAX_INSTRUCTIONS_LENGTH) or "").strip(),
+        silent_when_unsure=metadata.get("silent_when_unsure") is True,
         caller=caller_in(request.call_context.state if request.call_context else None),
     )
 
@@ -74,12 +74,12 @@ def _part_text(part: Part) -> str:
             return f"[file: {part.filename}]" if part.filename else ""
 
 
-def _marks(request: A2ARequest, task: Task | None) -> Mapping[str, Any]:
+def _metadata(request: A2ARequest, task: Task | None) -> Mapping[str, Any]:
     own = get_fields(request.message.metadata) if request.message is not None else {}
     if task is None:
         return {**(request.metadata or {}), **own}
     first = get_fields(task.history[0].metadata) if task.history else {}
-    # Whoever answers a form need not be who asked.
+    # A form may be answered by another user.
     first.pop("user", None)
     trace = get_fields(task.metadata).get("trace_id")
     return {**first, **(request.metadata or {}), **own} | ({"trace_id": trace} if trace else {})
@@ -89,9 +89,9 @@ def _objects(values: Any) -> tuple[Mapping[str, Any], ...]:
     return tuple(value for value in values if isinstance(value, Mapping)) if isinstance(values, list) else ()
 
 
-def _mark(marks: Mapping[str, Any], name: str, longest: int = _MAX_MARK_LENGTH) -> str | None:
-    value = marks.get(name)
-    return value[:longest] if isinstance(value, str) and value else None
+def _text_field(metadata: Mapping[str, Any], name: str, max_length: int = _MAX_FIELD_LENGTH) -> str | None:
+    value = metadata.get(name)
+    return value[:max_length] if isinstance(value, str) and value else None
 
 
 def _bearer(request: A2ARequest) -> str | None:

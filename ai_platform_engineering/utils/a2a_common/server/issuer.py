@@ -1,7 +1,7 @@
-"""An OAuth2 issuer: its keys, and whether an access token is one of its own.
+"""Verifies access tokens with the keys of an OAuth2 issuer.
 
-Keys are fetched when they are first needed, and again when a token fits none of them, but not at every such token. An
-issuer that does not answer leaves the keys that are known in use.
+Keys are fetched when first needed, and again when a token matches none of them, with a minimum pause between fetches.
+While the issuer cannot be reached, the known keys stay in use.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ logger = logging.getLogger(__name__)
 
 MAX_TOKEN_LENGTH: Final = 16_384
 _PAUSE_SECONDS: Final = 10.0
-"""Between two fetches, so that tokens with made-up keys do not become requests to the issuer."""
+"""Between two fetches, so that tokens with invented key ids do not cause requests to the issuer."""
 _PAUSE_WITHOUT_KEYS: Final = 1.0
 _FRESH_SECONDS: Final = 3600.0
-"""After which keys are fetched again, as the issuer may have withdrawn one."""
+"""After this time keys are fetched again, because the issuer may have revoked one."""
 _LEEWAY_SECONDS: Final = 30.0
 
 
 class IssuerError(ReadableError):
-    """The issuer's keys cannot be had at the moment."""
+    """The issuer's keys cannot be fetched at the moment."""
 
 
 class TokenRefusedError(Exception):
-    """This token is not good; the text is a sentence for whoever sent it."""
+    """The token is not valid; the text is a sentence for its sender."""
 
 
 class Issuer:
-    """One issuer; `jwks_url` only where its metadata do not say it. Any audience is good where none is given."""
+    """One issuer. `jwks_url` is needed only if its metadata do not have it. Without `audience` any is accepted."""
 
     def __init__(
         self,
@@ -51,31 +51,31 @@ class Issuer:
         self._audience = audience
         self._jwks_url = jwks_url
         self._clock = clock
-        # Reading all the certificates takes long enough to be noticed by other requests.
+        # Created once: loading the certificates blocks the event loop noticeably.
         self._tls = httpx.create_ssl_context()
         self._keys: tuple[IssuerKey, ...] = ()
         self._fetched_at = float("-inf")
         self._tried_at = float("-inf")
         self._fetching: asyncio.Task[None] | None = None
-        self._answers = True
+        self._reachable = True
 
     async def check(self, token: str) -> Mapping[str, Any]:
-        """What the token says; raises `TokenRefusedError` or, where that cannot be found out now, `IssuerError`."""
+        """The claims of a valid token. Raises `TokenRefusedError`, or `IssuerError` if it cannot be verified now."""
         algorithm, key_id = _header(token)
-        claims = self._checked(token, algorithm, key_id)
+        claims = self._verified(token, algorithm, key_id)
         if claims is None:
             await self._fetch()
-            claims = self._checked(token, algorithm, key_id)
+            claims = self._verified(token, algorithm, key_id)
         elif self._clock() - self._fetched_at > _FRESH_SECONDS:
             self._begin_fetch()
         if claims is not None:
             return claims
         if not self._keys:
-            raise IssuerError("The keys of the OAuth2 issuer cannot be had at the moment. Try again in a minute.")
+            raise IssuerError("The keys of the OAuth2 issuer cannot be fetched at the moment. Try again in a minute.")
         raise TokenRefusedError("The access token was not signed by a key of the issuer.")
 
-    def _checked(self, token: str, algorithm: str, key_id: str | None) -> Mapping[str, Any] | None:
-        """What the token says, if one of the known keys has signed it."""
+    def _verified(self, token: str, algorithm: str, key_id: str | None) -> Mapping[str, Any] | None:
+        """The claims of the token; None if no known key has signed it."""
         for key in self._keys:
             if algorithm in key.algorithms and key_id in {None, key.id}:
                 try:
@@ -102,7 +102,7 @@ class Issuer:
             raise TokenRefusedError(_reason(error)) from None
 
     async def _fetch(self) -> None:
-        """Have the keys of now, if they have not just been fetched."""
+        """Fetch the current keys, unless they were fetched just now."""
         self._begin_fetch()
         if self._fetching is not None:
             await asyncio.shield(self._fetching)
@@ -117,20 +117,22 @@ class Issuer:
         try:
             self._keys = await fetch_keys(self.issuer, self._jwks_url, self._tls)
             self._fetched_at = self._clock()
-            if not self._answers:
-                logger.info("The OAuth2 issuer %s answers again.", self.issuer)
-            self._answers = True
+            if not self._reachable:
+                logger.info("The OAuth2 issuer %s can be reached again.", self.issuer)
+            self._reachable = True
         except NoKeysError as reason:
-            if self._answers:
-                known = "The keys that are known stay in use." if self._keys else "No access token can be checked."
-                logger.warning("The keys of the OAuth2 issuer %s cannot be had: %s. %s", self.issuer, reason, known)
-            self._answers = False
+            if self._reachable:
+                effect = "The known keys stay in use." if self._keys else "No access token can be verified."
+                logger.warning(
+                    "The keys of the OAuth2 issuer %s cannot be fetched: %s. %s", self.issuer, reason, effect
+                )
+            self._reachable = False
         finally:
             self._fetching = None
 
 
 def _header(token: str) -> tuple[str, str | None]:
-    """The algorithm of a token and the id of its key, as it says itself."""
+    """The algorithm of a token and the id of its key, from its unverified header."""
     try:
         header = jwt.get_unverified_header(token) if len(token) <= MAX_TOKEN_LENGTH else {}
     except jwt.PyJWTError:
@@ -139,9 +141,9 @@ def _header(token: str) -> tuple[str, str | None]:
         case {"alg": str(algorithm)} if algorithm in ALGORITHMS:
             return algorithm, header.get("kid")
         case {"alg": _}:
-            raise TokenRefusedError("The access token is signed in a way that is not accepted here.")
+            raise TokenRefusedError("The access token is signed with an algorithm that is not accepted here.")
         case _:
-            raise TokenRefusedError("What was sent is no access token.")
+            raise TokenRefusedError("The bearer value is not an access token.")
 
 
 def _reason(error: jwt.PyJWTError) -> str:
@@ -151,8 +153,8 @@ def _reason(error: jwt.PyJWTError) -> str:
         case jwt.ImmatureSignatureError():
             return "The access token is not valid yet, or the clocks differ."
         case jwt.InvalidAudienceError() | jwt.MissingRequiredClaimError(claim="aud"):
-            return "The access token was made for another audience."
+            return "The access token was issued for another audience."
         case jwt.InvalidIssuerError():
-            return "The access token is of another issuer."
+            return "The access token is from another issuer."
         case _:
-            return "The access token cannot be used: something in it is missing or is not valid."
+            return "The access token cannot be used: a claim is missing or not valid."

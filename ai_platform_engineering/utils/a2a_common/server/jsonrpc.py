@@ -1,4 +1,4 @@
-"""JSON-RPC for both protocol versions on one address; the method's name says which is spoken."""
+"""JSON-RPC of both protocol versions at one address; the name of the method determines the version."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Envelope:
 
 
 class JsonRpc:
-    """The endpoint."""
+    """The JSON-RPC endpoint."""
 
     def __init__(self, handler: LogRequestHandler, max_request_bytes: int) -> None:
         self._handler = handler
@@ -50,7 +50,7 @@ class JsonRpc:
             version = method.version
             check_version(request, version)
             params = read_params(method, envelope)
-            context = call_context(request, version, seen=_seen_in(envelope, version))
+            context = call_context(request, version, after_seq=_after_seq(envelope, version))
             context.tenant = getattr(params, "tenant", "")
             if method.write is None:
                 return await self._stream(request, request_id, method, params, context)
@@ -78,7 +78,7 @@ class JsonRpc:
         try:
             first = await anext(items)
         except A2AError as error:
-            # A 0.3 client that asked for events takes any other answer for a broken stream.
+            # A 0.3 client that requested a stream treats any other response as a broken one.
             if version == "0.3" and "text/event-stream" in request.headers.get("accept", ""):
                 return Response(failure(error), media_type="text/event-stream")
             raise
@@ -86,7 +86,7 @@ class JsonRpc:
 
 
 def request_id_of(body: Any) -> RequestId:
-    """The id to answer with; none if there is none that JSON-RPC allows."""
+    """The id for the response; None if the request has none that JSON-RPC allows."""
     match body:
         case {"id": str(text)} if _is_unicode(text):
             return text
@@ -97,7 +97,7 @@ def request_id_of(body: Any) -> RequestId:
 
 
 def open_envelope(body: Any, request_id: RequestId) -> Envelope:
-    """The request inside its envelope. A missing version is forgiven, a wrong one is not."""
+    """Validate the envelope of a request. A missing `jsonrpc` is accepted, a wrong one is not."""
     if not isinstance(body, dict):
         raise InvalidRequestError(message="Invalid request: one JSON object is expected; batches are not supported.")
     if request_id is None and body.get("id") is not None:
@@ -120,11 +120,11 @@ def read_params(method: Method, envelope: Envelope) -> ProtoMessage:
         raise invalid_params(error, "params") from None
 
 
-def _seen_in(envelope: Envelope, version: ProtocolVersion) -> Any:
-    """`metadata.after_seq` of a 0.3 request: the SDK's 0.3 layer drops that metadata."""
+def _after_seq(envelope: Envelope, version: ProtocolVersion) -> Any:
+    """`metadata.after_seq` of a 0.3 request, read here because the SDK's 0.3 layer drops that metadata."""
     match envelope.params:
-        case {"metadata": {"after_seq": seen}} if version == "0.3":
-            return seen
+        case {"metadata": {"after_seq": after_seq}} if version == "0.3":
+            return after_seq
         case _:
             return None
 

@@ -1,4 +1,4 @@
-"""The methods of JSON-RPC: how each reads its parameters, what it calls and how it writes the result."""
+"""The methods of JSON-RPC: how each parses its parameters, which method it calls and how it encodes the result."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-from a2a.compat.v0_3 import conversions
-from a2a.compat.v0_3 import types as types_v03
 from a2a.types import a2a_pb2
 from google.protobuf.json_format import MessageToDict, ParseDict
 from google.protobuf.message import Message as ProtoMessage
 from pydantic import BaseModel
 
+from ai_platform_engineering.compat.a2a_v03 import conversions, types_v03
 from ai_platform_engineering.utils.a2a_common.codec.event_json import (
     Json,
     ProtocolVersion,
@@ -30,10 +29,10 @@ Writer = Callable[[Any, Any], Any]
 class Method:
     version: ProtocolVersion
     call: str
-    """The handler's method."""
+    """The name of the handler's method."""
     read: Callable[[Json], ProtoMessage]
     write: Writer | None
-    """From the result and the parameters; None for a method that answers with a stream."""
+    """Encodes the result, given the parameters; None for a method whose response is a stream."""
 
 
 def _v1(model: type[ProtoMessage], call: str, write: Writer | None) -> Method:
@@ -171,4 +170,4 @@ METHODS: Final[Mapping[str, Method]] = {
         partial(_as_model, conversions.to_compat_agent_card),
     ),
 }
-"""Both versions: no name is in both."""
+"""The methods of both versions, whose names differ."""

@@ -1,5 +1,7 @@
-"""What a caller is told when something goes wrong: the protocol's codes and our own sentences, never its input and
-never an exception's text."""
+"""Errors as callers see them: the codes of the protocol and our own sentences.
+
+They never contain the caller's input or the text of an exception.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,6 @@ from collections.abc import Iterable
 from typing import Any, Final
 from uuid import uuid4
 
-from a2a.compat.v0_3 import types as types_v03
 from a2a.types import a2a_pb2
 from a2a.utils.error_handlers import build_error_details
 from a2a.utils.errors import (
@@ -24,6 +25,7 @@ from a2a.utils.errors import (
 from google.protobuf.json_format import ParseError
 from pydantic import BaseModel, ValidationError
 
+from ai_platform_engineering.compat.a2a_v03 import types_v03
 from ai_platform_engineering.utils.a2a_common.codec.event_json import Json, ProtocolVersion
 from ai_platform_engineering.utils.a2a_common.server.request_body import PayloadTooLargeError
 from ai_platform_engineering.utils.a2a_common.server.request_handler import ServerStoppingError
@@ -36,7 +38,7 @@ _BAD_REQUEST: Final = A2A_ERROR_MAPPING[InvalidRequestError]
 
 
 def public_error(error: Exception) -> A2AError:
-    """The error as the caller may see it. What is our fault goes to the log, under a reference the caller gets."""
+    """The error for the caller. An internal error is logged with a reference, and the caller gets only that."""
     if isinstance(error, A2AError) and not isinstance(error, _INTERNAL):
         return _with_hint(error) if isinstance(error, InvalidParamsError) else error
     reference = uuid4().hex[:12]
@@ -45,7 +47,7 @@ def public_error(error: Exception) -> A2AError:
 
 
 def invalid_params(error: Exception, root: str) -> InvalidParamsError:
-    """For parameters that could not be read: where it went wrong, in the schema's words."""
+    """The error for parameters that cannot be parsed; it names the place with the names of the schema."""
     match error:
         case ValidationError():
             first = error.errors(include_input=False, include_url=False, include_context=False)[0]
@@ -65,7 +67,7 @@ def jsonrpc_error(error: A2AError, request_id: str | int | None, version: Protoc
 
 
 def rest_error(error: A2AError, version: ProtocolVersion) -> tuple[int, Json]:
-    """Status code and body. The 0.3 clients look for the error's type at the top."""
+    """Status code and body. 0.3 clients expect the error's type at the top level."""
     mapping = _BAD_REQUEST if isinstance(error, JSONParseError) else _of_kind(A2A_ERROR_MAPPING, error, _BAD_REQUEST)
     code = _HTTP_CODES.get(type(error), mapping.http_code)
     body: Json = {
@@ -86,7 +88,7 @@ def _of_kind(table: dict[type[A2AError], Any], error: A2AError, default: Any) ->
 
 
 def _with_hint(error: InvalidParamsError) -> InvalidParamsError:
-    """The SDK lists missing fields in `data` and says only "Validation failed"."""
+    """The error with the first missing field in its message: the SDK lists the fields in `data` only."""
     match error.data:
         case {"errors": [{"field": str(field), "message": str(message)}, *_]}:
             return InvalidParamsError(message=f"{_camel(field)}: {message}")
@@ -128,7 +130,7 @@ _NAMES: Final = _schema_names()
 
 
 def _path(start: tuple[str, ...], steps: Iterable[int | str]) -> str:
-    """As far as the schema's own names go: what follows may be a key the caller made up."""
+    """The path up to the first name that is not in the schema: the rest may be the caller's input."""
     path = ".".join(start)
     for step in steps:
         if isinstance(step, int):

@@ -1,52 +1,81 @@
-"""Push notifications: sent behind the run's back, in order for each task."""
+"""Push notifications: an observer of the event log that delivers status changes in the background."""
 
 from __future__ import annotations
 
 import asyncio
 import copy
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final
 
 import httpx
 from a2a.server.context import ServerCallContext
 from a2a.server.tasks import (
     BasePushNotificationSender,
     InMemoryPushNotificationConfigStore,
-    PushNotificationConfigStore,
     PushNotificationEvent,
-    PushNotificationSender,
 )
-from a2a.types.a2a_pb2 import TaskPushNotificationConfig
+from a2a.types.a2a_pb2 import TaskPushNotificationConfig, TaskStatusUpdateEvent
 
-from ai_platform_engineering.storage.event_log.event_log import EventLog
+from ai_platform_engineering.storage.event_log.event_log import Entry, EventLog
+from ai_platform_engineering.utils.a2a_common.wire import FORM_ARTIFACT
 
-DELIVERY_SECONDS = 10
+DELIVERY_SECONDS: Final = 10
+
+_CLOSING_ARTIFACTS: Final = frozenset({"final_result", "partial_result", FORM_ARTIFACT})
 
 
-class BackgroundSender(PushNotificationSender):
-    """Takes a notification and delivers it meanwhile.
+class PushConfigs(InMemoryPushNotificationConfigStore):
+    """The receivers of each task. The receivers of tasks that the log has dropped are dropped, too."""
 
-    The SDK waits for each delivery before it goes on with the task: a slow receiver would hold up the answer to a form,
-    or a cancel.
+    def __init__(self, log: EventLog) -> None:
+        super().__init__()
+        self._log = log
+        self._configured: deque[tuple[str, ServerCallContext]] = deque()
+        self._tasks: set[str] = set()
+
+    def __contains__(self, task_id: str) -> bool:
+        """Whether the task may have receivers. Asked for every write to the log, so without I/O."""
+        return task_id in self._tasks
+
+    async def set_info(
+        self, task_id: str, notification_config: TaskPushNotificationConfig, context: ServerCallContext
+    ) -> TaskPushNotificationConfig:
+        while self._configured and await self._log.state(self._configured[0][0]) is None:
+            dropped, its_context = self._configured.popleft()
+            self._tasks.discard(dropped)
+            if await self.get_info(dropped, its_context):
+                await self.delete_info(dropped, its_context)
+        self._configured.append((task_id, ServerCallContext(user=context.user)))
+        self._tasks.add(task_id)
+        return await super().set_info(task_id, notification_config, context)
+
+
+class PushNotifications:
+    """Delivers the status updates and closing artifacts of tasks with receivers.
+
+    A slow receiver delays its own notifications only.
     """
 
-    def __init__(
-        self, configs: PushNotificationConfigStore, url_validator: Callable[[str], Awaitable[bool]] | None
-    ) -> None:
+    def __init__(self, configs: PushConfigs, url_validator: Callable[[str], Awaitable[bool]] | None) -> None:
         self._configs = configs
         self._url_validator = url_validator
         self._client: httpx.AsyncClient | None = None
-        self._waiting: dict[str, deque[PushNotificationEvent]] = {}
+        self._undelivered: dict[str, deque[PushNotificationEvent]] = {}
         self._deliveries: set[asyncio.Task[None]] = set()
 
-    async def send_notification(self, task_id: str, event: PushNotificationEvent) -> None:
-        if not await self._configs.get_info_for_dispatch(task_id):
+    def notify(self, task_id: str, entries: Sequence[Entry]) -> None:
+        """Queue notifications about events that were appended to the log."""
+        if task_id not in self._configs:
             return
-        kept = copy.deepcopy(event)
-        if (waiting := self._waiting.get(task_id)) is not None:
-            waiting.append(kept)
+        # The log packs and shares its events; deliveries need their own.
+        events = [copy.deepcopy(entry.event) for entry in entries if _is_lifecycle_event(entry)]
+        if not events:
             return
-        self._waiting[task_id] = deque([kept])
+        if (undelivered := self._undelivered.get(task_id)) is not None:
+            undelivered.extend(events)
+            return
+        self._undelivered[task_id] = deque(events)
         delivery = asyncio.create_task(self._deliver(task_id), name=f"push:{task_id}")
         self._deliveries.add(delivery)
         delivery.add_done_callback(self._deliveries.discard)
@@ -62,28 +91,13 @@ class BackgroundSender(PushNotificationSender):
         if self._client is None:
             self._client = httpx.AsyncClient(timeout=DELIVERY_SECONDS)
         sender = BasePushNotificationSender(self._client, self._configs, push_url_validator=self._url_validator)
-        waiting = self._waiting[task_id]
+        undelivered = self._undelivered[task_id]
         try:
-            while waiting:
-                await sender.send_notification(task_id, waiting.popleft())
+            while undelivered:
+                await sender.send_notification(task_id, undelivered.popleft())
         finally:
-            del self._waiting[task_id]
+            del self._undelivered[task_id]
 
 
-class PushConfigs(InMemoryPushNotificationConfigStore):
-    """Forgets what was configured for tasks that the log has forgotten."""
-
-    def __init__(self, log: EventLog) -> None:
-        super().__init__()
-        self._log = log
-        self._configured: deque[tuple[str, ServerCallContext]] = deque()
-
-    async def set_info(
-        self, task_id: str, notification_config: TaskPushNotificationConfig, context: ServerCallContext
-    ) -> TaskPushNotificationConfig:
-        while self._configured and await self._log.state(self._configured[0][0]) is None:
-            forgotten, its_context = self._configured.popleft()
-            if await self.get_info(forgotten, its_context):
-                await self.delete_info(forgotten, its_context)
-        self._configured.append((task_id, ServerCallContext(user=context.user)))
-        return await super().set_info(task_id, notification_config, context)
+def _is_lifecycle_event(entry: Entry) -> bool:
+    return isinstance(entry.event, TaskStatusUpdateEvent) or entry.event.artifact.name in _CLOSING_ARTIFACTS

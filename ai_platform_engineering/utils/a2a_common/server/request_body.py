@@ -1,4 +1,4 @@
-"""Reading a request's JSON: bounded in size and depth, strict, and silent about what was in it."""
+"""Reads a request's JSON: limited in size and depth, strict. Errors never contain the body."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from a2a.utils.errors import InvalidRequestError, JSONParseError
 from starlette.requests import Request
 
 MAX_DEPTH: Final = 64
-"""Deeper than any message needs to be; well below where parsers give up."""
+"""More than any message needs, and well below the limits of parsers."""
 
 
 class PayloadTooLargeError(InvalidRequestError):
@@ -18,7 +18,7 @@ class PayloadTooLargeError(InvalidRequestError):
 
 
 async def read_json(request: Request, limit: int) -> Any:
-    """The body of the request, if it is JSON of at most `limit` bytes."""
+    """The JSON in the body of the request, which may have `limit` bytes."""
     return parse_json(await read_body(request, limit))
 
 

@@ -1,7 +1,7 @@
-"""What an A2A request does: messages start runs, and everything a client sees of a run comes from the event log.
+"""The A2A request handler: a message becomes an assignment of the work queue, and streams are read from the event log.
 
-A client that goes away, or is slow, has no effect on the run. The SDK's handler answers what has nothing to do with
-runs: reading and listing tasks, and where push notifications go.
+A client that disconnects or reads slowly has no effect on the run. The SDK's handler serves the requests that start no
+run: reading and listing tasks, and the receivers of push notifications.
 """
 
 from __future__ import annotations
@@ -12,10 +12,9 @@ from typing import Any
 
 from a2a.server.agent_execution import AgentExecutor, RequestContext
 from a2a.server.context import ServerCallContext
-from a2a.server.events import Event
+from a2a.server.events import Event, EventQueue
 from a2a.server.request_handlers import DefaultRequestHandlerV2
 from a2a.server.request_handlers.request_handler import validate_request_params
-from a2a.server.tasks import PushNotificationConfigStore
 from a2a.types.a2a_pb2 import (
     AgentCard,
     CancelTaskRequest,
@@ -36,21 +35,20 @@ from a2a.utils.errors import (
 from a2a.utils.proto_utils import validate_proto_required_fields
 from a2a.utils.task import apply_history_length, validate_history_length
 
-from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.storage.event_log.event_log import Entry, EventLog, Snapshot, TaskEndedError
 from ai_platform_engineering.utils.a2a_common.delegation import without_skills
-from ai_platform_engineering.utils.a2a_common.protocol import PARKED_STATES, TERMINAL_STATES
+from ai_platform_engineering.utils.a2a_common.protocol import TERMINAL_STATES, WAITING_STATES
 from ai_platform_engineering.utils.a2a_common.request_context import TO_CONVERSATION, is_delegated
 from ai_platform_engineering.utils.a2a_common.server.admission import Admission, is_question_only
-from ai_platform_engineering.utils.a2a_common.server.assignments import Assignments
-from ai_platform_engineering.utils.a2a_common.server.push import BackgroundSender
+from ai_platform_engineering.utils.a2a_common.server.push import PushConfigs, PushNotifications
 from ai_platform_engineering.utils.a2a_common.server.task_store import LogTaskStore
+from ai_platform_engineering.utils.a2a_common.server.work_queue import Assignment, WorkQueue
 from ai_platform_engineering.utils.a2a_common.wire import FORM_ARTIFACT
 
 AFTER_SEQ = "after_seq"
-"""Key in the call context's state: the number of the last event the caller has seen, as the caller sent it."""
+"""Key in the call context's state: the `seq` of the last event the caller has, as the caller sent it."""
 PROTOCOL = "protocol"
-"""Key in the call context's state: "0.3" or "1.0", the protocol the caller speaks."""
+"""Key in the call context's state: the protocol version of the caller, "0.3" or "1.0"."""
 
 _ENDED = "The task has ended. Send the message without its taskId, with the same contextId, to go on from it."
 _BUSY = "The task is being worked on. Send the message without its taskId, with the same contextId: it waits its turn."
@@ -62,59 +60,69 @@ StreamItem = Snapshot | Entry
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """A message that a task has got: the task as it was then, and whether the message began it."""
+    """An accepted message: its task at that moment, and whether the message began the task."""
 
     snapshot: Snapshot
     begins_task: bool
 
 
 class ServerStoppingError(A2AError):
-    """The server is being shut down and takes no more work."""
+    """The server is shutting down and accepts no messages."""
 
     message = "The server is stopping. Send the message again when it is back."
 
 
+class _NoExecutor(AgentExecutor):
+    """For the constructor of the SDK's handler, which runs nothing here."""
+
+    async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
+        raise UnsupportedOperationError
+
+    async def cancel(self, context: RequestContext, event_queue: EventQueue) -> None:
+        raise UnsupportedOperationError
+
+
 class LogRequestHandler(DefaultRequestHandlerV2):
-    """Serves A2A requests from the event log."""
+    """Serves A2A requests from the work queue and the event log."""
 
     def __init__(
         self,
-        executor: AgentExecutor,
+        work: WorkQueue,
         log: EventLog,
         card: AgentCard,
         *,
-        agent: str = SUPERVISOR,
-        admission: Admission | None = None,
-        push_config_store: PushNotificationConfigStore | None = None,
-        push_sender: BackgroundSender | None = None,
+        admission: Admission,
+        push_configs: PushConfigs,
+        pushes: PushNotifications,
         push_url_validator: Callable[[str], Awaitable[bool]] | None = None,
     ) -> None:
         super().__init__(
-            agent_executor=executor,
+            agent_executor=_NoExecutor(),
             task_store=LogTaskStore(log),
             agent_card=card,
-            push_config_store=push_config_store,
-            push_sender=push_sender,
+            push_config_store=push_configs,
             push_url_validator=push_url_validator,
         )
         self.log = log
-        self.assignments = Assignments(executor, log, agent, push_sender)
-        self._pushes = push_sender
+        self.work = work
         self._admission = admission
+        self._push_configs = push_configs
+        self._pushes = pushes
+        self._is_allowed_push_url = push_url_validator
+        log.subscribe(pushes.notify)
 
     @property
     def stopping(self) -> bool:
-        return self.assignments.stopping
+        return self.work.stopping
 
-    async def stop_work(self) -> None:
-        """End all work, so that every stream and every call that waits for it ends; take no more."""
-        await self.assignments.aclose()
+    async def stop_work(self, grace: float = 0.0) -> None:
+        """Accept no more messages and end all runs, which have `grace` seconds to finish, with their streams."""
+        await self.work.aclose(grace)
 
     async def aclose(self) -> None:
         await self.stop_work()
         await super().aclose()
-        if self._pushes is not None:
-            await self._pushes.aclose()
+        await self._pushes.aclose()
 
     async def on_message_send(self, params: SendMessageRequest, context: ServerCallContext) -> Task | Message:
         accepted = await self.accept(params, context)
@@ -144,10 +152,9 @@ class LogRequestHandler(DefaultRequestHandlerV2):
     async def stream_message(
         self, params: SendMessageRequest, context: ServerCallContext
     ) -> AsyncIterator[Sequence[StreamItem]]:
-        """Give the message to its task; the task at that moment, then every event its work gives rise to.
+        """Accept a message; yield its task, then every event of the run, in batches as they are stored.
 
-        Each time all that there is, and the task at once. A supervisor gets the task together with what happens first,
-        which is told soon: every piece wakes it.
+        A supervisor that delegates gets the task together with the first batch, because every item wakes it.
         """
         snapshot = (await self.accept(params, context)).snapshot
         entries = self.log.follow(snapshot.task.id, snapshot.seq)
@@ -155,14 +162,14 @@ class LogRequestHandler(DefaultRequestHandlerV2):
         if is_delegated(params.message):
             first += await anext(entries, ())
         yield first
-        del snapshot, params, first  # a stream may wait for long
+        del snapshot, params, first  # frees memory while a stream waits
         async for some in entries:
             yield some
 
     async def stream_task(
         self, params: SubscribeToTaskRequest, context: ServerCallContext
     ) -> AsyncIterator[Sequence[StreamItem]]:
-        """The task as the caller last knew it, or as it is now, alone; then every event after that."""
+        """Yield the task as of the caller's last event, or as it is now; then every event after that."""
         validate_proto_required_fields(params)
         snapshot = await self.log.snapshot(params.id)
         if snapshot is None:
@@ -184,22 +191,21 @@ class LogRequestHandler(DefaultRequestHandlerV2):
             raise TaskNotFoundError
         if task.status.state in TERMINAL_STATES:
             raise TaskNotCancelableError
-        await self.assignments.cancel(RequestContext(context, task_id=params.id, context_id=task.context_id, task=task))
+        await self.work.cancel(RequestContext(context, task_id=params.id, context_id=task.context_id, task=task))
         task = await self.log.task(params.id)
         if task is None or task.status.state != TaskState.TASK_STATE_CANCELED:
             raise TaskNotCancelableError
         return task
 
     async def accept(self, params: SendMessageRequest, context: ServerCallContext) -> Accepted:
-        """Give a message to its task, or to a new one, and see to it that it is worked on."""
+        """Store a message with its task, or with a new one, and queue it."""
         if self.stopping:
             raise ServerStoppingError
         check_required(params)
         validate_history_length(params.configuration)
         message = params.message
         check_message(message)
-        if self._admission is not None:
-            self._admission.admit(params)
+        self._admission.admit(params)
         if message.context_id and not message.task_id:
             # While a form is open, a message to the conversation goes to the form's task.
             message.task_id = await self.log.waiting(message.context_id) or ""
@@ -208,28 +214,35 @@ class LogRequestHandler(DefaultRequestHandlerV2):
                     raise UnsupportedOperationError(message=_FORM_OPEN)
                 message.metadata[TO_CONVERSATION] = True
         known = await self._named_task(message)
-        request = await self._request_context_builder.build(
-            params=params, task_id=message.task_id or None, context_id=message.context_id or None, context=context
-        )
+        # Generates the ids that the message does not have.
+        request = RequestContext(context, params, message.task_id or None, message.context_id or None)
         push = None
         if params.configuration.HasField("task_push_notification_config"):
             push = params.configuration.task_push_notification_config
-            await self._reject_unsafe_push_url(push.url)
+            await self._check_push_url(push.url)
         if known is None:
-            await self.log.create(_submitted(without_skills(message)))
-        if push is not None and self._push_config_store is not None:
-            await self._push_config_store.set_info(message.task_id, push, context)
+            snapshot = Snapshot(0, _submitted(without_skills(message)))
+            await self.log.create(snapshot.task)
+        if push is not None:
+            await self._push_configs.set_info(message.task_id, push, context)
         if known is not None:
-            try:
-                await self.log.add_message(message.task_id, without_skills(message))
-            except TaskEndedError as error:
-                # It ended between the first look at it and now.
-                raise UnsupportedOperationError(message=_ENDED) from error
+            snapshot = await self._add_message(message)
+        self.work.put(Assignment(request, begins_task=known is None))
+        return Accepted(snapshot, begins_task=known is None)
+
+    async def _add_message(self, message: Message) -> Snapshot:
+        try:
+            await self.log.add_message(message.task_id, without_skills(message))
+        except TaskEndedError as error:  # since `_named_task` read its state
+            raise UnsupportedOperationError(message=_ENDED) from error
         snapshot = await self.log.snapshot(message.task_id)
         if snapshot is None:
             raise TaskNotFoundError
-        self.assignments.give(request)
-        return Accepted(snapshot, begins_task=known is None)
+        return snapshot
+
+    async def _check_push_url(self, url: str) -> None:
+        if self._is_allowed_push_url is not None and not await self._is_allowed_push_url(url):
+            raise InvalidParamsError(message="Invalid push notification URL")
 
     async def _named_task(self, message: Message) -> Snapshot | None:
         if not message.task_id:
@@ -239,18 +252,18 @@ class LogRequestHandler(DefaultRequestHandlerV2):
             raise TaskNotFoundError
         if snapshot.task.status.state in TERMINAL_STATES:
             raise UnsupportedOperationError(message=_ENDED)
-        # A task that has asked may get a second answer while it works on the first; one that never asked takes none.
-        if snapshot.task.status.state not in PARKED_STATES and not _has_asked(snapshot.task):
+        # A task that has shown a form accepts a second answer during the run of the first. Other running tasks do not.
+        if snapshot.task.status.state not in WAITING_STATES and not _has_asked(snapshot.task):
             raise UnsupportedOperationError(message=_BUSY)
         if message.context_id and message.context_id != snapshot.task.context_id:
             raise InvalidParamsError(message="message.contextId: not the context of the task named by taskId.")
-        # Left empty, the SDK would make up a context that is not the task's.
+        # The SDK would generate a new context id for an empty one.
         message.context_id = snapshot.task.context_id
         return snapshot
 
 
 def check_required(params: SendMessageRequest) -> None:
-    """What the protocol's schema wants. Looking through all of it takes time, and almost every message has it."""
+    """Check the required fields of the schema: quickly for the usual message, fully for all others."""
     message = params.message
     has_push = params.configuration.HasField("task_push_notification_config")
     if has_push or not (message.message_id and message.role and message.parts):
@@ -258,12 +271,12 @@ def check_required(params: SendMessageRequest) -> None:
 
 
 def check_message(message: Message) -> None:
-    """What the protocol's schema leaves open and a run cannot do without."""
+    """Check what a run needs and the schema does not require: parts with content."""
     for place, part in enumerate(message.parts):
         if part.WhichOneof("content") is None:
             raise InvalidParamsError(message=f"message.parts[{place}]: needs one of text, data, raw or url.")
     if not any(part.WhichOneof("content") != "text" or part.text.strip() for part in message.parts):
-        raise InvalidParamsError(message="message.parts: there is no text and nothing else in it.")
+        raise InvalidParamsError(message="message.parts: must contain text or data.")
 
 
 def _has_asked(task: Task) -> bool:
@@ -277,7 +290,7 @@ def _submitted(message: Message) -> Task:
 
 
 def _seen(value: Any, last: int) -> int:
-    """The number of the last event the caller has seen, from a header (text) or from JSON (a number)."""
+    """The `seq` of the caller's last event, from a header (text) or from JSON (a number)."""
     match value:
         case str() if value.isascii() and value.isdigit() and len(value) < 16:
             seq = int(value)

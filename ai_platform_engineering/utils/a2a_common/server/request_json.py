@@ -1,7 +1,7 @@
-"""What is sent to an agent, from the JSON of protocol 1.0.
+"""Parses the request to send a message from the JSON of protocol 1.0.
 
-A plain message, as supervisors send them, is read directly, which costs a fraction of the SDK's parser. That parser has
-all others, and those in which something is wrong: it says what.
+A plain message, as supervisors send it, is parsed directly, at a fraction of the cost of the SDK's parser. The SDK
+parses all others, and reports the errors of invalid ones.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from google.protobuf.json_format import ParseDict
 from ai_platform_engineering.utils.a2a_common.codec.event_json import Json
 from ai_platform_engineering.utils.a2a_common.codec.values import set_fields
 
-_PLAIN: Final = frozenset({"messageId", "contextId", "taskId", "role", "parts", "metadata"})
+_PLAIN_KEYS: Final = frozenset({"messageId", "contextId", "taskId", "role", "parts", "metadata"})
 
 
 def read_send_request(params: Json) -> SendMessageRequest:
     match params:
-        case {"message": {"role": str(), "parts": list(parts), "metadata": dict(marks)} as message} if (
-            len(params) == 1 and message.keys() <= _PLAIN and _are_texts(parts) and _are_words(marks.values())
+        case {"message": {"role": str(), "parts": list(parts), "metadata": dict(metadata)} as message} if (
+            len(params) == 1 and message.keys() <= _PLAIN_KEYS and _are_texts(parts) and _are_plain(metadata.values())
         ):
             with suppress(TypeError, ValueError):
                 return SendMessageRequest(message=_plain_message(message))
@@ -33,7 +33,7 @@ def _are_texts(parts: Iterable[Any]) -> bool:
     return all(isinstance(part, dict) and part.keys() == {"text"} for part in parts)
 
 
-def _are_words(values: Iterable[Any]) -> bool:
+def _are_plain(values: Iterable[Any]) -> bool:
     return all(isinstance(value, str | bool) for value in values)
 
 

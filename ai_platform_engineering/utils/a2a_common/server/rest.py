@@ -1,4 +1,4 @@
-"""REST for both protocol versions: 0.3 under `/v1`, 1.0 at the root. The path says which is spoken."""
+"""REST of both protocol versions: 0.3 under `/v1`, 1.0 at the root."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MEDIA_TYPES = {"0.3": "application/json", "1.0": "application/a2a+json"}
 
 
 def rest_routes(handler: LogRequestHandler, max_request_bytes: int) -> list[BaseRoute]:
-    """Plain routes only: whatever is mounted behind them gets every other path."""
+    """The routes of all resources. Apps that are mounted after them get every other path."""
     return [
         Route(resource.path, _Endpoint(handler, resource, max_request_bytes).handle, methods=[resource.verb])
         for resource in RESOURCES

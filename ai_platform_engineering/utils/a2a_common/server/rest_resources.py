@@ -1,4 +1,4 @@
-"""The resources of REST: how each reads its request, what it calls and how it writes the result."""
+"""The resources of REST: how each parses its request, which method it calls and how it encodes the result."""
 
 from __future__ import annotations
 
@@ -6,16 +6,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from a2a.compat.v0_3 import a2a_v0_3_pb2 as pb2_v03
-from a2a.compat.v0_3 import conversions
-from a2a.compat.v0_3 import proto_utils as proto_utils_v03
-from a2a.compat.v0_3 import types as types_v03
 from a2a.types import a2a_pb2
 from a2a.utils.proto_utils import parse_params, to_stream_response
 from google.protobuf.json_format import MessageToDict, ParseDict
 from google.protobuf.message import Message as ProtoMessage
 from starlette.datastructures import QueryParams
 
+from ai_platform_engineering.compat.a2a_v03 import FromProto, ToProto, conversions, pb2_v03, types_v03
 from ai_platform_engineering.storage.event_log.event_log import Entry, Snapshot
 from ai_platform_engineering.utils.a2a_common.codec.event_json import (
     Json,
@@ -29,9 +26,6 @@ from ai_platform_engineering.utils.a2a_common.server.request_json import read_se
 Reader = Callable[[Json, Mapping[str, str], QueryParams], ProtoMessage]
 Writer = Callable[[Any, Any], Json]
 
-_to_v03: Final = proto_utils_v03.ToProto
-_from_v03: Final = proto_utils_v03.FromProto
-
 
 @dataclass(frozen=True, slots=True)
 class Resource:
@@ -39,11 +33,11 @@ class Resource:
     verb: str
     path: str
     call: str
-    """The handler's method."""
+    """The name of the handler's method."""
     read: Reader
-    """From the body, the path and the query."""
+    """Parses the body, the path and the query."""
     write: Writer | None
-    """From the result and the parameters; None for a resource that answers with a stream."""
+    """Encodes the result, given the parameters; None for a resource whose response is a stream."""
     has_body: bool = False
 
 
@@ -52,7 +46,7 @@ def stream_item(item: Snapshot | Entry, version: ProtocolVersion) -> Json:
     if version == "1.0":
         return stream_json(content, "1.0")
     compat = conversions.to_compat_stream_response(to_stream_response(content)).result
-    return MessageToDict(_to_v03.stream_response(compat))
+    return MessageToDict(ToProto.stream_response(compat))
 
 
 def _message_1_0(body: Json, path: Mapping[str, str], query: QueryParams) -> ProtoMessage:
@@ -62,7 +56,7 @@ def _message_1_0(body: Json, path: Mapping[str, str], query: QueryParams) -> Pro
 def _message_0_3(body: Json, path: Mapping[str, str], query: QueryParams) -> ProtoMessage:
     sent = ParseDict(body, pb2_v03.SendMessageRequest(), ignore_unknown_fields=True)
     return conversions.to_core_send_message_request(
-        types_v03.SendMessageRequest(id="", params=_from_v03.message_send_params(sent))
+        types_v03.SendMessageRequest(id="", params=FromProto.message_send_params(sent))
     )
 
 
@@ -75,7 +69,7 @@ def _task_query_1_0(body: Json, path: Mapping[str, str], query: QueryParams) -> 
 
 def _task_query_0_3(body: Json, path: Mapping[str, str], query: QueryParams) -> ProtoMessage:
     params = a2a_pb2.GetTaskRequest(id=path["id"])
-    # In 0.3 a length of 0 means all of it.
+    # In 0.3 a length of 0 means the whole history.
     if length := int(query.get("historyLength") or 0):
         params.history_length = length
     return params
@@ -103,7 +97,7 @@ def _config_1_0(body: Json, path: Mapping[str, str], query: QueryParams) -> Prot
 
 def _config_0_3(body: Json, path: Mapping[str, str], query: QueryParams) -> ProtoMessage:
     sent = ParseDict(body, pb2_v03.CreateTaskPushNotificationConfigRequest(), ignore_unknown_fields=True)
-    config = _from_v03.push_notification_config(sent.config.push_notification_config)
+    config = FromProto.push_notification_config(sent.config.push_notification_config)
     return conversions.to_core_task_push_notification_config(
         types_v03.TaskPushNotificationConfig(task_id=path["id"], push_notification_config=config)
     )
@@ -142,7 +136,7 @@ def _as_sent_0_3(result: a2a_pb2.Task | a2a_pb2.Message, params: ProtoMessage) -
         if isinstance(result, a2a_pb2.Task)
         else conversions.to_compat_message(result)
     )
-    return MessageToDict(_to_v03.task_or_message(compat))
+    return MessageToDict(ToProto.task_or_message(compat))
 
 
 def _as_task_1_0(result: a2a_pb2.Task, params: ProtoMessage) -> Json:
@@ -150,7 +144,7 @@ def _as_task_1_0(result: a2a_pb2.Task, params: ProtoMessage) -> Json:
 
 
 def _as_task_0_3(result: a2a_pb2.Task, params: ProtoMessage) -> Json:
-    return MessageToDict(_to_v03.task(conversions.to_compat_task(result)))
+    return MessageToDict(ToProto.task(conversions.to_compat_task(result)))
 
 
 def _as_tasks(result: a2a_pb2.ListTasksResponse, params: a2a_pb2.ListTasksRequest) -> Json:
@@ -167,7 +161,7 @@ def _as_nothing(result: None, params: ProtoMessage) -> Json:
 
 def _as_config_0_3(result: a2a_pb2.TaskPushNotificationConfig, params: ProtoMessage) -> Json:
     return MessageToDict(
-        _to_v03.task_push_notification_config(conversions.to_compat_task_push_notification_config(result))
+        ToProto.task_push_notification_config(conversions.to_compat_task_push_notification_config(result))
     )
 
 

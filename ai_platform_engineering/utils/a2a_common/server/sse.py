@@ -1,4 +1,4 @@
-"""Server-sent events: one frame per item, its number as the id, so that a client can say where it stopped."""
+"""Server-sent events: one frame per item. Its number is the SSE id, so that a client can resume the stream."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from ai_platform_engineering.storage.event_log.task_fold import ends_task
 from ai_platform_engineering.utils.a2a_common.codec.event_json import ProtocolVersion, dumps, stream_json
 
 PING_SECONDS: Final = 15.0
-"""Proxies close a connection on which nothing is said; a comment is enough to keep it."""
+"""Proxies close idle connections; a comment keeps them open."""
 
 _PING: Final = b": ping\r\n\r\n"
-_MAX_CONCURRENT: Final = 64
+_MAX_FRAMES: Final = 64
 
 
 def frame(data: bytes, seq: int | None = None, event: str | None = None) -> bytes:
@@ -32,53 +32,53 @@ def item_json(item: Snapshot | Entry, version: ProtocolVersion) -> bytes:
     return dumps(stream_json(item.task if isinstance(item, Snapshot) else item.event, version))
 
 
-class Chunk(NamedTuple):
-    """Frames that go out together."""
+class SseChunk(NamedTuple):
+    """Frames that are sent together."""
 
     frames: bytes
     is_last: bool = False
 
 
 class EventStream(Response):
-    """Sends frames as they come, until they end or the caller is gone.
+    """Sends frames as they come, until the stream ends or the caller disconnects.
 
-    A thousand streams may be waiting at once, so each is one small task beside that of its request and no more.
+    A thousand streams may be idle at once, so each has only one task besides that of its request.
     """
 
     media_type = "text/event-stream"
 
     def __init__(
-        self, chunks: AsyncGenerator[Chunk], ping_seconds: float = PING_SECONDS, *, first_is_there: bool = False
+        self, chunks: AsyncGenerator[SseChunk], ping_seconds: float = PING_SECONDS, *, first_is_ready: bool = False
     ) -> None:
         super().__init__(headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
         del self.headers["content-length"]
         self._chunks = chunks
         self._ping_seconds = ping_seconds
-        self._first_is_there = first_is_there
-        self._spoke = False
-        self._is_over = False
+        self._first_is_ready = first_is_ready
+        self._sent_since_ping = False
+        self._ended = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        # One that is there need not wait until the work that was begun with it pauses for the first time.
-        first = await anext(self._chunks) if self._first_is_there else None
+        # A chunk that is ready is sent before the run, which was just started, gets the event loop.
+        first = await anext(self._chunks) if self._first_is_ready else None
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         if first is not None:
             await self._send(first, send)
         writer = asyncio.create_task(self._write(send))
         try:
-            # A server also says that the caller is gone when it has sent the end.
-            while not (await self._gone(receive) or writer.done()):
-                if not self._spoke:
+            # A server also reports a disconnect after the end of the response.
+            while not (await self._disconnected(receive) or writer.done()):
+                if not self._sent_since_ping:
                     await send({"type": "http.response.body", "body": _PING, "more_body": True})
-                self._spoke = False
+                self._sent_since_ping = False
         finally:
             writer.cancel()
             await asyncio.wait({writer})
         if not writer.cancelled():
             writer.result()
 
-    async def _gone(self, receive: Receive) -> bool:
-        """Whether the caller goes before it is time for a ping."""
+    async def _disconnected(self, receive: Receive) -> bool:
+        """Wait until the next ping is due. True if the caller disconnects before that."""
         with suppress(TimeoutError):
             async with asyncio.timeout(self._ping_seconds):
                 while (await receive())["type"] != "http.disconnect":
@@ -90,11 +90,11 @@ class EventStream(Response):
         async with aclosing(self._chunks):
             async for chunk in self._chunks:
                 await self._send(chunk, send)
-        if not self._is_over:
-            await self._send(Chunk(b"", is_last=True), send)
+        if not self._ended:
+            await self._send(SseChunk(b"", is_last=True), send)
 
-    async def _send(self, chunk: Chunk, send: Send) -> None:
-        self._spoke, self._is_over = True, chunk.is_last
+    async def _send(self, chunk: SseChunk, send: Send) -> None:
+        self._sent_since_ping, self._ended = True, chunk.is_last
         await send({"type": "http.response.body", "body": chunk.frames, "more_body": not chunk.is_last})
 
 
@@ -104,9 +104,8 @@ def event_stream(
     data: Callable[[Snapshot | Entry], bytes],
     failure: Callable[[Exception], bytes],
 ) -> EventStream:
-    """The stream as a response. `data` writes an item, `failure` says in a last frame what broke it off."""
-
-    return EventStream(_chunks(first, rest, data, failure), first_is_there=True)
+    """The stream as a response. `data` encodes an item, `failure` encodes the error in the last frame."""
+    return EventStream(_chunks(first, rest, data, failure), first_is_ready=True)
 
 
 async def _chunks(
@@ -114,21 +113,21 @@ async def _chunks(
     rest: AsyncIterator[Sequence[Snapshot | Entry]],
     data: Callable[[Snapshot | Entry], bytes],
     failure: Callable[[Exception], bytes],
-) -> AsyncGenerator[Chunk]:
+) -> AsyncGenerator[SseChunk]:
     try:
         yield _chunk(first, data)
-        del first  # a stream may wait for long, and the task it began with is its largest part
+        del first  # frees the task, the largest part of an idle stream
         async for items in rest:
-            for start in range(0, len(items), _MAX_CONCURRENT):
-                yield _chunk(items[start : start + _MAX_CONCURRENT], data)
+            for start in range(0, len(items), _MAX_FRAMES):
+                yield _chunk(items[start : start + _MAX_FRAMES], data)
     except Exception as error:
-        yield Chunk(failure(error))
+        yield SseChunk(failure(error))
 
 
-def _chunk(items: Sequence[Snapshot | Entry], data: Callable[[Snapshot | Entry], bytes]) -> Chunk:
-    # What goes out in one piece wakes whoever reads it once.
+def _chunk(items: Sequence[Snapshot | Entry], data: Callable[[Snapshot | Entry], bytes]) -> SseChunk:
+    # Sent in one piece, the frames wake the reader once.
     last = items[-1]
-    return Chunk(
+    return SseChunk(
         b"".join(frame(data(item), item.seq) for item in items),
         is_last=isinstance(last, Entry) and ends_task(last.event),
     )

@@ -1,4 +1,4 @@
-"""The SDK's view of the event log."""
+"""Gives the SDK's request handler access to the event log."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ai_platform_engineering.storage.event_log.event_log import EventLog, TaskQu
 
 
 class LogTaskStore(TaskStore):
-    """For reading: tasks change by what happens in the log, and by nothing else."""
+    """Read-only: tasks change only when events are appended to the log."""
 
     def __init__(self, log: EventLog) -> None:
         self._log = log
@@ -25,7 +25,7 @@ class LogTaskStore(TaskStore):
         return await self._log.task(task_id)
 
     async def save(self, task: Task, context: ServerCallContext) -> None:
-        raise UnsupportedOperationError(message="Tasks are not saved; they are what their events make of them.")
+        raise UnsupportedOperationError(message="Tasks cannot be saved; they are computed from their events.")
 
     async def list(self, params: ListTasksRequest, context: ServerCallContext) -> ListTasksResponse:
         size = params.page_size or DEFAULT_LIST_TASKS_PAGE_SIZE
@@ -36,7 +36,7 @@ class LogTaskStore(TaskStore):
                 changed_since_ns=(
                     params.status_timestamp_after.ToNanoseconds() if params.HasField("status_timestamp_after") else None
                 ),
-                after=_place(params.page_token) if params.page_token else None,
+                after=_position(params.page_token) if params.page_token else None,
                 limit=size,
             )
         )
@@ -48,18 +48,18 @@ class LogTaskStore(TaskStore):
         )
 
     async def delete(self, task_id: str, context: ServerCallContext) -> None:
-        raise UnsupportedOperationError(message="Tasks are not deleted one by one; old ones are dropped by themselves.")
+        raise UnsupportedOperationError(message="Single tasks cannot be deleted; old tasks are pruned automatically.")
 
 
-def _token(place: tuple[int, str]) -> str:
-    return urlsafe_b64encode(json.dumps(place).encode()).decode().rstrip("=")
+def _token(position: tuple[int, str]) -> str:
+    return urlsafe_b64encode(json.dumps(position).encode()).decode().rstrip("=")
 
 
-def _place(token: str) -> tuple[int, str]:
+def _position(token: str) -> tuple[int, str]:
     try:
         changed_ns, task_id = json.loads(urlsafe_b64decode(token + "=" * (-len(token) % 4)))
     except (binascii.Error, ValueError, TypeError, RecursionError):
         changed_ns = task_id = None
     if type(changed_ns) is not int or not isinstance(task_id, str):
-        raise InvalidParamsError(message="pageToken: not a token that this server gave out.")
+        raise InvalidParamsError(message="pageToken: not a token of this server.")
     return changed_ns, task_id

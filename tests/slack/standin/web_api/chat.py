@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ai_platform_engineering.integrations.slack_bot.preview.messages import Message
+from ai_platform_engineering.integrations.slack_bot.preview.messages import SlackMessage
 from tests.slack.standin.calls import ApiCall
 from tests.slack.standin.contents import (
     POST_TEXT_LIMIT,
@@ -74,7 +74,7 @@ def delete(state: State, call: ApiCall) -> Json:
     return {"channel": message.channel, "ts": message.ts}
 
 
-def own(state: State, call: ApiCall, error: str) -> Message:
+def own(state: State, call: ApiCall, error: str) -> SlackMessage:
     """The message that the call is about, which must be the bot's."""
     conversation = known(state, call.get("channel"))
     message = state.message(conversation.id, call.get("ts"))
@@ -82,7 +82,7 @@ def own(state: State, call: ApiCall, error: str) -> Message:
         ever = (conversation.id, call.get("ts")) in state.workspace.messages
         raise RefusedError("message_not_found", fault=not ever)
     if message.author != state.directory.app.user_id:
-        raise RefusedError(error, "it is somebody else's message", fault=True)
+        raise RefusedError(error, "it is another author's message", fault=True)
     return message
 
 

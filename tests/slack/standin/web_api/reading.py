@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ai_platform_engineering.integrations.slack_bot.preview.messages import Message
+from ai_platform_engineering.integrations.slack_bot.preview.messages import SlackMessage
 from tests.slack.standin.calls import ApiCall
 from tests.slack.standin.conversations import readable
 from tests.slack.standin.messages_json import message_json
@@ -105,13 +105,13 @@ def add_reaction(state: State, call: ApiCall) -> Json:
     return {}
 
 
-def _visible(state: State, channel: str, thread_ts: str) -> list[Message]:
+def _visible(state: State, channel: str, thread_ts: str) -> list[SlackMessage]:
     messages = state.workspace.transcript(channel, thread_ts).messages
     return [message for message in messages if not message.ephemeral_for and not message.deleted]
 
 
-def _page(state: State, call: ApiCall, messages: list[Message]) -> Json:
-    """Some of the messages, and where to go on. What a cursor says is nobody's business: here it is a number."""
+def _page(state: State, call: ApiCall, messages: list[SlackMessage]) -> Json:
+    """Some of the messages, and where to go on. A cursor is opaque to clients: here it is a number."""
     limit = int(call.get("limit") or 1000)
     start = int(call.get("cursor") or 0)
     oldest, latest = float(call.get("oldest") or 0), float(call.get("latest") or "inf")

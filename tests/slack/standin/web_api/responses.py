@@ -1,4 +1,4 @@
-"""`response_url`: what a bot may say to somebody who has just pressed or commanded something, without a token."""
+"""`response_url`: a reply of the bot to a button or command, without a token."""
 
 from __future__ import annotations
 

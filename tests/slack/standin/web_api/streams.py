@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from ai_platform_engineering.integrations.slack_bot.preview.messages import Message
+from ai_platform_engineering.integrations.slack_bot.preview.messages import SlackMessage
 from tests.slack.standin.calls import ApiCall
 from tests.slack.standin.contents import check_blocks, check_stream, with_block_ids
 from tests.slack.standin.conversations import check_thread, writable
@@ -73,7 +73,7 @@ def _check_recipient(state: State, conversation: Conversation, call: ApiCall) ->
         raise RefusedError("team_not_found")
 
 
-def _streaming(state: State, call: ApiCall) -> Message:
+def _streaming(state: State, call: ApiCall) -> SlackMessage:
     writable(state, call.get("channel"))
     message = own(state, call, "message_not_owned_by_app")
     key = (message.channel, message.ts)
@@ -84,7 +84,7 @@ def _streaming(state: State, call: ApiCall) -> Message:
     return message
 
 
-def _check_added(state: State, call: ApiCall, message: Message) -> None:
+def _check_added(state: State, call: ApiCall, message: SlackMessage) -> None:
     check_stream(call.arguments, state.directory.unknown_blocks)
     mode = _mode(call)
     if mode and state.stream_modes.setdefault((message.channel, message.ts), mode) != mode:

@@ -32,7 +32,7 @@ def push_view(state: State, call: ApiCall) -> Json:
 def update_view(state: State, call: ApiCall) -> Json:
     modal = state.workspace.modals.find(call.get("view_id") or call.get("external_id"))
     if modal is None:
-        # Somebody may just have closed it.
+        # The person may just have closed it.
         raise RefusedError("not_found", fault=call.get("view_id") not in state.hashes)
     if call.get("hash") not in ("", state.hashes[modal.id]):
         raise RefusedError("hash_conflict", fault=False)

@@ -1,4 +1,4 @@
-"""A transcript as one HTML file that needs nothing else: no script of others, no font, no picture, no network.
+"""A transcript as one self-contained HTML file: no external scripts, fonts or images, no network access.
 
-Text of models and people is hostile here; it becomes HTML only through `html.tag` and `markdown`.
+Text of models and people is untrusted; it becomes HTML only through `html.tag` and `markdown`.
 """

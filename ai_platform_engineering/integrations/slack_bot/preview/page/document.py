@@ -1,4 +1,4 @@
-"""The whole page: the thread as it ended, and a slider to go back to every moment of it."""
+"""The whole page: the thread at its end, and a slider for every earlier moment."""
 
 from __future__ import annotations
 
@@ -9,23 +9,22 @@ from hashlib import sha256
 from importlib.resources import files
 from typing import Final
 
-from ai_platform_engineering.integrations.slack_bot.preview.moments import Moment, thinned
 from ai_platform_engineering.integrations.slack_bot.preview.page.html import Html, tag
 from ai_platform_engineering.integrations.slack_bot.preview.page.messages import Names, message_html, status_html
-from ai_platform_engineering.integrations.slack_bot.preview.workspace import Transcript
+from ai_platform_engineering.integrations.slack_bot.preview.workspace import Moment, Transcript
 
 MAX_MOMENTS: Final = 400
 MAX_CHARACTERS: Final = 4_000_000
-NOTE: Final = "A sketch of what people see in Slack, drawn without Slack. Buttons do nothing here."
+NOTE: Final = "A sketch of what people see in Slack, transcript_blocks without Slack. Buttons do nothing here."
 
 
 def page(title: str, moments: Sequence[Moment], names: Names, bot: str) -> str:
-    """A file of its own. Where scripts do not run, it shows the last of `moments`."""
+    """A self-contained HTML page. Without scripts it shows the last of `moments`."""
     items = _items(moments[-1].transcript, names, bot) if moments else []
     style, script = _asset("page.css"), _asset("page.js")
     head = (
         tag("meta", charset="utf-8"),
-        # Whatever gets past the escaping can load nothing, run nothing and send nothing.
+        # Even unescaped content could load nothing, run nothing and send nothing.
         tag("meta", http_equiv="Content-Security-Policy", content=_policy(style, script)),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name="color-scheme", content="light dark"),
@@ -78,14 +77,22 @@ def _items(transcript: Transcript, names: Names, bot: str) -> list[Html]:
 
 
 def _moments_json(moments: Sequence[Moment], names: Names, bot: str) -> str:
-    """Every item once, and for each moment when it was and which items there were."""
-    for most in (MAX_MOMENTS, MAX_MOMENTS // 4, MAX_MOMENTS // 20):
+    """Every item once, and for each moment its time and the numbers of its items."""
+    for limit in (MAX_MOMENTS, MAX_MOMENTS // 4, MAX_MOMENTS // 20):
         numbers: dict[str, int] = {}
-        told: list[tuple[float, list[int]]] = []
-        for moment in thinned(moments, most):
+        timeline: list[tuple[float, list[int]]] = []
+        for moment in thinned(moments, limit):
             items = _items(moment.transcript, names, bot)
-            told.append((round(moment.at, 2), [numbers.setdefault(str(item), len(numbers)) for item in items]))
+            timeline.append((round(moment.at, 2), [numbers.setdefault(str(item), len(numbers)) for item in items]))
         if sum(map(len, numbers)) <= MAX_CHARACTERS:
             break
-    # `<` cannot end the element that holds it.
-    return json.dumps({"items": list(numbers), "moments": told}).replace("<", "\\u003c")
+    # An escaped `<` cannot close the script element.
+    return json.dumps({"items": list(numbers), "moments": timeline}).replace("<", "\\u003c")
+
+
+def thinned(moments: Sequence[Moment], limit: int) -> list[Moment]:
+    """At most `limit` of the moments, with the first and the last one."""
+    if len(moments) <= limit:
+        return list(moments)
+    step = (len(moments) - 1) / (limit - 1)
+    return [moments[round(number * step)] for number in range(limit)]

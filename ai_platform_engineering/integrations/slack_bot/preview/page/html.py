@@ -1,4 +1,4 @@
-"""HTML that cannot be broken out of: text becomes part of it escaped."""
+"""Builds HTML elements; every text that is not `Html` is escaped."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ _VOID: Final = frozenset({"br", "hr", "input", "meta"})
 
 
 class Html(str):
-    """What is HTML already. Everything else is text."""
+    """A string that is HTML already."""
 
     __slots__ = ()
 
 
 def tag(name: str, /, *content: str, **attributes: str | bool) -> Html:
-    """An element. A `_` in the name of an attribute is a `-`, and one at its end goes: `class_`, `aria_label`."""
+    """An element. In attribute names, `_` becomes `-` and a trailing `_` is removed: `class_`, `aria_label`."""
     written = "".join(_attribute(key.rstrip("_").replace("_", "-"), value) for key, value in attributes.items())
     if name in _VOID:
         return Html(f"<{name}{written}>")

@@ -1,4 +1,4 @@
-"""Markdown of models as HTML: no HTML of theirs, no pictures, links that lead out and nothing else."""
+"""Untrusted Markdown as HTML: raw HTML and images are disabled, and links are external only."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from ai_platform_engineering.text.plain_text import clean
 _MENTION: Final = re.compile(r"<@(\w+)>")
 
 
-class _Parser(MarkdownIt):
-    def validateLink(self, url: str) -> bool:  # noqa: N802 - its name there
+class _SlackMarkdown(MarkdownIt):
+    def validateLink(self, url: str) -> bool:  # noqa: N802 - overrides MarkdownIt
         return url.lower().startswith(LINKED)
 
 
@@ -51,8 +51,12 @@ def _table_close(renderer: RendererHTML, tokens: Sequence[Token], at: int, optio
 
 
 def _parser() -> MarkdownIt:
-    # A picture would be fetched from wherever the text says.
-    parser = _Parser("commonmark", {"html": False, "breaks": True}).enable(["table", "strikethrough"]).disable("image")
+    # The browser would fetch an image from any address in the text.
+    parser = (
+        _SlackMarkdown("commonmark", {"html": False, "breaks": True})
+        .enable(["table", "strikethrough"])
+        .disable("image")
+    )
     parser.inline.ruler.before("autolink", "mention", _mention)
     parser.add_render_rule("link_open", _link_open)
     parser.add_render_rule("table_open", _table_open)
@@ -64,5 +68,5 @@ _PARSER: Final = _parser()
 
 
 def markdown(text: str, names: Mapping[str, str]) -> Html:
-    """`names` are those of people, by id."""
+    """Render `text`. `names` are the names of people by id."""
     return Html(_PARSER.render(clean(text), {"names": names}))

@@ -7,13 +7,13 @@ from datetime import UTC, datetime
 from typing import Final
 
 from ai_platform_engineering.integrations.slack_bot.preview.messages import (
-    Block,
-    Message,
+    BlockPart,
     Part,
-    Plan,
+    PlanPart,
     SharedFile,
+    SlackMessage,
     TaskCard,
-    Text,
+    TextPart,
 )
 from ai_platform_engineering.integrations.slack_bot.preview.mrkdwn import Span, Spans, spans_of
 from ai_platform_engineering.integrations.slack_bot.preview.page.html import Html, joined, tag
@@ -22,7 +22,7 @@ from ai_platform_engineering.integrations.slack_bot.preview.shapes import (
     Control,
     Controls,
     Heading,
-    Prose,
+    Paragraph,
     Rule,
     Shape,
     shapes_of,
@@ -40,7 +40,7 @@ _SHOWN_OF_A_FILE: Final = 20_000
 Names = Mapping[str, str]
 
 
-def message_html(message: Message, names: Names, bot: str) -> Html:
+def message_html(message: SlackMessage, names: Names, bot: str) -> Html:
     name = names.get(message.author, message.author)
     by_bot = message.author == bot
     said: Iterable[Html] = (
@@ -62,7 +62,7 @@ def status_html(status: str, name: str) -> Html:
     return tag("li", tag("p", f"{name} {status}", class_="status"), class_="message")
 
 
-def _remarks(message: Message, *, by_bot: bool) -> Iterable[Html]:
+def _remarks(message: SlackMessage, *, by_bot: bool) -> Iterable[Html]:
     if by_bot:
         yield tag("span", "app", class_="badge")
     at = datetime.fromtimestamp(float(message.ts), UTC)
@@ -73,7 +73,7 @@ def _remarks(message: Message, *, by_bot: bool) -> Iterable[Html]:
         yield tag("span", "(edited)", class_="small")
 
 
-def _content(message: Message, names: Names) -> Iterable[Html]:
+def _content(message: SlackMessage, names: Names) -> Iterable[Html]:
     for part in message.parts:
         yield from _part(part, names)
     if message.streaming:
@@ -87,13 +87,13 @@ def _content(message: Message, names: Names) -> Iterable[Html]:
 
 def _part(part: Part, names: Names) -> Iterable[Html]:
     match part:
-        case Text(text=text, mrkdwn=True):
+        case TextPart(text=text, mrkdwn=True):
             yield _prose(spans_of(text, names))
-        case Text(text=text):
+        case TextPart(text=text):
             yield markdown(text, names)
-        case Plan(title=title, cards=cards):
+        case PlanPart(title=title, cards=cards):
             yield tag("section", *_heading(title), tag("ol", *map(_card, cards)), class_="plan")
-        case Block(json=block):
+        case BlockPart(json=block):
             yield from map(_shape, shapes_of(block, names))
 
 
@@ -103,7 +103,7 @@ def _heading(title: str) -> Iterable[Html]:
 
 
 def _card(card: TaskCard) -> Html:
-    # The sign is drawn by the style; the words are for those who do not see it.
+    # The style draws the status symbol; the text is for screen readers.
     head = tag("span", tag("span", f"{_IN_WORDS.get(card.status, card.status)}: ", class_="unseen"), card.title)
     more = [tag("small", text.strip()) for text in (card.details, card.output) if text.strip()]
     return tag("li", head, *more, class_=f"card {card.status}")
@@ -113,7 +113,7 @@ def _shape(shape: Shape) -> Html:
     match shape:
         case Heading(text):
             return tag("h2", text)
-        case Prose(spans, small):
+        case Paragraph(spans, small):
             return _prose(spans, "small" if small else "")
         case Rule():
             return tag("hr")

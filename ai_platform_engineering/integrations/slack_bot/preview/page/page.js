@@ -12,11 +12,11 @@
     const [seconds, shown] = moments[number];
     shown.forEach((item, place) => {
       if (thread.children[place]?.dataset.item === String(item)) return;
-      const drawn = document.createElement("template");
-      drawn.innerHTML = items[item];
-      drawn.content.firstChild.dataset.item = item;
+      const template = document.createElement("template");
+      template.innerHTML = items[item];
+      template.content.firstChild.dataset.item = item;
       thread.children[place]?.remove();
-      thread.insertBefore(drawn.content, thread.children[place] ?? null);
+      thread.insertBefore(template.content, thread.children[place] ?? null);
     });
     while (thread.children.length > shown.length) thread.lastChild.remove();
     when.textContent = `${number + 1} of ${last + 1}, after ${seconds.toFixed(1)} s`;
@@ -34,7 +34,7 @@
   const run = () => {
     const number = Number(at.value);
     if (number === last) return stop();
-    // A long wait is not worth watching.
+    // Long waits are shortened.
     const wait = Math.min(2000, 1000 * (moments[number + 1][0] - moments[number][0]));
     timer = setTimeout(() => {
       show(number + 1);

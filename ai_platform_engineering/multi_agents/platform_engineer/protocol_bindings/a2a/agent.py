@@ -1,4 +1,4 @@
-"""The binding: the supervisor's graph as something that can be asked and answers in events."""
+"""The binding: runs the supervisor's graph and yields events."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ai_platform_engineering.utils.a2a_common.request_context import RequestCont
 
 
 class AIPlatformEngineerA2ABinding(BaseLangGraphAgent):
-    """Each run takes the graph as it is when the run begins, so agents that come up later serve the next request."""
+    """Each run uses the graph that is current when it starts, so a rebuilt graph serves the next request."""
 
     def __init__(self, mas: PlatformEngineerDeepAgent) -> None:
         super().__init__(SUPERVISOR, lambda: mas.graph)

@@ -1,4 +1,4 @@
-"""The executor: a request to the supervisor as an A2A task, from submitted to its end."""
+"""The executor of the supervisor: runs each request as an A2A task."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["AIPlatformEngineerA2AExecutor", "StreamState"]
 
 
 class AIPlatformEngineerA2AExecutor(RunExecutor):
-    """The supervisor's tasks; an agent's own server runs the same executor over its own graph."""
+    """Executor of the supervisor's tasks. The server of a single agent uses `RunExecutor` directly."""
 
     def __init__(self, binding: AIPlatformEngineerA2ABinding, log: EventLog, settings: Settings) -> None:
         super().__init__(binding, log, settings)

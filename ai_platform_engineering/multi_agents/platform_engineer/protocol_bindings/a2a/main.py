@@ -1,42 +1,45 @@
-"""The supervisor's app: A2A routes first, then health, tools and workflows, then the REST of the knowledge base and,
-at the root, of the skills.
+"""The supervisor's app: routes for A2A, health, tools, workflows and feedback, the REST API of the knowledge base and,
+at the root, that of the skills.
 
-`app` is made from the environment on first use.
+`app` is created from the environment on first access.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
 from a2a.types.a2a_pb2 import AgentSkill
 from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
 
-from ai_platform_engineering.knowledge_bases.rag.rest.lazy import lazy_rest
+from ai_platform_engineering.installation import product_version
+from ai_platform_engineering.knowledge_bases.rag.rest import lazy_rest
 from ai_platform_engineering.multi_agents.connectivity import remote_tools
 from ai_platform_engineering.multi_agents.platform_engineer.deep_agent import PlatformEngineerDeepAgent
-from ai_platform_engineering.multi_agents.platform_engineer.feedback.routes import FeedbackDesk
-from ai_platform_engineering.multi_agents.platform_engineer.knowledge import KNOWLEDGE_BASE
+from ai_platform_engineering.multi_agents.platform_engineer.feedback.routes import FeedbackRoutes
 from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.agent import (
     AIPlatformEngineerA2ABinding,
 )
 from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.agent_executor import (
     AIPlatformEngineerA2AExecutor,
 )
-from ai_platform_engineering.multi_agents.platform_engineer.workflows.routes import workflow_route
+from ai_platform_engineering.multi_agents.platform_engineer.rag_tools import KNOWLEDGE_BASE
+from ai_platform_engineering.multi_agents.platform_engineer.workflows.loader import WorkflowOffer
 from ai_platform_engineering.settings import Settings, load_settings
 from ai_platform_engineering.skills_middleware.card import CardWithSkills
 from ai_platform_engineering.skills_middleware.rest.mount import SkillsMount
 from ai_platform_engineering.utils.a2a_common.server.a2a_app import tool_rows, with_a2a
-from ai_platform_engineering.utils.a2a_common.server.a2a_server import agent_card
+from ai_platform_engineering.utils.a2a_common.server.a2a_server import Degraded, agent_card
 from ai_platform_engineering.utils.a2a_common.server.auth import security_schemes
-from ai_platform_engineering.utils.a2a_common.server.upkeep import Forget, event_log
+from ai_platform_engineering.utils.a2a_common.server.log_maintenance import Forget, event_log
 from ai_platform_engineering.utils.access_tokens import AccessTokenError
-from ai_platform_engineering.utils.checkpointer import ConversationSaver, checkpointer_for
-from ai_platform_engineering.version import product_version
+from ai_platform_engineering.utils.checkpointer import ConversationSaver, FallbackSaver, checkpointer_for
 
 logger = logging.getLogger(__name__)
 
@@ -52,7 +55,7 @@ _KNOWLEDGE_SKILL = AgentSkill(
 
 
 def create_app(settings: Settings, mas: PlatformEngineerDeepAgent | None = None) -> Starlette:
-    """The supervisor as an ASGI app; the agents start and stop with it."""
+    """The supervisor as an ASGI app. Its lifespan starts and stops the agents."""
     supervisor = mas or PlatformEngineerDeepAgent(settings)
     log = event_log(settings)
     card = agent_card(
@@ -65,11 +68,19 @@ def create_app(settings: Settings, mas: PlatformEngineerDeepAgent | None = None)
     )
     binding = AIPlatformEngineerA2ABinding(supervisor)
     executor = AIPlatformEngineerA2AExecutor(binding, log, settings)
-    desk = FeedbackDesk(settings)
+    feedback = FeedbackRoutes(settings)
+
+    conversations: FallbackSaver | None = None
+
+    def degraded() -> Degraded | None:
+        problem = conversations.problem if conversations is not None else None
+        return Degraded(problem, serves=not settings.require_persistence) if problem else None
 
     @asynccontextmanager
     async def running() -> AsyncIterator[Forget | None]:
-        async with checkpointer_for(settings) as checkpointer, desk.running():
+        nonlocal conversations
+        async with checkpointer_for(settings) as checkpointer, feedback.running():
+            conversations = checkpointer if isinstance(checkpointer, FallbackSaver) else None
             await supervisor.start(checkpointer)
             try:
                 yield checkpointer.forget if isinstance(checkpointer, ConversationSaver) else None
@@ -85,12 +96,22 @@ def create_app(settings: Settings, mas: PlatformEngineerDeepAgent | None = None)
         tools=lambda: _tools(supervisor),
         release=executor.release,
     )
-    app.router.routes.append(workflow_route(supervisor.offers))
-    app.router.routes.extend(desk.routes())
+    app.state.degraded = degraded
+    app.router.routes.append(_workflow_route(supervisor.offers))
+    app.router.routes.extend(feedback.routes())
     if settings.enable_rag and settings.rag_server_url is None:
         app.mount("/rag", lazy_rest(supervisor.knowledge))
     app.router.routes.append(SkillsMount(supervisor.skills, settings))
     return app
+
+
+def _workflow_route(offers: Sequence[WorkflowOffer]) -> Route:
+    """`GET /workflows`: all workflows, with the reason why one cannot be started."""
+
+    async def list_workflows(_request: Request) -> Response:
+        return JSONResponse({"workflows": [offer.facts() for offer in offers]})
+
+    return Route("/workflows", list_workflows, methods=["GET"])
 
 
 def _skills(supervisor: PlatformEngineerDeepAgent) -> list[AgentSkill]:
@@ -108,7 +129,7 @@ def _skills(supervisor: PlatformEngineerDeepAgent) -> list[AgentSkill]:
 
 
 async def _tools(supervisor: PlatformEngineerDeepAgent) -> list[Mapping[str, Any]]:
-    """The tools of all agents, remote ones as they list them now; one that does not answer is left out."""
+    """The tools of all agents. Remote agents are asked now; one that does not answer is left out."""
     registry = supervisor.registry
     here = [*(entry.name for entry in registry.local()), KNOWLEDGE_BASE]
     local = [row for name in here for row in tool_rows(name, supervisor.mcp)]

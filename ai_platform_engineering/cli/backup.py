@@ -1,0 +1,37 @@
+"""`platform-engineer backup`: copies the data directory, also while a supervisor runs."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from ai_platform_engineering.cli.exit_codes import fail
+from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.storage.backup import BackupError, back_up
+from ai_platform_engineering.text.plain_text import aligned
+
+
+def run_backup(options: argparse.Namespace, settings: Settings) -> int:
+    target: Path = options.directory
+    try:
+        copied = back_up(settings.data_dir, target)
+    except BackupError as error:
+        return fail(error)
+    for line in aligned([(file.name, f"{file.size:,} bytes") for file in copied]):
+        sys.stdout.write(f"{line}\n")
+    sys.stdout.write(f"{settings.data_dir} was copied to {target}.\n")
+    for data, server in _elsewhere(settings):
+        sys.stderr.write(f"Not copied: {data}, stored in {server}. Back up that database as well.\n")
+    return 0
+
+
+def _elsewhere(settings: Settings) -> Iterator[tuple[str, str]]:
+    """The data that is not in the data directory, and the kind of server that stores it."""
+    if settings.checkpoint_type not in {"sqlite", "memory"}:
+        yield "the conversations", settings.checkpoint_type
+    if settings.rag_database_url is not None:
+        yield "the knowledge base", "postgres"
+    if settings.skills_database_url is not None:
+        yield "the skills of the API", "postgres"

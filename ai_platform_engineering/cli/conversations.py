@@ -1,0 +1,299 @@
+"""`platform-engineer conversations`: lists, shows and deletes stored conversations.
+
+Listing and showing read the log file, also while a supervisor writes to it. Deleting goes through the supervisor if one
+is running (`--url`), because it has tasks in memory.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sqlite3
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+import httpx
+
+from ai_platform_engineering.cli.exit_codes import FAILED, fail, refuse
+from ai_platform_engineering.cli.tasks import STATE_NAMES, first_question, short_question, timeline, utc_time
+from ai_platform_engineering.events import SUPERVISOR, Canceled, Ending, Failed, FinalResult, Form, InputRequired
+from ai_platform_engineering.events_json import Asked
+from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.storage.event_log.event_log import TaskQuery
+from ai_platform_engineering.storage.event_log.file import LogFileError, LogInUseError, open_for_reading, tasks_file
+from ai_platform_engineering.storage.event_log.reader import (
+    ConversationRow,
+    Row,
+    find_conversations,
+    read_conversations,
+    read_page,
+    read_task,
+)
+from ai_platform_engineering.text.form_text import form_lines
+from ai_platform_engineering.text.plain_text import aligned, clean, one_line
+from ai_platform_engineering.utils.a2a_common.client.supervisor_run import SupervisorError, refusal
+from ai_platform_engineering.utils.a2a_common.codec.forms import form_data
+from ai_platform_engineering.utils.a2a_common.protocol import WAITING_STATES
+from ai_platform_engineering.utils.access_tokens import AccessTokenError, SupervisorAuth
+from ai_platform_engineering.utils.connections import reason_of
+from ai_platform_engineering.utils.errors import ReadableError
+from ai_platform_engineering.utils.redact import redact
+
+_TIMEOUT: Final = 60.0
+_MAX_TASKS: Final = 1_000_000
+
+
+class ConversationLookupError(ReadableError):
+    """No conversation, or more than one, matches the given id."""
+
+
+class RunningSupervisorError(ReadableError):
+    """A supervisor owns the files."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(
+            f"{path} is being written by a running supervisor. Give its address, for example "
+            "--url http://127.0.0.1:8000."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """One task of a conversation: what was asked, and how it ended or what it waits for."""
+
+    row: Row
+    questions: tuple[str, ...]
+    """The question, then the answers to forms."""
+    ending: Ending | None
+
+    @property
+    def answer(self) -> str | None:
+        return self.ending.text if isinstance(self.ending, FinalResult) else None
+
+    @property
+    def error(self) -> str | None:
+        return self.ending.message if isinstance(self.ending, Failed | Canceled) else None
+
+    @property
+    def forms(self) -> tuple[Form, ...]:
+        waits = self.row.state in WAITING_STATES
+        return self.ending.forms if waits and isinstance(self.ending, InputRequired) else ()
+
+    def facts(self) -> dict[str, object]:
+        return {
+            "id": self.row.id,
+            "state": STATE_NAMES[self.row.state],
+            **_times(self.row),
+            "questions": list(self.questions),
+            "answer": self.answer,
+            "error": self.error,
+            "forms": [form_data(form) for form in self.forms],
+        }
+
+    def lines(self) -> Iterator[str]:
+        yield f"{utc_time(self.row.created_ns):%Y-%m-%d %H:%M:%S}  {STATE_NAMES[self.row.state]}  {self.row.id}"
+        for question in self.questions:
+            yield f"> {clean(question)}"
+        for text in filter(None, (self.answer, self.error)):
+            yield ""
+            yield clean(text)
+        for form in self.forms:
+            yield ""
+            yield from form_lines(form)
+
+
+def list_conversations(options: argparse.Namespace, settings: Settings) -> int:
+    with closing(open_for_reading(tasks_file(settings))) as connection:
+        rows = read_conversations(connection, options.limit)
+    if options.json:
+        lines = [json.dumps(_facts(row)) for row in rows]
+    else:
+        lines = [*aligned([*map(_cells, rows)])] if rows else ["There are no conversations."]
+    _print(*lines)
+    return 0
+
+
+def show_conversation(options: argparse.Namespace, settings: Settings) -> int:
+    path = tasks_file(settings)
+    try:
+        with closing(open_for_reading(path)) as connection:
+            context_id = _find(connection, options.id, path)
+            turns = [*_turns(connection, context_id)]
+    except ConversationLookupError as error:
+        return fail(error)
+    if options.json:
+        _print(json.dumps({"id": context_id, "tasks": [turn.facts() for turn in turns]}, indent=2))
+        return 0
+    for number, turn in enumerate(turns):
+        if number:
+            _print("")
+        _print(*turn.lines())
+    return 0
+
+
+def delete_conversation(options: argparse.Namespace, settings: Settings) -> int:
+    path = tasks_file(settings)
+    try:
+        context_id, description = _stored(path, options.id, with_server=options.url is not None)
+    except ConversationLookupError as error:
+        return fail(error)
+    if not options.yes:
+        if not sys.stdin.isatty():
+            return refuse(f"Without a terminal, --yes is required to delete the conversation {context_id}.")
+        if not _confirmed(f"Delete the conversation {context_id}{description}? [y/N] "):
+            _print("Nothing was deleted.")
+            return FAILED
+    try:
+        if options.url is not None:
+            count = asyncio.run(_delete_at(options.url, settings, context_id, force=options.force))
+        else:
+            count = asyncio.run(_delete_here(settings, context_id, force=options.force))
+    except SupervisorError as error:
+        return refuse(error) if error.misconfigured else fail(error)
+    except ReadableError as error:
+        return fail(error)
+    _print(f"The conversation {context_id} was deleted, with {_number(count)}.")
+    return 0
+
+
+def _find(connection: sqlite3.Connection, beginning: str, path: Path) -> str:
+    match find_conversations(connection, beginning):
+        case []:
+            raise ConversationLookupError(
+                f"{path} has no conversation {beginning!r}. `platform-engineer conversations list` shows all."
+            )
+        case [context_id]:
+            return context_id
+        case _:
+            raise ConversationLookupError(
+                f"More than one conversation begins with {beginning!r}; give more characters of its id."
+            )
+
+
+def _stored(path: Path, beginning: str, *, with_server: bool) -> tuple[str, str]:
+    """The id of a conversation and its description. The supervisor of `--url` may have its files elsewhere."""
+    try:
+        with closing(open_for_reading(path)) as connection:
+            context_id = _find(connection, beginning, path)
+            turns = [*_turns(connection, context_id)]
+    except (ConversationLookupError, LogFileError):
+        if not with_server:
+            raise
+        return beginning, ""
+    first = short_question(turns[0].row.submitted) if turns else ""
+    return context_id, f" ({_number(len(turns))}, “{first}”)"
+
+
+def _turns(connection: sqlite3.Connection, context_id: str) -> Iterator[_Turn]:
+    rows = read_page(connection, TaskQuery(context_id=context_id, limit=_MAX_TASKS)).rows
+    for row in sorted(rows, key=lambda row: (row.created_ns, row.id)):
+        stored = read_task(connection, row.id)
+        if stored is None:
+            continue  # deleted since the listing
+        items = [item for _, item in timeline(stored.record, SUPERVISOR)]
+        endings = [item for item in items if isinstance(item, Ending)]
+        questions = tuple(item.question for item in items if isinstance(item, Asked))
+        yield _Turn(row, questions, endings[-1] if endings else None)
+
+
+async def _delete_at(url: str, settings: Settings, context_id: str, *, force: bool) -> int:
+    address = redact(url)
+    target = f"{url.rstrip('/')}/conversations/{quote(context_id, safe='')}"
+    try:
+        async with httpx.AsyncClient(auth=SupervisorAuth(settings), timeout=_TIMEOUT) as http:
+            response = await http.delete(target, params={"force": "true"} if force else None)
+        if response.status_code == httpx.codes.UNAUTHORIZED:
+            response.raise_for_status()
+    except (AccessTokenError, httpx.HTTPStatusError) as error:
+        raise refusal(error, address, "request") from None
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        raise SupervisorError(
+            f"There is no supervisor at {address} ({reason_of(error)}). Check the address; if none is running, leave "
+            "--url out."
+        ) from None
+    answer = _json_object(response)
+    if response.is_success and isinstance(answer.get("deleted_tasks"), int):
+        return int(answer["deleted_tasks"])
+    sentence = answer.get("message") or f"{address} answered with HTTP {response.status_code}; is it a supervisor?"
+    raise SupervisorError(str(sentence), refused=True)
+
+
+async def _delete_here(settings: Settings, context_id: str, *, force: bool) -> int:
+    """Without a supervisor: this process owns the files meanwhile."""
+    from ai_platform_engineering.storage.event_log.sqlite_log import SqliteEventLog
+    from ai_platform_engineering.utils.a2a_common.server.conversations import ConversationOpenError, open_tasks
+    from ai_platform_engineering.utils.a2a_common.server.task_endings import TaskEndings
+    from ai_platform_engineering.utils.checkpointer import ConversationSaver, checkpointer_for
+
+    path = tasks_file(settings)
+    log = SqliteEventLog(path)
+    # A store that cannot be opened now must fail the command: the checkpoints would stay.
+    required = settings.model_copy(update={"require_persistence": True, "langgraph_dev": False})
+    try:
+        async with log.opened(), checkpointer_for(required) as saver:
+            unfinished = await open_tasks(log, context_id)
+            if unfinished and not force:
+                raise ConversationOpenError(context_id, unfinished)
+            for task in unfinished:
+                await TaskEndings(log, SUPERVISOR).end(task.id, Canceled())
+            if isinstance(saver, ConversationSaver):
+                await saver.forget([context_id])
+            return await log.delete_conversation(context_id)
+    except LogInUseError:
+        raise RunningSupervisorError(path) from None
+
+
+def _json_object(response: httpx.Response) -> Mapping[str, Any]:
+    try:
+        answer = response.json()
+    except ValueError:
+        return {}
+    return answer if isinstance(answer, dict) else {}
+
+
+def _confirmed(prompt: str) -> bool:
+    try:
+        return input(prompt).strip().lower() in {"y", "yes"}
+    except EOFError:
+        return False
+
+
+def _facts(row: ConversationRow) -> dict[str, object]:
+    return {
+        "id": row.id,
+        "tasks": row.tasks,
+        "state": STATE_NAMES[row.state],
+        **_times(row),
+        "question": first_question(row.first),
+    }
+
+
+def _times(row: ConversationRow | Row) -> dict[str, str]:
+    return {
+        "created": utc_time(row.created_ns).isoformat(timespec="milliseconds"),
+        "changed": utc_time(row.changed_ns).isoformat(timespec="milliseconds"),
+    }
+
+
+def _cells(row: ConversationRow) -> tuple[str, ...]:
+    return (
+        one_line(row.id),
+        f"{utc_time(row.changed_ns):%Y-%m-%d %H:%M:%S}",
+        _number(row.tasks),
+        STATE_NAMES[row.state],
+        short_question(row.first),
+    )
+
+
+def _number(tasks: int) -> str:
+    return f"{tasks} task{'' if tasks == 1 else 's'}"
+
+
+def _print(*lines: str) -> None:
+    sys.stdout.write("".join(f"{line}\n" for line in lines))

@@ -1,0 +1,170 @@
+"""Settings of the servers: addresses, authentication, logs, and the placement of agents."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BeforeValidator
+
+from ai_platform_engineering.settings.fields import (
+    AllowedValues,
+    Flag,
+    OptionalAddress,
+    OptionalDirectory,
+    OptionalFlag,
+    OptionalKey,
+    OptionalSecret,
+    SettingsGroup,
+    host_names,
+    lower,
+    setting,
+)
+
+
+class ServerSettings(SettingsGroup):
+    a2a_host: str = setting(
+        "Server", "Address the server listens on. `0.0.0.0` accepts connections from other machines.", "127.0.0.1"
+    )
+    a2a_port: int = setting("Server", "Port the server listens on. 0 takes any free port.", 8000, ge=0, le=65535)
+    a2a_public_url: OptionalAddress = setting(
+        "Server",
+        "URL under which callers reach the server. The agent card shows it.",
+        shown_default="from `A2A_HOST` and `A2A_PUBLIC_PORT`",
+    )
+    a2a_public_port: int | None = setting(
+        "Server",
+        "Port shown in the agent card when callers use a different port than `A2A_PORT`, for example a published "
+        "container port.",
+        shown_default="`A2A_PORT`",
+        ge=1,
+        le=65535,
+    )
+    shutdown_grace: float = setting(
+        "Server",
+        "Seconds that running tasks have to finish after SIGTERM, before they are stopped. The server accepts no new "
+        "messages meanwhile. SIGINT (Ctrl-C) stops them at once. Keep it below the time after which your platform "
+        "kills a container.",
+        5,
+        ge=0,
+        le=3600,
+    )
+    allowed_hosts: Annotated[
+        str, AfterValidator(host_names), AllowedValues("host names without scheme and port, comma-separated")
+    ] = setting(
+        "Server",
+        "Additional host names that requests may use in the `Host` header. Loopback names, the host of "
+        "`A2A_PUBLIC_URL` and the listening address are always accepted. `.example.com` accepts the domain and its "
+        "subdomains, `*` accepts any name.",
+        "",
+    )
+    allow_anonymous: Flag = setting(
+        "Server",
+        "Allows a server that other machines can reach to start without a key and without an OAuth2 issuer. Anyone "
+        "who reaches it can then call it.",
+        False,
+    )
+    a2a_auth_shared_key: OptionalKey = setting(
+        "Server", "Key of the supervisor. When set, callers must send it as a bearer token."
+    )
+    a2a_agents_auth_key: OptionalKey = setting(
+        "Server",
+        "Key of the servers behind the supervisor: remote agents and a knowledge base server. The supervisor sends "
+        "it to them as a bearer token, and they require it. It also signs the supervisor's delegations.",
+    )
+    a2a_agents_share_key: Flag = setting(
+        "Server",
+        "Lets the supervisor send `A2A_AUTH_SHARED_KEY` to the servers behind it when `A2A_AGENTS_AUTH_KEY` is not "
+        "set. Every caller of the supervisor can then call these servers as well.",
+        False,
+    )
+    a2a_oauth_issuer: OptionalAddress = setting(
+        "Server",
+        "OAuth2 issuer whose access tokens the server accepts as bearer tokens, as an alternative to the shared "
+        "key. When set, callers must send one of the two.",
+    )
+    a2a_oauth_audience: str | None = setting(
+        "Server",
+        "Audience that access tokens must contain. Clients of the supervisor also request it.",
+        shown_default="any",
+    )
+    a2a_oauth_jwks_url: OptionalAddress = setting(
+        "Server", "URL of the issuer's public keys (JWKS).", shown_default="from the issuer's metadata"
+    )
+    a2a_oauth_grant_url: OptionalAddress = setting(
+        "Server",
+        "Token endpoint from which clients of the supervisor (the Slack bot, `chat --url`) get an access token "
+        "with the client credentials grant. Requires `A2A_OAUTH_CLIENT_ID` and `A2A_OAUTH_CLIENT_SECRET`.",
+    )
+    a2a_oauth_client_id: str | None = setting("Server", "Client id for `A2A_OAUTH_GRANT_URL`.")
+    a2a_oauth_client_secret: OptionalSecret = setting("Server", "Client secret for `A2A_OAUTH_GRANT_URL`.")
+    a2a_oauth_scope: str | None = setting(
+        "Server", "Scope that a client requests at `A2A_OAUTH_GRANT_URL`.", shown_default="none"
+    )
+    user_signing_key: OptionalKey = setting(
+        "Server",
+        "Key with which clients, for example the Slack bot, sign the user of each message. The supervisor accepts a "
+        "user only with a valid signature, so clients and supervisor need the same key.",
+        shown_default="`A2A_AUTH_SHARED_KEY`",
+    )
+    allowed_origins: str = setting(
+        "Server",
+        "Origins of other web sites whose pages may call the server, comma-separated, for example "
+        "`https://portal.example`.",
+        "",
+    )
+    settings_overrides: str = setting(
+        "Server",
+        "Lines of `NAME=VALUE` that override all other sources; a line without a value is ignored. The compose "
+        "files use it to pass on the shell's settings, because an empty variable would hide a value of the `.env` "
+        "file.",
+        "",
+    )
+    log_level: Annotated[Literal["debug", "info", "warning", "error"], BeforeValidator(lower)] = setting(
+        "Server", "Lowest level that is logged.", "info"
+    )
+    log_format: Annotated[Literal["text", "json"], BeforeValidator(lower)] = setting(
+        "Server", "Format of log lines: `text` for people, `json` for one JSON object per line.", "text"
+    )
+
+    distributed_agents: str = setting(
+        "Placement",
+        "Agents that run remotely: comma-separated names, for example `argocd,jira`, or `all`. Every other agent "
+        "runs inside the supervisor.",
+        "",
+    )
+    distributed_mode: Flag = setting(
+        "Placement", "`true` is the same as `DISTRIBUTED_AGENTS=all`. Ignored when `DISTRIBUTED_AGENTS` is set.", False
+    )
+    agents_dir: OptionalDirectory = setting(
+        "Placement",
+        "Directory with manifests of your own agents. They are added to the built-in agents and replace those of "
+        "the same name.",
+    )
+    workflows_dir: OptionalDirectory = setting(
+        "Placement",
+        "Directory with your own workflows. They are added to the built-in workflows and replace those of the same "
+        "name.",
+    )
+    skip_agent_connectivity_check: OptionalFlag = setting(
+        "Placement",
+        "Whether to skip the checks of remote agents, at start and while running. `true` never checks, `false` "
+        "always checks.",
+        shown_default="checks when any agent is remote",
+    )
+    agent_connectivity_timeout: float = setting(
+        "Placement",
+        "Seconds for the check of all remote agents at start. They are checked in parallel.",
+        5.0,
+        gt=0,
+        le=60,
+    )
+    agent_connect_timeout: float = setting(
+        "Placement", "Seconds to connect to a remote agent when it is used or checked again.", 4.0, gt=0, le=5
+    )
+    agent_recheck_interval: float = setting(
+        "Placement",
+        "Seconds between checks of the remote agents. A check finds out whether an agent answers and reads its card.",
+        10.0,
+        gt=0,
+        le=3600,
+    )

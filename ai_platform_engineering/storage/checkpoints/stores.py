@@ -1,0 +1,115 @@
+"""The store of the supervisor's conversations that the settings select."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from contextlib import closing
+from dataclasses import dataclass
+
+from ai_platform_engineering.installation import install_command
+from ai_platform_engineering.settings import Settings, SettingsError
+from ai_platform_engineering.storage.checkpoints.fallback_saver import STORE_ERRORS, FallbackSaver, StoreAddress
+from ai_platform_engineering.storage.checkpoints.file_saver import FileSaver
+from ai_platform_engineering.storage.conversation_formats import CONVERSATIONS, check_format
+from ai_platform_engineering.storage.data_files import conversations_file
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationsCheckup:
+    """The check of the store for `platform-engineer doctor`. `where` has no credentials.
+
+    `reachable` is None if there is nothing to reach: in memory, or before the file is created.
+    """
+
+    kind: str
+    where: str
+    reachable: bool | None = None
+    problem: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.kind}, {self.where}"
+
+
+def store_address(settings: Settings) -> StoreAddress | None:
+    """None for conversations in memory. Raises if a package is missing or the address cannot be parsed."""
+    kind = settings.checkpoint_type
+    url = settings.checkpoint_address(kind) or "" if kind in {"postgres", "mongodb", "redis"} else ""
+    ttl = settings.langgraph_checkpoint_ttl_minutes
+    try:
+        match kind:
+            case "postgres":
+                from ai_platform_engineering.storage.checkpoints.postgres_saver import (  # noqa: PLC0415
+                    ConversationsAddress,
+                    PostgresSaver,
+                )
+
+                address = ConversationsAddress(url)
+                return StoreAddress("Postgres", address.place, lambda: PostgresSaver.opened(address))
+            case "mongodb":
+                from ai_platform_engineering.storage.checkpoints.mongodb_saver import (  # noqa: PLC0415
+                    MongoSaver,
+                    mongodb_place,
+                )
+
+                return StoreAddress("MongoDB", mongodb_place(url), lambda: MongoSaver.opened(url, ttl))
+            case "redis":
+                from ai_platform_engineering.storage.checkpoints.redis_saver import (  # noqa: PLC0415
+                    RedisSaver,
+                    redis_place,
+                )
+
+                return StoreAddress("Redis", redis_place(url), lambda: RedisSaver.opened(url, ttl))
+            case "sqlite":
+                path = conversations_file(settings)
+                return StoreAddress("SQLite", str(path), lambda: FileSaver.opened(settings), is_server=False)
+            case _:
+                return None
+    except ModuleNotFoundError:
+        package = f"langgraph-checkpoint-{kind}"
+        raise SettingsError(
+            f"LANGGRAPH_CHECKPOINT_TYPE={kind} needs {package}, which is not installed: {install_command(kind)}."
+        ) from None
+
+
+def check_store(settings: Settings) -> None:
+    """Raise before the start what would stop it later: a wrong address or, with `REQUIRE_PERSISTENCE`, a server that
+    cannot be used."""
+    address = store_address(settings)
+    if address is not None and settings.require_persistence:
+
+        async def probe() -> None:
+            async with FallbackSaver.opened(address, 1, required=True):
+                pass
+
+        asyncio.run(probe())
+
+
+async def check_up_conversations(settings: Settings) -> ConversationsCheckup:
+    kind = settings.checkpoint_type
+    try:
+        address = store_address(settings)
+    except SettingsError as error:
+        return ConversationsCheckup(kind, "not usable", False, str(error))
+    if address is None:
+        return ConversationsCheckup(kind, "until the server stops")
+    try:
+        if kind == "sqlite":
+            return ConversationsCheckup(kind, address.place, _file_exists(settings))
+        async with address.opened() as store:
+            await store.ping()
+    except STORE_ERRORS as error:
+        return ConversationsCheckup(kind, address.place, False, address.problem(error))
+    except SettingsError as error:
+        return ConversationsCheckup(kind, address.place, False, str(error))
+    return ConversationsCheckup(kind, address.place, True)
+
+
+def _file_exists(settings: Settings) -> bool | None:
+    """None before the first start. Raises if the file cannot be read."""
+    path = conversations_file(settings)
+    if not path.exists():
+        return None
+    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+        check_format(connection, path, CONVERSATIONS)
+    return True

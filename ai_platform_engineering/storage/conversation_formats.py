@@ -1,0 +1,54 @@
+"""The format versions of the files with conversations, stored as SQLite's `user_version`.
+
+Imports nothing of LangGraph, so that a file can be checked before LangGraph is loaded.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from ai_platform_engineering.settings import SettingsError
+
+_WAY_OUT: Final = "choose another directory with DATA_DIR, or set CONVERSATIONS=memory."
+
+
+@dataclass(frozen=True, slots=True)
+class FileFormat:
+    """`version` is the one that this release writes. It also reads and migrates files without a version, which release
+    0.1.0 wrote with some of the tables `unversioned`."""
+
+    version: int
+    unversioned: frozenset[str]
+
+
+CONVERSATIONS: Final = FileFormat(1, frozenset({"checkpoints", "writes"}))
+"""The supervisor's file: the tables of LangGraph's `SqliteSaver`. Version 1 has the same tables as no version."""
+
+PENDING_FORMS: Final = FileFormat(1, frozenset({"waiting", "checkpoints", "writes"}))
+"""An agent's file: the tables of `SqliteSaver`, and `waiting` with the conversations that are complete. Without a
+version, `waiting` has each conversation as one blob."""
+
+
+def check_format(connection: sqlite3.Connection, path: Path, known: FileFormat) -> int:
+    """The version of the file, 0 if it has none yet. Raises if this release cannot read it."""
+    found, names = connection.execute(
+        "SELECT user_version, (SELECT group_concat(name) FROM sqlite_master WHERE type = 'table')"
+        " FROM pragma_user_version"
+    ).fetchone()
+    if found > known.version:
+        raise SettingsError(
+            f"{path} was written by a newer version of this product (format {found}; this version reads up to "
+            f"{known.version}). Update the product, {_WAY_OUT}"
+        )
+    if found < 0 or (found == 0 and not {*(names or "").split(",")} <= {"", *known.unversioned}):
+        raise SettingsError(
+            f"{path} has an unknown format: it is not a file of conversations. Move it away, {_WAY_OUT}"
+        )
+    return int(found)
+
+
+def write_format(connection: sqlite3.Connection, known: FileFormat) -> None:
+    connection.execute(f"PRAGMA user_version = {known.version}")

@@ -1,0 +1,105 @@
+"""The contracts of `compat/checkpoint_memory.py` and `compat/checkpoint_sqlite.py`: the tables of the savers."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import empty_checkpoint
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.sqlite import SqliteSaver
+
+from ai_platform_engineering.compat import checkpoint_memory, checkpoint_sqlite
+from ai_platform_engineering.compat.langgraph import DependencyChangedError
+from ai_platform_engineering.storage.checkpoints.file_saver import FileSaver
+from ai_platform_engineering.storage.checkpoints.memory_saver import MemorySaver
+
+CHANGED = f"langgraph-checkpoint-sqlite {version('langgraph-checkpoint-sqlite')} changed a part that compat/ uses"
+
+
+@pytest.fixture
+def connection() -> Iterator[sqlite3.Connection]:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        yield connection
+
+
+def test_the_tables_of_the_memory_saver_are_known() -> None:
+    checkpoint_memory.check_tables()
+
+
+def _renamed(name: str) -> type[InMemorySaver]:
+    class Changed(InMemorySaver):
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
+            table = getattr(self, name)
+            self.__dict__[f"{name}_by_thread"] = table
+
+        def put(self, *args: Any, **kwargs: Any) -> RunnableConfig:
+            stored = super().put(*args, **kwargs)
+            self.__dict__.pop(name)
+            setattr(self, name, type(self.__dict__[f"{name}_by_thread"])())
+            return stored
+
+    return Changed
+
+
+class OtherWrites(InMemorySaver):
+    def put_writes(self, config: Any, writes: Any, task_id: str, task_path: str = "") -> None:
+        super().put_writes(config, writes, task_id, task_path)
+        for written in self.writes.values():
+            for key, (task, channel, value, _) in written.items():
+                written[key] = (task, channel, value)  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize("changed", [_renamed("storage"), _renamed("blobs"), OtherWrites])
+def test_other_tables_of_the_memory_saver_are_refused_at_start(
+    monkeypatch: pytest.MonkeyPatch, changed: type[InMemorySaver]
+) -> None:
+    monkeypatch.setattr(checkpoint_memory, "InMemorySaver", changed)
+    sentence = r"langgraph-checkpoint: InMemorySaver has other tables .*compat/checkpoint_memory\.py"
+    with pytest.raises(DependencyChangedError, match=sentence):
+        MemorySaver(10)
+
+
+def test_the_tables_of_the_sqlite_saver_are_known(connection: sqlite3.Connection) -> None:
+    checkpoint_sqlite.create_tables(SqliteSaver(connection))
+
+
+@pytest.mark.parametrize(
+    ("table", "change"),
+    [
+        ("checkpoints", "ALTER TABLE checkpoints RENAME COLUMN thread_id TO conversation_id"),
+        ("checkpoints", "ALTER TABLE checkpoints RENAME TO states"),
+        ("writes", "ALTER TABLE writes ADD COLUMN namespace TEXT"),
+    ],
+)
+def test_other_tables_of_the_sqlite_saver_are_refused_at_start(
+    connection: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, table: str, change: str
+) -> None:
+    setup = SqliteSaver.setup
+
+    def changed(self: SqliteSaver) -> None:
+        setup(self)
+        self.conn.execute(change)
+
+    monkeypatch.setattr(SqliteSaver, "setup", changed)
+    sentence = (
+        rf"langgraph-checkpoint-sqlite: SqliteSaver's table {table} has the columns .*compat/checkpoint_sqlite\.py"
+    )
+    with pytest.raises(DependencyChangedError, match=sentence):
+        FileSaver(connection, tmp_path / "conversations.db")
+
+
+def test_checkpoint_ids_begin_with_the_time() -> None:
+    before = checkpoint_sqlite.first_id_since(time.time_ns() - 10**9)
+    after = checkpoint_sqlite.first_id_since(time.time_ns() + 10**9)
+    assert before < empty_checkpoint()["id"] < after, (
+        f"{CHANGED}: checkpoint ids are no longer UUIDs of version 6, so the age of a conversation is unknown."
+    )

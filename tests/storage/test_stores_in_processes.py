@@ -1,0 +1,119 @@
+"""The supervisor's process with each store of conversations: restarts, outages and refused starts."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+import pytest
+
+from ai_platform_engineering.events import FinalResult
+from tests.invariants import check
+from tests.servers import ROOT, Caller, CommandLine, calling
+from tests.storage.stores import SERVERS, WRONG, Store, store_of, with_wrong_password
+
+pytest_plugins = ("tests.services.fixtures",)
+
+QUESTION = "show the status of the guestbook app"
+FOLLOW_UP = "what about payments-api?"
+RETURN_SECONDS = 30
+
+
+async def answer(caller: Caller, text: str, context: str) -> str:
+    ending = check(await caller.ask(text, context_id=context))
+    assert isinstance(ending, FinalResult)
+    return ending.text
+
+
+async def health(url: str) -> tuple[int, dict[str, str]]:
+    async with httpx.AsyncClient() as http:
+        response = await http.get(f"{url}/readyz")
+    return response.status_code, response.json()
+
+
+async def until(url: str, status: str) -> tuple[int, dict[str, str]]:
+    async with asyncio.timeout(RETURN_SECONDS):
+        while (found := await health(url))[1]["status"] != status:  # noqa: ASYNC110
+            await asyncio.sleep(0.1)
+    return found
+
+
+def environ_of(store: Store, folder: Path, **more: str) -> dict[str, str]:
+    folder.mkdir(exist_ok=True)
+    return {**store.environ, "DATA_DIR": str(folder), "SANDBOX": "true", "LOG_LEVEL": "warning", **more}
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "memory", *SERVERS])
+async def test_a_follow_up_question_after_a_restart(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    """On a server the second process has another data directory: it can have the history from the store only."""
+    with store_of(kind, tmp_path, request) as store:
+        context = store.thread("talk")
+        first = environ_of(store, tmp_path / "first")
+        second = first if kind == "sqlite" else environ_of(store, tmp_path / "second")
+        async with CommandLine(["--port", "0"], first) as supervisor, calling(supervisor.url) as caller:
+            assert "guestbook" in await answer(caller, QUESTION, context)
+            assert await health(supervisor.url) == (200, {"status": "ready"})
+        async with CommandLine(["--port", "0"], second) as supervisor, calling(supervisor.url) as caller:
+            said = await answer(caller, FOLLOW_UP, context)
+            assert ("Synced" in said or "Healthy" in said or "sync" in said.lower()) == (kind != "memory"), said
+
+
+@pytest.mark.parametrize("kind", SERVERS)
+async def test_a_supervisor_without_its_store_is_degraded_until_the_store_returns(
+    kind: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    with store_of(kind, tmp_path, request) as store:
+        context = store.thread("talk")
+        environ = environ_of(store, tmp_path / "data", OFFLINE_MODEL_DELAY="0.02")
+        with store.stopped() as start:
+            async with CommandLine(["--port", "0"], environ) as supervisor, calling(supervisor.url) as caller:
+                code, body = await health(supervisor.url)
+                assert (code, body["status"]) == (200, "degraded")
+                assert body["reason"].startswith("Conversations are in memory, because ")
+                assert "guestbook" in await answer(caller, QUESTION, context)
+                await asyncio.to_thread(start)
+                await until(supervisor.url, "ready")
+
+                # The server stops while a run is in progress.
+                asked = asyncio.create_task(answer(caller, FOLLOW_UP, context))
+                await asyncio.sleep(0.3)
+                with store.stopped():
+                    assert "payments-api" in await asked
+                    await until(supervisor.url, "degraded")
+                await until(supervisor.url, "ready")
+        assert "".join(supervisor.output).count("CONVERSATIONS ARE NOT STORED") == 2
+        async with CommandLine(["--port", "0"], environ) as supervisor, calling(supervisor.url) as caller:
+            assert "guestbook" in await answer(caller, "and guestbook again?", context)
+
+
+@pytest.mark.parametrize("kind", SERVERS)
+async def test_required_persistence_refuses_the_start_and_later_readiness(
+    kind: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    with store_of(kind, tmp_path, request) as store:
+        environ = environ_of(store, tmp_path / "data", REQUIRE_PERSISTENCE="true")
+        wrong = {**environ, **with_wrong_password(store), "DATA_DIR": environ["DATA_DIR"]}
+        command = [sys.executable, "-m", "ai_platform_engineering.cli", "--port", "0"]
+        base = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT)}
+        refused = await asyncio.to_thread(
+            subprocess.run,
+            command,
+            env=base | wrong,
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=90,
+            check=False,
+        )
+        assert refused.returncode == 2, refused.stderr
+        assert "REQUIRE_PERSISTENCE=true does not allow conversations in memory." in refused.stderr
+        assert "Traceback" not in refused.stderr
+        assert WRONG not in refused.stderr + refused.stdout
+
+        async with CommandLine(["--port", "0"], environ) as supervisor:
+            with store.stopped():
+                assert (await until(supervisor.url, "degraded"))[0] == 503
+            assert (await until(supervisor.url, "ready"))[0] == 200
