@@ -21,7 +21,11 @@ _RUN_TESTS: Final = (
     "tests/multi_agents/platform_engineer/test_binding_streaming_events.py",
     "tests/multi_agents/platform_engineer/test_final_result_content.py",
 )
-_FORM_TESTS: Final = ("tests/forms", "tests/approvals/test_form.py", "tests/slack/test_form_reading.py")
+_FORM_TESTS: Final = (
+    "tests/forms",
+    "tests/approvals/test_form.py",
+    "tests/integrations/slack_bot/test_form_reading.py",
+)
 
 PACKAGES: Final[Mapping[str, Package]] = {
     "runs": Package(("runs/*", "call_ledger.py"), _RUN_TESTS),
@@ -33,32 +37,32 @@ PACKAGES: Final[Mapping[str, Package]] = {
             "tests/approvals/test_approval_gate.py",
             "tests/approvals/test_forms_of_others.py",
             "tests/approvals/test_policy.py",
-            "tests/skills/test_agent_skills.py",
-            "tests/workflows/test_driver.py",
+            "tests/skills_middleware/test_agent_skills.py",
+            "tests/multi_agents/platform_engineer/workflows/test_driver.py",
         ),
     ),
     "codec": Package(
         ("utils/a2a_common/codec/*", "utils/a2a_common/wire.py"),
         (
-            "tests/a2a_common/test_event_json.py",
-            "tests/a2a_common/test_foreign.py",
-            "tests/a2a_common/test_request_json.py",
-            "tests/a2a_common/test_wire.py",
-            "tests/a2a_common/test_wire_round_trip.py",
-            "tests/a2a_common/test_wire_updates.py",
-            "tests/a2a_common/test_wire_values.py",
+            "tests/utils/a2a_common/test_event_json.py",
+            "tests/utils/a2a_common/test_foreign.py",
+            "tests/utils/a2a_common/test_request_json.py",
+            "tests/utils/a2a_common/test_wire.py",
+            "tests/utils/a2a_common/test_wire_round_trip.py",
+            "tests/utils/a2a_common/test_wire_updates.py",
+            "tests/utils/a2a_common/test_wire_values.py",
         ),
     ),
     "forms": Package(("forms/*",), _FORM_TESTS),
     "slack": Package(
         ("integrations/slack_bot/thread_view/*",),
         (
-            "tests/slack/test_planner.py",
-            "tests/slack/test_reducer_forms.py",
-            "tests/slack/test_reducer_messages.py",
-            "tests/slack/test_reducer_properties.py",
-            "tests/slack/test_reducer_content.py",
-            "tests/slack/test_slack_narrative_streaming.py",
+            "tests/integrations/slack_bot/test_planner.py",
+            "tests/integrations/slack_bot/test_reducer_forms.py",
+            "tests/integrations/slack_bot/test_reducer_messages.py",
+            "tests/integrations/slack_bot/test_reducer_properties.py",
+            "tests/integrations/slack_bot/test_reducer_content.py",
+            "tests/integrations/slack_bot/test_slack_narrative_streaming.py",
         ),
     ),
 }

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from tests.a2a_common.serving import listening
+from tests.utils.a2a_common.serving import listening
 
 PUBLIC, SECRET = "pk-lf-123", "sk-lf-456"
 _FIELDS = {"id": str, "traceId": str, "name": str, "value": int, "dataType": str, "comment": str}

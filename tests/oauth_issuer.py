@@ -25,7 +25,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from tests.a2a_common.serving import listening
+from tests.utils.a2a_common.serving import listening
 
 Key = RSAKey | ECKey | OKPKey
 

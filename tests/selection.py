@@ -2,8 +2,8 @@
 
 A test starts one if it, a fixture of it, or a helper in `tests` that these name uses one of `STARTERS`. Processes that
 the product starts by itself are not seen: such a test has the marker `process` in its module. A server that answers
-without uvicorn's main loop (`tests/a2a_common/serving.py`, `tests/slack/standin`) does not count: it starts and stops
-within milliseconds.
+without uvicorn's main loop (`tests/utils/a2a_common/serving.py`, `tests/integrations/slack_bot/standin`) does not
+count: it starts and stops within milliseconds.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from ai_platform_engineering.settings import Settings, load_settings
 from tests.llm.openai_server import openai_server
 from tests.multi_agents.loopback import Answer, Request, card, response, serving
 from tests.servers import serving as serving_app
-from tests.skills.git_server import commit
+from tests.skills_middleware.git_server import commit
 
 MANIFEST = """
 name: {name}

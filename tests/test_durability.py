@@ -20,10 +20,10 @@ from ai_platform_engineering.settings import load_settings
 from ai_platform_engineering.storage.event_log.file import open_for_reading, tasks_file
 from ai_platform_engineering.storage.event_log.sqlite_log import SqliteEventLog
 from ai_platform_engineering.utils.a2a_common.wire import Decoder, decode_task
-from tests.a2a_common.test_log_contract import QUESTION as WHICH
-from tests.a2a_common.test_log_contract import Writer
 from tests.invariants import check
 from tests.servers import CommandLine, calling
+from tests.storage.event_log.test_log_contract import QUESTION as WHICH
+from tests.storage.event_log.test_log_contract import Writer
 
 Frame = tuple[int, Any]
 

@@ -23,7 +23,7 @@ from ai_platform_engineering.events import (
 )
 from ai_platform_engineering.events_json import Asked, decode_line
 from ai_platform_engineering.storage.event_log.sqlite_log import SqliteEventLog
-from tests.a2a_common.test_log_contract import Writer, deltas, message
+from tests.storage.event_log.test_log_contract import Writer, deltas, message
 
 ANSWER: list[Event] = [
     PlanUpdated((PlanStep("s1", "Look", "in_progress", 0, "argocd"),), "Version"),

@@ -13,7 +13,7 @@ from typing import Final
 from benchmarks.effort import Effort
 from benchmarks.processes import Process, started
 from benchmarks.rows import Row
-from tests.slack.standin import standing_in
+from tests.integrations.slack_bot.standin import standing_in
 
 THREADS: Final = 30
 _EVERY: Final = 0.025

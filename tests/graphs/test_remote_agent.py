@@ -43,11 +43,11 @@ from ai_platform_engineering.utils.a2a_common.base_langgraph_agent import GraphR
 from ai_platform_engineering.utils.a2a_common.codec.foreign import PLAIN_REPLY
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
 from ai_platform_engineering.utils.a2a_common.server.work_queue import Assignment
-from tests.a2a_common.scripted_executor import Gate
-from tests.a2a_common.serving import serving
 from tests.invariants import check, check_task
 from tests.runs.graphs import agent, context, settings_of, supervisor
-from tests.skills.store_contract import new_skill
+from tests.skills_middleware.store_contract import new_skill
+from tests.utils.a2a_common.scripted_executor import Gate
+from tests.utils.a2a_common.serving import serving
 
 
 @dataclass

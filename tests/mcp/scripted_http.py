@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from tests.a2a_common.serving import listening
+from tests.utils.a2a_common.serving import listening
 
 
 @dataclass

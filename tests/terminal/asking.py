@@ -42,9 +42,9 @@ from ai_platform_engineering.utils.a2a_common.server.a2a_server import (
 from ai_platform_engineering.utils.a2a_common.server.work_queue import Assignment
 from ai_platform_engineering.utils.a2a_common.wire import StreamState, begin, encode, restore
 from ai_platform_engineering.utils.serving import listen
-from tests.a2a_common.serving import _answering as answering
-from tests.a2a_common.serving import address
 from tests.terminal.runs import said
+from tests.utils.a2a_common.serving import _answering as answering
+from tests.utils.a2a_common.serving import address
 
 REPO = Form(
     "form-repo",

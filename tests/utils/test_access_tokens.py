@@ -22,8 +22,8 @@ from ai_platform_engineering.utils.access_tokens import (
     OwnBearer,
     SupervisorAuth,
 )
-from tests.a2a_common.serving import listening
 from tests.oauth_issuer import CLIENT, SECRET, TestIssuer, issuing
+from tests.utils.a2a_common.serving import listening
 
 HEADER_SAFE = "s3cret:+&%"
 

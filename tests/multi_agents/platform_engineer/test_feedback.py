@@ -24,9 +24,9 @@ from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2
 from ai_platform_engineering.settings import Settings, SettingsError, load_settings
 from ai_platform_engineering.utils.a2a_common.server.auth import auth_middleware
 from ai_platform_engineering.utils.users import User, sign_user
-from tests.a2a_common.serving import until
 from tests.langfuse_standin import LangfuseStandIn, langfuse
 from tests.servers import Command, serving
+from tests.utils.a2a_common.serving import until
 
 LIKED = {"trace_id": "t-1", "message_id": "m-1", "rating": "up", "user": "jane", "surface": "slack"}
 KEY = "signing-key-for-the-tests"

@@ -1,0 +1,114 @@
+"""The bot as a process: what it says at start, how Slack reaches it, and how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.integrations.slack_bot.standin import Slack
+from tests.servers import Command, CommandLine
+
+UNREACHABLE = "http://127.0.0.1:9"
+
+
+def bot(slack: Slack, data: Path, *, socket_mode: bool) -> CommandLine:
+    environ = slack.environ(socket_mode=socket_mode)
+    return CommandLine(
+        ["slack", "--port", "0"],
+        {**environ, "DATA_DIR": str(data), "SUPERVISOR_URL": UNREACHABLE, "LOG_LEVEL": "debug"},
+    )
+
+
+async def get(address: str) -> tuple[int, str]:
+    async with httpx.AsyncClient(trust_env=False) as http:
+        answer = await http.get(address)
+        return answer.status_code, answer.text
+
+
+@pytest.mark.parametrize("socket_mode", [True, False])
+async def test_it_starts_without_a_supervisor_takes_what_is_said_and_stops_in_order(
+    slack: Slack, tmp_path: Path, socket_mode: bool
+) -> None:
+    ada = slack.person("ada")
+    channel = slack.channel("help", ada)
+    async with bot(slack, tmp_path, socket_mode=socket_mode) as process:
+        mode = "Socket Mode" if socket_mode else "HTTP"
+        line = rf"Slack bot is ready at {process.url} \({mode}\), workspace Workspace, supervisor {UNREACHABLE}\n"
+        assert re.fullmatch(line, process.output[-1])
+        assert await get(f"{process.url}/healthz") == (200, '{"status":"ok"}')
+        assert await get(f"{process.url}/readyz") == (200, '{"status":"ready"}')
+        assert len(slack.calls("apps.connections.open")) == socket_mode
+        if not socket_mode:
+            slack.calls_bot_at(f"{process.url}/slack/events")
+        await ada.commands(channel, "/platform", "help")
+        assert "/platform agents" in ada.reads(channel)
+        question = await ada.says(channel, f"{slack.mention} what is the confidential plan?")
+        await slack.deliveries.finish()
+        await slack.until(lambda: slack.calls("assistant.threads.setStatus"))
+        assert await process.stop() == 0
+        output = "".join(process.output)
+    assert question.ts not in output
+    for word in ("confidential", slack.app.bot_token, slack.app.app_token, "WARNING", "ERROR"):
+        assert word not in output
+    assert [ack.problem for ack in slack.acks] == [""] * 3
+    assert slack.violations == []
+
+
+async def test_in_socket_mode_it_has_no_route_for_slack_and_over_http_only_slack_can_call_it(
+    slack: Slack, tmp_path: Path
+) -> None:
+    body = '{"type": "event_callback"}'
+    async with bot(slack, tmp_path, socket_mode=True) as process:
+        route = slack.calls_bot_at(f"{process.url}/slack/events")
+        assert (await route.post(body, "application/json", secret="anything")).status_code == 404
+    async with bot(slack, tmp_path, socket_mode=False) as process:
+        route = slack.calls_bot_at(f"{process.url}/slack/events")
+        assert (await route.verify_url()).json() == {"challenge": "a-challenge"}
+        for wrong in ({"secret": "another"}, {"age": 600.0}, {"signature": "v0=00"}):
+            assert (await route.post(body, "application/json", **wrong)).status_code == 401
+        assert (await route.post("x" * 1_000_001, "application/json")).status_code == 413
+
+
+async def run(platform_engineer: Command, environ: dict[str, str], *arguments: str) -> tuple[int, str]:
+    done = await asyncio.to_thread(platform_engineer, "slack", "--port", "0", *arguments, **environ)
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"), [("SLACK_BOT_TOKEN", "xoxb-wrong-one"), ("SLACK_APP_TOKEN", "xapp-wrong-one")]
+)
+async def test_a_token_that_slack_does_not_take_is_named(
+    slack: Slack, platform_engineer: Command, variable: str, value: str
+) -> None:
+    code, said = await run(platform_engineer, {**slack.environ(), variable: value})
+    assert code == 2
+    assert said.startswith(f"platform-engineer: Slack rejects {variable} (invalid_auth): it must be ")
+    assert "wrong-one" not in said
+    assert len(said.splitlines()) == 1
+
+
+async def test_a_token_without_the_right_scope_says_which(slack: Slack, platform_engineer: Command) -> None:
+    slack.app.app_scopes = frozenset()
+    code, said = await run(platform_engineer, slack.environ())
+    assert code == 2
+    assert "SLACK_APP_TOKEN lacks the scope connections:write" in said
+
+
+async def test_a_port_in_use_and_a_bad_file_are_said_in_a_sentence(
+    slack: Slack, platform_engineer: Command, tmp_path: Path
+) -> None:
+    port = slack.api_url.split(":")[2].split("/")[0]
+    code, said = await run(platform_engineer, {**slack.environ(), "SLACK_PORT": "1"}, "--port", port)
+    assert (code, said) == (
+        2,
+        f"platform-engineer: Port {port} on 127.0.0.1 is already in use; choose another with --port "
+        "(0 takes any free one).\n",
+    )
+    (tmp_path / "channels.yaml").write_text("channels: {help: {}}", encoding="utf-8")
+    code, said = await run(platform_engineer, {**slack.environ(), "SLACK_CHANNELS_FILE": "channels.yaml"})
+    assert code == 2
+    assert "channels.yaml" in said

@@ -1,0 +1,189 @@
+"""A real server on a loopback port around a scripted executor, and clients of every kind for it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import ssl
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+import uvicorn
+from a2a.client import Client, ClientConfig, ClientFactory
+from a2a.types.a2a_pb2 import AgentCard, AgentSkill, Message, Role, SendMessageRequest
+from starlette.applications import Starlette
+from starlette.routing import BaseRoute
+
+from ai_platform_engineering.events import SUPERVISOR
+from ai_platform_engineering.settings import load_settings
+from ai_platform_engineering.storage.event_log.event_log import MemoryEventLog
+from ai_platform_engineering.utils.a2a_common.server.a2a_server import (
+    a2a_routes,
+    agent_card,
+    health_routes,
+    request_handler,
+)
+from ai_platform_engineering.utils.a2a_common.server.auth import auth_middleware, security_schemes
+from ai_platform_engineering.utils.a2a_common.server.request_handler import LogRequestHandler
+from ai_platform_engineering.utils.serving import listen
+from tests.utils.a2a_common.scripted_executor import ANSWER, Script, ScriptedExecutor
+
+TRANSPORTS = [("0.3", "JSONRPC"), ("0.3", "HTTP+JSON"), ("1.0", "JSONRPC"), ("1.0", "HTTP+JSON")]
+
+
+@dataclass
+class Served:
+    url: str
+    log: MemoryEventLog
+    executor: ScriptedExecutor
+    handler: LogRequestHandler
+    card: AgentCard
+    http: httpx.AsyncClient
+    heard: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set once a stream has brought an event."""
+
+    def client(self, version: str, binding: str) -> Client:
+        """The SDK's own client, made to speak one version over one binding."""
+        card = AgentCard()
+        card.CopyFrom(self.card)
+        del card.supported_interfaces[:]
+        card.supported_interfaces.extend(
+            interface
+            for interface in self.card.supported_interfaces
+            if (interface.protocol_version, interface.protocol_binding) == (version, binding)
+        )
+        config = ClientConfig(httpx_client=self.http, supported_protocol_bindings=[binding])
+        return ClientFactory(config).create(card)
+
+    async def rpc(self, method: str, params: Any, **headers: str) -> dict[str, Any]:
+        """One JSON-RPC call that answers with one object."""
+        body = {"jsonrpc": "2.0", "id": "r1", "method": method, "params": params}
+        answer = (await self.http.post(self.url, json=body, headers=_names(headers))).json()
+        assert answer["id"] == "r1"
+        return answer
+
+    @asynccontextmanager
+    async def events(self, method: str, params: Any, **headers: str) -> AsyncIterator[AsyncIterator[tuple[int, Any]]]:
+        """One JSON-RPC call that answers with a stream: numbers and results."""
+        body = {"jsonrpc": "2.0", "id": "r1", "method": method, "params": params}
+        async with self.http.stream("POST", self.url, json=body, headers=_names(headers)) as response:
+            assert response.headers["content-type"].startswith("text/event-stream"), await response.aread()
+            yield self._numbered(response, lambda data: data["result"])
+
+    async def all_events(self, method: str, params: Any, **headers: str) -> list[tuple[int, Any]]:
+        async with self.events(method, params, **headers) as events:
+            return [event async for event in events]
+
+    async def rest_events(self, verb: str, path: str, body: Any = None, **headers: str) -> list[tuple[int, Any]]:
+        async with self.http.stream(verb, self.url + path, json=body, headers=_names(headers)) as response:
+            assert response.headers["content-type"].startswith("text/event-stream"), await response.aread()
+            return [event async for event in self._numbered(response, lambda data: data)]
+
+    async def _numbered(self, response: httpx.Response, result: Callable[[Any], Any]) -> AsyncIterator[tuple[int, Any]]:
+        number = None
+        async for line in response.aiter_lines():
+            name, _, value = line.partition(": ")
+            if name == "id":
+                number = int(value)
+            elif name == "data":
+                assert number is not None, f"an event without an id: {value}"
+                self.heard.set()
+                yield number, result(json.loads(value))
+                number = None
+
+
+def message_0_3(text: str, **fields: Any) -> dict[str, Any]:
+    return {"message": {"role": "user", "messageId": "m-1", "parts": [{"kind": "text", "text": text}], **fields}}
+
+
+def message_1_0(text: str, **fields: Any) -> dict[str, Any]:
+    return {"message": {"role": "ROLE_USER", "messageId": "m-1", "parts": [{"text": text}], **fields}}
+
+
+def request(text: str, **fields: Any) -> SendMessageRequest:
+    message = Message(message_id="m-1", role=Role.ROLE_USER, **fields)
+    message.parts.add().text = text
+    return SendMessageRequest(message=message)
+
+
+async def until(condition: Callable[[], object], seconds: float = 60) -> None:
+    async with asyncio.timeout(seconds):
+        while not condition():  # noqa: ASYNC110 - what is waited for is inside the product and the SDK
+            await asyncio.sleep(0.005)
+
+
+@asynccontextmanager
+async def serving(
+    script: Callable[[str, int], Script] = lambda text, turn: ANSWER,
+    extra_routes: tuple[BaseRoute, ...] = (),
+    agent: str = SUPERVISOR,
+    **environ: str,
+) -> AsyncIterator[Served]:
+    settings = load_settings(environ, None)
+    log = MemoryEventLog(settings.event_log_max_tasks)
+    executor = ScriptedExecutor(log, script)
+    skill = AgentSkill(id="s", name="scripted", description="Does what its script says.", tags=["test"])
+    with listen("127.0.0.1", 0) as listener:
+        url = address(listener)
+        card = agent_card(
+            name="Scripted",
+            description="A test.",
+            url=url,
+            version="1",
+            skills=[skill],
+            schemes=security_schemes(settings),
+        )
+        handler = request_handler(executor, log, card, settings, agent=agent)
+        routes = [*health_routes(lambda: True, lambda: [{"name": "version"}]), *a2a_routes(handler, card, settings)]
+        app = Starlette(routes=[*routes, *extra_routes], middleware=auth_middleware(settings))
+        try:
+            # An empty TLS context: loading certificates takes longer than most of the tests.
+            tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            async with (
+                _answering(app, listener),
+                httpx.AsyncClient(timeout=60, trust_env=False, verify=tls) as http,
+            ):
+                yield Served(url, log, executor, handler, card, http)
+        finally:
+            await handler.aclose()
+
+
+@asynccontextmanager
+async def listening(app: Starlette) -> AsyncIterator[str]:
+    """Any app on a loopback port: its address."""
+    with listen("127.0.0.1", 0) as listener:
+        async with _answering(app, listener):
+            yield address(listener)
+
+
+def address(listener: socket.socket) -> str:
+    return f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+
+@asynccontextmanager
+async def _answering(app: Starlette, listener: socket.socket) -> AsyncIterator[None]:
+    """uvicorn without its main loop, whose ticks would cost every test a fifth of a second."""
+    config = uvicorn.Config(app, log_config=None, lifespan="off", ws="none")
+    config.load()
+    server = uvicorn.Server(config)
+    server.lifespan = config.lifespan_class(config)
+    await server.startup(sockets=[listener])
+    try:
+        yield
+    finally:
+        for listening_server in server.servers:
+            listening_server.close()
+        for connection in list(server.server_state.connections):
+            connection.shutdown()
+        tasks = list(server.server_state.tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _names(headers: dict[str, str]) -> dict[str, str]:
+    return {name.replace("_", "-"): value for name, value in headers.items()}

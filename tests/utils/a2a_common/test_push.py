@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from a2a.server.context import ServerCallContext
+from a2a.types.a2a_pb2 import Task, TaskPushNotificationConfig, TaskState, TaskStatus
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from ai_platform_engineering.storage.event_log.event_log import MemoryEventLog
+from ai_platform_engineering.utils.a2a_common.server.push import PushConfigs
+from tests.utils.a2a_common.scripted_executor import FORM, Gate
+from tests.utils.a2a_common.serving import Served, listening, message_0_3, message_1_0, serving, until
+
+
+class Receiver:
+    """Where notifications go. It answers only while `answers` is open."""
+
+    def __init__(self) -> None:
+        self.url = ""
+        self.got: list[tuple[dict[str, Any], str | None]] = []
+        self.arrived = 0
+        self.answers = asyncio.Event()
+        self.answers.set()
+
+    async def take(self, request: Request) -> Response:
+        self.arrived += 1
+        await self.answers.wait()
+        self.got.append((await request.json(), request.headers.get("x-a2a-notification-token")))
+        return Response()
+
+    def states(self) -> list[str]:
+        return [body["statusUpdate"]["status"]["state"] for body, _ in self.got if "statusUpdate" in body]
+
+
+@asynccontextmanager
+async def receiving() -> AsyncIterator[Receiver]:
+    receiver = Receiver()
+    app = Starlette(routes=[Route("/hook", receiver.take, methods=["POST"])])
+    async with listening(app) as url:
+        receiver.url = f"{url}/hook"
+        yield receiver
+        receiver.answers.set()
+
+
+async def test_notifications_arrive_in_order_with_their_token() -> None:
+    async with receiving() as receiver, serving(PUSH_ALLOW_PRIVATE="true") as served:
+        push = {"url": receiver.url, "token": "t0ken"}
+        body = message_0_3("hello") | {"configuration": {"pushNotificationConfig": push}}
+        await served.rpc("message/send", body)
+        await until(lambda: "TASK_STATE_COMPLETED" in receiver.states())
+        assert receiver.states() == ["TASK_STATE_WORKING", "TASK_STATE_COMPLETED"]
+        assert {token for _, token in receiver.got} == {"t0ken"}
+        assert "final_result" in str(receiver.got[1][0])
+
+
+async def test_a_receiver_that_does_not_answer_holds_up_nothing() -> None:
+    async with receiving() as receiver, serving(lambda text, turn: [FORM], PUSH_ALLOW_PRIVATE="true") as served:
+        receiver.answers.clear()
+        body = message_0_3("hello") | {"configuration": {"pushNotificationConfig": {"url": receiver.url}}}
+        async with asyncio.timeout(15):
+            task_id = (await served.rpc("message/send", body))["result"]["id"]
+            await served.rpc("message/send", message_0_3("guestbook", taskId=task_id))
+            canceled = await served.rpc("tasks/cancel", {"id": task_id})
+        assert canceled["result"]["status"]["state"] == "canceled"
+        await until(lambda: receiver.arrived)
+        assert (receiver.arrived, receiver.got) == (1, [])
+        receiver.answers.set()
+        await until(lambda: "TASK_STATE_CANCELED" in receiver.states())
+        turn = ["TASK_STATE_WORKING", "TASK_STATE_INPUT_REQUIRED"]
+        assert receiver.states() == [*turn, *turn, "TASK_STATE_CANCELED"]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://127.0.0.1:1/hook",
+        "http://localhost/hook",
+        "http://10.0.0.1/",
+        "http://169.254.169.254/",
+        "http://[::1]/",
+        "file:///etc/passwd",
+        "not a url",
+    ],
+)
+async def test_private_addresses_are_refused(url: str) -> None:
+    async with serving() as served:
+        for method, params in (
+            ("message/send", message_0_3("hello") | {"configuration": {"pushNotificationConfig": {"url": url}}}),
+            ("SendMessage", message_1_0("hello") | {"configuration": {"taskPushNotificationConfig": {"url": url}}}),
+        ):
+            answer = await served.rpc(method, params)
+            assert answer["error"]["code"] == -32602
+            assert url not in str(answer)
+        assert (await served.rpc("ListTasks", {}))["result"]["totalSize"] == 0
+
+
+async def _configured(served: Served, task_id: str, url: str) -> None:
+    set_0_3 = await served.rpc(
+        "tasks/pushNotificationConfig/set", {"taskId": task_id, "pushNotificationConfig": {"id": "a", "url": url}}
+    )
+    assert set_0_3["result"]["pushNotificationConfig"]["url"] == url
+    set_1_0 = await served.rpc("CreateTaskPushNotificationConfig", {"taskId": task_id, "id": "b", "url": url})
+    assert set_1_0["result"]["id"] == "b"
+
+
+async def test_configurations_are_stored_listed_and_deleted_in_both_protocols() -> None:
+    gate = Gate()
+    async with receiving() as receiver, serving(lambda text, turn: [gate, FORM], PUSH_ALLOW_PRIVATE="true") as served:
+        begun = await served.rpc("message/send", message_0_3("hello") | {"configuration": {"blocking": False}})
+        task_id = begun["result"]["id"]
+        await _configured(served, task_id, receiver.url)
+
+        listed = await served.rpc("tasks/pushNotificationConfig/list", {"id": task_id})
+        assert [entry["pushNotificationConfig"]["id"] for entry in listed["result"]] == ["a", "b"]
+        listed = await served.rpc("ListTaskPushNotificationConfigs", {"taskId": task_id})
+        assert [entry["id"] for entry in listed["result"]["configs"]] == ["a", "b"]
+        got = await served.rpc("tasks/pushNotificationConfig/get", {"id": task_id, "pushNotificationConfigId": "b"})
+        assert got["result"]["pushNotificationConfig"]["id"] == "b"
+        got = await served.rpc("GetTaskPushNotificationConfig", {"taskId": task_id, "id": "a"})
+        assert got["result"]["url"] == receiver.url
+
+        rest = f"{served.url}/tasks/{task_id}/pushNotificationConfigs"
+        added = await served.http.post(rest, json={"id": "c", "url": receiver.url})
+        assert added.json()["taskId"] == task_id
+        old_rest = f"{served.url}/v1/tasks/{task_id}/pushNotificationConfigs"
+        config = {"config": {"pushNotificationConfig": {"id": "d", "url": receiver.url}}}
+        assert (await served.http.post(old_rest, json=config)).status_code == 200
+        assert len((await served.http.get(old_rest)).json()["configs"]) == 4
+
+        await served.rpc("tasks/pushNotificationConfig/delete", {"id": task_id, "pushNotificationConfigId": "a"})
+        await served.rpc("DeleteTaskPushNotificationConfig", {"taskId": task_id, "id": "b"})
+        assert (await served.http.delete(f"{rest}/c")).status_code == 200
+        assert [entry["id"] for entry in (await served.http.get(rest)).json()["configs"]] == ["d"]
+        gate.set()
+        await until(lambda: receiver.states() == ["TASK_STATE_INPUT_REQUIRED"])
+
+
+async def test_configurations_go_with_their_tasks() -> None:
+    log = MemoryEventLog(max_tasks=1)
+    configs, context = PushConfigs(log), ServerCallContext()
+    status = TaskStatus(state=TaskState.TASK_STATE_COMPLETED)
+    for task_id in ("a", "b", "c"):
+        await log.create(Task(id=task_id, context_id="c", status=status))
+        await configs.set_info(task_id, TaskPushNotificationConfig(url="https://example.org"), context)
+    assert [task_id for task_id in ("a", "b", "c") if await configs.get_info(task_id, context)] == ["c"]
