@@ -10,22 +10,34 @@ import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, Self
 
 from a2a.types.a2a_pb2 import Message, Task, TaskState
 
 from ai_platform_engineering.storage.event_log.task_fold import TaskFold
-from ai_platform_engineering.storage.event_log.task_record import Entry, Snapshot, TaskRecord, continues_after_end
+from ai_platform_engineering.storage.event_log.task_record import (
+    Entry,
+    Snapshot,
+    StoredRequest,
+    TaskRecord,
+    continues_after_end,
+)
+from ai_platform_engineering.utils.a2a_common.caller import ANONYMOUS, Caller
 from ai_platform_engineering.utils.a2a_common.protocol import WAITING_STATES
 from ai_platform_engineering.utils.a2a_common.wire import WireEvent
 
 __all__ = [
+    "Claim",
     "Entry",
     "EventLog",
+    "FoundMessage",
     "MemoryEventLog",
     "Observer",
+    "RecordedEffect",
     "Snapshot",
+    "StoredRequest",
+    "SupersededError",
     "TaskEndedError",
     "TaskPage",
     "TaskQuery",
@@ -45,6 +57,39 @@ class TaskEndedError(RuntimeError):
 
     def __init__(self, task_id: str) -> None:
         super().__init__(f"task {task_id!r} has ended; nothing may follow the event that ends it")
+
+
+class SupersededError(RuntimeError):
+    """Another process has claimed the run since, so this process must write nothing more about it."""
+
+    def __init__(self, task_id: str) -> None:
+        super().__init__(f"the run of task {task_id!r} was claimed by another process")
+
+
+@dataclass(frozen=True, slots=True)
+class FoundMessage:
+    """Where a message is stored: its task, and the `seq` of the last event before it."""
+
+    task_id: str
+    after: int
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The right of one process to write about the run of a task. It ends with the next claim, which has a higher epoch.
+
+    `attempts` counts the claims since the run last made progress.
+    """
+
+    epoch: int
+    attempts: int
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedEffect:
+    """A tool call that changes something. `result` is None while it is in flight, or if its process died meanwhile."""
+
+    result: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +121,36 @@ class EventLog(Protocol):
     def opened(self) -> AbstractAsyncContextManager[Self]:
         """The log is usable inside this context."""
 
-    async def create(self, task: Task) -> None:
+    async def create(self, task: Task, caller: Caller = ANONYMOUS) -> None:
         """Add a task with the state `submitted` and its first message in its history."""
 
-    async def add_message(self, task_id: str, message: Message) -> None:
+    async def add_message(self, task_id: str, message: Message, caller: Caller = ANONYMOUS) -> None:
         """Add a later message to a task."""
 
-    async def append(self, task_id: str, events: Sequence[WireEvent]) -> list[Entry]:
-        """Number and store the events, then show them to followers."""
+    async def request(self, task_id: str) -> StoredRequest | None:
+        """The last message to a task."""
+
+    async def find_message(self, context_id: str, message_id: str) -> FoundMessage | None:
+        """The message with this id in a conversation, if its client has sent it before."""
+
+    async def claim(self, task_id: str, progress: int) -> Claim:
+        """Claim the run of a task. From now on, writes with an earlier epoch raise `SupersededError`.
+
+        `progress` is the `seq` of the last event that is not text.
+        """
+
+    async def append(self, task_id: str, events: Sequence[WireEvent], epoch: int | None = None) -> list[Entry]:
+        """Number and store the events, then show them to followers. A run that was claimed passes its `epoch`."""
+
+    async def begin_effect(self, task_id: str, call_id: str, epoch: int | None = None) -> RecordedEffect | None:
+        """Record that a call which changes something begins. If it is recorded already, return that and change
+        nothing."""
+
+    async def finish_effect(self, task_id: str, call_id: str, result: str, epoch: int | None = None) -> None:
+        """Record the result of such a call."""
+
+    async def unfinished(self) -> list[tuple[str, str]]:
+        """Tasks with a run, or a message without a run, in order of arrival: id and conversation of each."""
 
     async def read(self, task_id: str, after: int = 0) -> list[Entry]:
         """The stored entries with a `seq` greater than `after`."""
@@ -123,12 +190,24 @@ class EventLog(Protocol):
         """Delete the ended tasks of a conversation. Returns their number."""
 
 
+@dataclass(slots=True)
+class _MemoryRun:
+    """What the log stores about the run of a task beside its events."""
+
+    caller: Caller
+    epoch: int = 0
+    attempts: int = 0
+    progress: int = -1
+    effects: dict[str, RecordedEffect] = field(default_factory=dict)
+
+
 class MemoryEventLog:
     """A log in memory. Only ended tasks beyond `max_tasks` are dropped, the oldest first."""
 
     def __init__(self, max_tasks: int = 1000) -> None:
         self._max_tasks = max_tasks
         self._records: dict[str, TaskRecord] = {}
+        self._runs: dict[str, _MemoryRun] = {}
         self._ended: OrderedDict[str, None] = OrderedDict()
         # By conversation, the latest question last.
         self._waiting: dict[str, dict[str, None]] = {}
@@ -142,17 +221,50 @@ class MemoryEventLog:
     async def opened(self) -> AsyncIterator[Self]:
         yield self
 
-    async def create(self, task: Task) -> None:
+    async def create(self, task: Task, caller: Caller = ANONYMOUS) -> None:
         if task.id in self._records:
             raise ValueError(f"the event log already has task {task.id!r}")
         self._records[task.id] = TaskRecord(task)
+        self._runs[task.id] = _MemoryRun(caller)
         self._update_indexes(task.id)
 
-    async def add_message(self, task_id: str, message: Message) -> None:
+    async def add_message(self, task_id: str, message: Message, caller: Caller = ANONYMOUS) -> None:
         self._open(task_id).add_message(message)
+        self._runs[task_id].caller = caller
 
-    async def append(self, task_id: str, events: Sequence[WireEvent]) -> list[Entry]:
+    async def request(self, task_id: str) -> StoredRequest | None:
+        record = self._records.get(task_id)
+        return None if record is None else record.request(self._runs[task_id].caller)
+
+    async def find_message(self, context_id: str, message_id: str) -> FoundMessage | None:
+        for task_id, record in self._records.items():
+            if record.fold.context_id == context_id and (after := record.message_place(message_id)) is not None:
+                return FoundMessage(task_id, after)
+        return None
+
+    async def claim(self, task_id: str, progress: int) -> Claim:
+        self._open(task_id)
+        run = self._runs[task_id]
+        run.epoch += 1
+        run.attempts = 1 if progress > run.progress else run.attempts + 1
+        run.progress = progress
+        return Claim(run.epoch, run.attempts)
+
+    async def begin_effect(self, task_id: str, call_id: str, epoch: int | None = None) -> RecordedEffect | None:
+        effects = self._claimed(task_id, epoch).effects
+        recorded = effects.get(call_id)
+        effects.setdefault(call_id, RecordedEffect())
+        return recorded
+
+    async def finish_effect(self, task_id: str, call_id: str, result: str, epoch: int | None = None) -> None:
+        self._claimed(task_id, epoch).effects[call_id] = RecordedEffect(result)
+
+    async def unfinished(self) -> list[tuple[str, str]]:
+        return [(task_id, record.fold.context_id) for task_id, record in self._records.items() if not record.resting]
+
+    async def append(self, task_id: str, events: Sequence[WireEvent], epoch: int | None = None) -> list[Entry]:
         record = self._open(task_id)
+        self._claimed(task_id, epoch)
         if continues_after_end(events):
             raise TaskEndedError(task_id)
         entries = record.append(events)
@@ -223,7 +335,7 @@ class MemoryEventLog:
     async def delete_conversation(self, context_id: str) -> int:
         ended = [task_id for task_id in self._ended if self._records[task_id].fold.context_id == context_id]
         for task_id in ended:
-            del self._ended[task_id], self._records[task_id]
+            del self._ended[task_id], self._records[task_id], self._runs[task_id]
         return len(ended)
 
     def _record(self, task_id: str) -> TaskRecord:
@@ -237,6 +349,13 @@ class MemoryEventLog:
         if record.ended:
             raise TaskEndedError(task_id)
         return record
+
+    def _claimed(self, task_id: str, epoch: int | None) -> _MemoryRun:
+        self._record(task_id)
+        run = self._runs[task_id]
+        if epoch not in (None, run.epoch):
+            raise SupersededError(task_id)
+        return run
 
     def _update_indexes(self, task_id: str) -> None:
         record = self._records[task_id]
@@ -255,8 +374,9 @@ class MemoryEventLog:
                 self._drop_oldest()
 
     def _drop_oldest(self) -> None:
-        record = self._records.pop(self._ended.popitem(last=False)[0])
-        self._dropped_from.add(record.fold.context_id)
+        task_id, _ = self._ended.popitem(last=False)
+        del self._runs[task_id]
+        self._dropped_from.add(self._records.pop(task_id).fold.context_id)
 
 
 def prune_before_ns(max_age_days: float) -> int:

@@ -16,7 +16,9 @@ from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.settings import Settings, SettingsError
 from ai_platform_engineering.storage.sqlite.owned_file import FileInUseError, own, reason
 
-FORMAT: Final = 1
+FORMAT: Final = 2
+_READABLE_FORMATS: Final = frozenset({1, FORMAT})
+"""Formats with the tables and columns that the commands read."""
 
 WAITS: Final = "state IN (6, 8)"
 """Condition for tasks that wait for a person (`WAITING_STATES`). SQLite uses the partial index for this text only."""
@@ -31,7 +33,12 @@ CREATE TABLE task (
     changed_ns INTEGER NOT NULL,
     ended_ns INTEGER,
     submitted BLOB NOT NULL,
-    folded BLOB
+    folded BLOB,
+    message_id TEXT NOT NULL DEFAULT '',
+    caller TEXT,
+    epoch INTEGER NOT NULL DEFAULT 0,
+    attempts INTEGER NOT NULL DEFAULT 0,
+    progress INTEGER NOT NULL DEFAULT -1
 );
 CREATE INDEX task_by_change ON task (changed_ns, id);
 CREATE INDEX task_by_context ON task (context_id, changed_ns, id);
@@ -50,8 +57,29 @@ CREATE TABLE message (
     place INTEGER NOT NULL,
     after INTEGER NOT NULL,
     body BLOB NOT NULL,
+    message_id TEXT NOT NULL DEFAULT '',
+    caller TEXT,
     PRIMARY KEY (task, place)
 ) WITHOUT ROWID;
+"""
+_EFFECTS: Final = """
+CREATE INDEX task_by_message ON task (context_id, message_id);
+CREATE TABLE effect (
+    task INTEGER NOT NULL,
+    call_id TEXT NOT NULL,
+    result TEXT,
+    PRIMARY KEY (task, call_id)
+) WITHOUT ROWID;
+"""
+_FROM_FORMAT_1: Final = f"""
+ALTER TABLE task ADD COLUMN message_id TEXT NOT NULL DEFAULT '';
+ALTER TABLE task ADD COLUMN caller TEXT;
+ALTER TABLE task ADD COLUMN epoch INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE task ADD COLUMN attempts INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE task ADD COLUMN progress INTEGER NOT NULL DEFAULT -1;
+ALTER TABLE message ADD COLUMN message_id TEXT NOT NULL DEFAULT '';
+ALTER TABLE message ADD COLUMN caller TEXT;
+{_EFFECTS}
 """
 _WAITING_INDEX: Final = f"CREATE INDEX IF NOT EXISTS task_waiting ON task (context_id, changed_ns) WHERE {WAITS}"
 
@@ -130,8 +158,12 @@ def _prepared(path: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA synchronous = NORMAL")
         # The WAL checkpointer does the checkpoints.
         connection.execute("PRAGMA wal_autocheckpoint = 0")
-        if connection.execute("PRAGMA user_version").fetchone()[0] == 0:
-            connection.executescript(f"BEGIN IMMEDIATE; {_TABLES} PRAGMA user_version = {FORMAT}; COMMIT")
+        found = connection.execute("PRAGMA user_version").fetchone()[0]
+        if found == 0:
+            _upgrade(connection, _TABLES + _EFFECTS)
+        elif found == 1:
+            _check_format(path, connection)
+            _upgrade(connection, _FROM_FORMAT_1)
         _check_format(path, connection)
         # A write here finds a read-only file at the start rather than at the first message.
         connection.execute("BEGIN IMMEDIATE")
@@ -146,10 +178,14 @@ def _prepared(path: Path) -> sqlite3.Connection:
     return connection
 
 
+def _upgrade(connection: sqlite3.Connection, statements: str) -> None:
+    connection.executescript(f"BEGIN IMMEDIATE; {statements} PRAGMA user_version = {FORMAT}; COMMIT")
+
+
 def _check_format(path: Path, connection: sqlite3.Connection) -> None:
     found = connection.execute("PRAGMA user_version").fetchone()[0]
     tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    if found != FORMAT or not {"task", "event", "message"} <= tables:
+    if found not in _READABLE_FORMATS or not {"task", "event", "message"} <= tables:
         with closing(connection):
             raise LogFileError(
                 f"{path} is not an event log of this version (format {found}, not {FORMAT}). Move it away, or choose "

@@ -51,4 +51,5 @@ def _delete(connection: sqlite3.Connection, numbers: Iterable[int]) -> None:
     for number in numbers:
         connection.execute("DELETE FROM event WHERE task = ?", (number,))
         connection.execute("DELETE FROM message WHERE task = ?", (number,))
+        connection.execute("DELETE FROM effect WHERE task = ?", (number,))
         connection.execute("DELETE FROM task WHERE number = ?", (number,))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,9 +13,10 @@ from typing import Any, Final, TypeVar
 
 from a2a.types.a2a_pb2 import Message, Task, TaskState
 
-from ai_platform_engineering.storage.event_log.event_log import TaskQuery
+from ai_platform_engineering.storage.event_log.event_log import FoundMessage, TaskQuery
 from ai_platform_engineering.storage.event_log.file import WAITS, open_for_reading
 from ai_platform_engineering.storage.event_log.task_record import PackedEvent, TaskRecord
+from ai_platform_engineering.utils.a2a_common.caller import Caller
 
 _THREADS: Final = 2
 
@@ -87,6 +88,27 @@ def read_task(connection: sqlite3.Connection, task_id: str) -> StoredTask | None
     return StoredTask(number, record)
 
 
+def read_caller(connection: sqlite3.Connection, number: int) -> Caller:
+    """The caller who sent the last message to a task."""
+    row = (
+        connection.execute(
+            "SELECT caller FROM message WHERE task = ? ORDER BY place DESC LIMIT 1", (number,)
+        ).fetchone()
+        or connection.execute("SELECT caller FROM task WHERE number = ?", (number,)).fetchone()
+    )
+    return Caller.from_json(row[0])
+
+
+def find_message(connection: sqlite3.Connection, context_id: str, message_id: str) -> FoundMessage | None:
+    row = connection.execute(
+        "SELECT id, 0 FROM task WHERE context_id = :context AND message_id = :message"
+        " UNION ALL SELECT task.id, message.after FROM task JOIN message ON message.task = task.number"
+        " WHERE task.context_id = :context AND message.message_id = :message LIMIT 1",
+        {"context": context_id, "message": message_id},
+    ).fetchone()
+    return None if row is None else FoundMessage(*row)
+
+
 def find_ids(connection: sqlite3.Connection, beginning: str) -> list[str]:
     """The task with this id; else at most two whose ids begin with it."""
     if connection.execute("SELECT 1 FROM task WHERE id = ?", (beginning,)).fetchone():
@@ -151,16 +173,15 @@ def read_times(connection: sqlite3.Connection, task_id: str) -> list[int]:
     return [at for (at,) in rows]
 
 
-def unfinished(connection: sqlite3.Connection) -> Iterator[str]:
+def unfinished(connection: sqlite3.Connection) -> list[tuple[str, str]]:
     """Tasks that run or are queued, and waiting tasks with a message that came after the last event."""
     placeholders = ", ".join("?" * len(RUNNING))
-    rows = connection.execute(
-        f"SELECT id FROM task WHERE state IN ({placeholders}) OR (ended_ns IS NULL AND EXISTS"  # noqa: S608 - only "?"
+    return connection.execute(
+        f"SELECT id, context_id FROM task WHERE state IN ({placeholders}) OR (ended_ns IS NULL AND EXISTS"  # noqa: S608 - only "?"
         " (SELECT 1 FROM message WHERE message.task = task.number AND message.after ="
         " (SELECT max(seq) FROM event WHERE event.task = task.number))) ORDER BY number",
         RUNNING,
     ).fetchall()
-    return (task_id for (task_id,) in rows)
 
 
 def read_waiting(connection: sqlite3.Connection, context_id: str) -> str | None:

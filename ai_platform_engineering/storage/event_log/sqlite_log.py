@@ -19,9 +19,14 @@ from typing import Any, Final, Self, TypeVar
 from a2a.types.a2a_pb2 import Message, Task, TaskState, TaskStatusUpdateEvent
 
 from ai_platform_engineering.storage.event_log.event_log import (
+    Claim,
     Entry,
+    FoundMessage,
     Observer,
+    RecordedEffect,
     Snapshot,
+    StoredRequest,
+    SupersededError,
     TaskEndedError,
     TaskPage,
     TaskQuery,
@@ -33,6 +38,8 @@ from ai_platform_engineering.storage.event_log.pruning import Pruned, delete_end
 from ai_platform_engineering.storage.event_log.reader import (
     ReaderThreads,
     StoredTask,
+    find_message,
+    read_caller,
     read_ended,
     read_overdue,
     read_page,
@@ -41,12 +48,14 @@ from ai_platform_engineering.storage.event_log.reader import (
     read_waiting,
     unfinished,
 )
+from ai_platform_engineering.storage.event_log.statements import begin_effect, claim, finish_effect, insertion
 from ai_platform_engineering.storage.event_log.task_cache import CachedTask, TaskCache
 from ai_platform_engineering.storage.event_log.task_fold import ends_task
 from ai_platform_engineering.storage.event_log.task_record import TaskRecord, continues_after_end
 from ai_platform_engineering.storage.event_log.writer import LogWriter, Write
 from ai_platform_engineering.storage.sqlite.wal_checkpointer import WalCheckpointer
-from ai_platform_engineering.utils.a2a_common.wire import WireEvent, seq_of, stamp
+from ai_platform_engineering.utils.a2a_common.caller import ANONYMOUS, Caller
+from ai_platform_engineering.utils.a2a_common.wire import WireEvent, stamp
 from ai_platform_engineering.utils.errors import ReadableError
 
 logger = logging.getLogger(__name__)
@@ -111,7 +120,7 @@ class SqliteEventLog:
         finally:
             file.close()
 
-    async def create(self, task: Task) -> None:
+    async def create(self, task: Task, caller: Caller = ANONYMOUS) -> None:
         if task.id in self._cache:
             raise _known(task.id)
         self._numbers += 1
@@ -126,13 +135,15 @@ class SqliteEventLog:
             cached.record.fold.changed_ns,
             now if cached.record.ended else None,
             task.SerializeToString(),
+            task.history[0].message_id if task.history else "",
+            _stored(caller),
         )
 
         def insert(connection: sqlite3.Connection) -> bool:
             cursor = connection.execute(
                 "INSERT OR IGNORE INTO task"
-                " (number, id, context_id, state, created_ns, changed_ns, ended_ns, submitted)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                " (number, id, context_id, state, created_ns, changed_ns, ended_ns, submitted, message_id, caller)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 row,
             )
             return cursor.rowcount == 1
@@ -144,15 +155,18 @@ class SqliteEventLog:
 
         await self._write(cached, insert, settle)
 
-    async def add_message(self, task_id: str, message: Message) -> None:
+    async def add_message(self, task_id: str, message: Message, caller: Caller = ANONYMOUS) -> None:
         cached = await self._open(task_id)
         copy = Message()
         copy.CopyFrom(message)
-        row = (cached.number, cached.messages, cached.last, copy.SerializeToString())
+        body = copy.SerializeToString()
+        row = (cached.number, cached.messages, cached.last, body, copy.message_id, _stored(caller))
         cached.messages += 1
 
         def insert(connection: sqlite3.Connection) -> None:
-            connection.execute("INSERT INTO message (task, place, after, body) VALUES (?, ?, ?, ?)", row)
+            connection.execute(
+                "INSERT INTO message (task, place, after, body, message_id, caller) VALUES (?, ?, ?, ?, ?, ?)", row
+            )
 
         def settle(_: None) -> None:
             cached.record.add_message(copy)
@@ -160,8 +174,41 @@ class SqliteEventLog:
 
         await self._write(cached, insert, settle)
 
-    async def append(self, task_id: str, events: Sequence[WireEvent]) -> list[Entry]:
+    async def request(self, task_id: str) -> StoredRequest | None:
+        cached = await self._load(task_id)
+        if cached is None:
+            return None
+        caller = await self._readers.run(lambda connection: read_caller(connection, cached.number))
+        return cached.record.request(caller)
+
+    async def find_message(self, context_id: str, message_id: str) -> FoundMessage | None:
+        # Runs for every message to a conversation; see `waiting`.
+        return find_message(self._parts.index, context_id, message_id)
+
+    async def claim(self, task_id: str, progress: int) -> Claim:
         cached = await self._open(task_id)
+
+        def settle(claim: Claim) -> Claim:
+            cached.epoch = claim.epoch
+            return claim
+
+        return await self._write(cached, lambda connection: claim(connection, cached.number, progress), settle)
+
+    async def begin_effect(self, task_id: str, call_id: str, epoch: int | None = None) -> RecordedEffect | None:
+        cached = await self._claimed(task_id, epoch)
+        return await self._write(
+            cached, lambda connection: begin_effect(connection, cached.number, call_id), lambda found: found
+        )
+
+    async def finish_effect(self, task_id: str, call_id: str, result: str, epoch: int | None = None) -> None:
+        cached = await self._claimed(task_id, epoch)
+        await self._write(
+            cached, lambda connection: finish_effect(connection, cached.number, call_id, result), lambda _: None
+        )
+
+    async def append(self, task_id: str, events: Sequence[WireEvent], epoch: int | None = None) -> list[Entry]:
+        cached = await self._open(task_id)
+        _check_epoch(task_id, cached, epoch)
         if continues_after_end(events):
             raise TaskEndedError(task_id)
         for event in events:
@@ -178,13 +225,13 @@ class SqliteEventLog:
 
         def publish_unstored() -> list[Entry]:
             entries = self._publish(task_id, cached, events)
-            self._queue_retry(cached, _insertion(cached.number, events))
+            self._queue_retry(cached, insertion(cached.number, events))
             return entries
 
         # On a full disk, followers must still see the end of a task that fails for that reason.
         breaks_off = cached.ends and _state_of(events[-1]) in _BROKEN_OFF
         return await self._write(
-            cached, _insertion(cached.number, events), settle, otherwise=publish_unstored if breaks_off else None
+            cached, insertion(cached.number, events), settle, otherwise=publish_unstored if breaks_off else None
         )
 
     async def read(self, task_id: str, after: int = 0) -> list[Entry]:
@@ -239,9 +286,8 @@ class SqliteEventLog:
         # Nothing is awaited between this check and the submission to the writer.
         return await self.append(task_id, events) if cached.record.waits and not cached.writes else []
 
-    async def unfinished(self) -> list[str]:
-        """Tasks with a run, or a message without a run, that the last process did not finish."""
-        return list(await self._readers.run(unfinished))
+    async def unfinished(self) -> list[tuple[str, str]]:
+        return await self._readers.run(unfinished)
 
     async def prune(self, max_tasks: int, max_age_days: float) -> frozenset[str]:
         # A few at a time, so that running tasks do not wait.
@@ -368,6 +414,11 @@ class SqliteEventLog:
             raise TaskEndedError(task_id)
         return cached
 
+    async def _claimed(self, task_id: str, epoch: int | None) -> CachedTask:
+        cached = await self._known(task_id)
+        _check_epoch(task_id, cached, epoch)
+        return cached
+
     async def _known(self, task_id: str) -> CachedTask:
         cached = await self._load(task_id)
         if cached is None:
@@ -410,24 +461,14 @@ class _InUse:
     index: sqlite3.Connection
 
 
-def _insertion(number: int, events: Sequence[WireEvent]) -> Callable[[sqlite3.Connection], None]:
-    """A write that inserts numbered events."""
-    now = time.time_ns()
-    rows = []
-    change = None
-    for event in events:
-        is_status = isinstance(event, TaskStatusUpdateEvent)
-        rows.append((number, seq_of(event), now, is_status, event.SerializeToString()))
-        if isinstance(event, TaskStatusUpdateEvent):
-            ended_ns = now if ends_task(event) else None
-            change = (event.status.state, event.status.timestamp.ToNanoseconds(), ended_ns, number)
+def _check_epoch(task_id: str, cached: CachedTask, epoch: int | None) -> None:
+    # One process owns the file, so its own claims are the only ones.
+    if epoch not in (None, cached.epoch):
+        raise SupersededError(task_id)
 
-    def insert(connection: sqlite3.Connection) -> None:
-        connection.executemany("INSERT INTO event (task, seq, at_ns, is_status, body) VALUES (?, ?, ?, ?, ?)", rows)
-        if change is not None:
-            connection.execute("UPDATE task SET state = ?, changed_ns = ?, ended_ns = ? WHERE number = ?", change)
 
-    return insert
+def _stored(caller: Caller) -> str | None:
+    return None if caller == ANONYMOUS else caller.to_json()
 
 
 def _state_of(event: WireEvent) -> TaskState | None:

@@ -14,13 +14,17 @@ _MAX_WAITING_EVENTS: Final = 500
 
 
 class CachedTask:
-    """A task in memory, with the counters of writes that are submitted but not committed yet."""
+    """A task in memory, with the counters of writes that are submitted but not committed yet.
 
-    __slots__ = ("__weakref__", "ends", "last", "messages", "number", "record", "writes")
+    `epoch` is that of the last claim by this process; 0 if there was none.
+    """
+
+    __slots__ = ("__weakref__", "ends", "epoch", "last", "messages", "number", "record", "writes")
 
     def __init__(self, number: int, record: TaskRecord) -> None:
         self.number = number
         self.record = record
+        self.epoch = 0
         self.writes = 0
         self.roll_back()
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from a2a.types.a2a_pb2 import Message, Task, TaskArtifactUpdateEvent, TaskStatusUpdateEvent
 
 from ai_platform_engineering.storage.event_log.task_fold import TaskFold, ends_task, suspends_task
+from ai_platform_engineering.utils.a2a_common.caller import Caller
 from ai_platform_engineering.utils.a2a_common.protocol import TERMINAL_STATES, WAITING_STATES
 from ai_platform_engineering.utils.a2a_common.wire import WireEvent, stamp
 
@@ -28,6 +29,15 @@ class Snapshot:
 
     seq: int
     task: Task
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRequest:
+    """A message to a task, the caller who sent it, and the `seq` of the last event before it."""
+
+    message: Message
+    caller: Caller
+    after: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +149,16 @@ class TaskRecord:
         copy.CopyFrom(message)
         self._messages.append((self.last, copy))
         self.fold.add_message(copy)
+
+    def request(self, caller: Caller) -> StoredRequest:
+        """The last message, with the caller who sent it."""
+        after, message = self._messages[-1] if self._messages else (0, self.submitted.history[0])
+        return StoredRequest(message, caller, after)
+
+    def message_place(self, message_id: str) -> int | None:
+        """The `seq` of the last event before the message with this id; None if there is no such message."""
+        sent = [(0, message) for message in self.submitted.history[:1]] + self._messages
+        return next((after for after, message in sent if message.message_id == message_id), None)
 
     def entries(self, after: int = 0) -> list[Entry]:
         """The entries with a `seq` greater than `after`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, Self
@@ -27,6 +28,15 @@ class Caller:
         # A person whose name at the issuer is `key` must not be mistaken for the holder of the shared key.
         is_usable = isinstance(subject, str) and subject not in {"", KEY_SUBJECT}
         return cls("token", subject if is_usable else None, verified_teams(claims))
+
+    def to_json(self) -> str:
+        return json.dumps({"kind": self.kind, "subject": self.subject, "teams": sorted(self.teams)})
+
+    @classmethod
+    def from_json(cls, stored: str | None) -> Self:
+        """The caller that `to_json` has written; anonymous if none was."""
+        facts = json.loads(stored) if stored else {}
+        return cls(facts["kind"], facts["subject"], frozenset(facts["teams"])) if facts else cls()
 
 
 ANONYMOUS: Final = Caller()

@@ -18,12 +18,17 @@ from ai_platform_engineering.events import Canceled, Event, FinalResult, Form, I
 from ai_platform_engineering.storage.event_log.event_log import (
     Entry,
     EventLog,
+    FoundMessage,
     MemoryEventLog,
+    RecordedEffect,
+    StoredRequest,
+    SupersededError,
     TaskEndedError,
     TaskQuery,
     UnknownTaskError,
 )
 from ai_platform_engineering.storage.event_log.sqlite_log import SqliteEventLog
+from ai_platform_engineering.utils.a2a_common.caller import ANONYMOUS, Caller
 from ai_platform_engineering.utils.a2a_common.wire import StreamState, begin, encode, seq_of
 from tests.strategies import runs
 
@@ -280,6 +285,77 @@ async def test_only_what_still_waits_is_ended_for_waiting(log: EventLog, writer:
     assert await numbers(log.follow("t")) == [1, 2, 3, 4, 5, 6]
     with pytest.raises(UnknownTaskError):
         await log.end_waiting("nope", ending)
+
+
+async def test_the_last_message_is_stored_with_its_caller_and_its_place(log: EventLog) -> None:
+    asks = Caller("token", "ada", frozenset({"sre", "ops"}))
+    await log.create(submitted(), asks)
+    assert await log.request("t") == StoredRequest(message(), asks, 0)
+    writer = Writer(log)
+    await log.append("t", begin(writer.state))
+    entries = await writer.write(QUESTION)
+    await log.add_message("t", message("q2"))
+    assert await log.request("t") == StoredRequest(message("q2"), ANONYMOUS, entries[-1].seq)
+    assert await log.request("other") is None
+
+
+async def test_a_message_that_is_sent_again_is_found_in_its_conversation(log: EventLog, writer: Writer) -> None:
+    entries = await writer.write(QUESTION)
+    await log.add_message("t", message("q2"))
+    assert await log.find_message("c", "q1") == FoundMessage("t", 0)
+    assert await log.find_message("c", "q2") == FoundMessage("t", entries[-1].seq)
+    assert await log.find_message("c", "q3") is None
+    assert await log.find_message("other", "q1") is None
+
+
+async def test_a_claim_ends_the_one_before(log: EventLog, writer: Writer) -> None:
+    first = await log.claim("t", 0)
+    await log.append("t", encode(writer.state, deltas(1)[0]), first.epoch)
+    second = await log.claim("t", 0)
+    assert second.epoch > first.epoch
+    for write in (
+        log.append("t", encode(writer.state, ANSWER), first.epoch),
+        log.begin_effect("t", "call", first.epoch),
+        log.finish_effect("t", "call", "done", first.epoch),
+    ):
+        with pytest.raises(SupersededError):
+            await write
+    assert len(await log.read("t")) == 2
+    await log.begin_effect("t", "call", second.epoch)
+    await writer.write(ANSWER)
+    with pytest.raises(TaskEndedError):
+        await log.claim("t", 0)
+
+
+async def test_claims_are_counted_until_there_is_progress(log: EventLog, writer: Writer) -> None:
+    claims = [await log.claim("t", progress) for progress in (0, 0, 0, 3, 3, 4)]
+    assert [claim.attempts for claim in claims] == [1, 2, 3, 1, 2, 1]
+    assert claims == sorted(set(claims), key=lambda claim: claim.epoch)
+
+
+async def test_an_effect_begins_once_and_keeps_its_result(log: EventLog, writer: Writer) -> None:
+    assert await log.begin_effect("t", "call") is None
+    assert await log.begin_effect("t", "call") == RecordedEffect(None)
+    await log.finish_effect("t", "call", "the result")
+    assert await log.begin_effect("t", "call") == RecordedEffect("the result")
+    assert await log.begin_effect("t", "another") is None
+    await Writer(log, "t2").begin()
+    assert await log.begin_effect("t2", "call") is None
+
+
+async def test_unfinished_tasks_are_those_with_work_to_do(log: EventLog) -> None:
+    for task_id in ("queued", "running", "waiting", "answered", "ended"):
+        writer = Writer(log, task_id, f"c-{task_id}")
+        await log.create(submitted(task_id, f"c-{task_id}"))
+        if task_id != "queued":
+            await log.append(task_id, begin(writer.state))
+        if task_id in ("waiting", "answered"):
+            await writer.write(QUESTION)
+        if task_id == "answered":
+            await log.add_message(task_id, message("q2"))
+        if task_id == "ended":
+            await writer.write(ANSWER)
+    assert await log.unfinished() == [(each, f"c-{each}") for each in ("queued", "running", "answered")]
 
 
 async def test_deleting_a_conversation_leaves_its_open_tasks_and_other_conversations(log: EventLog) -> None:

@@ -59,7 +59,7 @@ async def maintained(
 async def end_interrupted(log: SqliteEventLog, agent: str, release: Release = release_nothing) -> None:
     """End the tasks that the last process left unfinished, so that their subscribers get an end."""
     endings = TaskEndings(log, agent)
-    for task_id in await log.unfinished():
+    for task_id, _ in await log.unfinished():
         await _release(log, await endings.stop(task_id), release)
         logger.info("task %s was interrupted by the end of the last process", task_id)
 

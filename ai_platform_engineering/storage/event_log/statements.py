@@ -1,0 +1,56 @@
+"""The writes of a log file that are more than one statement: events, claims and recorded effects."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable, Sequence
+
+from a2a.types.a2a_pb2 import TaskStatusUpdateEvent
+
+from ai_platform_engineering.storage.event_log.event_log import Claim, RecordedEffect
+from ai_platform_engineering.storage.event_log.task_fold import ends_task
+from ai_platform_engineering.utils.a2a_common.wire import WireEvent, seq_of
+
+
+def insertion(number: int, events: Sequence[WireEvent]) -> Callable[[sqlite3.Connection], None]:
+    """A write that inserts numbered events."""
+    now = time.time_ns()
+    rows = []
+    change = None
+    for event in events:
+        is_status = isinstance(event, TaskStatusUpdateEvent)
+        rows.append((number, seq_of(event), now, is_status, event.SerializeToString()))
+        if isinstance(event, TaskStatusUpdateEvent):
+            ended_ns = now if ends_task(event) else None
+            change = (event.status.state, event.status.timestamp.ToNanoseconds(), ended_ns, number)
+
+    def insert(connection: sqlite3.Connection) -> None:
+        connection.executemany("INSERT INTO event (task, seq, at_ns, is_status, body) VALUES (?, ?, ?, ?, ?)", rows)
+        if change is not None:
+            connection.execute("UPDATE task SET state = ?, changed_ns = ?, ended_ns = ? WHERE number = ?", change)
+
+    return insert
+
+
+def claim(connection: sqlite3.Connection, number: int, progress: int) -> Claim:
+    """Raise the epoch of a task. `attempts` starts again where the run has made progress since the last claim."""
+    row = connection.execute(
+        "UPDATE task SET epoch = epoch + 1, progress = :progress,"
+        " attempts = CASE WHEN :progress > progress THEN 1 ELSE attempts + 1 END"
+        " WHERE number = :number RETURNING epoch, attempts",
+        {"number": number, "progress": progress},
+    ).fetchone()
+    return Claim(*row)
+
+
+def begin_effect(connection: sqlite3.Connection, number: int, call_id: str) -> RecordedEffect | None:
+    row = connection.execute("SELECT result FROM effect WHERE task = ? AND call_id = ?", (number, call_id)).fetchone()
+    if row is not None:
+        return RecordedEffect(row[0])
+    connection.execute("INSERT INTO effect (task, call_id) VALUES (?, ?)", (number, call_id))
+    return None
+
+
+def finish_effect(connection: sqlite3.Connection, number: int, call_id: str, result: str) -> None:
+    connection.execute("UPDATE effect SET result = ? WHERE task = ? AND call_id = ?", (result, number, call_id))
