@@ -20,7 +20,7 @@ def watched(served: Served) -> list[Caller]:
     execute = served.executor.execute
 
     async def watching(assignment: Assignment) -> bool:
-        callers.append(request_context(assignment.request).caller)
+        callers.append(request_context(assignment.request, assignment.task_id, assignment.context_id).caller)
         return await execute(assignment)
 
     served.executor.execute = watching  # type: ignore[method-assign]

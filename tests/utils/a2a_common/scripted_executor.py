@@ -6,8 +6,6 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from a2a.server.agent_execution import RequestContext
-
 from ai_platform_engineering.events import (
     Canceled,
     Event,
@@ -22,6 +20,7 @@ from ai_platform_engineering.events import (
 )
 from ai_platform_engineering.storage.event_log.event_log import EventLog
 from ai_platform_engineering.utils.a2a_common.protocol import WAITING_STATES
+from ai_platform_engineering.utils.a2a_common.server.incoming import question_of
 from ai_platform_engineering.utils.a2a_common.server.work_queue import Assignment
 from ai_platform_engineering.utils.a2a_common.wire import StreamState, begin, encode, restore
 
@@ -54,11 +53,11 @@ class ScriptedExecutor:
 
     async def execute(self, assignment: Assignment) -> bool:
         self.running += 1
-        state = await self._state(assignment.request)
+        state = await self._state(assignment.task_id, assignment.context_id)
         step: Step | None = None
         try:
             await self.log.append(state.task_id, begin(state))
-            for step in self.script(assignment.request.get_user_input(), state.questions):
+            for step in self.script(question_of(assignment.request.message), state.questions):
                 match step:
                     case Gate():
                         await step.wait()
@@ -73,12 +72,13 @@ class ScriptedExecutor:
             self.running -= 1
         return isinstance(step, InputRequired)
 
-    async def cancel(self, request: RequestContext) -> None:
-        if await self.log.state(request.task_id or "") in WAITING_STATES and not self.running:
-            state = await self._state(request)
-            await self.log.append(state.task_id, encode(state, Canceled()))
+    async def cancel(self, task_id: str, auth_token: str | None = None) -> None:
+        task = await self.log.task(task_id)
+        if task is not None and task.status.state in WAITING_STATES and not self.running:
+            state = await self._state(task_id, task.context_id)
+            await self.log.append(task_id, encode(state, Canceled()))
 
-    async def _state(self, context: RequestContext) -> StreamState:
-        state = StreamState(context.task_id or "", context.context_id or "", trace_id="trace")
-        restore(state, [entry.event for entry in await self.log.read(state.task_id)])
+    async def _state(self, task_id: str, context_id: str) -> StreamState:
+        state = StreamState(task_id, context_id, trace_id="trace")
+        restore(state, [entry.event for entry in await self.log.read(task_id)])
         return state

@@ -62,7 +62,7 @@ def with_a2a(
 
     async def released(run: InterruptedRun, for_good: bool) -> None:
         await release(run, for_good)
-        handler.work.release(run.context_id)
+        await handler.work.release(run.context_id)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:

@@ -9,7 +9,6 @@ import asyncio
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 
-from a2a.server.agent_execution import RequestContext as A2ARequest
 from a2a.types.a2a_pb2 import Message
 
 from ai_platform_engineering.events import Canceled, Ending, Event, Failed, InputRequired
@@ -57,12 +56,19 @@ class RunExecutor:
         if not assignment.begins_task:
             updates = [entry.event for entry in await self._log.read(assignment.task_id)]
             task = await self._log.task(assignment.task_id)
-        request = request_context(assignment.request, task)
+        request = request_context(
+            assignment.request,
+            assignment.task_id,
+            assignment.context_id,
+            auth_token=assignment.auth_token,
+            task=task,
+        )
         if request.user is not None:
             logger.info("%s: task %s is asked by %s", request.trace_id, request.task_id, request.user)
         recorder = self._recorder(request, updates)
         history = decode_updates(self._agent.name, updates)
-        match _reply_to_forms(history, assignment.request.message):
+        message = assignment.request.message
+        match _reply_to_forms(history, message):
             case AskAgain(forms):
                 async with recorder:
                     recorder.put(InputRequired(forms))
@@ -70,23 +76,24 @@ class RunExecutor:
             case Resume(form, answer):
                 run = self._agent.run(Resumption(form, answer, history), request)
             case None:
-                run = self._agent.run(question_of(assignment.request.message), request)
+                run = self._agent.run(question_of(message), request)
         self._active_runs += 1
         try:
             return await self._record(run, request, recorder, assignment)
         finally:
             self._active_runs -= 1
 
-    async def cancel(self, request: A2ARequest) -> None:
-        task = await self._log.task(request.task_id or "")
-        if task is None:
+    async def cancel(self, task_id: str, auth_token: str | None = None) -> None:
+        task, stored = await self._log.task(task_id), await self._log.request(task_id)
+        if task is None or stored is None:
             return
+        request = request_context(stored, task_id, task.context_id, auth_token=auth_token, task=task)
         if task.status.state in WAITING_STATES:
             ended = await self._endings.end_waiting(task.id, Canceled())
             if ended is not None:
-                await self._abandon(ended.run, request_context(request, task))
+                await self._abandon(ended.run, request)
         else:
-            await self._endings.end(task.id, Canceled(), trace_id=request_context(request, task).trace_id)
+            await self._endings.end(task.id, Canceled(), trace_id=request.trace_id)
 
     async def release(self, run: InterruptedRun, for_good: bool) -> None:
         """Complete the conversation of a run that was ended from outside, or drop it `for_good`."""
@@ -133,7 +140,7 @@ class RunExecutor:
         return Recorder(self._log, state, lambda: joining_interval(self._interval, self._active_runs))
 
 
-def _reply_to_forms(history: Sequence[Event], message: Message | None) -> Resume | AskAgain | None:
+def _reply_to_forms(history: Sequence[Event], message: Message) -> Resume | AskAgain | None:
     """How a message answers the open forms; None if none is open."""
     match history[-1:]:
         case [InputRequired(forms)]:

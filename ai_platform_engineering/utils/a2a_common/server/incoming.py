@@ -6,12 +6,12 @@ import uuid
 from collections.abc import Mapping
 from typing import Any
 
-from a2a.server.agent_execution import RequestContext as A2ARequest
+from a2a.server.context import ServerCallContext
 from a2a.types.a2a_pb2 import Message, Part, Task
 from google.protobuf.json_format import MessageToJson
 
 from ai_platform_engineering.forms.replies import FormReply
-from ai_platform_engineering.utils.a2a_common.caller import caller_in
+from ai_platform_engineering.storage.event_log.event_log import StoredRequest
 from ai_platform_engineering.utils.a2a_common.codec.parts import data_of
 from ai_platform_engineering.utils.a2a_common.codec.values import get_fields
 from ai_platform_engineering.utils.a2a_common.delegation import SKILLS
@@ -39,16 +39,18 @@ def reply_of(message: Message | None) -> FormReply:
     return FormReply(text, resume if isinstance(resume, Mapping) else None, to_conversation)
 
 
-def request_context(request: A2ARequest, task: Task | None = None) -> RequestContext:
+def request_context(
+    request: StoredRequest, task_id: str, context_id: str, *, auth_token: str | None = None, task: Task | None = None
+) -> RequestContext:
     """The context of a request. If it continues `task`, the metadata of its first message are the defaults."""
-    metadata = _metadata(request, task)
+    metadata = _metadata(request.message, task)
     delegated = metadata.get("delegated") is True
     return RequestContext(
-        context_id=request.context_id or "",
-        task_id=request.task_id or "",
+        context_id=context_id,
+        task_id=task_id,
         trace_id=_text_field(metadata, "trace_id") or uuid.uuid4().hex,
         user=_text_field(metadata, "user"),
-        auth_token=_bearer(request),
+        auth_token=auth_token,
         stream_text=metadata.get("stream_text") is not False,
         stream_sub_agent_text=metadata.get("stream_sub_agent_text") is True,
         delegated=delegated,
@@ -58,8 +60,15 @@ def request_context(request: A2ARequest, task: Task | None = None) -> RequestCon
         skills=_objects(metadata[SKILLS]) if delegated and SKILLS in metadata else None,
         instructions=(_text_field(metadata, "instructions", MAX_INSTRUCTIONS_LENGTH) or "").strip(),
         silent_when_unsure=metadata.get("silent_when_unsure") is True,
-        caller=caller_in(request.call_context.state if request.call_context else None),
+        caller=request.caller,
     )
+
+
+def bearer_token(context: ServerCallContext | None) -> str | None:
+    """The bearer token of a call."""
+    headers = context.state.get("headers", {}) if context else {}
+    scheme, _, token = str(headers.get("authorization", "")).partition(" ")
+    return token.strip() or None if scheme.lower() == "bearer" else None
 
 
 def _part_text(part: Part) -> str:
@@ -74,15 +83,15 @@ def _part_text(part: Part) -> str:
             return f"[file: {part.filename}]" if part.filename else ""
 
 
-def _metadata(request: A2ARequest, task: Task | None) -> Mapping[str, Any]:
-    own = get_fields(request.message.metadata) if request.message is not None else {}
+def _metadata(message: Message, task: Task | None) -> Mapping[str, Any]:
+    own = get_fields(message.metadata)
     if task is None:
-        return {**(request.metadata or {}), **own}
+        return own
     first = get_fields(task.history[0].metadata) if task.history else {}
     # A form may be answered by another user.
     first.pop("user", None)
     trace = get_fields(task.metadata).get("trace_id")
-    return {**first, **(request.metadata or {}), **own} | ({"trace_id": trace} if trace else {})
+    return {**first, **own} | ({"trace_id": trace} if trace else {})
 
 
 def _objects(values: Any) -> tuple[Mapping[str, Any], ...]:
@@ -92,9 +101,3 @@ def _objects(values: Any) -> tuple[Mapping[str, Any], ...]:
 def _text_field(metadata: Mapping[str, Any], name: str, max_length: int = _MAX_FIELD_LENGTH) -> str | None:
     value = metadata.get(name)
     return value[:max_length] if isinstance(value, str) and value else None
-
-
-def _bearer(request: A2ARequest) -> str | None:
-    headers = request.call_context.state.get("headers", {}) if request.call_context else {}
-    scheme, _, token = str(headers.get("authorization", "")).partition(" ")
-    return token.strip() or None if scheme.lower() == "bearer" else None

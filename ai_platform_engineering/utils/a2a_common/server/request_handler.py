@@ -6,6 +6,7 @@ run: reading and listing tasks, and the receivers of push notifications.
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -35,14 +36,22 @@ from a2a.utils.errors import (
 from a2a.utils.proto_utils import validate_proto_required_fields
 from a2a.utils.task import apply_history_length, validate_history_length
 
-from ai_platform_engineering.storage.event_log.event_log import Entry, EventLog, Snapshot, TaskEndedError
+from ai_platform_engineering.storage.event_log.event_log import (
+    Entry,
+    EventLog,
+    Snapshot,
+    StoredRequest,
+    TaskEndedError,
+)
+from ai_platform_engineering.utils.a2a_common.caller import Caller, caller_in
 from ai_platform_engineering.utils.a2a_common.delegation import without_skills
 from ai_platform_engineering.utils.a2a_common.protocol import TERMINAL_STATES, WAITING_STATES
 from ai_platform_engineering.utils.a2a_common.request_context import TO_CONVERSATION, is_delegated
 from ai_platform_engineering.utils.a2a_common.server.admission import Admission, is_question_only
+from ai_platform_engineering.utils.a2a_common.server.incoming import bearer_token
 from ai_platform_engineering.utils.a2a_common.server.push import PushConfigs, PushNotifications
 from ai_platform_engineering.utils.a2a_common.server.task_store import LogTaskStore
-from ai_platform_engineering.utils.a2a_common.server.work_queue import Assignment, WorkQueue
+from ai_platform_engineering.utils.a2a_common.server.work_queue import Assignment, Work
 from ai_platform_engineering.utils.a2a_common.wire import FORM_ARTIFACT
 
 AFTER_SEQ = "after_seq"
@@ -87,7 +96,7 @@ class LogRequestHandler(DefaultRequestHandlerV2):
 
     def __init__(
         self,
-        work: WorkQueue,
+        work: Work,
         log: EventLog,
         card: AgentCard,
         *,
@@ -191,7 +200,7 @@ class LogRequestHandler(DefaultRequestHandlerV2):
             raise TaskNotFoundError
         if task.status.state in TERMINAL_STATES:
             raise TaskNotCancelableError
-        await self.work.cancel(RequestContext(context, task_id=params.id, context_id=task.context_id, task=task))
+        await self.work.cancel(params.id, task.context_id, bearer_token(context))
         task = await self.log.task(params.id)
         if task is None or task.status.state != TaskState.TASK_STATE_CANCELED:
             raise TaskNotCancelableError
@@ -214,25 +223,35 @@ class LogRequestHandler(DefaultRequestHandlerV2):
                     raise UnsupportedOperationError(message=_FORM_OPEN)
                 message.metadata[TO_CONVERSATION] = True
         known = await self._named_task(message)
-        # Generates the ids that the message does not have.
-        request = RequestContext(context, params, message.task_id or None, message.context_id or None)
+        message.task_id = message.task_id or str(uuid.uuid4())
+        message.context_id = message.context_id or str(uuid.uuid4())
+        _merge_metadata(message, params)
+        caller = caller_in(context.state)
         push = None
         if params.configuration.HasField("task_push_notification_config"):
             push = params.configuration.task_push_notification_config
             await self._check_push_url(push.url)
         if known is None:
             snapshot = Snapshot(0, _submitted(without_skills(message)))
-            await self.log.create(snapshot.task)
+            await self.log.create(snapshot.task, caller)
         if push is not None:
             await self._push_configs.set_info(message.task_id, push, context)
         if known is not None:
-            snapshot = await self._add_message(message)
-        self.work.put(Assignment(request, begins_task=known is None))
+            snapshot = await self._add_message(message, caller)
+        await self.work.put(
+            Assignment(
+                message.task_id,
+                message.context_id,
+                StoredRequest(message, caller, snapshot.seq),
+                begins_task=known is None,
+                auth_token=bearer_token(context),
+            )
+        )
         return Accepted(snapshot, begins_task=known is None)
 
-    async def _add_message(self, message: Message) -> Snapshot:
+    async def _add_message(self, message: Message, caller: Caller) -> Snapshot:
         try:
-            await self.log.add_message(message.task_id, without_skills(message))
+            await self.log.add_message(message.task_id, without_skills(message), caller)
         except TaskEndedError as error:  # since `_named_task` read its state
             raise UnsupportedOperationError(message=_ENDED) from error
         snapshot = await self.log.snapshot(message.task_id)
@@ -277,6 +296,15 @@ def check_message(message: Message) -> None:
             raise InvalidParamsError(message=f"message.parts[{place}]: needs one of text, data, raw or url.")
     if not any(part.WhichOneof("content") != "text" or part.text.strip() for part in message.parts):
         raise InvalidParamsError(message="message.parts: must contain text or data.")
+
+
+def _merge_metadata(message: Message, params: SendMessageRequest) -> None:
+    """Add the metadata of the request to those of the message, which take precedence and are stored."""
+    if params.HasField("metadata"):
+        own = message.metadata.fields
+        for name, value in params.metadata.fields.items():
+            if name not in own:
+                own[name].CopyFrom(value)
 
 
 def _has_asked(task: Task) -> bool:

@@ -9,13 +9,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from a2a.server.agent_execution import RequestContext
-
 from ai_platform_engineering.events import Canceled, Failed
+from ai_platform_engineering.storage.event_log.event_log import StoredRequest
 from ai_platform_engineering.utils.a2a_common.server.task_endings import TaskEndings
 
 logger = logging.getLogger(__name__)
@@ -28,20 +27,21 @@ INTERNAL_ERROR = Failed(code="internal_error", message="An internal error ended 
 
 @dataclass(slots=True, eq=False)
 class Assignment:
-    """A message to a task. `begins_task`: it is the first one, so the task has no events yet."""
+    """A message to a task, to be worked on."""
 
-    request: RequestContext
-    begins_task: bool
+    task_id: str
+    context_id: str
+    request: StoredRequest
+    begins_task: bool = False
+    """It is the first message, so the task has no events yet."""
+    auth_token: str | None = field(default=None, repr=False)
+    """The caller's token. It is not stored, so a resumed run has none."""
+    resumes: bool = False
+    """Another process, or an earlier start of this one, has begun the run."""
+    epoch: int | None = None
+    """Of the claim, if several processes may write to the log."""
     canceled: bool = False
     """A person canceled the task. A run that is stopped without this is stopped by the server's shutdown."""
-
-    @property
-    def task_id(self) -> str:
-        return self.request.task_id or ""
-
-    @property
-    def context_id(self) -> str:
-        return self.request.context_id or ""
 
 
 class Executor(Protocol):
@@ -51,8 +51,34 @@ class Executor(Protocol):
         A run that is cancelled writes its end, too, before it raises `CancelledError`.
         """
 
-    async def cancel(self, request: RequestContext) -> None:
+    async def cancel(self, task_id: str, auth_token: str | None = None) -> None:
         """End a task that has no run: it waits for a person, or for its turn."""
+
+
+class Work(Protocol):
+    """Runs assignments: those of one conversation one at a time, in order of arrival."""
+
+    stopping: bool
+
+    def __len__(self) -> int:
+        """The number of tasks that run or wait for their turn in this process."""
+
+    async def put(self, assignment: Assignment) -> None: ...
+
+    async def cancel(self, task_id: str, context_id: str, auth_token: str | None = None) -> None:
+        """Stop the run of a task and drop its pending messages, then end the task if it has not ended."""
+
+    async def release(self, context_id: str, task_id: str | None = None) -> None:
+        """Let a conversation go on after `task_id`, or any task, that waited in it was ended."""
+
+    def paused(self, context_id: str) -> AbstractAsyncContextManager[None]:
+        """Start no run in a conversation meanwhile. A run that has started continues."""
+
+    async def join(self, context_id: str) -> None:
+        """Wait for the run of a conversation. It stores its checkpoint after the end of the task."""
+
+    async def aclose(self, grace: float = 0.0) -> None:
+        """Stop all work; runs have `grace` seconds to finish. A second call, with less time, shortens the first."""
 
 
 @dataclass(slots=True)
@@ -89,31 +115,27 @@ class WorkQueue:
         self.stopping = False
 
     def __len__(self) -> int:
-        """The number of tasks that run or wait for their turn."""
         running = {c.running.task_id for c in self._conversations.values() if c.running is not None}
         return len(running | {assignment.task_id for assignment in self._pending()})
 
-    def put(self, assignment: Assignment) -> None:
+    async def put(self, assignment: Assignment) -> None:
         conversation = self._conversations.setdefault(assignment.context_id, _Conversation())
         conversation.pending.append(assignment)
         self._start_next(assignment.context_id, conversation)
 
-    async def cancel(self, request: RequestContext) -> None:
-        """Stop the run of a task and drop its pending messages, then end the task if it has not ended."""
-        task_id, context_id = request.task_id or "", request.context_id or ""
+    async def cancel(self, task_id: str, context_id: str, auth_token: str | None = None) -> None:
         if (conversation := self._conversations.get(context_id)) is not None:
             conversation.take_task(task_id)
             if conversation.running is not None and conversation.running.task_id == task_id:
                 conversation.running.canceled = True
                 await _stopped(conversation.run)
         try:
-            await self._executor.cancel(request)
+            await self._executor.cancel(task_id, auth_token)
         finally:
             await self._endings.end(task_id, Canceled())
-            self.release(context_id, task_id)
+            await self.release(context_id, task_id)
 
-    def release(self, context_id: str, task_id: str | None = None) -> None:
-        """Let a conversation go on after `task_id`, or any task, that waited in it was ended."""
+    async def release(self, context_id: str, task_id: str | None = None) -> None:
         conversation = self._conversations.get(context_id)
         if conversation is not None and task_id in (None, conversation.waiting_task):
             conversation.waiting_task = None
@@ -121,7 +143,6 @@ class WorkQueue:
 
     @asynccontextmanager
     async def paused(self, context_id: str) -> AsyncIterator[None]:
-        """Start no run in a conversation meanwhile. A run that has started continues."""
         conversation = self._conversations.setdefault(context_id, _Conversation())
         conversation.pauses += 1
         try:
@@ -131,16 +152,12 @@ class WorkQueue:
             self._start_next(context_id, conversation)
 
     async def join(self, context_id: str) -> None:
-        """Wait for the run of a conversation. It stores its checkpoint after the end of the task."""
         conversation = self._conversations.get(context_id)
         if conversation is not None and conversation.run is not None:
             await asyncio.wait([conversation.run])
 
     async def aclose(self, grace: float = 0.0) -> None:
-        """Stop all work; runs have `grace` seconds to finish. Every other task gets its end, so no subscriber waits.
-
-        A second call, with less time, shortens the first.
-        """
+        # Every task gets its end, so no subscriber waits.
         self.stopping = True
         pending = {assignment.task_id for assignment in self._pending()}
         for conversation in self._conversations.values():
