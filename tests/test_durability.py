@@ -13,15 +13,15 @@ from typing import Any
 import httpx
 import pytest
 import pytest_asyncio
-from a2a.types.a2a_pb2 import GetTaskRequest, TaskState
+from a2a.types.a2a_pb2 import GetTaskRequest, StreamResponse, TaskState
 
-from ai_platform_engineering.events import Event, Failed, FinalResult, ToolStarted
+from ai_platform_engineering.events import Failed, FinalResult, ToolStarted
 from ai_platform_engineering.settings import load_settings
 from ai_platform_engineering.storage.event_log.file import open_for_reading, tasks_file
 from ai_platform_engineering.storage.event_log.sqlite_log import SqliteEventLog
-from ai_platform_engineering.utils.a2a_common.wire import Decoder, decode_task
+from ai_platform_engineering.utils.a2a_common.wire import decode_task
 from tests.invariants import check
-from tests.servers import CommandLine, calling
+from tests.servers import Caller, CommandLine, calling
 from tests.storage.event_log.test_log_contract import QUESTION as WHICH
 from tests.storage.event_log.test_log_contract import Writer
 
@@ -144,7 +144,7 @@ async def test_cut_in_mid_run_after_every_event_in_turn(
 
 
 @pytest.mark.parametrize("words", [3, 25])
-async def test_killed_in_mid_run_everything_shown_is_there_and_the_end_is_true(
+async def test_killed_in_mid_run_everything_shown_is_there_and_the_run_continues(
     tmp_path_factory: pytest.TempPathFactory, http: httpx.AsyncClient, words: int
 ) -> None:
     folder = tmp_path_factory.mktemp("data")
@@ -185,27 +185,26 @@ async def test_killed_in_mid_run_everything_shown_is_there_and_the_end_is_true(
             assert again[1 : len(part)] == part[1:], "the shown events are a prefix of the stored ones"
             assert again[len(part) :] == rest[1:]
             assert [number for number, _ in again] == list(range(len(again)))
-            await check_ended_by_restart(supervisor.url, task_id)
+            await check_resumed(supervisor.url, task_id)
         async with calling(supervisor.url) as caller:
-            listed = await http.post(
-                supervisor.url,
-                json={"jsonrpc": "2.0", "id": 1, "method": "ListTasks", "params": {}},
-                headers={"A2A-Version": "1.0"},
-            )
-            states = {task["status"]["state"] for task in listed.json()["result"]["tasks"]}
-            assert states == {"TASK_STATE_FAILED"}
+            # The task that waited for its turn is worked on, too.
+            while await task_states(http, supervisor.url) != {"TASK_STATE_COMPLETED"}:  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
             assert isinstance(check(await caller.ask(QUESTION, context_id="c1")), FinalResult)
     assert not any("Traceback" in line for line in supervisor.output)
 
 
-async def check_ended_by_restart(url: str, task_id: str) -> None:
+async def task_states(http: httpx.AsyncClient, url: str) -> set[str]:
+    call = {"jsonrpc": "2.0", "id": 1, "method": "ListTasks", "params": {}}
+    listed = await http.post(url, json=call, headers={"A2A-Version": "1.0"})
+    return {task["status"]["state"] for task in listed.json()["result"]["tasks"]}
+
+
+async def check_resumed(url: str, task_id: str) -> None:
     async with calling(url) as caller:
         task = await caller.client.get_task(GetTaskRequest(id=task_id))
-    assert task.status.state == TaskState.TASK_STATE_FAILED
-    ending = check(decode_task(task))
-    assert isinstance(ending, Failed)
-    assert ending.code == "stopped"
-    assert ending.message.startswith("The supervisor was stopped while it worked on this. ")
+    assert task.status.state == TaskState.TASK_STATE_COMPLETED
+    assert isinstance(check(decode_task(task)), FinalResult)
 
 
 async def test_a_killed_supervisors_tasks_can_be_read_without_it(tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -221,25 +220,30 @@ async def test_a_killed_supervisors_tasks_can_be_read_without_it(tmp_path_factor
         connection.close()
 
 
-async def test_a_stop_in_order_ends_what_runs_and_restarts_clean(tmp_path_factory: pytest.TempPathFactory) -> None:
+async def test_after_a_stop_in_order_the_run_continues(
+    tmp_path_factory: pytest.TempPathFactory, http: httpx.AsyncClient
+) -> None:
     folder = tmp_path_factory.mktemp("data")
-    slow = environ_of(folder, OFFLINE_MODEL_DELAY="0.3")
+    slow = environ_of(folder, OFFLINE_MODEL_DELAY="0.1")
     async with CommandLine(["--port", "0"], slow) as supervisor, calling(supervisor.url) as caller:
-        decoder = Decoder("supervisor")
-        events: list[Event] = []
-        task_id = ""
-        async for update in caller.updates(QUESTION):
-            task_id = task_id or update.task.id
-            events += decoder.feed(update)
-            if events and supervisor.process is not None and supervisor.process.returncode is None:
-                supervisor.process.send_signal(signal.SIGTERM)
-                break
+        updates = [update async for update in stopped_after_first_event(caller, supervisor)]
         assert await supervisor.stop() == 0
-    async with CommandLine(["--port", "0"], slow) as supervisor, calling(supervisor.url) as caller:
-        task = await caller.client.get_task(GetTaskRequest(id=task_id))
-        ending = check(decode_task(task))
-        assert isinstance(ending, Failed)
-        assert ending.code == "stopped"
+    last = updates[-1].status_update
+    assert last.status.state == TaskState.TASK_STATE_WORKING
+    assert "This task continues when it runs again" in last.status.message.parts[0].text
+    async with CommandLine(["--port", "0"], environ_of(folder)) as supervisor, asyncio.timeout(90):
+        await resubscribed(http, supervisor.url, last.task_id, 1, "0.3 header")
+        await check_resumed(supervisor.url, last.task_id)
+
+
+async def stopped_after_first_event(caller: Caller, supervisor: CommandLine) -> AsyncIterator[StreamResponse]:
+    """The updates of a run whose server is terminated after its first artifact."""
+    stopping = False
+    async for update in caller.updates(QUESTION):
+        yield update
+        if update.HasField("artifact_update") and not stopping and supervisor.process is not None:
+            stopping = True
+            supervisor.process.send_signal(signal.SIGTERM)
 
 
 @pytest.mark.parametrize(("name", "command"), [("supervisor", []), ("argocd", ["agent", "argocd"])])

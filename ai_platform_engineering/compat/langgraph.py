@@ -23,6 +23,9 @@ NODE_KEY: Final = "langgraph_node"
 INTERRUPT_CHANNEL: Final = "__interrupt__"
 """The channel of pending writes in which LangGraph stores an interrupt."""
 
+RESUME_CHANNEL: Final = "__resume__"
+"""The channel of pending writes in which LangGraph stores the answer to an interrupt, once the node has read it."""
+
 _NAMESPACE_KEY: Final = "langgraph_checkpoint_ns"
 
 
@@ -59,9 +62,22 @@ def current_namespace(config: RunnableConfig) -> list[str]:
     return str(config["configurable"]["checkpoint_ns"]).split("|")
 
 
+def current_task_id(config: RunnableConfig) -> str:
+    """The id of the innermost task that runs with this configuration."""
+    _, separator, task_id = current_namespace(config)[-1].partition(":")
+    if not separator:
+        raise _namespace_error(config["configurable"]["checkpoint_ns"])
+    return task_id
+
+
 def task_namespace(task: PregelTask) -> str:
     """The namespace in which a graph that this task calls stores its checkpoints."""
-    return f"{task.name}:{task.id}"
+    return call_namespace(task.id)
+
+
+def call_namespace(call_id: str) -> str:
+    """The namespace in which a graph that this tool call runs stores its checkpoints."""
+    return f"{TOOLS_NODE}:{call_id}"
 
 
 def token_task_id(metadata: Mapping[str, Any]) -> str:

@@ -21,6 +21,7 @@ from ai_platform_engineering.graphs.history import History
 from ai_platform_engineering.graphs.joined_hooks import JoinedHooks, Member
 from ai_platform_engineering.graphs.last_turn import LastTurn
 from ai_platform_engineering.graphs.long_results import STATE_KEY, LongResults
+from ai_platform_engineering.graphs.recorded_effects import Changes, RecordedEffects
 from ai_platform_engineering.graphs.refused_calls import CheckedTurns, RefusedCalls
 from ai_platform_engineering.graphs.tool_guard import ToolGuard
 from ai_platform_engineering.graphs.tool_schemas import ToolSchemas
@@ -35,7 +36,7 @@ PRIVATE_STATE = frozenset({"remaining_steps", STATE_KEY})
 """State keys that the delegation tool must not copy from the supervisor's graph into an agent's graph."""
 
 
-def agent_graph(
+def agent_graph(  # noqa: PLR0913 - the parts of a graph
     settings: Settings,
     model: BaseChatModel,
     tools: Sequence[BaseTool],
@@ -44,10 +45,11 @@ def agent_graph(
     name: str,
     middleware: Sequence[Member] = (),
     agents: Sequence[str] = (),
+    changes: Changes | None = None,
     checkpointer: BaseCheckpointSaver[Any] | None = None,
 ) -> Graph:
     """Compile the graph with its own step limit: LangGraph does not pass a caller's limit on to a graph inside a
-    tool."""
+    tool. Tool calls for which `changes` is true are recorded, so that a resumed run does not repeat them."""
     schemas = ToolSchemas()
     joined = JoinedHooks(
         [
@@ -57,6 +59,7 @@ def agent_graph(
             History(),
             LastTurn(),
             LongResults(settings.tool_result_max_chars),
+            *([RecordedEffects(changes)] if changes else []),
             ToolGuard(agents=agents),
             schemas,
             CheckedTurns(),

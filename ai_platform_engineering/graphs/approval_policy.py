@@ -113,11 +113,19 @@ class ApprovalPolicy:
             return CallAllowed()
         if denied := matching_argument(self.deny.get(known.key, {}), args):
             return CallRefused(f"the manifest of {self.agent} denies this value of {denied!r}")
-        raised = matching_argument(self.destructive_when.get(known.key, {}), args) is not None
-        effect: Effect = "destructive" if raised else known.effect
+        effect = self._effect(known, args)
         if self.offline_on_real_backend and effect != "read":
             return CallRefused(_OFFLINE)
         return ApprovalRequired(effect) if _needs_approval(self.level(tool.name, known), effect) else CallAllowed()
+
+    def changes(self, tool: BaseTool, args: Mapping[str, Any]) -> bool:
+        """Whether a call with these arguments changes something outside the conversation."""
+        known = KnownTool.of(tool)
+        return known is not None and self._effect(known, args) != "read"
+
+    def _effect(self, known: KnownTool, args: Mapping[str, Any]) -> Effect:
+        raised = matching_argument(self.destructive_when.get(known.key, {}), args) is not None
+        return "destructive" if raised else known.effect
 
     def level(self, tool: str, known: KnownTool) -> Level:
         """The approval level of the tool; `tool` is the agent's name for it."""

@@ -76,6 +76,7 @@ def local_agent_graph(
             UnstreamedTurns(model, inner=not commands),
             *skills(SkillOffers(catalog, settings, manifest.name, manifest.skills), settings, commands=commands),
         ],
+        changes=policy.changes,
         checkpointer=checkpointer,
     )
 

@@ -36,8 +36,8 @@ class Questions:
     def answered(self, form: Form) -> None:
         """The next form of the same interrupt gets a new id, so that a repeated answer does not answer it."""
         self._open.pop(form.form_id, None)
-        interrupt, _, number = form.form_id.partition("-")
-        self._form_ids[interrupt] = f"{interrupt}-{int(number or 1) + 1}"
+        interrupt = interrupt_of(form)
+        self._form_ids[interrupt] = f"{interrupt}-{number_of(form) + 1}"
 
     def add(self, call_id: str, interrupts: Sequence[Mapping[str, Any]], parent: str | None, agent: str) -> None:
         """Add the interrupts of a task. The stream repeats those of a delegated graph with the delegation itself."""
@@ -66,3 +66,8 @@ class Questions:
 def interrupt_of(form: Form) -> str:
     """The id of the interrupt that one of our forms belongs to."""
     return form.form_id.partition("-")[0]
+
+
+def number_of(form: Form) -> int:
+    """How often the interrupt of the form has asked, this form included."""
+    return int(form.form_id.partition("-")[2] or 1)

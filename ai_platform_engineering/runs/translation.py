@@ -75,6 +75,20 @@ class LimitReached:
 
 
 @dataclass(frozen=True, slots=True)
+class StoredProgress:
+    """The progress of a run that another process began, as far as its checkpoints have it.
+
+    `results` has the results of finished calls by call id, `turn` the last message of the run's own model, `is_over` is
+    true if that was the last step of the graph. `plan` has the arguments of the last call of the plan tool.
+    """
+
+    results: Mapping[str, ToolMessage] = field(default_factory=dict)
+    plan: Mapping[str, Any] | None = None
+    turn: AIMessage | None = None
+    is_over: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class _FinalAnswer:
     text: str
     message_id: str
@@ -119,6 +133,12 @@ class Translation:
         self._answer: _FinalAnswer | None = None
         self._limit: str | None = None
         self._questions = Questions()
+        self._texts: dict[str, str] = {}
+        """The text of each message in the history, as far as it was emitted."""
+        self._last_texts: dict[str | None, str] = {}
+        """By parent: the last message in the history, if no call came after it."""
+        self._superseded: dict[str | None, str] = {}
+        """By parent: a message that was cut off, which the next one supersedes."""
         for event in history:
             self._restore(event)
         if answered is not None:
@@ -138,6 +158,40 @@ class Translation:
                 yield from self._task_ended(data, parent)
             case "custom":
                 yield from self._custom(data, parent)
+
+    @property
+    def started_calls(self) -> frozenset[str]:
+        """The ids of the calls that were announced so far."""
+        return self._ledger.seen
+
+    def continue_from(self, progress: StoredProgress) -> Iterator[Event]:
+        """Bring the events up to date with the checkpoints from which the graph continues."""
+        for call_id in reversed(self._ledger.open_calls()):
+            if (result := progress.results.get(call_id)) is not None:
+                yield from self._call_ended({"id": call_id, "result": {"messages": [result]}})
+        if (plan := progress.plan) is not None and {str(step["content"]) for step in plan["steps"]} != {
+            step.title for step in self._plan.steps
+        }:
+            yield from self._replan(self._plan.rewritten(str(plan.get("title") or ""), plan["steps"]))
+        self._superseded = {
+            parent: message_id
+            for parent, message_id in self._last_texts.items()
+            if parent is None or message_id in self._open_messages
+        }
+        if (turn := progress.turn) is not None:
+            streamed = self._emitted_as(turn)
+            if streamed.message_id == self._superseded.get(None):
+                del self._superseded[None]
+            if progress.is_over or streamed.message_id in self._open_messages:
+                yield from self._message_ended(turn, streamed, None)
+        for message_id in [message_id for message_id, (_, parent) in self._open_messages.items() if parent is None]:
+            yield from self._end_message(message_id)
+
+    def _emitted_as(self, turn: AIMessage) -> _Stream:
+        """The message of a model turn, as far as it is in the history."""
+        emitted = [_Stream(message_id, text=text) for message_id, text in self._texts.items()]
+        whole = (stream for stream in emitted if stream.text == str(turn.text))
+        return next(whole, None) or _streamed_as(turn, emitted)
 
     def conclude(self) -> Iterator[Event]:
         """The last events of a graph that has ended, or that waits for a form."""
@@ -189,7 +243,8 @@ class Translation:
             return
         agent = self._agent_of(parent)
         self._open_messages[message_id] = (agent, parent)
-        yield TextDelta(agent, message_id, text, parent)
+        superseded = self._superseded.pop(parent, None)
+        yield TextDelta(agent, message_id, text, parent, superseded if superseded != message_id else None)
 
     def _task_started(self, task: Mapping[str, Any], parent: str | None) -> Iterator[Event]:
         if task["name"] != TOOLS_NODE or (tool_call := tool_call_of(task["input"])) is None:
@@ -300,13 +355,30 @@ class Translation:
             case ToolFinished() | AgentFinished():
                 yield from self._ledger.finish(event.call_id, event.ok, event.reason)
             case TextDelta():
-                yield from self._delta(event.message_id, event.text, delegation)
+                yield from self._delta(event.message_id, self._not_emitted(event), delegation)
             case MessageEnded():
                 yield from self._end_message(event.message_id)
 
+    def _not_emitted(self, delta: TextDelta) -> str:
+        """The text of a delta without the part that is in the history. A resumed run gets the whole stream again."""
+        emitted = self._texts.get(delta.message_id)
+        if not emitted:
+            return delta.text
+        self._texts[delta.message_id] = emitted[len(delta.text) :]
+        return delta.text[len(emitted) :]
+
     def _restore(self, event: Event) -> None:
         """Take over an event from before the resume: it is not emitted again, but its end will be."""
+        if isinstance(event, AgentStarted | ToolStarted):
+            # The model's message is stored before its calls begin.
+            self._last_texts.pop(event.parent_call_id, None)
         match event:
+            case TextDelta(message_id=message_id, parent_call_id=parent):
+                self._texts[message_id] = self._texts.get(message_id, "") + event.text
+                self._last_texts[parent] = message_id
+                self._open_messages[message_id] = (event.agent, parent)
+            case MessageEnded(message_id=message_id):
+                self._open_messages.pop(message_id, None)
             case AgentStarted(parent_call_id=parent):
                 self._ledger.record(event)
                 if parent is None:

@@ -135,6 +135,12 @@ def store_problem(graph: Graph) -> str | None:
     return graph.checkpointer.problem if isinstance(graph.checkpointer, FallbackSaver) else None
 
 
+def is_persistent(graph: Graph) -> bool:
+    """Whether the checkpoints of this graph survive the process."""
+    saver = graph.checkpointer
+    return isinstance(saver, BaseCheckpointSaver) and not isinstance(saver, MemorySaver | PendingFormSaver)
+
+
 async def release(graph: Graph, thread_id: str, *, for_good: bool = False) -> None:
     """Drop the open form of a run that failed or was canceled; with `for_good` the whole conversation."""
     saver = graph.checkpointer

@@ -42,7 +42,7 @@ from ai_platform_engineering.utils.a2a_common.a2a_remote_agent_connect import (
 from ai_platform_engineering.utils.a2a_common.base_langgraph_agent import GraphRun, Resumption
 from ai_platform_engineering.utils.a2a_common.codec.foreign import PLAIN_REPLY
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
-from ai_platform_engineering.utils.a2a_common.server.work_queue import Assignment
+from ai_platform_engineering.utils.a2a_common.server.work import Assignment
 from tests.invariants import check, check_task
 from tests.runs.graphs import agent, context, settings_of, supervisor
 from tests.skills_middleware.store_contract import new_skill

@@ -6,7 +6,7 @@ import pytest
 
 from ai_platform_engineering.utils.a2a_common.caller import ANONYMOUS, KEY_HOLDER, Caller
 from ai_platform_engineering.utils.a2a_common.server.incoming import request_context
-from ai_platform_engineering.utils.a2a_common.server.work_queue import Assignment
+from ai_platform_engineering.utils.a2a_common.server.work import Assignment
 from tests.oauth_issuer import issuing
 from tests.utils.a2a_common.serving import Served, message_0_3, message_1_0, serving
 

@@ -39,7 +39,7 @@ from ai_platform_engineering.utils.a2a_common.server.a2a_server import (
     health_routes,
     request_handler,
 )
-from ai_platform_engineering.utils.a2a_common.server.work_queue import Assignment
+from ai_platform_engineering.utils.a2a_common.server.work import Assignment
 from ai_platform_engineering.utils.a2a_common.wire import StreamState, begin, encode, restore
 from ai_platform_engineering.utils.serving import listen
 from tests.terminal.runs import said

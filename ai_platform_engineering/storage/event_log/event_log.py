@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Protocol, Self
+from typing import ClassVar, Protocol, Self
 
 from a2a.types.a2a_pb2 import Message, Task, TaskState
 
@@ -25,6 +25,7 @@ from ai_platform_engineering.storage.event_log.task_record import (
 )
 from ai_platform_engineering.utils.a2a_common.caller import ANONYMOUS, Caller
 from ai_platform_engineering.utils.a2a_common.protocol import WAITING_STATES
+from ai_platform_engineering.utils.a2a_common.request_context import RecordedEffect
 from ai_platform_engineering.utils.a2a_common.wire import WireEvent
 
 __all__ = [
@@ -86,13 +87,6 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class RecordedEffect:
-    """A tool call that changes something. `result` is None while it is in flight, or if its process died meanwhile."""
-
-    result: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class TaskQuery:
     """A filter for tasks. Newest change first, at most `limit`, beginning behind the position `after`."""
 
@@ -115,6 +109,9 @@ Observer = Callable[[str, Sequence[Entry]], None]
 
 
 class EventLog(Protocol):
+    durable: ClassVar[bool]
+    """Whether tasks survive the process."""
+
     def subscribe(self, observer: Observer) -> None:
         """Call `observer` for every append of this process, in order per task."""
 
@@ -154,6 +151,9 @@ class EventLog(Protocol):
 
     async def read(self, task_id: str, after: int = 0) -> list[Entry]:
         """The stored entries with a `seq` greater than `after`."""
+
+    def end_following(self, task_id: str) -> None:
+        """End the iterations of `follow` over a task in this process, after the stored entries."""
 
     def follow(self, task_id: str, after: int = 0) -> AsyncIterator[Sequence[Entry]]:
         """Yield batches of entries after `after`, stored and new, until the task ends or waits for an answer.
@@ -203,6 +203,8 @@ class _MemoryRun:
 
 class MemoryEventLog:
     """A log in memory. Only ended tasks beyond `max_tasks` are dropped, the oldest first."""
+
+    durable: ClassVar = False
 
     def __init__(self, max_tasks: int = 1000) -> None:
         self._max_tasks = max_tasks
@@ -275,6 +277,9 @@ class MemoryEventLog:
 
     async def read(self, task_id: str, after: int = 0) -> list[Entry]:
         return self._record(task_id).entries(after)
+
+    def end_following(self, task_id: str) -> None:
+        self._record(task_id).end_following()
 
     def follow(self, task_id: str, after: int = 0) -> AsyncIterator[Sequence[Entry]]:
         record = self._record(task_id)

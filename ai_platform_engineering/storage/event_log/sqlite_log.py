@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Self, TypeVar
+from typing import Any, ClassVar, Final, Self, TypeVar
 
 from a2a.types.a2a_pb2 import Message, Task, TaskState, TaskStatusUpdateEvent
 
@@ -86,6 +86,8 @@ class LogClosedError(ReadableError):
 
 class SqliteEventLog:
     """Usable inside `opened`. One per file and process."""
+
+    durable: ClassVar = True
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -236,6 +238,10 @@ class SqliteEventLog:
 
     async def read(self, task_id: str, after: int = 0) -> list[Entry]:
         return (await self._known(task_id)).record.entries(after)
+
+    def end_following(self, task_id: str) -> None:
+        if (cached := self._cache.get(task_id)) is not None:
+            cached.record.end_following()
 
     def follow(self, task_id: str, after: int = 0) -> AsyncIterator[Sequence[Entry]]:
         cached = self._cache.get(task_id)

@@ -60,7 +60,17 @@ class PackedEvent:
 class TaskRecord:
     """Events are objects while the task runs, and are serialized when it ends or waits."""
 
-    __slots__ = ("__weakref__", "_entries", "_messages", "_packed", "_pauses", "changed", "fold", "submitted")
+    __slots__ = (
+        "__weakref__",
+        "_entries",
+        "_is_followed",
+        "_messages",
+        "_packed",
+        "_pauses",
+        "changed",
+        "fold",
+        "submitted",
+    )
 
     def __init__(self, task: Task) -> None:
         self.submitted = Task()
@@ -71,6 +81,7 @@ class TaskRecord:
         self._entries: list[Entry] = []
         self._messages: list[tuple[int, Message]] = []
         self._pauses: list[int] = []
+        self._is_followed = True
 
     @classmethod
     def stored(
@@ -174,6 +185,11 @@ class TaskRecord:
             task.metadata.fields["seq"].number_value = seq
         return Snapshot(seq, task)
 
+    def end_following(self) -> None:
+        """End the iterations of `follow` after the stored entries."""
+        self._is_followed = False
+        self._wake()
+
     async def follow(self, after: int, turns: int) -> AsyncIterator[Sequence[Entry]]:
         """Yield batches of entries after `after`, stored and new, to the end of the task or of the run `turns`."""
         position, is_over = after, False
@@ -186,7 +202,7 @@ class TaskRecord:
                     break
             if found:
                 yield found
-            elif self.ended or self._pauses_until(position) >= turns:
+            elif self.ended or self._pauses_until(position) >= turns or not self._is_followed:
                 return
             else:
                 await self.changed.wait()

@@ -124,8 +124,9 @@ class A2ARemoteAgentConnectTool:
             for event in decoder.finish():
                 yield event
         except asyncio.CancelledError:
-            with suppress(Exception):
-                await asyncio.shield(self._cancel(client, reader, call))
+            if not context.is_handed_over():
+                with suppress(Exception):
+                    await asyncio.shield(self._cancel(client, reader, call))
             raise
         except (A2AClientError, A2AError, httpx.HTTPError) as error:
             self._client = None

@@ -12,18 +12,19 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command, Durability, StreamMode
 
 from ai_platform_engineering.approvals.grants import GRANTS, granted_by
-from ai_platform_engineering.events import Canceled, Event, Failed, Form, InputRequired, TextDelta
+from ai_platform_engineering.events import AgentStarted, Canceled, Event, Failed, Form, InputRequired, TextDelta
 from ai_platform_engineering.forms.answers import Answer, answer_data
 from ai_platform_engineering.graphs.agent_graph import Graph
 from ai_platform_engineering.graphs.interrupted_run import complete_conversation
+from ai_platform_engineering.graphs.stored_run import StoredRun, stored_run
 from ai_platform_engineering.graphs.work_failures import NotDoneError, UnfinishedWorkError
 from ai_platform_engineering.graphs.workflow_step import STEP
 from ai_platform_engineering.runs.failures import failure_of, log_failure
 from ai_platform_engineering.runs.outcomes import NOTHING_RECORDED, START_OVER, InterruptedRun, explained
-from ai_platform_engineering.runs.questions import interrupt_of
+from ai_platform_engineering.runs.questions import interrupt_of, number_of
 from ai_platform_engineering.runs.translation import STREAM_MODES, WITHOUT_TOKENS, Translation
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
-from ai_platform_engineering.utils.checkpointer import release, settle, store_problem
+from ai_platform_engineering.utils.checkpointer import is_persistent, release, settle, store_problem
 from ai_platform_engineering.utils.errors import ReadableError
 
 logger = logging.getLogger(__name__)
@@ -36,6 +37,16 @@ class ConversationGoneError(ReadableError):
         gone = "The conversation that waited for this answer is no longer stored, so it cannot continue."
         unread = "The conversation that waits for this answer cannot be read now, so it cannot continue."
         super().__init__(f"{unread} {store_problem}" if store_problem else gone)
+
+
+class RunGoneError(ReadableError):
+    """The server died during a run, and no checkpoint has it."""
+
+    def __init__(self, store_problem: str | None = None) -> None:
+        super().__init__(
+            "The work was interrupted, and its conversation was not stored, so it cannot continue."
+            + (f" {store_problem}" if store_problem else "")
+        )
 
 
 class NoCheckpointerError(ReadableError):
@@ -60,28 +71,48 @@ class Resumption:
 class GraphRun:
     """One run of a graph, for a question or for the answer to a form."""
 
-    def __init__(self, graph: Graph, agent: str, work: str | Resumption, context: RequestContext) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        agent: str,
+        work: str | Resumption,
+        context: RequestContext,
+        begun: Sequence[Event] | None = None,
+    ) -> None:
+        """`begun` has the events of the run so far, if another process began it and this one continues it."""
         self._graph = graph
         self._work = work
+        self._begun = begun
         resumed = work if isinstance(work, Resumption) else None
         self._granted = granted_by(resumed.form, resumed.answer) if resumed else ()
-        self._context = context
-        if resumed:
-            self._context = replace(context, approvals=(*context.approvals, *self._granted), resumed=True)
-        self._events: list[Event] = [*resumed.history] if resumed else []
+        history = [*(resumed.history if resumed else ()), *(begun or ())]
+        self._events: list[Event] = [event for event in history if not isinstance(event, TextDelta)]
         self._translation = Translation(
             agent,
             own_text=context.stream_text,
             agent_text=context.stream_sub_agent_text,
-            history=resumed.history if resumed else (),
+            history=history,
             answered=resumed.form if resumed else None,
         )
+        self._context = context
+        if resumed or begun is not None:
+            self._context = replace(
+                context,
+                approvals=(*context.approvals, *self._granted),
+                resumed=True,
+                started_calls=self._translation.started_calls if begun is not None else frozenset(),
+            )
 
     async def events(self) -> AsyncIterator[Event]:
         """Yield the events as they happen, the ending last. A cancelled run yields no end; `canceled` has it."""
         try:
+            stored = await self._stored()
+            if stored is not None:
+                for event in self._translation.continue_from(stored.progress):
+                    self._note(event)
+                    yield event
             async for part in self._graph.astream(
-                await self._input(),
+                await self._input(stored),
                 self._config,
                 context=self._context,
                 stream_mode=self._stream_modes,
@@ -90,8 +121,7 @@ class GraphRun:
                 durability=self._durability,
             ):
                 for event in self._translation.feed(part):
-                    if not isinstance(event, TextDelta):
-                        self._events.append(event)
+                    self._note(event)
                     yield event
         except Exception as error:  # every failure of a graph becomes an event
             failure = failure_of(error)
@@ -111,21 +141,52 @@ class GraphRun:
         if not waits:
             await self._settle(ending[-1])
 
-    async def _input(self) -> dict[str, Any] | Command[Any]:
-        if not isinstance(self._work, Resumption):
-            question: dict[str, Any] = {"messages": [HumanMessage(self._work, id=self._context.task_id or None)]}
-            return question | {STEP: self._context.step} if self._context.step else question
+    def _note(self, event: Event) -> None:
+        if not isinstance(event, TextDelta):
+            self._events.append(event)
+
+    async def _stored(self) -> StoredRun | None:
+        """How far another process has brought this run; None if it begins here."""
+        if self._begun is None:
+            return None
+        delegations = [event.call_id for event in self._events if isinstance(event, AgentStarted)]
+        return await stored_run(self._graph, self._context.context_id, self._context.task_id, delegations)
+
+    async def _input(self, stored: StoredRun | None) -> dict[str, Any] | Command[Any] | None:
+        """The graph's input; None to continue from its checkpoint."""
+        if isinstance(self._work, Resumption):
+            return await self._answer(self._work, stored)
+        if stored is not None and stored.has_question:
+            return None
+        if self._translation.started_calls:
+            # Without a checkpoint the run would start over, and repeat these calls.
+            raise RunGoneError(store_problem(self._graph))
+        question: dict[str, Any] = {"messages": [HumanMessage(self._work, id=self._context.task_id or None)]}
+        return question | {STEP: self._context.step} if self._context.step else question
+
+    async def _answer(self, work: Resumption, stored: StoredRun | None) -> Command[Any] | None:
         if not self._graph.checkpointer:  # the form was opened by a server with a checkpointer
             raise NoCheckpointerError
-        interrupt_id = interrupt_of(self._work.form)
-        state = await self._graph.aget_state(self._config)
-        if interrupt_id not in {interrupt.id for interrupt in state.interrupts}:
+        interrupt_id = interrupt_of(work.form)
+        if stored is None:
+            state = await self._graph.aget_state(self._config)
+            is_open = interrupt_id in {interrupt.id for interrupt in state.interrupts}
+        else:
+            is_open = interrupt_id in stored.interrupts
+            is_answered = stored.answers.get(interrupt_id, 0) >= number_of(work.form)
+            if is_answered or (stored.has_question and not is_open):
+                self._drop_questions()
+                return None
+        if not is_open:
             # LangGraph ignores an answer to an unknown interrupt, and would ask again.
             raise ConversationGoneError(store_problem(self._graph))
-        # The form is answered now; an open call is running again.
-        self._events = [event for event in self._events if not isinstance(event, InputRequired)]
-        resume = {interrupt_id: answer_data(self._work.answer)}
+        self._drop_questions()
+        resume = {interrupt_id: answer_data(work.answer)}
         return Command(resume=resume, update={GRANTS: [*self._granted]} if self._granted else None)
+
+    def _drop_questions(self) -> None:
+        """The form is answered now; an open call is running again."""
+        self._events = [event for event in self._events if not isinstance(event, InputRequired)]
 
     @property
     def _config(self) -> RunnableConfig:
@@ -139,8 +200,10 @@ class GraphRun:
 
     @property
     def _durability(self) -> Durability | None:
-        # A checkpoint at the end or at an interrupt is enough: a run that dies is not resumed.
-        return "exit" if self._graph.checkpointer else None
+        if not self._graph.checkpointer:
+            return None
+        # Only a run with a ledger of effects is resumed after its process died, and needs a checkpoint of every step.
+        return "sync" if self._context.effects is not None else "exit"
 
     async def _settle(self, ending: Event) -> None:
         for_good = self._context.delegated
@@ -178,8 +241,13 @@ class BaseLangGraphAgent:
         self.name = name
         self._graph = graph
 
-    def run(self, work: str | Resumption, context: RequestContext) -> GraphRun:
-        return GraphRun(self._graph(), self.name, work, context)
+    def run(self, work: str | Resumption, context: RequestContext, begun: Sequence[Event] | None = None) -> GraphRun:
+        return GraphRun(self._graph(), self.name, work, context, begun)
+
+    @property
+    def persists(self) -> bool:
+        """Whether the graph's checkpoints survive the process."""
+        return is_persistent(self._graph())
 
     async def abandon(self, run: InterruptedRun, context: RequestContext) -> None:
         """Complete the conversation of a stopped run, and drop its open forms."""

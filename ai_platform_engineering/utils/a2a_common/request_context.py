@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from a2a.types.a2a_pb2 import Message
 
@@ -12,6 +12,22 @@ from ai_platform_engineering.utils.a2a_common.caller import ANONYMOUS, Caller
 
 MAX_INSTRUCTIONS_LENGTH: Final = 4_000
 """Characters of the instructions of a channel's owners."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedEffect:
+    """A tool call that changes something. `result` is None while it is in flight, or if its process died meanwhile."""
+
+    result: str | None = None
+
+
+class EffectLedger(Protocol):
+    """Records the tool calls of a run that change something, so that a resumed run repeats none of them."""
+
+    async def begin(self, call_id: str) -> RecordedEffect | None:
+        """Record that a call begins. If it is recorded already, return that and change nothing."""
+
+    async def finish(self, call_id: str, result: str) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +52,12 @@ class RequestContext:
     silent_when_unsure: bool = False
     """The question was not addressed to the supervisor: no answer is better than a poor one."""
     resumed: bool = False
-    """The run continues after a person answered its form."""
+    """The run continues: a person answered its form, or another process had begun it."""
+    started_calls: frozenset[str] = frozenset()
+    """The calls that another process had announced before this one resumed the run."""
+    effects: EffectLedger | None = field(default=None, repr=False)
+    is_handed_over: Callable[[], bool] = field(default=lambda: False, repr=False)
+    """True while this process stops and another one will continue the run. Remote tasks then go on."""
     caller: Caller = ANONYMOUS
     skills: tuple[Mapping[str, Any], ...] | None = None
     """The skills that a supervisor gives to an agent, in full; None if the agent uses its own catalog."""

@@ -93,6 +93,11 @@ def begin(state: StreamState) -> list[WireEvent]:
     return [_status(state, TaskState.TASK_STATE_WORKING, "working")]
 
 
+def hand_over(state: StreamState, task_state: TaskState, text: str) -> list[WireEvent]:
+    """A status that tells subscribers that the task goes on although this stream ends."""
+    return [_status(state, task_state, "working", message=_message(state, "handed_over", text))]
+
+
 def encode(state: StreamState, event: Event) -> list[WireEvent]:
     try:
         return _encode(state, event)

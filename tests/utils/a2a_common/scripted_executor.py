@@ -21,7 +21,7 @@ from ai_platform_engineering.events import (
 from ai_platform_engineering.storage.event_log.event_log import EventLog
 from ai_platform_engineering.utils.a2a_common.protocol import WAITING_STATES
 from ai_platform_engineering.utils.a2a_common.server.incoming import question_of
-from ai_platform_engineering.utils.a2a_common.server.work_queue import Assignment
+from ai_platform_engineering.utils.a2a_common.server.work import Assignment
 from ai_platform_engineering.utils.a2a_common.wire import StreamState, begin, encode, restore
 
 
@@ -50,6 +50,7 @@ class ScriptedExecutor:
     log: EventLog
     script: Callable[[str, int], Script] = field(default=lambda text, turn: ANSWER)
     running: int = 0
+    resumable: bool = False
 
     async def execute(self, assignment: Assignment) -> bool:
         self.running += 1

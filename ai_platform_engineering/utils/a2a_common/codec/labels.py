@@ -92,6 +92,11 @@ def stopped(agent: str) -> str:
     return f"{server_title(agent)} was stopped while it worked on this."
 
 
+def handed_over(agent: str) -> str:
+    """The sentence for a run that continues on another server, or when its server is back."""
+    return f"{server_title(agent)} is stopping. This task continues when it runs again: subscribe again to follow it."
+
+
 def _because(reason: str | None) -> str:
     line = one_line((reason or "").replace("*", "").replace("`", ""), REASON_LENGTH)
     return f": {line}" if line else ""

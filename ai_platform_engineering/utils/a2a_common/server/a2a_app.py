@@ -30,7 +30,7 @@ from ai_platform_engineering.utils.a2a_common.server.log_maintenance import (
     maintained,
     release_nothing,
 )
-from ai_platform_engineering.utils.a2a_common.server.work_queue import Executor
+from ai_platform_engineering.utils.a2a_common.server.work import Executor
 from ai_platform_engineering.utils.keys import Place
 
 Rows = Sequence[Mapping[str, Any]]
@@ -70,8 +70,10 @@ def with_a2a(
         async with (
             log.opened(),
             running() as forget,
-            maintained(log, settings, agent, forget or _forget_nothing, released),
+            maintained(log, settings, agent, forget or _forget_nothing, released, resumes=executor.resumable),
         ):
+            if executor.resumable:
+                await handler.work.recover()
             started = True
             forget_checkpoints = forget or _forget_nothing
             try:

@@ -35,7 +35,8 @@ from ai_platform_engineering.utils.a2a_common.server.push import PushConfigs, Pu
 from ai_platform_engineering.utils.a2a_common.server.request_handler import LogRequestHandler
 from ai_platform_engineering.utils.a2a_common.server.rest import rest_routes
 from ai_platform_engineering.utils.a2a_common.server.task_endings import TaskEndings
-from ai_platform_engineering.utils.a2a_common.server.work_queue import Executor, WorkQueue
+from ai_platform_engineering.utils.a2a_common.server.work import Executor
+from ai_platform_engineering.utils.a2a_common.server.work_queue import WorkQueue
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,7 @@ def request_handler(
     configs = PushConfigs(log)
     validator = None if settings.push_allow_private else validate_push_notification_url
     return LogRequestHandler(
-        WorkQueue(executor, TaskEndings(log, agent)),
+        WorkQueue(executor, log, TaskEndings(log, agent)),
         log,
         card,
         admission=Admission(settings, agent),

@@ -8,15 +8,16 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
-from a2a.types.a2a_pb2 import Message
+from a2a.types.a2a_pb2 import Message, Task, TaskState
 
 from ai_platform_engineering.events import Canceled, Ending, Event, Failed, InputRequired
 from ai_platform_engineering.forms.replies import AskAgain, Resume, interpret
 from ai_platform_engineering.runs.failures import failure_of
 from ai_platform_engineering.runs.outcomes import InterruptedRun
 from ai_platform_engineering.settings import Settings
-from ai_platform_engineering.storage.event_log.event_log import EventLog
+from ai_platform_engineering.storage.event_log.event_log import EventLog, RecordedEffect, SupersededError
 from ai_platform_engineering.utils.a2a_common.base_langgraph_agent import BaseLangGraphAgent, GraphRun, Resumption
 from ai_platform_engineering.utils.a2a_common.codec.decoder import decode_updates
 from ai_platform_engineering.utils.a2a_common.codec.labels import stopped
@@ -25,7 +26,7 @@ from ai_platform_engineering.utils.a2a_common.request_context import RequestCont
 from ai_platform_engineering.utils.a2a_common.server.incoming import question_of, reply_of, request_context
 from ai_platform_engineering.utils.a2a_common.server.recorder import Recorder, joining_interval
 from ai_platform_engineering.utils.a2a_common.server.task_endings import TaskEndings
-from ai_platform_engineering.utils.a2a_common.server.work_queue import Assignment
+from ai_platform_engineering.utils.a2a_common.server.work import Assignment
 from ai_platform_engineering.utils.a2a_common.wire import StreamState, WireEvent, restore
 from ai_platform_engineering.utils.errors import ReadableError
 
@@ -51,22 +52,24 @@ class RunExecutor:
         self._interval = settings.text_coalesce_ms / 1000
         self._active_runs = 0
 
+    @property
+    def resumable(self) -> bool:
+        return self._log.durable and self._agent.persists
+
     async def execute(self, assignment: Assignment) -> bool:
         task, updates = None, list[WireEvent]()
         if not assignment.begins_task:
             updates = [entry.event for entry in await self._log.read(assignment.task_id)]
             task = await self._log.task(assignment.task_id)
-        request = request_context(
-            assignment.request,
-            assignment.task_id,
-            assignment.context_id,
-            auth_token=assignment.auth_token,
-            task=task,
-        )
+        request = self._request(assignment, task)
         if request.user is not None:
             logger.info("%s: task %s is asked by %s", request.trace_id, request.task_id, request.user)
-        recorder = self._recorder(request, updates)
+        recorder = self._recorder(request, updates, assignment.epoch)
         history = decode_updates(self._agent.name, updates)
+        begun: Sequence[Event] | None = None
+        if assignment.resumes:
+            before = decode_updates(self._agent.name, updates[: assignment.request.after])
+            history, begun = before, history[len(before) :]
         message = assignment.request.message
         match _reply_to_forms(history, message):
             case AskAgain(forms):
@@ -74,14 +77,35 @@ class RunExecutor:
                     recorder.put(InputRequired(forms))
                 return True
             case Resume(form, answer):
-                run = self._agent.run(Resumption(form, answer, history), request)
+                run = self._agent.run(Resumption(form, answer, history), request, begun)
             case None:
-                run = self._agent.run(question_of(message), request)
+                run = self._agent.run(question_of(message), request, begun)
         self._active_runs += 1
         try:
-            return await self._record(run, request, recorder, assignment)
+            is_working = task is not None and task.status.state == TaskState.TASK_STATE_WORKING
+            return await self._record(run, request, recorder, assignment, is_working=is_working)
+        except asyncio.CancelledError:
+            if assignment.handed_over:
+                await self._endings.hand_over(assignment.task_id, assignment.epoch)
+            raise
         finally:
             self._active_runs -= 1
+
+    def _request(self, assignment: Assignment, task: Task | None) -> RequestContext:
+        request = request_context(
+            assignment.request,
+            assignment.task_id,
+            assignment.context_id,
+            auth_token=assignment.auth_token,
+            task=task,
+        )
+        if assignment.resumes and request.delegated and request.skills is None:
+            # The log does not have the skills of a delegation. The agent's own catalog may offer others.
+            request = replace(request, skills=())
+        if not self.resumable:
+            return request
+        effects = _RunEffects(self._log, assignment.task_id, assignment.epoch)
+        return replace(request, effects=effects, is_handed_over=lambda: assignment.handed_over)
 
     async def cancel(self, task_id: str, auth_token: str | None = None) -> None:
         task, stored = await self._log.task(task_id), await self._log.request(task_id)
@@ -99,12 +123,15 @@ class RunExecutor:
         """Complete the conversation of a run that was ended from outside, or drop it `for_good`."""
         await self._agent.release(run, for_good=for_good)
 
-    async def _record(self, run: GraphRun, request: RequestContext, recorder: Recorder, assignment: Assignment) -> bool:
-        """Store the events of a run. True if it waits for a person."""
+    async def _record(
+        self, run: GraphRun, request: RequestContext, recorder: Recorder, assignment: Assignment, *, is_working: bool
+    ) -> bool:
+        """Store the events of a run. True if it waits for a person. `is_working`: the task has that status already."""
         last: Event | None = None
         try:
             async with recorder:
-                await recorder.begin()
+                if not is_working:
+                    await recorder.begin()
                 try:
                     async for event in run.events():
                         recorder.put(event)
@@ -112,9 +139,13 @@ class RunExecutor:
                     if not isinstance(last, Ending):
                         raise RuntimeError("the run emitted no end")
                 except asyncio.CancelledError:
-                    recorder.put(*self._interrupted(run, assignment))
-                    await self._abandon(run.interrupted, request)
+                    if not assignment.handed_over:
+                        recorder.put(*self._interrupted(run, assignment))
+                        await self._abandon(run.interrupted, request)
                     raise
+        except SupersededError:
+            logger.warning("%s: another process has taken the run over; this one stops", request.trace_id)
+            return False
         except Exception as error:  # every failure becomes a sentence
             logger.exception("%s: the run failed", request.trace_id)
             failure = failure_of(error)
@@ -132,12 +163,28 @@ class RunExecutor:
         """The last events of a run that a person canceled or a shutdown stopped."""
         return run.canceled() if assignment.canceled else run.failed(StoppedError(self._agent.name))
 
-    def _recorder(self, request: RequestContext, updates: Iterable[WireEvent]) -> Recorder:
+    def _recorder(self, request: RequestContext, updates: Iterable[WireEvent], epoch: int | None) -> Recorder:
         state = StreamState(request.task_id, request.context_id, request.trace_id, self._agent.name)
         restore(state, updates)
         if request.delegated:
-            return Recorder(self._log, state, lambda: self._interval, to_people=False)
-        return Recorder(self._log, state, lambda: joining_interval(self._interval, self._active_runs))
+            return Recorder(self._log, state, lambda: self._interval, to_people=False, epoch=epoch)
+        interval = self._interval
+        return Recorder(self._log, state, lambda: joining_interval(interval, self._active_runs), epoch=epoch)
+
+
+@dataclass(frozen=True, slots=True)
+class _RunEffects:
+    """The ledger of one run, in the event log."""
+
+    log: EventLog
+    task_id: str
+    epoch: int | None
+
+    async def begin(self, call_id: str) -> RecordedEffect | None:
+        return await self.log.begin_effect(self.task_id, call_id, self.epoch)
+
+    async def finish(self, call_id: str, result: str) -> None:
+        await self.log.finish_effect(self.task_id, call_id, result, self.epoch)
 
 
 def _reply_to_forms(history: Sequence[Event], message: Message) -> Resume | AskAgain | None:

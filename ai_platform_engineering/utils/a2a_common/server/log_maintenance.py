@@ -42,10 +42,16 @@ async def release_nothing(_run: InterruptedRun, _for_good: bool) -> None:
 
 @asynccontextmanager
 async def maintained(
-    log: EventLog, settings: Settings, agent: str, forget: Forget, release: Release = release_nothing
+    log: EventLog,
+    settings: Settings,
+    agent: str,
+    forget: Forget,
+    release: Release = release_nothing,
+    *,
+    resumes: bool = False,
 ) -> AsyncIterator[None]:
-    """Maintain an open log while its server runs."""
-    if isinstance(log, SqliteEventLog):
+    """Maintain an open log while its server runs. `resumes`: the server continues unfinished tasks itself."""
+    if log.durable and not resumes:
         await end_interrupted(log, agent, release)
     rounds = asyncio.create_task(_rounds(log, settings, agent, forget, release), name="event-log-maintenance")
     try:
@@ -56,7 +62,7 @@ async def maintained(
             await rounds
 
 
-async def end_interrupted(log: SqliteEventLog, agent: str, release: Release = release_nothing) -> None:
+async def end_interrupted(log: EventLog, agent: str, release: Release = release_nothing) -> None:
     """End the tasks that the last process left unfinished, so that their subscribers get an end."""
     endings = TaskEndings(log, agent)
     for task_id, _ in await log.unfinished():

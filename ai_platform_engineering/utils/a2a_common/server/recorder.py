@@ -38,8 +38,10 @@ class Recorder:
         interval: Callable[[], float],
         *,
         to_people: bool = True,
+        epoch: int | None = None,
     ) -> None:
         self._log = log
+        self._epoch = epoch
         self._state = state
         self._interval = interval
         self._to_people = to_people
@@ -56,7 +58,7 @@ class Recorder:
     async def begin(self) -> None:
         """Write the status `working`."""
         if self._to_people:
-            await self._log.append(self._state.task_id, begin(self._state))
+            await self._log.append(self._state.task_id, begin(self._state), self._epoch)
         else:
             self._opening = begin(self._state)
             self._has_work.set()
@@ -119,7 +121,7 @@ class Recorder:
                 self._last_message = events[-1].message_id if isinstance(events[-1], TextDelta) else None
             if opening or events:
                 updates = [update for event in events for update in encode(self._state, event)]
-                await self._log.append(self._state.task_id, [*opening, *updates])
+                await self._log.append(self._state.task_id, [*opening, *updates], self._epoch)
                 not_before = loop.time() + self._interval()
 
 

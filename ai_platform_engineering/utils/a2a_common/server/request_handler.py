@@ -51,7 +51,7 @@ from ai_platform_engineering.utils.a2a_common.server.admission import Admission,
 from ai_platform_engineering.utils.a2a_common.server.incoming import bearer_token
 from ai_platform_engineering.utils.a2a_common.server.push import PushConfigs, PushNotifications
 from ai_platform_engineering.utils.a2a_common.server.task_store import LogTaskStore
-from ai_platform_engineering.utils.a2a_common.server.work_queue import Assignment, Work
+from ai_platform_engineering.utils.a2a_common.server.work import Assignment, Work
 from ai_platform_engineering.utils.a2a_common.wire import FORM_ARTIFACT
 
 AFTER_SEQ = "after_seq"

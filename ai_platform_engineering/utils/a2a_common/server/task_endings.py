@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Self
 
-from a2a.types.a2a_pb2 import Task, TaskStatusUpdateEvent
+from a2a.types.a2a_pb2 import Task, TaskState, TaskStatusUpdateEvent
 
 from ai_platform_engineering.call_ledger import CallLedger
 from ai_platform_engineering.events import (
@@ -25,15 +25,22 @@ from ai_platform_engineering.events import (
     TextDelta,
 )
 from ai_platform_engineering.runs.outcomes import NOTHING_RECORDED, InterruptedRun, explained
-from ai_platform_engineering.storage.event_log.event_log import EventLog, TaskEndedError
+from ai_platform_engineering.storage.event_log.event_log import EventLog, SupersededError, TaskEndedError
 from ai_platform_engineering.storage.event_log.task_fold import ends_task, suspends_task
 from ai_platform_engineering.utils.a2a_common.codec.decoder import decode_updates
-from ai_platform_engineering.utils.a2a_common.codec.labels import stopped
+from ai_platform_engineering.utils.a2a_common.codec.labels import handed_over, stopped
 from ai_platform_engineering.utils.a2a_common.codec.parts import text_of
 from ai_platform_engineering.utils.a2a_common.protocol import WAITING_STATES
 from ai_platform_engineering.utils.a2a_common.request_context import is_delegated
 from ai_platform_engineering.utils.a2a_common.server.incoming import question_of
-from ai_platform_engineering.utils.a2a_common.wire import StreamState, WireEvent, encode, metadata_of, restore
+from ai_platform_engineering.utils.a2a_common.wire import (
+    StreamState,
+    WireEvent,
+    encode,
+    hand_over,
+    metadata_of,
+    restore,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +95,17 @@ class TaskEndings:
         with suppress(TaskEndedError):
             await self._log.append(task_id, stored.last_question())
         return None
+
+    async def hand_over(self, task_id: str, epoch: int | None = None) -> None:
+        """End the streams of a task with a status: it continues on another server, or when this one is back."""
+        stored = await _StoredTask.read(self._log, task_id, self._agent)
+        if stored is None or stored.ended:
+            return
+        submitted = TaskState.TASK_STATE_SUBMITTED
+        state = submitted if stored.task.status.state == submitted else TaskState.TASK_STATE_WORKING
+        with suppress(TaskEndedError, SupersededError):
+            await self._log.append(task_id, hand_over(stored.state, state, handed_over(self._agent)), epoch)
+        self._log.end_following(task_id)
 
 
 @dataclass(frozen=True, slots=True)

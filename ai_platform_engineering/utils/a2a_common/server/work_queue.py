@@ -9,13 +9,15 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Final
 
 from ai_platform_engineering.events import Canceled, Failed
-from ai_platform_engineering.storage.event_log.event_log import StoredRequest
+from ai_platform_engineering.storage.event_log.event_log import EventLog
+from ai_platform_engineering.utils.a2a_common.server.recovery import take_over
 from ai_platform_engineering.utils.a2a_common.server.task_endings import TaskEndings
+from ai_platform_engineering.utils.a2a_common.server.work import Assignment, Executor
 
 logger = logging.getLogger(__name__)
 
@@ -23,62 +25,6 @@ _STOP_SECONDS: Final = 4.0
 """Time for runs to stop. A delegation cancels its remote task, which takes up to two seconds."""
 
 INTERNAL_ERROR = Failed(code="internal_error", message="An internal error ended the work. The server's log says why.")
-
-
-@dataclass(slots=True, eq=False)
-class Assignment:
-    """A message to a task, to be worked on."""
-
-    task_id: str
-    context_id: str
-    request: StoredRequest
-    begins_task: bool = False
-    """It is the first message, so the task has no events yet."""
-    auth_token: str | None = field(default=None, repr=False)
-    """The caller's token. It is not stored, so a resumed run has none."""
-    resumes: bool = False
-    """Another process, or an earlier start of this one, has begun the run."""
-    epoch: int | None = None
-    """Of the claim, if several processes may write to the log."""
-    canceled: bool = False
-    """A person canceled the task. A run that is stopped without this is stopped by the server's shutdown."""
-
-
-class Executor(Protocol):
-    async def execute(self, assignment: Assignment) -> bool:
-        """Run an assignment and write all its events, the end of the run last. True if the task waits for a person.
-
-        A run that is cancelled writes its end, too, before it raises `CancelledError`.
-        """
-
-    async def cancel(self, task_id: str, auth_token: str | None = None) -> None:
-        """End a task that has no run: it waits for a person, or for its turn."""
-
-
-class Work(Protocol):
-    """Runs assignments: those of one conversation one at a time, in order of arrival."""
-
-    stopping: bool
-
-    def __len__(self) -> int:
-        """The number of tasks that run or wait for their turn in this process."""
-
-    async def put(self, assignment: Assignment) -> None: ...
-
-    async def cancel(self, task_id: str, context_id: str, auth_token: str | None = None) -> None:
-        """Stop the run of a task and drop its pending messages, then end the task if it has not ended."""
-
-    async def release(self, context_id: str, task_id: str | None = None) -> None:
-        """Let a conversation go on after `task_id`, or any task, that waited in it was ended."""
-
-    def paused(self, context_id: str) -> AbstractAsyncContextManager[None]:
-        """Start no run in a conversation meanwhile. A run that has started continues."""
-
-    async def join(self, context_id: str) -> None:
-        """Wait for the run of a conversation. It stores its checkpoint after the end of the task."""
-
-    async def aclose(self, grace: float = 0.0) -> None:
-        """Stop all work; runs have `grace` seconds to finish. A second call, with less time, shortens the first."""
 
 
 @dataclass(slots=True)
@@ -108,8 +54,9 @@ class _Conversation:
 class WorkQueue:
     """Runs the executor. Every assignment leads to an end in the log, also when the executor raises."""
 
-    def __init__(self, executor: Executor, endings: TaskEndings) -> None:
+    def __init__(self, executor: Executor, log: EventLog, endings: TaskEndings) -> None:
         self._executor = executor
+        self._log = log
         self._endings = endings
         self._conversations: dict[str, _Conversation] = {}
         self.stopping = False
@@ -117,6 +64,14 @@ class WorkQueue:
     def __len__(self) -> int:
         running = {c.running.task_id for c in self._conversations.values() if c.running is not None}
         return len(running | {assignment.task_id for assignment in self._pending()})
+
+    async def recover(self) -> None:
+        for task_id, context_id in await self._log.unfinished():
+            assignment = await take_over(self._log, self._endings, task_id, context_id)
+            if assignment is not None:
+                conversation = self._conversations.setdefault(context_id, _Conversation())
+                conversation.waiting_task = await self._log.waiting(context_id)
+                await self.put(assignment)
 
     async def put(self, assignment: Assignment) -> None:
         conversation = self._conversations.setdefault(assignment.context_id, _Conversation())
@@ -157,17 +112,28 @@ class WorkQueue:
             await asyncio.wait([conversation.run])
 
     async def aclose(self, grace: float = 0.0) -> None:
-        # Every task gets its end, so no subscriber waits.
+        # Every task gets its end, or a status that says that it continues, so no subscriber waits.
         self.stopping = True
         pending = {assignment.task_id for assignment in self._pending()}
         for conversation in self._conversations.values():
             conversation.pending.clear()
         running = {c.running.task_id: c.run for c in self._conversations.values() if c.running and c.run}
-        await asyncio.gather(*map(self._endings.stop, pending - running.keys()))
+        await asyncio.gather(*map(self._stop, pending - running.keys()))
         if running and grace:
             await asyncio.wait(running.values(), timeout=grace)
+        for conversation in self._conversations.values():
+            if conversation.running is not None:
+                conversation.running.handed_over = self._executor.resumable
         await _stopped(*running.values(), timeout=_STOP_SECONDS)
-        await asyncio.gather(*map(self._endings.stop, running))
+        if not self._executor.resumable:
+            await asyncio.gather(*map(self._endings.stop, running))
+
+    async def _stop(self, task_id: str) -> None:
+        """Stop a task without a run."""
+        if self._executor.resumable:
+            await self._endings.hand_over(task_id)
+        else:
+            await self._endings.stop(task_id)
 
     def _pending(self) -> Iterator[Assignment]:
         for conversation in self._conversations.values():
@@ -189,7 +155,7 @@ class WorkQueue:
         waits = False
         try:
             if self.stopping:  # the message was accepted just before the server began to stop
-                await self._endings.stop(assignment.task_id)
+                await self._stop(assignment.task_id)
             else:
                 waits = await self._executor.execute(assignment)
         except Exception:
