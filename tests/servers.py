@@ -24,7 +24,7 @@ from ai_platform_engineering.events import Event
 from ai_platform_engineering.settings import Settings, load_settings
 from ai_platform_engineering.utils.a2a_common.codec.values import set_value
 from ai_platform_engineering.utils.a2a_common.wire import Decoder
-from ai_platform_engineering.utils.serving import listen
+from ai_platform_engineering.utils.serving import KEEP_ALIVE_SECONDS, listen
 
 ROOT = Path(__file__).resolve().parent.parent
 Completed = subprocess.CompletedProcess[str]
@@ -46,7 +46,14 @@ async def serving(
         port = listener.getsockname()[1]
         settings: Settings = load_settings({**environ, "A2A_PORT": str(port)}, env_file=None)
         app: ASGIApp = app_of(settings)
-        config = uvicorn.Config(app, log_config=None, access_log=False, lifespan="on", timeout_graceful_shutdown=1)
+        config = uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=False,
+            lifespan="on",
+            timeout_keep_alive=KEEP_ALIVE_SECONDS,
+            timeout_graceful_shutdown=1,
+        )
         server = uvicorn.Server(config)
         server.capture_signals = nullcontext  # type: ignore[method-assign]
         task = asyncio.create_task(server.serve(sockets=[listener]))

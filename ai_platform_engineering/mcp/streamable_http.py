@@ -39,13 +39,15 @@ from ai_platform_engineering.mcp.errors import (
     ServerFailure,
 )
 from ai_platform_engineering.mcp.expansion import Endpoint
-from ai_platform_engineering.utils.connections import reason_of
+from ai_platform_engineering.utils.connections import CLIENT_KEEP_ALIVE_SECONDS, reason_of
 
 logger = logging.getLogger(__name__)
 
 # No read timeout: a tool may take long, and its caller has a timeout.
 _TIMEOUT: Final = httpx.Timeout(None, connect=5.0, write=30.0)
-_LIMITS: Final = httpx.Limits(max_connections=None, max_keepalive_connections=20, keepalive_expiry=30.0)
+_LIMITS: Final = httpx.Limits(
+    max_connections=None, max_keepalive_connections=20, keepalive_expiry=CLIENT_KEEP_ALIVE_SECONDS
+)
 _SESSION_ID: Final = "mcp-session-id"
 _PROTOCOL_VERSION: Final = "mcp-protocol-version"
 _CLOSE_TIMEOUT: Final = 2.0

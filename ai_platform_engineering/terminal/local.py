@@ -20,6 +20,7 @@ from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.a2a_common.client.supervisor_client import Supervisor, connected
 from ai_platform_engineering.utils.a2a_common.client.supervisor_run import SupervisorError
 from ai_platform_engineering.utils.access_tokens import SupervisorAuth
+from ai_platform_engineering.utils.serving import KEEP_ALIVE_SECONDS
 
 _ADDRESS: Final = "http://localhost"
 _SHUTDOWN_SECONDS: Final = 1
@@ -44,6 +45,7 @@ async def local_supervisor(settings: Settings) -> AsyncIterator[Supervisor]:
             log_config=None,
             access_log=False,
             lifespan="on",
+            timeout_keep_alive=KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
         )
         server = uvicorn.Server(config)

@@ -1,4 +1,7 @@
-"""The reason of a failed connection, as a phrase without internal names."""
+"""Connections to other servers: how long an idle one is kept, and why one failed.
+
+A reason is a phrase without internal names.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,10 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 import httpx
+
+CLIENT_KEEP_ALIVE_SECONDS: Final = 3.0
+"""How long a client keeps an idle connection to a foreign server. Many servers, such as those on uvicorn or Node, close
+it after 5 s, and a request that races with the close is lost."""
 
 _REASONS: Final[Sequence[tuple[type[Exception], str]]] = (
     (ssl.SSLCertVerificationError, "its TLS certificate is not trusted"),

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from a2a.types.a2a_pb2 import Message
 from google.protobuf.json_format import MessageToDict
+from httpcore._async import http11
 from langchain_core.messages import AnyMessage, HumanMessage
 from langgraph.graph import START, StateGraph
 from langgraph.types import Command
+from starlette.applications import Starlette
+from starlette.datastructures import Address
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
 
 from ai_platform_engineering.events import (
     AgentFinished,
@@ -43,11 +50,13 @@ from ai_platform_engineering.utils.a2a_common.base_langgraph_agent import GraphR
 from ai_platform_engineering.utils.a2a_common.codec.foreign import PLAIN_REPLY
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
 from ai_platform_engineering.utils.a2a_common.server.work import Assignment
+from tests.integrations.slack_bot.virtual_clock import VirtualClock
 from tests.invariants import check, check_task
+from tests.multi_agents.loopback import card
 from tests.runs.graphs import agent, context, settings_of, supervisor
 from tests.skills_middleware.store_contract import new_skill
 from tests.utils.a2a_common.scripted_executor import Gate
-from tests.utils.a2a_common.serving import serving
+from tests.utils.a2a_common.serving import listening, serving
 
 
 @dataclass
@@ -199,6 +208,32 @@ async def test_an_agent_that_never_got_the_message_has_done_nothing(unused_port:
 RULES = FieldRules(max_length=9, pattern="(a+)+$")
 WHICH = Form("f1", "Which?", (FormField("name", rules=RULES), FormField("zone")), agent="another")
 NEXT = Form("f2", "And why?", (FormField("why"),))
+
+
+async def test_an_idle_connection_is_closed_before_a_foreign_agent_would_close_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = VirtualClock()
+    monkeypatch.setattr(http11, "time", SimpleNamespace(monotonic=clock.now))
+    peers: list[Address | None] = []
+
+    async def answer(request: Request) -> JSONResponse:
+        if request.method == "GET":
+            return JSONResponse(card() | {"url": str(request.base_url)})
+        peers.append(request.client)
+        unknown = {"code": -32001, "message": "Task not found"}
+        return JSONResponse({"jsonrpc": "2.0", "id": (await request.json())["id"], "error": unknown})
+
+    async with (
+        listening(Starlette(routes=[Route("/{path:path}", answer, methods=["GET", "POST"])])) as url,
+        aclosing(A2ARemoteAgentConnectTool("weather", url, settings_of())) as connection,
+    ):
+        for idle in (0, 2, 4):  # uvicorn and Node close an idle connection after 5 s
+            clock.advance(idle)
+            await connection.cancel("task-1", context())
+    first, second, third = peers
+    assert first == second
+    assert second != third
 
 
 async def test_a_question_is_asked_and_its_answer_goes_to_the_same_task() -> None:

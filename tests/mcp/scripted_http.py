@@ -11,6 +11,7 @@ from typing import Any
 
 import httpx
 from starlette.applications import Starlette
+from starlette.datastructures import Address
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
@@ -28,6 +29,8 @@ class ScriptedHttp:
     required_token: str | None = None
     seen: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
+    peers: list[Address | None] = field(default_factory=list)
+    """The client's end of the connection of every message."""
     redirect_to: str | None = None
     resumed_after: str | None = None
     pending: dict[str, Any] | None = None
@@ -42,6 +45,7 @@ class ScriptedHttp:
 
     async def post(self, request: Request) -> Response:
         self.headers.append(dict(request.headers))
+        self.peers.append(request.client)
         if self.required_token and request.headers.get("authorization") != f"Bearer {self.required_token}":
             return Response(status_code=401)
         message = await request.json()

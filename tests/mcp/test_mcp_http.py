@@ -6,12 +6,15 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from httpcore._async import http11
 from langchain_core.tools import ToolException
 
 from ai_platform_engineering.manifest import McpServer
 from ai_platform_engineering.mcp import McpServers, McpUnavailable
+from tests.integrations.slack_bot.virtual_clock import VirtualClock
 from tests.mcp.scripted_http import ScriptedHttp, scripted_http
 from tests.mcp.support import HttpServer, Start, eventually, names, tool
 
@@ -140,6 +143,21 @@ async def test_a_server_without_sessions(mcp_servers: Start, remote: ScriptedHtt
     assert await tool(servers, "echo").ainvoke({}) == "{}"
     await servers.aclose()
     assert ("DELETE", {}) not in remote.seen
+
+
+async def test_an_idle_connection_is_closed_before_the_server_would_close_it(
+    mcp_servers: Start, remote: ScriptedHttp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = VirtualClock()
+    monkeypatch.setattr(http11, "time", SimpleNamespace(monotonic=clock.now))
+    remote.stateless = True
+    servers = await mcp_servers(entry(remote.url))
+    for idle in (0, 2, 4):  # uvicorn and Node close an idle connection after 5 s
+        clock.advance(idle)
+        await tool(servers, "echo").ainvoke({})
+    first, second, third = remote.peers[-3:]
+    assert first == second
+    assert second != third
 
 
 async def test_closing_ends_the_session(mcp_servers: Start, remote: ScriptedHttp) -> None:

@@ -36,7 +36,7 @@ from ai_platform_engineering.utils.a2a_common.protocol import can_resume
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
 from ai_platform_engineering.utils.a2a_common.wire import Decoder
 from ai_platform_engineering.utils.access_tokens import AccessTokenError, OwnBearer
-from ai_platform_engineering.utils.connections import causes, reason_of
+from ai_platform_engineering.utils.connections import CLIENT_KEEP_ALIVE_SECONDS, causes, reason_of
 from ai_platform_engineering.utils.errors import FailureCode, ReadableError
 from ai_platform_engineering.utils.keys import agents_key
 
@@ -217,7 +217,11 @@ class A2ARemoteAgentConnectTool:
             # A stream sends nothing while a tool works, so there is no read timeout.
             self._http = httpx.AsyncClient(
                 timeout=httpx.Timeout(self._connect_timeout, read=None),
-                limits=httpx.Limits(max_connections=None, max_keepalive_connections=20),
+                limits=httpx.Limits(
+                    max_connections=None,
+                    max_keepalive_connections=20,
+                    keepalive_expiry=CLIENT_KEEP_ALIVE_SECONDS,
+                ),
             )
         return self._http
 

@@ -29,7 +29,7 @@ from ai_platform_engineering.utils.a2a_common.server.a2a_server import (
 )
 from ai_platform_engineering.utils.a2a_common.server.auth import auth_middleware, security_schemes
 from ai_platform_engineering.utils.a2a_common.server.request_handler import LogRequestHandler
-from ai_platform_engineering.utils.serving import listen
+from ai_platform_engineering.utils.serving import KEEP_ALIVE_SECONDS, listen
 from tests.utils.a2a_common.scripted_executor import ANSWER, Script, ScriptedExecutor
 
 TRANSPORTS = [("0.3", "JSONRPC"), ("0.3", "HTTP+JSON"), ("1.0", "JSONRPC"), ("1.0", "HTTP+JSON")]
@@ -167,7 +167,7 @@ def address(listener: socket.socket) -> str:
 @asynccontextmanager
 async def _answering(app: Starlette, listener: socket.socket) -> AsyncIterator[None]:
     """uvicorn without its main loop, whose ticks would cost every test a fifth of a second."""
-    config = uvicorn.Config(app, log_config=None, lifespan="off", ws="none")
+    config = uvicorn.Config(app, log_config=None, lifespan="off", ws="none", timeout_keep_alive=KEEP_ALIVE_SECONDS)
     config.load()
     server = uvicorn.Server(config)
     server.lifespan = config.lifespan_class(config)
@@ -183,6 +183,10 @@ async def _answering(app: Starlette, listener: socket.socket) -> AsyncIterator[N
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        # The connection of a cancelled request is still open.
+        for connection in list(server.server_state.connections):
+            connection.transport.close()
+        await asyncio.sleep(0)
 
 
 def _names(headers: dict[str, str]) -> dict[str, str]:

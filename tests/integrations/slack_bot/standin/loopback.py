@@ -15,7 +15,7 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from ai_platform_engineering.utils.serving import listen
+from ai_platform_engineering.utils.serving import KEEP_ALIVE_SECONDS, listen
 
 Peer = tuple[str, int]
 
@@ -38,7 +38,14 @@ async def on_loopback(app: ASGIApp) -> AsyncIterator[Loopback]:
     listener = listen("127.0.0.1", 0)
     loopback = Loopback(f"http://127.0.0.1:{listener.getsockname()[1]}")
     transports = loopback._transports
-    config = uvicorn.Config(app, ws="websockets-sansio", log_config=None, access_log=False, lifespan="off")
+    config = uvicorn.Config(
+        app,
+        ws="websockets-sansio",
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+    )
     config.load()
     state = ServerState()
 
