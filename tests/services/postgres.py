@@ -58,7 +58,8 @@ class PostgresServer:
                 ["sh", "-c", _UNTIL_TOLD, "sh", str(self._programs / "postgres"), "-D", str(self._data)]
                 + [word for setting in settings for word in ("-c", setting)],
                 stdin=subprocess.PIPE,
-                stdout=log,
+                # Nothing is written there. Every process of the server has it, so it ends with the last of them.
+                stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
                 cwd=self.directory,
@@ -78,7 +79,10 @@ class PostgresServer:
                 return
 
     def stop(self, signal: Literal["INT", "KILL"] = "INT") -> None:
-        """`INT` is an orderly end that does not wait for clients."""
+        """`INT` is an orderly end that does not wait for clients. Returns when no process of the server is left.
+
+        After `KILL` the processes of the connections live on for a moment: they answer, and prevent a restart.
+        """
         if self._process is not None:
             self._process.communicate(f"{signal}\n", timeout=START_SECONDS)
             self._process = None
