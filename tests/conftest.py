@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import asyncio
 import gc
 import logging
 import os
 import subprocess
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import hypothesis
 import pytest
 from hypothesis import HealthCheck
 
+from tests.event_loops import CheckedEventLoop
 from tests.forked_commands import forked_commands, is_possible
 from tests.ports import reserved_port
 from tests.selection import ProcessStarts
@@ -42,6 +44,10 @@ def pytest_collection_modifyitems(session: pytest.Session, items: list[pytest.It
             item.add_marker(pytest.mark.process)
     # The longest begin first, so that no worker is left with one at the end.
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
+def pytest_asyncio_loop_factories() -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
+    return {"checked": CheckedEventLoop}
 
 
 @pytest.hookimpl(wrapper=True)

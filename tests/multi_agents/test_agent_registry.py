@@ -3,7 +3,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,19 @@ def settings_of(**environ: str) -> Settings:
 
 def registry_of(**environ: str) -> AgentRegistry:
     return AgentRegistry(settings_of(**environ), {})
+
+
+@asynccontextmanager
+async def watching(registry: AgentRegistry, on_change: Callable[[str], None]) -> AsyncIterator[asyncio.Task[None]]:
+    """The registry checks its agents until the block is left; then its connections are closed."""
+    async with aclosing(registry):
+        task = asyncio.create_task(registry.watch(on_change))
+        try:
+            yield task
+        finally:
+            task.cancel()
+            await asyncio.wait([task])
+            assert task.cancelled()
 
 
 def manifest_file(directory: Path, name: str, **keys: str) -> None:
@@ -75,9 +89,10 @@ class TestEntries:
 class TestCheck:
     async def test_what_was_found_is_a_read_only_snapshot(self, unused_port: int) -> None:
         async with serving(always(response(200, card("  Weather for\n any place.")))) as server:
-            registry = registry_of(WEATHER_AGENT_URL=server.address, TIDES_AGENT_URL=f"http://127.0.0.1:{unused_port}")
-            before = registry.reachability
-            found = await registry.check()
+            tides = f"http://127.0.0.1:{unused_port}"
+            async with aclosing(registry_of(WEATHER_AGENT_URL=server.address, TIDES_AGENT_URL=tides)) as registry:
+                before = registry.reachability
+                found = await registry.check()
         assert before == {}
         assert {name: result.ok for name, result in found.items()} == {"weather": True, "tides": False}
         assert registry.description("weather") == "Weather for any place."
@@ -97,8 +112,8 @@ class TestCheck:
             return b""
 
         async with serving(answer) as server:
-            registry = registry_of(WEATHER_AGENT_URL=server.address, AGENT_CONNECTIVITY_TIMEOUT="0.2")
-            async with asyncio.timeout(15):
+            environ = {"WEATHER_AGENT_URL": server.address, "AGENT_CONNECTIVITY_TIMEOUT": "0.2"}
+            async with asyncio.timeout(15), aclosing(registry_of(**environ)) as registry:
                 found = await registry.check()
         assert found["weather"].reason == "no answer within 0.2 s"
 
@@ -106,9 +121,9 @@ class TestCheck:
         own = {"A2A_AUTH_SHARED_KEY": "k3y-of-the-supervisor"}
         async with serving(always(response(200, card()))) as server:
             address = {"WEATHER_AGENT_URL": server.address}
-            await registry_of(**address, **own).check()
-            await registry_of(**address, **own, A2A_AGENTS_AUTH_KEY="k3y-of-all-agents").check()
-            await registry_of(**address, **own, A2A_AGENTS_SHARE_KEY="true").check()
+            for keys in ({}, {"A2A_AGENTS_AUTH_KEY": "k3y-of-all-agents"}, {"A2A_AGENTS_SHARE_KEY": "true"}):
+                async with aclosing(registry_of(**address, **own, **keys)) as registry:
+                    await registry.check()
         sent = [headers.get("authorization") for _, headers in server.requests]
         assert sent == [None, "bearer k3y-of-all-agents", "bearer k3y-of-the-supervisor"]
 
@@ -126,7 +141,8 @@ class TestCheck:
                 DISTRIBUTED_AGENTS="nosuch",
                 SANDBOX="false",
             )
-            await AgentRegistry.load(settings).check()
+            async with aclosing(AgentRegistry.load(settings)) as registry:
+                await registry.check()
         shown = {record.getMessage(): record.levelname for record in caplog.records}
         lines = "\n".join(shown)
         assert shown["inventory: in-process (needs no settings)"] == "INFO"
@@ -144,18 +160,15 @@ class TestWatch:
         registry = registry_of(WEATHER_AGENT_URL=f"http://127.0.0.1:{unused_port}")
         await registry.check()
         changed: list[str] = []
-        watching = asyncio.create_task(registry.watch(changed.append))
-        await asyncio.sleep(0.2)
-        assert changed == []
-        async with serving(always(response(200, card())), unused_port) as server:
-            await eventually(lambda: len(changed) >= 1)
-            assert registry.reachability["weather"].ok
-            already = len(server.requests)
-            await eventually(lambda: len(server.requests) >= already + 2)
-            assert changed == ["weather"]
-            watching.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await watching
+        async with watching(registry, changed.append):
+            await asyncio.sleep(0.2)
+            assert changed == []
+            async with serving(always(response(200, card())), unused_port) as server:
+                await eventually(lambda: len(changed) >= 1)
+                assert registry.reachability["weather"].ok
+                already = len(server.requests)
+                await eventually(lambda: len(server.requests) >= already + 2)
+                assert changed == ["weather"]
 
     async def test_a_new_description_is_noticed(self) -> None:
         texts = ["first", "first", "second"]
@@ -168,24 +181,20 @@ class TestWatch:
             await registry.check()
             assert registry.description("weather") == "first"
             changed: list[str] = []
-            watching = asyncio.create_task(registry.watch(changed.append))
-            await eventually(lambda: len(changed) >= 1)
+            async with watching(registry, changed.append):
+                await eventually(lambda: len(changed) >= 1)
             assert registry.description("weather") == "second"
-            watching.cancel()
-            await asyncio.wait([watching])
 
     async def test_an_agent_that_goes_and_comes_back_is_noticed_again(self, unused_port: int) -> None:
         registry = registry_of(WEATHER_AGENT_URL=f"http://127.0.0.1:{unused_port}")
         changed: list[str] = []
-        watching = asyncio.create_task(registry.watch(changed.append))
-        async with serving(always(response(200, card())), unused_port):
-            await eventually(lambda: len(changed) >= 1)
-        await eventually(lambda: not registry.reachability["weather"].ok)
-        assert changed == ["weather"]
-        async with serving(always(response(200, card())), unused_port):
-            await eventually(lambda: len(changed) >= 2)
-            watching.cancel()
-            await asyncio.wait([watching])
+        async with watching(registry, changed.append):
+            async with serving(always(response(200, card())), unused_port):
+                await eventually(lambda: len(changed) >= 1)
+            await eventually(lambda: not registry.reachability["weather"].ok)
+            assert changed == ["weather"]
+            async with serving(always(response(200, card())), unused_port):
+                await eventually(lambda: len(changed) >= 2)
 
     async def test_certificates_are_read_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
         read: list[ssl.SSLContext] = []
@@ -199,11 +208,8 @@ class TestWatch:
         async with serving(always(response(200, card()))) as server:
             registry = registry_of(WEATHER_AGENT_URL=server.address)
             await registry.check()
-            watching = asyncio.create_task(registry.watch(lambda _name: None))
-            await eventually(lambda: len(server.requests) >= 4)
-            watching.cancel()
-            await asyncio.wait([watching])
-            await registry.aclose()
+            async with watching(registry, lambda _name: None):
+                await eventually(lambda: len(server.requests) >= 4)
         assert len(read) == 1
 
     async def test_a_listener_that_fails_does_not_end_the_watch(self) -> None:
@@ -218,11 +224,9 @@ class TestWatch:
             serving(always(response(200, card()))) as tides,
         ):
             registry = registry_of(WEATHER_AGENT_URL=weather.address, TIDES_AGENT_URL=tides.address)
-            watching = asyncio.create_task(registry.watch(fail))
-            await eventually(lambda: len(called) >= 2)
-            assert not watching.done()
-            watching.cancel()
-            await asyncio.wait([watching])
+            async with watching(registry, fail) as watch:
+                await eventually(lambda: len(called) >= 2)
+                assert not watch.done()
         assert sorted(called) == ["tides", "weather"]
 
     async def test_without_remote_agents_there_is_nothing_to_watch(self) -> None:

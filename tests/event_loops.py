@@ -1,0 +1,45 @@
+"""The event loop of async tests: the test that leaves a socket open fails.
+
+Otherwise the garbage collector finds the socket during a later test of the same worker, and that test fails.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from selectors import BaseSelector
+from socket import socket
+
+
+class CheckedEventLoop(asyncio.SelectorEventLoop):
+    """Raises `AssertionError` on `close` if a connection, a listener or a pipe is still open."""
+
+    # Private parts of asyncio: `tests/test_event_loops.py` fails if they change.
+    _transports: Mapping[int, asyncio.Transport]
+    _selector: BaseSelector
+    _ssock: socket
+
+    def close(self) -> None:
+        left_open = [] if self.is_closed() else [*self._connections_left_open(), *self._descriptors_left_open()]
+        super().close()
+        assert not left_open, f"The test left open: {'; '.join(left_open)}"
+
+    def _connections_left_open(self) -> list[str]:
+        left_open = [transport for transport in list(self._transports.values()) if not transport.is_closing()]
+        described = [_description(transport) for transport in left_open]
+        for transport in left_open:
+            transport.abort()
+        # A transport closes its socket in the next iteration of the loop.
+        self.run_until_complete(asyncio.sleep(0))
+        return described
+
+    def _descriptors_left_open(self) -> list[str]:
+        """Listeners, pipes and sockets of other libraries, as far as the loop waits for them."""
+        keys = [key for key in self._selector.get_map().values() if key.fd != self._ssock.fileno()]
+        return [f"descriptor {key.fd}, watched by {key.data}" for key in keys]
+
+
+def _description(transport: asyncio.Transport) -> str:
+    protocol = type(transport.get_protocol())
+    own, peer = (transport.get_extra_info(name) for name in ("sockname", "peername"))
+    return f"a connection from {own} to {peer} of {protocol.__module__}.{protocol.__qualname__}"

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import asyncio
+import gc
+
+import pytest
+
+from tests.event_loops import CheckedEventLoop
+
+
+async def connect(server: asyncio.Server) -> asyncio.StreamWriter:
+    """A connection that the server has closed: the loop does not wait for its data any more."""
+    reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+    await reader.read()
+    return writer
+
+
+async def serve() -> asyncio.Server:
+    async def close(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.close()
+
+    return await asyncio.start_server(close, "127.0.0.1", 0)
+
+
+def test_a_connection_that_stays_open_is_named() -> None:
+    async def leave_open() -> tuple[object, object]:
+        async with await serve() as server:
+            writer = await connect(server)
+            return writer.get_extra_info("sockname"), writer
+
+    loop = CheckedEventLoop()
+    own, writer = loop.run_until_complete(leave_open())
+    with pytest.raises(AssertionError) as failure:
+        loop.close()
+    assert f"a connection from {own} to " in str(failure.value)
+    assert "asyncio.streams.StreamReaderProtocol" in str(failure.value)
+    assert loop.is_closed()
+    # The socket is closed: the collector has nothing to warn of.
+    del writer
+    gc.collect()
+
+
+def test_a_listener_that_stays_open_is_named() -> None:
+    loop = CheckedEventLoop()
+    server = loop.run_until_complete(serve())
+    descriptor = server.sockets[0].fileno()
+    with pytest.raises(AssertionError, match=f"descriptor {descriptor}, watched by "):
+        loop.close()
+    server.close()
+
+
+def test_closed_connections_are_no_failure() -> None:
+    async def close() -> None:
+        async with await serve() as server:
+            (await connect(server)).close()
+
+    loop = CheckedEventLoop()
+    loop.run_until_complete(close())
+    loop.close()
+    loop.close()
+
+
+async def test_async_tests_run_in_it() -> None:
+    assert isinstance(asyncio.get_running_loop(), CheckedEventLoop)
