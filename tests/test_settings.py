@@ -330,6 +330,29 @@ def test_an_unknown_checkpoint_type_is_reported_with_the_known_ones() -> None:
     )
 
 
+def test_an_event_log_in_postgres_needs_an_address() -> None:
+    own, shared = "postgresql://me:hunter2@log.example/x", ADDRESSES["postgres"]
+    assert problems(EVENT_LOG="postgres") == (
+        "EVENT_LOG=postgres needs EVENT_LOG_POSTGRES_DSN or LANGGRAPH_CHECKPOINT_POSTGRES_DSN: set one of them, or "
+        "choose another event log.",
+    )
+    for environ, address in (
+        (dict([shared]), shared[1]),
+        ({"EVENT_LOG_POSTGRES_DSN": own}, own),
+        ({"EVENT_LOG_POSTGRES_DSN": own, **dict([shared])}, own),
+    ):
+        settings = load(EVENT_LOG="Postgres", **environ)
+        assert settings.event_log == "postgres"
+        assert settings.event_log_postgres_dsn is not None
+        assert settings.event_log_postgres_dsn.get_secret_value() == address
+
+
+def test_an_address_that_two_settings_share_is_reported_once() -> None:
+    assert problems(LANGGRAPH_CHECKPOINT_POSTGRES_DSN="mysql://me:hunter2@db.example/x") == (
+        "LANGGRAPH_CHECKPOINT_POSTGRES_DSN=******** cannot be used: it must be a postgresql:// address.",
+    )
+
+
 def test_persistence_cannot_be_required_of_memory() -> None:
     (sentence,) = problems(REQUIRE_PERSISTENCE="true", CONVERSATIONS="memory")
     assert sentence.startswith("REQUIRE_PERSISTENCE=true does not fit conversations in memory")

@@ -130,11 +130,11 @@ def fields_by_variable() -> dict[str, FieldInfo]:
 def _validation_problems(error: ValidationError, snapshot: Mapping[str, str]) -> list[str]:
     fields = fields_by_variable()
     invalid = dict.fromkeys(str(detail["loc"][0]) for detail in error.errors(include_input=False))
-    problems = []
+    problems: dict[str, None] = {}
     for name in invalid:
         source = name if name in snapshot else field_extra(fields[name])["fallback"]
-        problems.append(wrong_value(source, snapshot[source], describe_allowed(fields[name])))
-    return problems
+        problems[wrong_value(source, snapshot[source], describe_allowed(fields[name]))] = None
+    return [*problems]
 
 
 def _cross_field_problems(settings: Settings) -> list[str]:
@@ -158,6 +158,11 @@ def _cross_field_problems(settings: Settings) -> list[str]:
         problems.append(
             "REQUIRE_PERSISTENCE=true does not fit conversations in memory: choose another LANGGRAPH_CHECKPOINT_TYPE, "
             "or unset CONVERSATIONS."
+        )
+    if settings.event_log == "postgres" and settings.event_log_postgres_dsn is None:
+        problems.append(
+            f"EVENT_LOG=postgres needs EVENT_LOG_POSTGRES_DSN or {ADDRESS_VARIABLES['postgres']}: set one of them, or "
+            "choose another event log."
         )
     try:
         parse_overrides(settings.require_approval_overrides)

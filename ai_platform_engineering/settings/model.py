@@ -17,6 +17,7 @@ from ai_platform_engineering.settings.fields import (
     AllowedValues,
     Flag,
     OptionalAddress,
+    OptionalPostgresAddress,
     OptionalSecret,
     StorageKind,
     dns_server,
@@ -114,10 +115,16 @@ class Settings(ServerSettings, LlmSettings, KnowledgeSettings, ConversationSetti
         Path("~/.local/share/platform-engineer"),
         shown_default="`~/.local/share/platform-engineer`, or `$XDG_DATA_HOME/platform-engineer`",
     )
-    event_log: StorageKind = setting(
+    event_log: Annotated[Literal["sqlite", "memory", "postgres"], BeforeValidator(lower)] = setting(
         "Storage",
-        "Where tasks and their events are stored: `sqlite` in a file in `DATA_DIR`, `memory` until the server stops.",
+        "Where tasks and their events are stored: `sqlite` in a file in `DATA_DIR`, `memory` until the server stops, "
+        "`postgres` in a database that several servers share.",
         "sqlite",
+    )
+    event_log_postgres_dsn: OptionalPostgresAddress = setting(
+        "Storage",
+        "Postgres database for tasks and their events.",
+        fallback="LANGGRAPH_CHECKPOINT_POSTGRES_DSN",
     )
     event_log_max_tasks: int = setting(
         "Storage",

@@ -30,7 +30,7 @@ def keeps_conversations(settings: Settings, agent: str = SUPERVISOR) -> bool:
     """Whether there is such a file. An agent's is for tasks that wait, so it is of use only where tasks are kept."""
     if agent == SUPERVISOR:
         return settings.checkpoint_type == "sqlite"
-    return settings.conversations == "sqlite" and settings.event_log == "sqlite"
+    return settings.conversations == "sqlite" and settings.event_log != "memory"
 
 
 def check_data_files(settings: Settings, agent: str = SUPERVISOR) -> None:
