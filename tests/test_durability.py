@@ -6,6 +6,7 @@ import asyncio
 import json
 import signal
 import time
+import uuid
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -57,7 +58,7 @@ async def frames(
 
 
 def asked(text: str, **fields: str) -> dict[str, Any]:
-    message = {"role": "user", "messageId": "m-1", "parts": [{"kind": "text", "text": text}], **fields}
+    message = {"role": "user", "messageId": uuid.uuid4().hex, "parts": [{"kind": "text", "text": text}], **fields}
     return {"message": message}
 
 

@@ -111,6 +111,7 @@ def create_agent_app(settings: Settings, name: str, models: ModelFactory = model
         version=product_version(),
         schemes=security_schemes(settings, "behind"),
         skills=[skill],
+        keeps_tasks=settings.event_log != "memory",
     )
 
     async def check(_request: Request) -> Response:

@@ -6,6 +6,7 @@ import asyncio
 import json
 import signal
 import time
+import uuid
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -88,7 +89,7 @@ class Plain:
         part: dict[str, Any] = {"text": text}
         if old and not method.startswith("/"):
             part["kind"] = "text"
-        message = {"messageId": f"m-{context_id}", "contextId": context_id, "role": "ROLE_USER"}
+        message = {"messageId": uuid.uuid4().hex, "contextId": context_id, "role": "ROLE_USER"}
         if old and not method.startswith("/"):
             message["role"] = "user"
         content = "content" if method.startswith("/v1/") else "parts"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final
 
 from a2a.types.a2a_pb2 import AgentCard, AgentSkill, TaskState
@@ -20,18 +22,34 @@ WAITING_STATES: Final = frozenset({TaskState.TASK_STATE_INPUT_REQUIRED, TaskStat
 RESUME_EXTENSION: Final = "urn:ai-platform-engineering:a2a:resume:v1"
 """Extension in the agent card: a subscription with the header Last-Event-ID resumes a stream."""
 
+ONCE_EXTENSION: Final = "urn:ai-platform-engineering:a2a:once:v1"
+"""Extension in the agent card: a message with the id of an earlier message of its conversation starts nothing. Its
+sender gets the task and the events of the earlier one, also after a restart of the server."""
+
+SERVER_STOPPING: Final[Mapping[str, str]] = MappingProxyType({"server": "stopping"})
+"""The metadata of the error for a message that came while the server was stopping."""
+
 SKILL_PREFIX: Final = "skill-"
 SKILL_TAG: Final = "skill"
 
 
 def can_resume(card: AgentCard) -> bool:
     """Whether the server can resume a broken stream. True for every server of this product."""
-    return any(extension.uri == RESUME_EXTENSION for extension in card.capabilities.extensions)
+    return _has_extension(card, RESUME_EXTENSION)
+
+
+def accepts_once(card: AgentCard) -> bool:
+    """Whether a message can be sent again without starting its work twice."""
+    return _has_extension(card, ONCE_EXTENSION)
 
 
 def agents_on(card: AgentCard) -> list[AgentSkill]:
     """The entries of a supervisor's card that are agents or the knowledge base, without those of the skill catalog."""
     return [entry for entry in card.skills if not _is_skill(entry)]
+
+
+def _has_extension(card: AgentCard, uri: str) -> bool:
+    return any(extension.uri == uri for extension in card.capabilities.extensions)
 
 
 def _is_skill(entry: AgentSkill) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import socket
 import ssl
@@ -96,16 +97,24 @@ class Served:
                 number = None
 
 
+_NUMBERS = itertools.count(1)
+
+
+def new_id() -> str:
+    """Not random: parameters of tests contain it, and every worker must collect the same tests."""
+    return f"m-{next(_NUMBERS)}"
+
+
 def message_0_3(text: str, **fields: Any) -> dict[str, Any]:
-    return {"message": {"role": "user", "messageId": "m-1", "parts": [{"kind": "text", "text": text}], **fields}}
+    return {"message": {"role": "user", "messageId": new_id(), "parts": [{"kind": "text", "text": text}], **fields}}
 
 
 def message_1_0(text: str, **fields: Any) -> dict[str, Any]:
-    return {"message": {"role": "ROLE_USER", "messageId": "m-1", "parts": [{"text": text}], **fields}}
+    return {"message": {"role": "ROLE_USER", "messageId": new_id(), "parts": [{"text": text}], **fields}}
 
 
 def request(text: str, **fields: Any) -> SendMessageRequest:
-    message = Message(message_id="m-1", role=Role.ROLE_USER, **fields)
+    message = Message(message_id=fields.pop("message_id", new_id()), role=Role.ROLE_USER, **fields)
     message.parts.add().text = text
     return SendMessageRequest(message=message)
 

@@ -19,7 +19,7 @@ from ai_platform_engineering.storage.event_log.event_log import MemoryEventLog
 from ai_platform_engineering.utils.a2a_common.server.a2a_server import a2a_routes, agent_card, request_handler
 from ai_platform_engineering.utils.a2a_common.server.rest_resources import RESOURCES
 from tests.utils.a2a_common.scripted_executor import FORM, ScriptedExecutor
-from tests.utils.a2a_common.serving import Served, message_1_0, serving
+from tests.utils.a2a_common.serving import Served, message_1_0, new_id, serving
 
 MARKER = "zX9-marker"
 
@@ -31,7 +31,7 @@ async def served() -> AsyncIterator[Served]:
 
 
 def sent_0_3(text: str = "hello", **fields: Any) -> dict[str, Any]:
-    return {"request": {"messageId": "m-1", "role": "ROLE_USER", "content": [{"text": text}], **fields}}
+    return {"request": {"messageId": new_id(), "role": "ROLE_USER", "content": [{"text": text}], **fields}}
 
 
 @pytest.mark.parametrize(

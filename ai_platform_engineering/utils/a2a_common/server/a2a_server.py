@@ -26,7 +26,7 @@ from starlette.routing import BaseRoute, Route
 from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.storage.event_log.event_log import EventLog
-from ai_platform_engineering.utils.a2a_common.protocol import RESUME_EXTENSION
+from ai_platform_engineering.utils.a2a_common.protocol import ONCE_EXTENSION, RESUME_EXTENSION
 from ai_platform_engineering.utils.a2a_common.server.admission import Admission
 from ai_platform_engineering.utils.a2a_common.server.auth import CARD_PATHS
 from ai_platform_engineering.utils.a2a_common.server.card import ChangingCard, card_routes
@@ -55,11 +55,22 @@ def agent_card(
     version: str,
     skills: Iterable[AgentSkill] = (),
     schemes: Mapping[str, SecurityScheme] = MappingProxyType({}),
+    keeps_tasks: bool = True,
 ) -> AgentCard:
     """The card of a server at `url` with both protocol versions, JSON-RPC and REST, and resumable streams.
 
-    Callers must use one of the `schemes`, if there are any.
+    Callers must use one of the `schemes`, if there are any. `keeps_tasks`: a restarted server has the tasks of before,
+    so it recognizes their messages.
     """
+    extensions = {
+        RESUME_EXTENSION: "Subscribing with the header Last-Event-ID sends the task as it was at that event and every "
+        "event after it, also when the task has ended."
+    }
+    if keeps_tasks:
+        extensions[ONCE_EXTENSION] = (
+            "A message with the messageId of an earlier message of its conversation starts nothing: its sender gets "
+            "the task and the events of the earlier one."
+        )
     card = AgentCard(
         name=name,
         description=description,
@@ -72,15 +83,7 @@ def agent_card(
         capabilities=AgentCapabilities(
             streaming=True,
             push_notifications=True,
-            extensions=[
-                AgentExtension(
-                    uri=RESUME_EXTENSION,
-                    description=(
-                        "Subscribing with the header Last-Event-ID sends the task as it was at that event and every "
-                        "event after it, also when the task has ended."
-                    ),
-                )
-            ],
+            extensions=[AgentExtension(uri=uri, description=text) for uri, text in extensions.items()],
         ),
         default_input_modes=["text/plain", "application/json"],
         default_output_modes=["text/plain", "application/json"],

@@ -9,7 +9,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from a2a.server.agent_execution import AgentExecutor, RequestContext
 from a2a.server.context import ServerCallContext
@@ -45,11 +45,12 @@ from ai_platform_engineering.storage.event_log.event_log import (
 )
 from ai_platform_engineering.utils.a2a_common.caller import Caller, caller_in
 from ai_platform_engineering.utils.a2a_common.delegation import without_skills
-from ai_platform_engineering.utils.a2a_common.protocol import TERMINAL_STATES, WAITING_STATES
+from ai_platform_engineering.utils.a2a_common.protocol import SERVER_STOPPING, TERMINAL_STATES, WAITING_STATES
 from ai_platform_engineering.utils.a2a_common.request_context import TO_CONVERSATION, is_delegated
 from ai_platform_engineering.utils.a2a_common.server.admission import Admission, is_question_only
 from ai_platform_engineering.utils.a2a_common.server.incoming import bearer_token
 from ai_platform_engineering.utils.a2a_common.server.push import PushConfigs, PushNotifications
+from ai_platform_engineering.utils.a2a_common.server.repeated_messages import RepeatedMessages
 from ai_platform_engineering.utils.a2a_common.server.task_store import LogTaskStore
 from ai_platform_engineering.utils.a2a_common.server.work import Assignment, Work
 from ai_platform_engineering.utils.a2a_common.wire import FORM_ARTIFACT
@@ -69,16 +70,22 @@ StreamItem = Snapshot | Entry
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """An accepted message: its task at that moment, and whether the message began the task."""
+    """An accepted message: its task just before the first event of its run, and what the message is to the task.
+
+    A `repeated` message was accepted before. Its client sends it again to get the events.
+    """
 
     snapshot: Snapshot
-    begins_task: bool
+    kind: Literal["first", "later", "repeated"]
 
 
 class ServerStoppingError(A2AError):
     """The server is shutting down and accepts no messages."""
 
     message = "The server is stopping. Send the message again when it is back."
+
+    def __init__(self) -> None:
+        super().__init__(data=dict(SERVER_STOPPING))
 
 
 class _NoExecutor(AgentExecutor):
@@ -118,6 +125,7 @@ class LogRequestHandler(DefaultRequestHandlerV2):
         self._push_configs = push_configs
         self._pushes = pushes
         self._is_allowed_push_url = push_url_validator
+        self._repeated = RepeatedMessages(log)
         log.subscribe(pushes.notify)
 
     @property
@@ -137,10 +145,11 @@ class LogRequestHandler(DefaultRequestHandlerV2):
         accepted = await self.accept(params, context)
         task = accepted.snapshot.task
         at_once = params.configuration.return_immediately
-        if not (at_once and accepted.begins_task):
+        if accepted.kind == "later" or not at_once:
             async for _ in self.log.follow(task.id, accepted.snapshot.seq):
                 if at_once:
                     break
+        if accepted.kind != "first" or not at_once:
             task = await self.log.task(task.id) or task
         return apply_history_length(task, params.configuration)
 
@@ -207,7 +216,7 @@ class LogRequestHandler(DefaultRequestHandlerV2):
         return task
 
     async def accept(self, params: SendMessageRequest, context: ServerCallContext) -> Accepted:
-        """Store a message with its task, or with a new one, and queue it."""
+        """Store a message with its task, or with a new one, and queue it. A repeated message starts nothing."""
         if self.stopping:
             raise ServerStoppingError
         check_required(params)
@@ -215,14 +224,26 @@ class LogRequestHandler(DefaultRequestHandlerV2):
         message = params.message
         check_message(message)
         self._admission.admit(params)
-        if message.context_id and not message.task_id:
+        named = await self._named_task(message)
+        async with self._repeated.checked(message) as accepted_before:
+            if accepted_before is not None:
+                return Accepted(accepted_before, "repeated")
+            return await self._accept_new(params, context, named)
+
+    async def _accept_new(
+        self, params: SendMessageRequest, context: ServerCallContext, named: Snapshot | None
+    ) -> Accepted:
+        message = params.message
+        if message.context_id and named is None:
             # While a form is open, a message to the conversation goes to the form's task.
             message.task_id = await self.log.waiting(message.context_id) or ""
             if message.task_id:
                 if is_question_only(message):
                     raise UnsupportedOperationError(message=_FORM_OPEN)
                 message.metadata[TO_CONVERSATION] = True
-        known = await self._named_task(message)
+                named = await self._named_task(message)
+        if named is not None:
+            _check_takes_messages(named.task)
         message.task_id = message.task_id or str(uuid.uuid4())
         message.context_id = message.context_id or str(uuid.uuid4())
         _merge_metadata(message, params)
@@ -231,23 +252,23 @@ class LogRequestHandler(DefaultRequestHandlerV2):
         if params.configuration.HasField("task_push_notification_config"):
             push = params.configuration.task_push_notification_config
             await self._check_push_url(push.url)
-        if known is None:
+        if named is None:
             snapshot = Snapshot(0, _submitted(without_skills(message)))
             await self.log.create(snapshot.task, caller)
         if push is not None:
             await self._push_configs.set_info(message.task_id, push, context)
-        if known is not None:
+        if named is not None:
             snapshot = await self._add_message(message, caller)
         await self.work.put(
             Assignment(
                 message.task_id,
                 message.context_id,
                 StoredRequest(message, caller, snapshot.seq),
-                begins_task=known is None,
+                begins_task=named is None,
                 auth_token=bearer_token(context),
             )
         )
-        return Accepted(snapshot, begins_task=known is None)
+        return Accepted(snapshot, "first" if named is None else "later")
 
     async def _add_message(self, message: Message, caller: Caller) -> Snapshot:
         try:
@@ -264,16 +285,12 @@ class LogRequestHandler(DefaultRequestHandlerV2):
             raise InvalidParamsError(message="Invalid push notification URL")
 
     async def _named_task(self, message: Message) -> Snapshot | None:
+        """The task that the message names; its context id is added to the message."""
         if not message.task_id:
             return None
         snapshot = await self.log.snapshot(message.task_id)
         if snapshot is None:
             raise TaskNotFoundError
-        if snapshot.task.status.state in TERMINAL_STATES:
-            raise UnsupportedOperationError(message=_ENDED)
-        # A task that has shown a form accepts a second answer during the run of the first. Other running tasks do not.
-        if snapshot.task.status.state not in WAITING_STATES and not _has_asked(snapshot.task):
-            raise UnsupportedOperationError(message=_BUSY)
         if message.context_id and message.context_id != snapshot.task.context_id:
             raise InvalidParamsError(message="message.contextId: not the context of the task named by taskId.")
         # The SDK would generate a new context id for an empty one.
@@ -305,6 +322,14 @@ def _merge_metadata(message: Message, params: SendMessageRequest) -> None:
         for name, value in params.metadata.fields.items():
             if name not in own:
                 own[name].CopyFrom(value)
+
+
+def _check_takes_messages(task: Task) -> None:
+    if task.status.state in TERMINAL_STATES:
+        raise UnsupportedOperationError(message=_ENDED)
+    # A task that has shown a form accepts a second answer during the run of the first. Other running tasks do not.
+    if task.status.state not in WAITING_STATES and not _has_asked(task):
+        raise UnsupportedOperationError(message=_BUSY)
 
 
 def _has_asked(task: Task) -> bool:

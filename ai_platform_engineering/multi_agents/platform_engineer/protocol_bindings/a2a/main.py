@@ -65,6 +65,7 @@ def create_app(settings: Settings, mas: PlatformEngineerDeepAgent | None = None)
         version=product_version(),
         schemes=security_schemes(settings),
         skills=_skills(supervisor),
+        keeps_tasks=settings.event_log != "memory",
     )
     binding = AIPlatformEngineerA2ABinding(supervisor)
     executor = AIPlatformEngineerA2AExecutor(binding, log, settings)
