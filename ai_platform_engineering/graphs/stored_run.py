@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
+from langgraph.types import StateSnapshot
 
-from ai_platform_engineering.compat.langgraph import INTERRUPT_CHANNEL, RESUME_CHANNEL, call_namespace
+from ai_platform_engineering.compat.langgraph import (
+    INTERRUPT_CHANNEL,
+    MODEL_NODE,
+    RESUME_CHANNEL,
+    call_namespace,
+    unfinished_tool_tasks,
+)
 from ai_platform_engineering.graphs.agent_graph import Graph
+from ai_platform_engineering.graphs.history import unanswered_calls
 from ai_platform_engineering.runs.plan import PLAN_TOOL
-from ai_platform_engineering.runs.translation import StoredProgress
+from ai_platform_engineering.runs.translation import StoredCall, StoredProgress
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,64 +36,103 @@ class StoredRun:
     """The number of stored answers by interrupt. LangGraph stores an answer when the node that asked reads it."""
 
 
-@dataclass(slots=True)
-class _Writes:
-    """What the tasks of a conversation have written so far."""
-
-    results: dict[str, ToolMessage] = field(default_factory=dict)
-    answers: dict[str, int] = field(default_factory=dict)
-
-    def add(self, pending: Iterable[tuple[str, str, Any]]) -> None:
-        by_task: defaultdict[str, dict[str, Any]] = defaultdict(dict)
-        for task_id, channel, value in pending:
-            by_task[task_id][channel] = value
-        for task_id, written in by_task.items():
-            messages = written.get("messages")
-            for message in messages if isinstance(messages, list | tuple) else [messages]:
-                if isinstance(message, ToolMessage):
-                    self.results[task_id] = message
-            for interrupt in written.get(INTERRUPT_CHANNEL, ()):
-                self.answers.setdefault(interrupt.id, len(written.get(RESUME_CHANNEL, ())))
-
-
-async def stored_run(graph: Graph, context_id: str, task_id: str, delegations: Iterable[str]) -> StoredRun:
-    """Read the run of a task. `delegations` are the call ids of its delegations, whose graphs have checkpoints too."""
+async def stored_run(graph: Graph, context_id: str, task_id: str) -> StoredRun:
+    """Read the run of a task."""
     config: RunnableConfig = {"configurable": {"thread_id": context_id}}
     state = await graph.aget_state(config)
     messages: list[AnyMessage] = state.values.get("messages", [])
     place = next((place for place, message in enumerate(messages) if message.id == task_id), None)
-    writes = await _writes(graph, context_id, ["", *map(call_namespace, delegations)])
-    own = messages[place + 1 :] if place is not None else []
-    results = {**{message.tool_call_id: message for message in own if isinstance(message, ToolMessage)}}
-    results |= {message.tool_call_id: message for message in writes.results.values()}
+    # A model turn may be stored although its step has not ended.
+    pending = [message for task in state.tasks if task.name == MODEL_NODE for message in _messages(task.result)]
+    own = [*messages[place + 1 :], *pending] if place is not None else []
     turns = [message for message in own if isinstance(message, AIMessage)]
+    calls, answers = await _calls_and_answers(graph, context_id, state, own)
     return StoredRun(
         StoredProgress(
-            results=writes.results,
-            plan=_last_plan(turns, results),
+            calls=calls,
+            plan=_last_plan(turns, [call.result for call in calls]),
             turn=turns[-1] if turns else None,
-            is_over=bool(turns) and not state.next,
+            is_over=bool(turns) and not state.next and not turns[-1].tool_calls,
         ),
         has_question=place is not None,
         interrupts=frozenset(interrupt.id for interrupt in state.interrupts),
-        answers=writes.answers,
+        answers=answers,
     )
 
 
-async def _writes(graph: Graph, context_id: str, namespaces: Iterable[str]) -> _Writes:
-    writes = _Writes()
-    saver = graph.checkpointer
-    if isinstance(saver, BaseCheckpointSaver):
-        for namespace in namespaces:
-            place = {"thread_id": context_id, "checkpoint_ns": namespace}
-            # The newest checkpoint comes first.
-            async for found in saver.alist({"configurable": place}):
-                writes.add(found.pending_writes or ())
-    return writes
+async def _calls_and_answers(
+    graph: Graph, context_id: str, state: StateSnapshot, own: Sequence[AnyMessage]
+) -> tuple[list[StoredCall], dict[str, int]]:
+    """The calls of the run in the order in which they began, those of a delegation behind it."""
+    if not isinstance(saver := graph.checkpointer, BaseCheckpointSaver):
+        return [], {}
+    found = await _checkpoints(saver, context_id, "")
+    calls, answers = list[StoredCall](), _answers(found)
+    for call in _own_calls(found, state, own):
+        calls.append(call)
+        if found := await _checkpoints(saver, context_id, call_namespace(call.call_id)):
+            inner: list[AnyMessage] = found[-1].checkpoint["channel_values"].get("messages", [])
+            calls += _finished(found, inner, call.call_id)
+            answers |= _answers(found)
+    return calls, answers
 
 
-def _last_plan(turns: Sequence[AIMessage], results: Mapping[str, ToolMessage]) -> Mapping[str, Any] | None:
+def _own_calls(
+    checkpoints: Sequence[CheckpointTuple], state: StateSnapshot, own: Sequence[AnyMessage]
+) -> list[StoredCall]:
+    finished = [*_finished(checkpoints, own, None)]
+    known = {call.call_id for call in finished}
+    running = [
+        StoredCall(task.id, None, {"name": call.name, "args": call.args})
+        for call, task in zip(unanswered_calls(own), unfinished_tool_tasks(state), strict=False)
+        if task.id not in known
+    ]
+    return [*finished, *running]
+
+
+async def _checkpoints(saver: BaseCheckpointSaver[Any], context_id: str, namespace: str) -> list[CheckpointTuple]:
+    """The checkpoints of a graph, the oldest first."""
+    config: RunnableConfig = {"configurable": {"thread_id": context_id, "checkpoint_ns": namespace}}
+    return [found async for found in saver.alist(config)][::-1]
+
+
+def _answers(checkpoints: Iterable[CheckpointTuple]) -> dict[str, int]:
+    return {
+        interrupt.id: len(written.get(RESUME_CHANNEL, ()))
+        for found in checkpoints
+        for written in _by_task(found).values()
+        for interrupt in written.get(INTERRUPT_CHANNEL, ())
+    }
+
+
+def _finished(
+    checkpoints: Iterable[CheckpointTuple], messages: Sequence[AnyMessage], parent: str | None
+) -> Iterator[StoredCall]:
+    """The finished calls of the turns in `messages`."""
+    calls = {call["id"]: call for turn in messages if isinstance(turn, AIMessage) for call in turn.tool_calls}
+    for found in checkpoints:
+        for task_id, written in _by_task(found).items():
+            for message in _messages(written):
+                if isinstance(message, ToolMessage) and message.tool_call_id in calls:
+                    yield StoredCall(task_id, parent, calls[message.tool_call_id], message)
+
+
+def _by_task(checkpoint: CheckpointTuple) -> Mapping[str, Mapping[str, Any]]:
+    """The values that the tasks after a checkpoint have written, by task and channel."""
+    written: defaultdict[str, dict[str, Any]] = defaultdict(dict)
+    for task_id, channel, value in checkpoint.pending_writes or ():
+        written[task_id][channel] = value
+    return written
+
+
+def _messages(result: Any) -> Sequence[AnyMessage]:
+    """The messages in the result of a finished task."""
+    messages = result.get("messages") if isinstance(result, Mapping) else None
+    return messages if isinstance(messages, list | tuple) else []
+
+
+def _last_plan(turns: Sequence[AIMessage], results: Iterable[ToolMessage | None]) -> Mapping[str, Any] | None:
     """The arguments of the last call of the plan tool that succeeded."""
-    calls = [call for turn in turns for call in turn.tool_calls if call["name"] == PLAN_TOOL]
-    done = [call for call in calls if (found := results.get(call["id"] or "")) and found.status != "error"]
-    return done[-1]["args"] if done else None
+    done = {result.tool_call_id for result in results if result is not None and result.status != "error"}
+    plans = [call for turn in turns for call in turn.tool_calls if call["name"] == PLAN_TOOL and call["id"] in done]
+    return plans[-1]["args"] if plans else None

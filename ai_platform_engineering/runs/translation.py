@@ -75,14 +75,24 @@ class LimitReached:
 
 
 @dataclass(frozen=True, slots=True)
+class StoredCall:
+    """A tool call in the checkpoints of a run: the model's call, and its result if it has finished."""
+
+    call_id: str
+    parent_call_id: str | None
+    call: Mapping[str, Any]
+    result: ToolMessage | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class StoredProgress:
     """The progress of a run that another process began, as far as its checkpoints have it.
 
-    `results` has the results of finished calls by call id, `turn` the last message of the run's own model, `is_over` is
-    true if that was the last step of the graph. `plan` has the arguments of the last call of the plan tool.
+    `turn` is the last message of the run's own model; `is_over` is true if that was the last step of the graph. `plan`
+    has the arguments of the last call of the plan tool.
     """
 
-    results: Mapping[str, ToolMessage] = field(default_factory=dict)
+    calls: Sequence[StoredCall] = ()
     plan: Mapping[str, Any] | None = None
     turn: AIMessage | None = None
     is_over: bool = False
@@ -133,6 +143,7 @@ class Translation:
         self._answer: _FinalAnswer | None = None
         self._limit: str | None = None
         self._questions = Questions()
+        self._emitted_plan: PlanUpdated | None = None
         self._texts: dict[str, str] = {}
         """The text of each message in the history, as far as it was emitted."""
         self._last_texts: dict[str | None, str] = {}
@@ -166,13 +177,20 @@ class Translation:
 
     def continue_from(self, progress: StoredProgress) -> Iterator[Event]:
         """Bring the events up to date with the checkpoints from which the graph continues."""
-        for call_id in reversed(self._ledger.open_calls()):
-            if (result := progress.results.get(call_id)) is not None:
-                yield from self._call_ended({"id": call_id, "result": {"messages": [result]}})
+        if self._plan.steps and self._plan.event() != self._emitted_plan:
+            yield self._plan.event()  # the process died between the end of a delegation and the plan that follows it
         if (plan := progress.plan) is not None and {str(step["content"]) for step in plan["steps"]} != {
             step.title for step in self._plan.steps
         }:
             yield from self._replan(self._plan.rewritten(str(plan.get("title") or ""), plan["steps"]))
+        announced = self._ledger.seen
+        for call in progress.calls:
+            if call.call_id not in announced and call.call["name"] != PLAN_TOOL:
+                start = {"name": TOOLS_NODE, "id": call.call_id, "input": call.call}
+                yield from self._task_started(start, call.parent_call_id)
+        for call in reversed(progress.calls):
+            if call.result is not None and self._ledger.get(call.call_id) is not None:
+                yield from self._call_ended({"id": call.call_id, "result": {"messages": [call.result]}})
         self._superseded = {
             parent: message_id
             for parent, message_id in self._last_texts.items()
@@ -393,6 +411,7 @@ class Translation:
                     self._plan = self._plan.own_tool_succeeded()
             case PlanUpdated():
                 self._plan = self._plan.restored(event)
+                self._emitted_plan = event
             case InputRequired(forms):
                 self._questions.restore(forms)
 

@@ -12,7 +12,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command, Durability, StreamMode
 
 from ai_platform_engineering.approvals.grants import GRANTS, granted_by
-from ai_platform_engineering.events import AgentStarted, Canceled, Event, Failed, Form, InputRequired, TextDelta
+from ai_platform_engineering.events import Canceled, Event, Failed, Form, InputRequired, TextDelta
 from ai_platform_engineering.forms.answers import Answer, answer_data
 from ai_platform_engineering.graphs.agent_graph import Graph
 from ai_platform_engineering.graphs.interrupted_run import complete_conversation
@@ -23,6 +23,7 @@ from ai_platform_engineering.runs.failures import failure_of, log_failure
 from ai_platform_engineering.runs.outcomes import NOTHING_RECORDED, START_OVER, InterruptedRun, explained
 from ai_platform_engineering.runs.questions import interrupt_of, number_of
 from ai_platform_engineering.runs.translation import STREAM_MODES, WITHOUT_TOKENS, Translation
+from ai_platform_engineering.storage.checkpoints.fencing import FencedRun
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
 from ai_platform_engineering.utils.checkpointer import is_persistent, release, settle, store_problem
 from ai_platform_engineering.utils.errors import ReadableError
@@ -149,8 +150,7 @@ class GraphRun:
         """How far another process has brought this run; None if it begins here."""
         if self._begun is None:
             return None
-        delegations = [event.call_id for event in self._events if isinstance(event, AgentStarted)]
-        return await stored_run(self._graph, self._context.context_id, self._context.task_id, delegations)
+        return await stored_run(self._graph, self._context.context_id, self._context.task_id)
 
     async def _input(self, stored: StoredRun | None) -> dict[str, Any] | Command[Any] | None:
         """The graph's input; None to continue from its checkpoint."""
@@ -190,7 +190,11 @@ class GraphRun:
 
     @property
     def _config(self) -> RunnableConfig:
-        return {"configurable": {"thread_id": self._context.context_id}}
+        thread = {"thread_id": self._context.context_id}
+        if self._context.epoch is None:
+            return {"configurable": thread}
+        run = FencedRun(self._context.task_id, self._context.epoch)
+        return {"configurable": thread | run.configurable()}
 
     @property
     def _stream_modes(self) -> list[StreamMode]:

@@ -55,6 +55,8 @@ class RequestContext:
     """The run continues: a person answered its form, or another process had begun it."""
     started_calls: frozenset[str] = frozenset()
     """The calls that another process had announced before this one resumed the run."""
+    epoch: int | None = None
+    """Of the claim of this run; None if no other process can take the run over."""
     effects: EffectLedger | None = field(default=None, repr=False)
     is_handed_over: Callable[[], bool] = field(default=lambda: False, repr=False)
     """True while this process stops and another one will continue the run. Remote tasks then go on."""

@@ -105,7 +105,7 @@ class RunExecutor:
         if not self.resumable:
             return request
         effects = _RunEffects(self._log, assignment.task_id, assignment.epoch)
-        return replace(request, effects=effects, is_handed_over=lambda: assignment.handed_over)
+        return replace(request, epoch=assignment.epoch, effects=effects, is_handed_over=lambda: assignment.handed_over)
 
     async def cancel(self, task_id: str, auth_token: str | None = None) -> None:
         task, stored = await self._log.task(task_id), await self._log.request(task_id)
