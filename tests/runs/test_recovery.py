@@ -10,6 +10,7 @@ import pytest
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
+from ai_platform_engineering.compat.langgraph import INTERRUPT_CHANNEL
 from ai_platform_engineering.events import (
     AgentFinished,
     AgentStarted,
@@ -189,11 +190,16 @@ def kills(run: Sequence[Moment]) -> list[tuple[Sequence[Event], World]]:
 
 
 def without_last_results(world: World) -> World:
-    """The world without the results of the current steps: LangGraph does not wait until these are stored."""
+    """The world without the results of the current steps: LangGraph does not wait until these are stored.
+
+    An interrupt is stored before its form is shown.
+    """
     world = copy.deepcopy(world)
     for thread_id, namespaces in world.saver.storage.items():
         for namespace, checkpoints in namespaces.items():
-            world.saver.writes.pop((thread_id, namespace, max(checkpoints)), None)
+            writes = world.saver.writes[thread_id, namespace, max(checkpoints)]
+            for key in [key for key, (_, channel, *_) in writes.items() if channel != INTERRUPT_CHANNEL]:
+                del writes[key]
     return world
 
 
