@@ -70,6 +70,11 @@ def current_task_id(config: RunnableConfig) -> str:
     return task_id
 
 
+def is_only_task_of_step(task_path: str) -> bool:
+    """Whether a task belongs to a node that runs once in a step. Tool calls are tasks that are sent to their node."""
+    return task_path.startswith("~__pregel_pull")
+
+
 def task_namespace(task: PregelTask) -> str:
     """The namespace in which a graph that this task calls stores its checkpoints."""
     return call_namespace(task.id)

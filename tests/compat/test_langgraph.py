@@ -18,11 +18,14 @@ from ai_platform_engineering.compat.langgraph import (
     INTERRUPT_CHANNEL,
     MODEL_NODE,
     NODE_KEY,
+    RESUME_CHANNEL,
     TOOLS_NODE,
     DependencyChangedError,
     check_nodes,
     current_namespace,
+    current_task_id,
     end_step,
+    is_only_task_of_step,
     is_task_start,
     outer_task_id,
     task_namespace,
@@ -183,4 +186,62 @@ async def test_a_graph_in_a_tool_stores_its_checkpoints_under_the_task_of_its_ca
     place: Any = {"configurable": {"thread_id": "t", "checkpoint_ns": task_namespace(task)}}
     assert await saver.aget_tuple(place) is not None, (
         f"{CHANGED}: a graph that a tool calls does not store its checkpoints in the namespace <node>:<task id>."
+    )
+
+
+async def test_a_stored_answer_is_a_pending_write_beside_its_interrupt() -> None:
+    @tool
+    async def ask_and_fail() -> str:
+        """Asks a person, and dies after the answer."""
+        interrupt("which?")
+        raise SystemError
+
+    saver = InMemorySaver()
+    script = [Turn("", [("ask_and_fail", {})])]
+    waiting: Any = create_agent(ScriptedChatModel(script=script), [ask_and_fail], checkpointer=saver)
+    await waiting.ainvoke(QUESTION, CONFIG)
+    (interrupted,) = (await waiting.aget_state(CONFIG)).interrupts
+    with pytest.raises(SystemError):
+        await waiting.ainvoke(Command(resume={interrupted.id: "this"}), CONFIG, durability="sync")
+    stored = await saver.aget_tuple(CONFIG)
+    assert stored is not None
+    written = {channel: value for _, channel, value in stored.pending_writes or ()}
+    assert written.get(RESUME_CHANNEL) == ["this"], (
+        f"{CHANGED}: the answer to an interrupt is not a pending write of the channel {RESUME_CHANNEL}."
+    )
+
+
+class PathSaver(InMemorySaver):
+    """Notes the node and the path of every task that writes a result."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.paths: dict[str, str] = {}
+
+    async def aput_writes(self, config: Any, writes: Any, task_id: str, task_path: str = "") -> None:
+        self.paths[task_id] = task_path
+        await super().aput_writes(config, writes, task_id, task_path)
+
+
+async def test_a_tool_call_is_not_the_only_task_of_its_step_and_knows_its_task() -> None:
+    ids: list[str] = []
+
+    @tool
+    async def note_task() -> str:
+        """Notes the task that runs it."""
+        ids.append(current_task_id(get_config()))
+        return "noted"
+
+    saver = PathSaver()
+    script = [Turn("", [("note_task", {})]), Turn("Done.")]
+    graph: Any = create_agent(ScriptedChatModel(script=script), [note_task], checkpointer=saver)
+    modes = ["tasks"]
+    stream = [
+        part async for part in graph.astream(QUESTION, CONFIG, stream_mode=modes, version="v2", durability="sync")
+    ]
+    (tool_task,) = {task["id"] for task in tasks_of(stream, TOOLS_NODE)}
+    assert ids == [tool_task], f"{CHANGED}: the checkpoint_ns of a tool call does not end with the id of its task."
+    assert not is_only_task_of_step(saver.paths[tool_task]), f"{CHANGED}: the path of a sent task has another form."
+    assert all(is_only_task_of_step(saver.paths[task["id"]]) for task in tasks_of(stream, MODEL_NODE)), (
+        f"{CHANGED}: the path of a node's own task has another form."
     )

@@ -14,6 +14,7 @@ from typing import Any, Final, TypeVar
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
+    WRITES_IDX_MAP,
     ChannelVersions,
     Checkpoint,
     CheckpointMetadata,
@@ -29,6 +30,7 @@ from ai_platform_engineering.compat.checkpoint_sqlite import (
     idle_threads,
     keep_latest,
 )
+from ai_platform_engineering.compat.langgraph import is_only_task_of_step
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.storage.conversation_formats import CONVERSATIONS, check_format, write_format
 from ai_platform_engineering.storage.data_files import ConversationsFileError, conversations_file
@@ -135,11 +137,20 @@ class FileSaver(SqliteSaver):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
+        if metadata.get("source") == "input":
+            # The checkpoint after the input's step follows at once, and has all values of this one.
+            place = config["configurable"]
+            namespace = place.get("checkpoint_ns", "")
+            stored = {"thread_id": place["thread_id"], "checkpoint_ns": namespace, "checkpoint_id": checkpoint["id"]}
+            return {"configurable": stored}
         return await self._run(self.put, config, checkpoint, metadata, new_versions)
 
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
+        if is_only_task_of_step(task_path) and not any(channel in WRITES_IDX_MAP for channel, _ in writes):
+            # The checkpoint after its step follows at once. Only a step with several tasks needs the result of each.
+            return
         await self._run(self.put_writes, config, writes, task_id, task_path)
 
     async def adelete_thread(self, thread_id: str) -> None:
