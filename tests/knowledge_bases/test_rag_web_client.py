@@ -30,8 +30,8 @@ from tests.knowledge_bases.websites import (
     website,
 )
 
-ANYWHERE = WebPolicy(allow_private=True, timeout=5, max_bytes=100_000)
-PUBLIC = OneIsPublic(timeout=5)
+ANYWHERE = WebPolicy(allow_private=True, timeout=60, max_bytes=100_000)
+PUBLIC = OneIsPublic(timeout=60)
 
 
 class Names:

@@ -25,7 +25,7 @@ from ai_platform_engineering.knowledge_bases.rag.web.visiting import Visitor
 from ai_platform_engineering.utils.errors import ReadableError
 from tests.knowledge_bases.websites import Answer, Asked, Served, Website, redirect, unchanging, website
 
-FAST = WebPolicy(allow_private=True, timeout=5, pages_per_second=1000)
+FAST = WebPolicy(allow_private=True, timeout=60, pages_per_second=1000)
 
 Found = dict[str, LoadedItem | Unchanged | Absent | str]
 

@@ -14,7 +14,7 @@ from tests.knowledge_bases.websites import Answer, Served, redirect, website
 
 pytestmark = pytest.mark.process
 
-ANYWHERE = WebPolicy(allow_private=True, timeout=5)
+ANYWHERE = WebPolicy(allow_private=True, timeout=60)
 HTML = """<html><head><title>Deploy</title></head><body><nav><a href="/">Home</a></nav><main><h1>Deploy it</h1>
 <p>Read <a href="next">on</a>.</p><script>var no = 1</script></main></body></html>"""
 

@@ -53,7 +53,7 @@ def soon(true: Callable[[], object], seconds: float = 60) -> None:
 
 
 async def test_pages_are_read_and_cut_as_they_are_here_by_one_process() -> None:
-    async with ReaderPool(5) as readers:
+    async with ReaderPool(60) as readers:
         assert children() == []
         assert await read(readers) == "# Deploy\n\nUse the [pipeline](https://docs.example.com/pipeline).\n"
         first = children()
@@ -99,14 +99,14 @@ async def test_a_text_that_would_take_hours_to_cut(content: bytes, media_type: s
 
 
 async def test_several_at_once_and_no_more() -> None:
-    async with ReaderPool(5, size=2) as readers:
+    async with ReaderPool(60, size=2) as readers:
         await asyncio.gather(*(read(readers) for _ in range(6)))
         assert len(children()) == 2
 
 
 async def test_a_process_is_replaced_when_it_has_read_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(apart_module, "MAX_PAGES", 2)
-    async with ReaderPool(5) as readers:
+    async with ReaderPool(60) as readers:
         seen = []
         for _ in range(3):
             await read(readers)
@@ -117,14 +117,14 @@ async def test_a_process_is_replaced_when_it_has_read_enough(monkeypatch: pytest
 
 async def test_an_idle_process_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(apart_module, "IDLE_SECONDS", 0.05)
-    async with ReaderPool(5) as readers:
+    async with ReaderPool(60) as readers:
         await read(readers)
         await asyncio.to_thread(soon, lambda: not children())
         assert "pipeline" in await read(readers)
 
 
 async def test_one_that_died_between_two_pages_is_replaced() -> None:
-    async with ReaderPool(5) as readers:
+    async with ReaderPool(60) as readers:
         await read(readers)
         os.kill(int(children()[0].name), signal.SIGKILL)
         # The event loop has to notice it, too.
@@ -155,22 +155,39 @@ async def test_it_has_no_secrets_little_memory_and_ends_with_its_caller(monkeypa
 async def test_one_that_does_not_do_its_work_is_reported(code: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reader_module, "_COMMAND", (sys.executable, "-c", code))
     monkeypatch.setattr(reader_module, "_START_SECONDS", 1.0)
-    async with ReaderPool(5) as readers:
+    async with ReaderPool(60) as readers:
         with pytest.raises(UnreadableDocumentError, match=r"was not read: it could not be converted to text\.$"):
             await read(readers)
 
 
-def reading_does(what: str) -> tuple[str, ...]:
-    """The command of a process in which reading does something else."""
+def process_in_which(function: str, does: str) -> tuple[str, ...]:
+    """The command of a process in which a function of its main module does something else."""
     module = "ai_platform_engineering.knowledge_bases.rag.web.reader_main"
-    return (sys.executable, "-c", f"import {module} as main\nmain.read = lambda *_: {what}\nmain.main()")
+    return (sys.executable, "-c", f"import {module} as main\nmain.{function} = lambda *_: {does}\nmain.main()")
+
+
+async def test_the_time_for_a_page_begins_after_the_import_of_libraries(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    imported = tmp_path / "imported"
+    monkeypatch.setattr(reader_module, "_COMMAND", process_in_which("load_reader", f"open({str(imported)!r}, 'w')"))
+    timeout, limits = asyncio.timeout, list[tuple[float | None, bool]]()
+
+    def recorded(seconds: float | None) -> asyncio.Timeout:
+        limits.append((seconds, imported.exists()))
+        return timeout(seconds)
+
+    monkeypatch.setattr(asyncio, "timeout", recorded)
+    async with ReaderPool(60) as readers:
+        await read(readers)
+    assert limits[-1] == (60, True)
 
 
 async def test_what_goes_wrong_inside_is_logged_and_not_shown(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(reader_module, "_COMMAND", reading_does("1 / 0"))
-    async with ReaderPool(5) as readers:
+    monkeypatch.setattr(reader_module, "_COMMAND", process_in_which("read", "1 / 0"))
+    async with ReaderPool(60) as readers:
         with caplog.at_level(logging.ERROR), pytest.raises(UnreadableDocumentError) as raised:
             await read(readers)
         assert "ZeroDivisionError" in caplog.text
@@ -179,8 +196,8 @@ async def test_what_goes_wrong_inside_is_logged_and_not_shown(
 
 
 async def test_a_page_that_takes_all_memory_has_only_its_own_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reader_module, "_COMMAND", reading_does("bytearray(3 * 1024**3)"))
-    async with ReaderPool(5) as readers:
+    monkeypatch.setattr(reader_module, "_COMMAND", process_in_which("read", "bytearray(3 * 1024**3)"))
+    async with ReaderPool(60) as readers:
         with pytest.raises(UnreadableDocumentError, match=r"it could not be converted to text\.$"):
             await read(readers)
         assert children() == []

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -12,11 +13,11 @@ from ai_platform_engineering.knowledge_bases.rag.web.urls import page_url
 from ai_platform_engineering.knowledge_bases.rag.web.visiting import HostRateLimiter
 from tests.knowledge_bases.websites import Answer, Served, redirect, website
 
-ANYWHERE = WebPolicy(allow_private=True, timeout=2)
+ANYWHERE = WebPolicy(allow_private=True, timeout=60)
 
 
-async def rules(robots: Served | None) -> tuple[RobotsRules, list[str]]:
-    async with website({} if robots is None else {"/robots.txt": robots}) as site, WebClient(ANYWHERE) as client:
+async def rules(robots: Served | None, policy: WebPolicy = ANYWHERE) -> tuple[RobotsRules, list[str]]:
+    async with website({} if robots is None else {"/robots.txt": robots}) as site, WebClient(policy) as client:
         found = Robots(client)
         first, second = await asyncio.gather(*(found.rules(page_url(site.url(path))) for path in ("/a", "/b?c")))
         assert first is second
@@ -53,7 +54,7 @@ async def test_no_rules_allow_everything(status: int) -> None:
     [Answer(status=500), Answer(status=503), Answer(status=429), Answer(b"U", stalls=True), Answer(b"#" * 600_000)],
 )
 async def test_rules_that_cannot_be_read_allow_nothing(answer: Answer) -> None:
-    found, _ = await rules(answer)
+    found, _ = await rules(answer, replace(ANYWHERE, timeout=0.3) if answer.stalls else ANYWHERE)
     assert "robots.txt of example.com could not be read, so none of its pages may be read" in str(refuses(found, "/"))
 
 

@@ -80,7 +80,7 @@ class RawDocument:
     base_url: str | None
 
 
-class _ReadFunction(Protocol):
+class ReadFunction(Protocol):
     def __call__(self, raw: RawDocument) -> ExtractedText: ...
 
 
@@ -100,14 +100,21 @@ def media_type_of(name: str, declared: str | None = None) -> str | None:
 def read(content: bytes, media_type: str, name: str, base_url: str | None = None) -> ExtractedText:
     """Raises only an `UnreadableDocumentError` for content that cannot be read."""
     declared_type, charset = _content_type(media_type)
-    kind = _SYNONYMS.get(declared_type)
-    if kind is None:
+    reader = load_reader(declared_type)
+    if reader is None:
         raise UnreadableDocumentError(
             f"{name} is {declared_type or 'of an unknown kind'}, which is not read: {_KINDS} are."
         )
-    reader = cast("_ReadFunction", importlib.import_module(f"{__package__}.{_MODULES[kind]}").read)
     extracted = reader(RawDocument(content, charset, name, base_url))
     return ExtractedText(_storable(extracted.title), _tidy(extracted.text))
+
+
+def load_reader(media_type: str) -> ReadFunction | None:
+    """The reader for a kind of content, after the import of its libraries; None if it is not supported."""
+    declared_type, _ = _content_type(media_type)
+    if (kind := _SYNONYMS.get(declared_type)) is None:
+        return None
+    return cast("ReadFunction", importlib.import_module(f"{__package__}.{_MODULES[kind]}").read)
 
 
 def _content_type(header: str) -> tuple[str, str | None]:

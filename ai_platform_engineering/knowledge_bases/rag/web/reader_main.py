@@ -1,21 +1,24 @@
 """The main module of a reader process: it reads a page from stdin, writes its text to stdout, and waits for the next.
 
-A request is a line of JSON, followed by the number of bytes that it names. A response is its length and JSON. The
-process exits when the parent closes the pipe, also while it reads a page.
+A request is a line of JSON, followed by the number of bytes that it names. The process sends a line feed when it has
+imported the libraries for the page, then the response: its length and JSON. It exits when the parent closes the pipe,
+also while it reads a page.
 """
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import select
 import sys
 import traceback
+from contextlib import suppress
 from threading import Thread
 from typing import Any, Final
 
 from ai_platform_engineering.knowledge_bases.rag.chunked_text import chunk_content
-from ai_platform_engineering.knowledge_bases.rag.readers.reading import UnreadableDocumentError, read
+from ai_platform_engineering.knowledge_bases.rag.readers.reading import UnreadableDocumentError, load_reader, read
 
 try:
     import resource
@@ -23,6 +26,7 @@ except ImportError:  # not on all platforms
     resource = None  # type: ignore[assignment] # it is checked before each use
 
 MAX_MEMORY: Final = 2 * 1024**3
+_CHUNKING: Final = "ai_platform_engineering.knowledge_bases.rag.chunking"
 
 
 def main() -> None:
@@ -36,11 +40,22 @@ def main() -> None:
     responses.flush()
     while line := requests.readline():
         request = json.loads(line)
+        _load_libraries(request)
+        responses.write(b"\n")
+        responses.flush()
         _limit_time(request["seconds"])
         response = json.dumps(_read(requests.read(request["bytes"]), request), ensure_ascii=False)
         encoded = response.encode(errors="replace")
         responses.write(len(encoded).to_bytes(8, "big") + encoded)
         responses.flush()
+
+
+def _load_libraries(request: dict[str, Any]) -> None:
+    # If it fails, reading the page fails again and reports the error.
+    with suppress(Exception):
+        load_reader(request["media_type"])
+        if request["chunk"]:
+            importlib.import_module(_CHUNKING)
 
 
 def _read(content: bytes, request: dict[str, Any]) -> dict[str, Any]:

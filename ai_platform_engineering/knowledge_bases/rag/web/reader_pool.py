@@ -58,13 +58,7 @@ class ReaderPool:
     async def _request(
         self, content: bytes, media_type: str, name: str, base_url: str | None, *, chunk: bool
     ) -> ChunkedText:
-        request = {
-            "media_type": media_type,
-            "name": name,
-            "base_url": base_url,
-            "chunk": chunk,
-            "seconds": self._timeout,
-        }
+        request = {"media_type": media_type, "name": name, "base_url": base_url, "chunk": chunk}
         try:
             async with self._slots:
                 response = await self._send(content, request)
@@ -86,8 +80,7 @@ class ReaderPool:
             self._take(reader)
         succeeded = False
         try:
-            async with asyncio.timeout(self._timeout):
-                response = await reader.send(content, request)
+            response = await reader.send(content, request, self._timeout)
             succeeded = True
         finally:
             if succeeded and reader.pages < MAX_PAGES and not self._closed:

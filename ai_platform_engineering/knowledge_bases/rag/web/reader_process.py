@@ -11,6 +11,7 @@ from typing import Any, Final, Self
 
 _COMMAND: Final = (sys.executable, "-P", "-X", "utf8", "-m", f"{__package__}.reader_main")
 _START_SECONDS: Final = 30.0
+"""Limit for the start of a process, and for the import of the libraries that a page needs."""
 _MAX_RESPONSE_LENGTH: Final = 64 * 1024**2
 """Bytes. The response for a larger page may be longer."""
 
@@ -53,11 +54,25 @@ class ReaderProcess:
     def alive(self) -> bool:
         return self._process.returncode is None
 
-    async def send(self, content: bytes, request: dict[str, Any]) -> dict[str, Any]:
-        """The response for a page. After an error or a cancellation, the process cannot be used again."""
+    async def send(self, content: bytes, request: dict[str, Any], seconds: float) -> dict[str, Any]:
+        """The response for a page. After an error or a cancellation, the process cannot be used again.
+
+        Raises `TimeoutError` if the process reads the page for more than `seconds`.
+        """
         self.pages += 1
+        head = {**request, "seconds": seconds, "bytes": len(content)}
         try:
-            self._requests.write(json.dumps({**request, "bytes": len(content)}).encode() + b"\n")
+            async with asyncio.timeout(_START_SECONDS):
+                self._requests.write(json.dumps(head).encode() + b"\n")
+                await self._requests.drain()
+                await self._responses.readexactly(1)
+        except (EOFError, OSError) as error:
+            raise ReaderError("the process died before it read the page") from error
+        async with asyncio.timeout(seconds):
+            return await self._response(content)
+
+    async def _response(self, content: bytes) -> dict[str, Any]:
+        try:
             self._requests.write(content)
             await self._requests.drain()
             length = int.from_bytes(await self._responses.readexactly(8), "big")
