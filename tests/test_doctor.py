@@ -46,7 +46,7 @@ def agents_dir(tmp_path: Path) -> Path:
 
 
 def settings_of(agents_dir: Path, **environ: str) -> Settings:
-    variables = {"AGENTS_DIR": str(agents_dir), "DATA_DIR": str(agents_dir.parent / "data"), "MCP_START_TIMEOUT": "5"}
+    variables = {"AGENTS_DIR": str(agents_dir), "DATA_DIR": str(agents_dir.parent / "data"), "MCP_START_TIMEOUT": "60"}
     return load_settings({**variables, **environ}, env_file=None)
 
 

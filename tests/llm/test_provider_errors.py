@@ -278,21 +278,22 @@ async def test_a_stream_that_breaks_or_stalls_fails_with_a_sentence(provider: Fa
         f"The connection to {NAME[0].lower()}{NAME[1:]} was lost in the middle of an answer: ask again.": Reply(
             pieces=[BEGUN], ending="reset"
         ),
-        f"{NAME} sent nothing within 1 s: ask again, or raise LLM_IDLE_TIMEOUT.": Reply(pieces=[BEGUN], ending="stall"),
+        f"{NAME} sent nothing within 3 s: ask again, or raise LLM_IDLE_TIMEOUT.": Reply(pieces=[BEGUN], ending="stall"),
         f"{NAME} cannot be reached: check OPENAI_ENDPOINT, then ask again.": Reply(ending="reset"),
         f"{NAME} sent something that is not an answer of its API: check OPENAI_ENDPOINT.": Reply(pieces=["hello\n\n"]),
         f"{NAME} is overloaded: try again in a moment.": Reply(
             pieces=[BEGUN, 'data: {"error": {"type": "overloaded_error", "message": "Overloaded"}}\n\n']
         ),
     }
-    async with supervisor(provider.address, tmp_path, LLM_IDLE_TIMEOUT="0.4", LLM_MAX_RETRIES="1") as caller:
+    # On a busy machine the first piece takes its time, too.
+    async with supervisor(provider.address, tmp_path, LLM_IDLE_TIMEOUT="3", LLM_MAX_RETRIES="1") as caller:
         for sentence, reply in broken.items():
             provider.answer(reply)
             events = await caller.ask("hello?")
             assert failed(events).message == sentence
             # Only a call that said nothing may be made again.
             assert provider.requests == (2 if "cannot be reached" in sentence else 1)
-            assert provider.over.wait(5)
+            assert provider.over.wait(60)
 
 
 async def test_a_provider_that_is_not_there_is_named(tmp_path: Path, unused_tcp_port: int) -> None:
@@ -303,7 +304,7 @@ async def test_a_provider_that_is_not_there_is_named(tmp_path: Path, unused_tcp_
 
 
 @pytest.mark.parametrize(
-    "limit", [{"LLM_TIMEOUT": "0.6"}, {"LLM_MAX_OUTPUT_CHARS": "20000"}], ids=lambda limit: next(iter(limit))
+    "limit", [{"LLM_TIMEOUT": "2"}, {"LLM_MAX_OUTPUT_CHARS": "20000"}], ids=lambda limit: next(iter(limit))
 )
 async def test_an_answer_without_an_end_is_cut_and_kept(
     limit: dict[str, str], provider: FailingProvider, tmp_path: Path
@@ -314,7 +315,7 @@ async def test_an_answer_without_an_end_is_cut_and_kept(
         assert isinstance(ending, FinalResult)
         assert ending.text.startswith("The answer begins The answer begins")
         assert len(ending.text) < 5_000_000
-        assert provider.over.wait(5), "the provider still sends"
+        assert provider.over.wait(60), "the provider still sends"
     if "LLM_MAX_OUTPUT_CHARS" in limit:
         assert 20000 <= len(ending.text) < 20100
 

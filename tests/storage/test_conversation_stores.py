@@ -379,16 +379,15 @@ async def hanging(store: Store) -> AsyncIterator[None]:
 
 @only(*SERVERS)
 async def test_a_run_goes_on_when_the_server_hangs(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server_saver, "OPERATION_SECONDS", 1.0)
     name = store.thread("a")
     async with opened(store.settings()) as saver:
         graph = graph_with(saver)
         await talk(graph, name, "hello")
         await graph.aget_state(thread(name))
-        async with hanging(store):
-            began = time.monotonic()
+        # Not before: on a busy machine an operation of a healthy server may take as long.
+        monkeypatch.setattr(server_saver, "OPERATION_SECONDS", 1.0)
+        async with hanging(store), asyncio.timeout(60):
             assert len(await talk(graph, name, "again")) == 4
-            assert time.monotonic() - began < 10
             assert "did not answer within 1 seconds" in str(saver.problem)
         await until_stored(saver)
         assert len(await talk(graph, name, "third")) == 6

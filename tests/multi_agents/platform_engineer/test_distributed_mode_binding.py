@@ -165,7 +165,7 @@ async def test_a_server_that_takes_connections_and_says_nothing_is_given_up() ->
 async def test_an_agent_that_freezes_after_its_card_was_read_is_given_up(tmp_path: Path) -> None:
     async with (
         CommandLine(["agent", "argocd", "--port", "0"], environ_of(tmp_path)) as agent,
-        connected(agent.url, AGENT_CONNECT_TIMEOUT="1") as connection,
+        connected(agent.url, AGENT_CONNECT_TIMEOUT="3") as connection,
     ):
         events = [event async for event in stream_events(connection, "show the version", "d1")]
         check(events, agent="argocd")
@@ -175,7 +175,7 @@ async def test_an_agent_that_freezes_after_its_card_was_read_is_given_up(tmp_pat
             started = time.monotonic()
             with pytest.raises(RemoteAgentError, match="cannot be reached"):
                 [_ async for _ in stream_events(connection, "show the version", "d2")]
-            assert time.monotonic() - started < 20
+            assert time.monotonic() - started < 60
         finally:
             agent.process.send_signal(signal.SIGCONT)
         events = [event async for event in stream_events(connection, "show the version", "d3")]
