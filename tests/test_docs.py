@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
+import yaml
 
 from ai_platform_engineering.cli import build_parser
 from ai_platform_engineering.forms.answers import Submitted, read_answer
@@ -253,7 +254,11 @@ def test_settings_are_allowed(block: Block, tmp_path: Path) -> None:
 def test_files_are_allowed(block: Block, tmp_path: Path) -> None:
     file = tmp_path / "file.yaml"
     file.write_text(block.text, encoding="utf-8")
-    readers: dict[str, Callable[[Path], object]] = {"agents.md": read_manifest, "slack.md": read_rules}
+    readers: dict[str, Callable[[Path], object]] = {
+        "agents.md": read_manifest,
+        "operate.md": lambda file: yaml.safe_load(file.read_text(encoding="utf-8")),  # for Prometheus
+        "slack.md": read_rules,
+    }
     assert readers[block.page.name](file)
 
 

@@ -28,11 +28,12 @@ from ai_platform_engineering.multi_agents.placement import sandbox_is_on, standa
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.skills_middleware.catalog import SkillCatalog
 from ai_platform_engineering.utils.a2a_common.base_langgraph_agent import BaseLangGraphAgent
-from ai_platform_engineering.utils.a2a_common.server.a2a_app import tool_rows, with_a2a
+from ai_platform_engineering.utils.a2a_common.server.a2a_app import metrics_route, tool_rows, with_a2a
 from ai_platform_engineering.utils.a2a_common.server.a2a_server import agent_card
 from ai_platform_engineering.utils.a2a_common.server.auth import security_schemes
 from ai_platform_engineering.utils.a2a_common.server.executor import RunExecutor
 from ai_platform_engineering.utils.a2a_common.server.log_maintenance import Forget, event_log
+from ai_platform_engineering.utils.a2a_common.server.metrics import RunMetrics
 from ai_platform_engineering.utils.checkpointer import ConversationSaver, checkpointer_for
 
 logger = logging.getLogger(__name__)
@@ -96,7 +97,9 @@ class StandaloneAgent:
 def create_agent_app(settings: Settings, name: str, models: ModelFactory = model_for) -> Starlette:
     agent = StandaloneAgent(settings, name, models)
     manifest = agent.manifest
-    log = event_log(settings, manifest.name)
+    metrics = RunMetrics([manifest.name])
+    log = event_log(settings, manifest.name, metrics)
+    log.subscribe(metrics.observe_log)
     skill = AgentSkill(
         id=manifest.name,
         name=manifest.title,
@@ -117,11 +120,12 @@ def create_agent_app(settings: Settings, name: str, models: ModelFactory = model
     async def check(_request: Request) -> Response:
         return JSONResponse({"problems": await agent.problems()})
 
-    executor = RunExecutor(BaseLangGraphAgent(manifest.name, lambda: agent.graph), log, settings)
+    runner = BaseLangGraphAgent(manifest.name, lambda: agent.graph, metrics.model_turn)
+    executor = RunExecutor(runner, log, settings, metrics)
 
     @asynccontextmanager
     async def running() -> AsyncIterator[Forget | None]:
-        async with checkpointer_for(settings, manifest.name) as checkpointer:
+        async with checkpointer_for(settings, manifest.name, metrics) as checkpointer:
             await agent.start(checkpointer)
             try:
                 yield checkpointer.forget if isinstance(checkpointer, ConversationSaver) else None
@@ -139,4 +143,5 @@ def create_agent_app(settings: Settings, name: str, models: ModelFactory = model
         agent=manifest.name,
     )
     app.router.routes.append(Route("/check", check, methods=["GET"]))
+    app.router.routes.append(metrics_route(metrics, manifest.name, app.state.now))
     return app

@@ -8,7 +8,7 @@ distinguishes parallel calls of one agent.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -57,6 +57,13 @@ WITHOUT_TOKENS: Final[list[StreamMode]] = ["tasks", "custom"]
 UNKNOWN_AGENT = "unknown"
 
 Part = Mapping[str, Any]
+
+ModelTurnObserver = Callable[[str, bool], None]
+"""Gets the agent of a model turn that has ended, and whether it succeeded."""
+
+
+def ignore_model_turn(_agent: str, _ok: bool) -> None:
+    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,11 +135,13 @@ class Translation:
         agent_text: bool = False,
         history: Iterable[Event] = (),
         answered: Form | None = None,
+        on_model_turn: ModelTurnObserver = ignore_model_turn,
     ) -> None:
         """For a resumed run, `history` has the events before the form, and `answered` is that form."""
         self._agent = agent
         self._own_text = own_text
         self._agent_text = agent_text
+        self._on_model_turn = on_model_turn
         self._ledger = CallLedger()
         self._plan = Plan()
         self._plan_calls: dict[str, Mapping[str, Any]] = {}
@@ -292,7 +301,9 @@ class Translation:
             yield from self._call_ended(task)
         elif task["name"] == MODEL_NODE:
             streams = [*self._streams.pop(task["id"], {}).values()]
-            if task.get("error") is None:
+            ok = task.get("error") is None
+            self._on_model_turn(self._agent_of(parent), ok)
+            if ok:
                 yield from self._model_ended(task["result"] or {}, streams, parent)
 
     def _call_ended(self, task: Mapping[str, Any]) -> Iterator[Event]:

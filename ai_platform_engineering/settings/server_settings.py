@@ -100,6 +100,11 @@ class ServerSettings(SettingsGroup):
     a2a_oauth_scope: str | None = setting(
         "Server", "Scope that a client requests at `A2A_OAUTH_GRANT_URL`.", shown_default="none"
     )
+    metrics_public: Flag = setting(
+        "Server",
+        "Serves `/metrics` without authentication, for a Prometheus server that should not have the key.",
+        False,
+    )
     user_signing_key: OptionalKey = setting(
         "Server",
         "Key with which clients, for example the Slack bot, sign the user of each message. The supervisor accepts a "

@@ -24,6 +24,7 @@ from ai_platform_engineering.storage.checkpoints.pending_form_file import Pendin
 from ai_platform_engineering.storage.checkpoints.pending_form_saver import PendingFormSaver
 from ai_platform_engineering.storage.checkpoints.stores import store_address
 from ai_platform_engineering.storage.data_files import conversations_file, keeps_conversations
+from ai_platform_engineering.storage.store_timer import NO_TIMER, StoreTimer
 
 if TYPE_CHECKING:
     from ai_platform_engineering.graphs.agent_graph import Graph
@@ -64,13 +65,13 @@ class ConversationSaver(Protocol):
 
 @asynccontextmanager
 async def checkpointer_for(
-    settings: Settings, name: str = SUPERVISOR
+    settings: Settings, name: str = SUPERVISOR, timer: StoreTimer = NO_TIMER
 ) -> AsyncIterator[BaseCheckpointSaver[Any] | None]:
     """The checkpointer of the supervisor or of the agent `name`; open inside the `async with` block."""
     if settings.langgraph_dev:  # LangGraph Studio has its own
         yield None
     elif name == SUPERVISOR:
-        async with _supervisors(settings) as saver, _expiring(saver, settings.langgraph_checkpoint_ttl_minutes):
+        async with _supervisors(settings, timer) as saver, _expiring(saver, settings.langgraph_checkpoint_ttl_minutes):
             yield saver
     elif not keeps_conversations(settings, name):
         yield MemorySaver(settings.event_log_max_tasks)
@@ -80,13 +81,13 @@ async def checkpointer_for(
 
 
 @asynccontextmanager
-async def _supervisors(settings: Settings) -> AsyncIterator[FallbackSaver | MemorySaver]:
+async def _supervisors(settings: Settings, timer: StoreTimer) -> AsyncIterator[FallbackSaver | MemorySaver]:
     address = store_address(settings)
     if address is None:
         yield MemorySaver(settings.event_log_max_tasks)
         return
     async with FallbackSaver.opened(
-        address, settings.event_log_max_tasks, required=settings.require_persistence
+        address, settings.event_log_max_tasks, required=settings.require_persistence, timer=timer
     ) as saver:
         yield saver
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sqlite3
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -32,6 +33,7 @@ from ai_platform_engineering.storage.checkpoints.memory_saver import MemorySaver
 from ai_platform_engineering.storage.checkpoints.pending_form_file import pending_writes_by_task, put_checkpoints
 from ai_platform_engineering.storage.checkpoints.server_saver import StoreError
 from ai_platform_engineering.storage.data_files import ConversationsFileError
+from ai_platform_engineering.storage.store_timer import NO_TIMER, StoreKind, StoreOperation, StoreTimer
 
 logger = logging.getLogger(__name__)
 
@@ -75,12 +77,16 @@ class ConversationStore(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StoreAddress:
-    """Which store to open, and how. `place` has no credentials."""
+    """Which store to open, and how. `kind` is its name for people, `place` has no credentials."""
 
+    type: StoreKind
     kind: str
     place: str
     opened: Callable[[], AbstractAsyncContextManager[ConversationStore]]
-    is_server: bool = True
+
+    @property
+    def is_server(self) -> bool:
+        return self.type != "sqlite"
 
     def problem(self, error: Exception) -> str:
         """A sentence for people who operate the server."""
@@ -93,9 +99,10 @@ class StoreAddress:
 
 
 class FallbackSaver(BaseCheckpointSaver[str]):
-    def __init__(self, address: StoreAddress, max_conversations: int) -> None:
+    def __init__(self, address: StoreAddress, max_conversations: int, timer: StoreTimer = NO_TIMER) -> None:
         super().__init__()
         self._address = address
+        self._timer = timer
         self._store: ConversationStore | None = None
         self._opened = AsyncExitStack()
         self._reason: str | None = None
@@ -114,10 +121,10 @@ class FallbackSaver(BaseCheckpointSaver[str]):
     @classmethod
     @asynccontextmanager
     async def opened(
-        cls, address: StoreAddress, max_conversations: int, *, required: bool = False
+        cls, address: StoreAddress, max_conversations: int, *, required: bool = False, timer: StoreTimer = NO_TIMER
     ) -> AsyncIterator[FallbackSaver]:
         """With `required`, raises if the store cannot be opened now."""
-        saver = cls(address, max_conversations)
+        saver = cls(address, max_conversations, timer)
         try:
             await saver._open()
         except STORE_ERRORS as error:
@@ -154,7 +161,7 @@ class FallbackSaver(BaseCheckpointSaver[str]):
                 self._active.drop(thread_id)
             return has_ended
 
-        return await self._run(thread_id, keep, lambda: self._memory.keep_latest(thread_id))
+        return await self._run(thread_id, keep, lambda: self._memory.keep_latest(thread_id), "trim")
 
     async def release(self, thread_id: str, for_good: bool) -> None:
         if for_good:
@@ -225,7 +232,7 @@ class FallbackSaver(BaseCheckpointSaver[str]):
         # Memory may not have the values that did not change.
         every_version = checkpoint["channel_versions"]
         return await self._run(
-            thread_of(config), put, lambda: self._memory.aput(config, checkpoint, metadata, every_version), changes=True
+            thread_of(config), put, lambda: self._memory.aput(config, checkpoint, metadata, every_version), "write"
         )
 
     async def aput_writes(
@@ -236,7 +243,7 @@ class FallbackSaver(BaseCheckpointSaver[str]):
             self._active.note_writes(config, writes, task_id)
 
         await self._run(
-            thread_of(config), put, lambda: self._memory.aput_writes(config, writes, task_id, task_path), changes=True
+            thread_of(config), put, lambda: self._memory.aput_writes(config, writes, task_id, task_path), "write"
         )
 
     async def adelete_thread(self, thread_id: str) -> None:
@@ -263,17 +270,19 @@ class FallbackSaver(BaseCheckpointSaver[str]):
         thread_id: str,
         in_store: Callable[[ConversationStore], Awaitable[T]],
         in_memory: Callable[[], Awaitable[T]],
-        *,
-        changes: bool = False,
+        operation: StoreOperation = "read",
     ) -> T:
         store = self._store
         if store is not None and thread_id not in self._in_memory:
+            started = time.perf_counter()
             try:
                 return await in_store(store)
             except STORE_ERRORS as error:
                 self._fail(store, error)
+            finally:
+                self._timer.observe("checkpoints", self._address.type, operation, time.perf_counter() - started)
         self._move_to_memory(thread_id)
-        if changes:
+        if operation == "write":
             self._in_memory[thread_id] += 1
         return await in_memory()
 

@@ -45,24 +45,24 @@ def store_address(settings: Settings) -> StoreAddress | None:
                 )
 
                 address = ConversationsAddress(url)
-                return StoreAddress("Postgres", address.place, lambda: PostgresSaver.opened(address))
+                return StoreAddress("postgres", "Postgres", address.place, lambda: PostgresSaver.opened(address))
             case "mongodb":
                 from ai_platform_engineering.storage.checkpoints.mongodb_saver import (  # noqa: PLC0415
                     MongoSaver,
                     mongodb_place,
                 )
 
-                return StoreAddress("MongoDB", mongodb_place(url), lambda: MongoSaver.opened(url, ttl))
+                return StoreAddress("mongodb", "MongoDB", mongodb_place(url), lambda: MongoSaver.opened(url, ttl))
             case "redis":
                 from ai_platform_engineering.storage.checkpoints.redis_saver import (  # noqa: PLC0415
                     RedisSaver,
                     redis_place,
                 )
 
-                return StoreAddress("Redis", redis_place(url), lambda: RedisSaver.opened(url, ttl))
+                return StoreAddress("redis", "Redis", redis_place(url), lambda: RedisSaver.opened(url, ttl))
             case "sqlite":
                 path = conversations_file(settings)
-                return StoreAddress("SQLite", str(path), lambda: FileSaver.opened(settings), is_server=False)
+                return StoreAddress("sqlite", "SQLite", str(path), lambda: FileSaver.opened(settings))
             case _:
                 return None
     except ModuleNotFoundError:

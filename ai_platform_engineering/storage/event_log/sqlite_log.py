@@ -54,6 +54,7 @@ from ai_platform_engineering.storage.event_log.task_fold import ends_task
 from ai_platform_engineering.storage.event_log.task_record import TaskRecord, continues_after_end
 from ai_platform_engineering.storage.event_log.writer import LogWriter, Write
 from ai_platform_engineering.storage.sqlite.wal_checkpointer import WalCheckpointer
+from ai_platform_engineering.storage.store_timer import NO_TIMER, StoreTimer
 from ai_platform_engineering.utils.a2a_common.caller import ANONYMOUS, Caller
 from ai_platform_engineering.utils.a2a_common.wire import WireEvent, stamp
 from ai_platform_engineering.utils.errors import ReadableError
@@ -89,8 +90,9 @@ class SqliteEventLog:
 
     durable: ClassVar = True
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, timer: StoreTimer = NO_TIMER) -> None:
         self._path = path
+        self._timer = timer
         self._in_use: _InUse | None = None
         self._numbers = 0
         self._cache = TaskCache()
@@ -108,7 +110,7 @@ class SqliteEventLog:
             self._numbers = file.connection.execute("SELECT coalesce(max(number), 0) FROM task").fetchone()[0]
             index = open_for_reading(self._path)
             wal_checkpointer = WalCheckpointer(self._path)
-            writer = LogWriter(file.connection, wal_checkpointer.note_use)
+            writer = LogWriter(file.connection, wal_checkpointer.note_use, self._timer)
             self._in_use = _InUse(writer, wal_checkpointer, ReaderThreads(self._path), index)
             try:
                 yield self

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ai_platform_engineering.storage.sqlite.shared_file import is_busy
+from ai_platform_engineering.storage.store_timer import NO_TIMER, StoreTimer
 
 logger = logging.getLogger(__name__)
 
@@ -51,9 +52,12 @@ class LogWriter:
     writer retries without blocking the loop.
     """
 
-    def __init__(self, connection: sqlite3.Connection, committed: Callable[[], None]) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, committed: Callable[[], None], timer: StoreTimer = NO_TIMER
+    ) -> None:
         self._connection = connection
         self._committed = committed
+        self._timer = timer
         self._loop = asyncio.get_running_loop()
         self._pending: list[Write] = []
         self._deferred: list[Write] = []
@@ -90,13 +94,17 @@ class LogWriter:
 
     def _write(self) -> None:
         self._scheduled = None
-        self._not_before = self._loop.time() + _BATCH_SECONDS
+        now = self._loop.time()
+        self._not_before = now + _BATCH_SECONDS
+        begun = self._busy_since or now
         if not self._begin():
             self._schedule()
             return
         batch = [*self._pending, *self._deferred]
         self._pending, self._deferred = [], []
-        self._settle(self._commit(batch))
+        outcomes = self._commit(batch)
+        self._timer.observe("event_log", "sqlite", "commit", self._loop.time() - begun)
+        self._settle(outcomes)
         if not self._pending:
             self._idle.set()
 

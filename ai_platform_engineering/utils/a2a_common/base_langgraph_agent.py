@@ -22,7 +22,13 @@ from ai_platform_engineering.graphs.workflow_step import STEP
 from ai_platform_engineering.runs.failures import failure_of, log_failure
 from ai_platform_engineering.runs.outcomes import NOTHING_RECORDED, START_OVER, InterruptedRun, explained
 from ai_platform_engineering.runs.questions import interrupt_of, number_of
-from ai_platform_engineering.runs.translation import STREAM_MODES, WITHOUT_TOKENS, Translation
+from ai_platform_engineering.runs.translation import (
+    STREAM_MODES,
+    WITHOUT_TOKENS,
+    ModelTurnObserver,
+    Translation,
+    ignore_model_turn,
+)
 from ai_platform_engineering.storage.checkpoints.fencing import FencedRun
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
 from ai_platform_engineering.utils.checkpointer import is_persistent, release, settle, store_problem
@@ -79,6 +85,7 @@ class GraphRun:
         work: str | Resumption,
         context: RequestContext,
         begun: Sequence[Event] | None = None,
+        on_model_turn: ModelTurnObserver = ignore_model_turn,
     ) -> None:
         """`begun` has the events of the run so far, if another process began it and this one continues it."""
         self._graph = graph
@@ -94,6 +101,7 @@ class GraphRun:
             agent_text=context.stream_sub_agent_text,
             history=history,
             answered=resumed.form if resumed else None,
+            on_model_turn=on_model_turn,
         )
         self._context = context
         if resumed or begun is not None:
@@ -241,12 +249,15 @@ class GraphRun:
 class BaseLangGraphAgent:
     """A named agent. `graph` is called for every run, so that a rebuilt graph serves the next question."""
 
-    def __init__(self, name: str, graph: Callable[[], Graph]) -> None:
+    def __init__(
+        self, name: str, graph: Callable[[], Graph], on_model_turn: ModelTurnObserver = ignore_model_turn
+    ) -> None:
         self.name = name
         self._graph = graph
+        self._on_model_turn = on_model_turn
 
     def run(self, work: str | Resumption, context: RequestContext, begun: Sequence[Event] | None = None) -> GraphRun:
-        return GraphRun(self._graph(), self.name, work, context, begun)
+        return GraphRun(self._graph(), self.name, work, context, begun, self._on_model_turn)
 
     @property
     def persists(self) -> bool:

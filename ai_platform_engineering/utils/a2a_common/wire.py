@@ -46,6 +46,7 @@ __all__ = [
     "begin",
     "decode_task",
     "encode",
+    "is_handed_over",
     "metadata_of",
     "restore",
     "seq_of",
@@ -55,6 +56,8 @@ __all__ = [
 WireEvent = TaskStatusUpdateEvent | TaskArtifactUpdateEvent
 
 FORM_ARTIFACT = "UserInputMetaData"
+
+_HANDED_OVER = "handed_over"
 
 _Fields = Mapping[str, str | bool | None]
 
@@ -95,7 +98,12 @@ def begin(state: StreamState) -> list[WireEvent]:
 
 def hand_over(state: StreamState, task_state: TaskState, text: str) -> list[WireEvent]:
     """A status that tells subscribers that the task goes on although this stream ends."""
-    return [_status(state, task_state, "working", message=_message(state, "handed_over", text))]
+    return [_status(state, task_state, "working", message=_message(state, _HANDED_OVER, text))]
+
+
+def is_handed_over(event: WireEvent) -> bool:
+    """Whether the event is the one of `hand_over`."""
+    return isinstance(event, TaskStatusUpdateEvent) and event.status.message.message_id.endswith(f":{_HANDED_OVER}")
 
 
 def encode(state: StreamState, event: Event) -> list[WireEvent]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from a2a.types.a2a_pb2 import AgentCard
 from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 
 from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.mcp import McpServers
@@ -20,7 +24,7 @@ from ai_platform_engineering.utils.a2a_common.server.a2a_server import (
     health_routes,
     request_handler,
 )
-from ai_platform_engineering.utils.a2a_common.server.auth import auth_middleware
+from ai_platform_engineering.utils.a2a_common.server.auth import METRICS_PATH, auth_middleware
 from ai_platform_engineering.utils.a2a_common.server.browser_checks import host_middleware, origin_middleware
 from ai_platform_engineering.utils.a2a_common.server.card import ChangingCard
 from ai_platform_engineering.utils.a2a_common.server.conversations import ConversationRoutes
@@ -30,8 +34,12 @@ from ai_platform_engineering.utils.a2a_common.server.log_maintenance import (
     maintained,
     release_nothing,
 )
+from ai_platform_engineering.utils.a2a_common.server.metrics import RunMetrics, ServerState
 from ai_platform_engineering.utils.a2a_common.server.work import Executor
 from ai_platform_engineering.utils.keys import Place
+
+if TYPE_CHECKING:
+    from ai_platform_engineering.utils.a2a_common.server.metrics_page import MetricsPage
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -54,6 +62,7 @@ def with_a2a(
     `release` is called for runs that were ended from outside: by a kill, or because a form expired.
     `app.state.degraded` may be replaced by a function that says whether the server works only in part.
     `app.state.stop_work(grace)` ends all runs; a server calls it while callers still get responses.
+    `app.state.now()` is the state of the server for `/metrics`.
     """
     plain = card if isinstance(card, AgentCard) else card.plain
     handler = request_handler(executor, log, plain, settings, agent=agent)
@@ -86,6 +95,10 @@ def with_a2a(
         problem: Degraded | None = app.state.degraded()
         return problem
 
+    def now() -> ServerState:
+        work = handler.work
+        return ServerState(work.running, work.queued, handler.streams.count, degraded=degraded() is not None)
+
     place: Place = "front" if agent == SUPERVISOR else "behind"
     routes = [
         *health_routes(lambda: started and not handler.stopping, tools, degraded),
@@ -99,8 +112,30 @@ def with_a2a(
         middleware=[*host_middleware(settings), *origin_middleware(settings), *auth_middleware(settings, place)],
     )
     app.state.stop_work = handler.stop_work
+    app.state.now = now
     app.state.degraded = lambda: None
     return app
+
+
+def metrics_route(metrics: RunMetrics, agent: str, state: Callable[[], ServerState]) -> Route:
+    """The route `/metrics` of the server of `agent`. `state` is called at every scrape."""
+    page: MetricsPage | None = None
+
+    async def get(_request: Request) -> Response:
+        nonlocal page
+        if page is None:
+            # In a thread, because the import would delay the streams of others.
+            page = await asyncio.to_thread(_metrics_page, metrics, agent, state)
+        return page.render()
+
+    return Route(METRICS_PATH, get, methods=["GET"])
+
+
+def _metrics_page(metrics: RunMetrics, agent: str, state: Callable[[], ServerState]) -> MetricsPage:
+    # Imported on demand: prometheus_client would delay every start.
+    from ai_platform_engineering.utils.a2a_common.server.metrics_page import MetricsPage  # noqa: PLC0415
+
+    return MetricsPage(metrics, agent, state)
 
 
 async def _forget_nothing(_conversations: Iterable[str]) -> None:

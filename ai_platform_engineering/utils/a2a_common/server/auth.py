@@ -1,11 +1,12 @@
 """Authentication of callers with the shared key or an access token of the OAuth2 issuer, if these are configured.
 
-Health checks and the agent card need no authentication.
+Health checks and the agent card need no authentication, nor do the metrics with `METRICS_PUBLIC`.
 """
 
 from __future__ import annotations
 
 import hmac
+from collections.abc import Container
 from typing import TYPE_CHECKING, Final
 
 from a2a.types.a2a_pb2 import HTTPAuthSecurityScheme, SecurityScheme
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from ai_platform_engineering.utils.a2a_common.server.issuer import Issuer
 
 CARD_PATHS: Final = ("/.well-known/agent-card.json", "/.well-known/agent.json")
+METRICS_PATH: Final = "/metrics"
 OPEN_PATHS: Final = frozenset({"/healthz", "/readyz", *CARD_PATHS})
 _RETRY_SECONDS: Final = "5"
 
@@ -31,7 +33,8 @@ def auth_middleware(settings: Settings, place: Place = "front") -> list[Middlewa
     key, issuer = opening_key(settings, place), _issuer(settings)
     if key is None and issuer is None:
         return []
-    return [Middleware(BearerAuth, key=key, issuer=issuer)]
+    open_paths = OPEN_PATHS | {METRICS_PATH} if settings.metrics_public else OPEN_PATHS
+    return [Middleware(BearerAuth, key=key, issuer=issuer, open_paths=open_paths)]
 
 
 def security_schemes(settings: Settings, place: Place = "front") -> dict[str, SecurityScheme]:
@@ -57,13 +60,20 @@ class BearerAuth:
     Accepted requests have the verified caller in `scope["state"]`.
     """
 
-    def __init__(self, app: ASGIApp, key: Key | None = None, issuer: Issuer | None = None) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        key: Key | None = None,
+        issuer: Issuer | None = None,
+        open_paths: Container[str] = OPEN_PATHS,
+    ) -> None:
         self._app = app
+        self._open_paths = open_paths
         self._key = key
         self._issuer = issuer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan" or scope["path"] in OPEN_PATHS:
+        if scope["type"] == "lifespan" or scope["path"] in self._open_paths:
             await self._app(scope, receive, send)
             return
         found = await self._verified(_bearer(Headers(scope=scope)))

@@ -24,10 +24,11 @@ from ai_platform_engineering.utils.a2a_common.codec.labels import stopped
 from ai_platform_engineering.utils.a2a_common.protocol import WAITING_STATES
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
 from ai_platform_engineering.utils.a2a_common.server.incoming import question_of, reply_of, request_context
+from ai_platform_engineering.utils.a2a_common.server.metrics import RunMetrics
 from ai_platform_engineering.utils.a2a_common.server.recorder import Recorder, joining_interval
 from ai_platform_engineering.utils.a2a_common.server.task_endings import TaskEndings
 from ai_platform_engineering.utils.a2a_common.server.work import Assignment
-from ai_platform_engineering.utils.a2a_common.wire import StreamState, WireEvent, restore
+from ai_platform_engineering.utils.a2a_common.wire import StreamState, WireEvent, is_handed_over, restore
 from ai_platform_engineering.utils.errors import ReadableError
 
 logger = logging.getLogger(__name__)
@@ -45,11 +46,14 @@ class StoppedError(ReadableError):
 class RunExecutor:
     """Runs an agent's graph for each assignment."""
 
-    def __init__(self, agent: BaseLangGraphAgent, log: EventLog, settings: Settings) -> None:
+    def __init__(
+        self, agent: BaseLangGraphAgent, log: EventLog, settings: Settings, metrics: RunMetrics | None = None
+    ) -> None:
         self._agent = agent
         self._log = log
         self._endings = TaskEndings(log, agent.name)
         self._interval = settings.text_coalesce_ms / 1000
+        self._metrics = metrics or RunMetrics([agent.name])
         self._active_runs = 0
 
     @property
@@ -68,6 +72,7 @@ class RunExecutor:
         history = decode_updates(self._agent.name, updates)
         begun: Sequence[Event] | None = None
         if assignment.resumes:
+            self._metrics.recovered("handover" if is_handed_over(updates[-1]) else "lost")
             before = decode_updates(self._agent.name, updates[: assignment.request.after])
             history, begun = before, history[len(before) :]
         message = assignment.request.message

@@ -82,7 +82,7 @@ class JsonRpc:
             if version == "0.3" and "text/event-stream" in request.headers.get("accept", ""):
                 return Response(failure(error), media_type="text/event-stream")
             raise
-        return event_stream(first, items, data, failure)
+        return event_stream(first, items, data, failure, self._handler.streams)
 
 
 def request_id_of(body: Any) -> RequestId:

@@ -15,6 +15,7 @@ from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.storage.event_log.event_log import EventLog, MemoryEventLog
 from ai_platform_engineering.storage.event_log.file import tasks_file
 from ai_platform_engineering.storage.event_log.sqlite_log import SqliteEventLog
+from ai_platform_engineering.storage.store_timer import NO_TIMER, StoreTimer
 from ai_platform_engineering.utils.a2a_common.server.task_endings import EndedTask, TaskEndings
 
 logger = logging.getLogger(__name__)
@@ -29,11 +30,11 @@ Release = Callable[[InterruptedRun, bool], Awaitable[None]]
 """Completes the conversation of a run that was ended; deletes the conversation if the second argument is true."""
 
 
-def event_log(settings: Settings, agent: str = SUPERVISOR) -> EventLog:
+def event_log(settings: Settings, agent: str = SUPERVISOR, timer: StoreTimer = NO_TIMER) -> EventLog:
     """The log that the settings ask for."""
     if settings.event_log == "memory":
         return MemoryEventLog(settings.event_log_max_tasks)
-    return SqliteEventLog(tasks_file(settings, agent))
+    return SqliteEventLog(tasks_file(settings, agent), timer)
 
 
 async def release_nothing(_run: InterruptedRun, _for_good: bool) -> None:

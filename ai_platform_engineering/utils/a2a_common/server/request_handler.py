@@ -51,6 +51,7 @@ from ai_platform_engineering.utils.a2a_common.server.admission import Admission,
 from ai_platform_engineering.utils.a2a_common.server.incoming import bearer_token
 from ai_platform_engineering.utils.a2a_common.server.push import PushConfigs, PushNotifications
 from ai_platform_engineering.utils.a2a_common.server.repeated_messages import RepeatedMessages
+from ai_platform_engineering.utils.a2a_common.server.sse import OpenStreams
 from ai_platform_engineering.utils.a2a_common.server.task_store import LogTaskStore
 from ai_platform_engineering.utils.a2a_common.server.work import Assignment, Work
 from ai_platform_engineering.utils.a2a_common.wire import FORM_ARTIFACT
@@ -121,6 +122,7 @@ class LogRequestHandler(DefaultRequestHandlerV2):
         )
         self.log = log
         self.work = work
+        self.streams = OpenStreams()
         self._admission = admission
         self._push_configs = push_configs
         self._pushes = pushes

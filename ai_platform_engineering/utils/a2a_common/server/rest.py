@@ -70,7 +70,10 @@ class _Endpoint:
         def failure(error: Exception) -> bytes:
             return frame(dumps(rest_error(public_error(error), version)[1]), event="error")
 
-        return event_stream(await anext(items), items, lambda item: dumps(stream_item(item, version)), failure)
+        def data(item: Snapshot | Entry) -> bytes:
+            return dumps(stream_item(item, version))
+
+        return event_stream(await anext(items), items, data, failure, self.handler.streams)
 
     def _answer(self, code: int, body: Json) -> Response:
         media_type = MEDIA_TYPES[self.resource.version] if code == 200 else "application/json"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing, suppress
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from starlette.responses import Response
@@ -39,6 +40,13 @@ class SseChunk(NamedTuple):
     is_last: bool = False
 
 
+@dataclass(slots=True)
+class OpenStreams:
+    """The number of streams of a server that are open."""
+
+    count: int = 0
+
+
 class EventStream(Response):
     """Sends frames as they come, until the stream ends or the caller disconnects.
 
@@ -48,13 +56,19 @@ class EventStream(Response):
     media_type = "text/event-stream"
 
     def __init__(
-        self, chunks: AsyncGenerator[SseChunk], ping_seconds: float = PING_SECONDS, *, first_is_ready: bool = False
+        self,
+        chunks: AsyncGenerator[SseChunk],
+        ping_seconds: float = PING_SECONDS,
+        *,
+        first_is_ready: bool = False,
+        streams: OpenStreams | None = None,
     ) -> None:
         super().__init__(headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
         del self.headers["content-length"]
         self._chunks = chunks
         self._ping_seconds = ping_seconds
         self._first_is_ready = first_is_ready
+        self._streams = streams or OpenStreams()
         self._sent_since_ping = False
         self._ended = False
 
@@ -65,6 +79,7 @@ class EventStream(Response):
         if first is not None:
             await self._send(first, send)
         writer = asyncio.create_task(self._write(send))
+        self._streams.count += 1
         try:
             # A server also reports a disconnect after the end of the response.
             while not (await self._disconnected(receive) or writer.done()):
@@ -72,6 +87,7 @@ class EventStream(Response):
                     await send({"type": "http.response.body", "body": _PING, "more_body": True})
                 self._sent_since_ping = False
         finally:
+            self._streams.count -= 1
             writer.cancel()
             await asyncio.wait({writer})
         if not writer.cancelled():
@@ -103,9 +119,10 @@ def event_stream(
     rest: AsyncIterator[Sequence[Snapshot | Entry]],
     data: Callable[[Snapshot | Entry], bytes],
     failure: Callable[[Exception], bytes],
+    streams: OpenStreams,
 ) -> EventStream:
-    """The stream as a response. `data` encodes an item, `failure` encodes the error in the last frame."""
-    return EventStream(_chunks(first, rest, data, failure), first_is_ready=True)
+    """The stream as a response, counted in `streams`. `data` encodes an item, `failure` the error in the last frame."""
+    return EventStream(_chunks(first, rest, data, failure), first_is_ready=True, streams=streams)
 
 
 async def _chunks(

@@ -53,6 +53,14 @@ class Work(Protocol):
     def __len__(self) -> int:
         """The number of tasks that run or wait for their turn in this process."""
 
+    @property
+    def running(self) -> int:
+        """The number of runs in progress in this process."""
+
+    @property
+    def queued(self) -> int:
+        """The number of messages that wait for their turn in this process."""
+
     async def put(self, assignment: Assignment) -> None: ...
 
     async def cancel(self, task_id: str, context_id: str, auth_token: str | None = None) -> None:

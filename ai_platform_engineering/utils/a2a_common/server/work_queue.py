@@ -73,6 +73,14 @@ class WorkQueue:
                 conversation.waiting_task = await self._log.waiting(context_id)
                 await self.put(assignment)
 
+    @property
+    def running(self) -> int:
+        return sum(conversation.running is not None for conversation in self._conversations.values())
+
+    @property
+    def queued(self) -> int:
+        return sum(len(conversation.pending) for conversation in self._conversations.values())
+
     async def put(self, assignment: Assignment) -> None:
         conversation = self._conversations.setdefault(assignment.context_id, _Conversation())
         conversation.pending.append(assignment)

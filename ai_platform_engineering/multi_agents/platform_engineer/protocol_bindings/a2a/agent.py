@@ -6,6 +6,7 @@ from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.graphs.remote_agent import waiting_remotely
 from ai_platform_engineering.multi_agents.platform_engineer.deep_agent import PlatformEngineerDeepAgent
 from ai_platform_engineering.runs.outcomes import InterruptedRun
+from ai_platform_engineering.runs.translation import ModelTurnObserver, ignore_model_turn
 from ai_platform_engineering.skills_middleware.mas_registry import set_mas_instance
 from ai_platform_engineering.utils.a2a_common.base_langgraph_agent import BaseLangGraphAgent
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
@@ -14,8 +15,8 @@ from ai_platform_engineering.utils.a2a_common.request_context import RequestCont
 class AIPlatformEngineerA2ABinding(BaseLangGraphAgent):
     """Each run uses the graph that is current when it starts, so a rebuilt graph serves the next request."""
 
-    def __init__(self, mas: PlatformEngineerDeepAgent) -> None:
-        super().__init__(SUPERVISOR, lambda: mas.graph)
+    def __init__(self, mas: PlatformEngineerDeepAgent, on_model_turn: ModelTurnObserver = ignore_model_turn) -> None:
+        super().__init__(SUPERVISOR, lambda: mas.graph, on_model_turn)
         self.mas = mas
         set_mas_instance(mas)
 

@@ -8,6 +8,7 @@ from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.storage.event_log.event_log import EventLog
 from ai_platform_engineering.utils.a2a_common.server.executor import RunExecutor
+from ai_platform_engineering.utils.a2a_common.server.metrics import RunMetrics
 from ai_platform_engineering.utils.a2a_common.wire import StreamState
 
 __all__ = ["AIPlatformEngineerA2AExecutor", "StreamState"]
@@ -16,5 +17,11 @@ __all__ = ["AIPlatformEngineerA2AExecutor", "StreamState"]
 class AIPlatformEngineerA2AExecutor(RunExecutor):
     """Executor of the supervisor's tasks. The server of a single agent uses `RunExecutor` directly."""
 
-    def __init__(self, binding: AIPlatformEngineerA2ABinding, log: EventLog, settings: Settings) -> None:
-        super().__init__(binding, log, settings)
+    def __init__(
+        self,
+        binding: AIPlatformEngineerA2ABinding,
+        log: EventLog,
+        settings: Settings,
+        metrics: RunMetrics | None = None,
+    ) -> None:
+        super().__init__(binding, log, settings, metrics)

@@ -18,6 +18,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.installation import product_version
 from ai_platform_engineering.knowledge_bases.rag.rest import lazy_rest
 from ai_platform_engineering.multi_agents.connectivity import remote_tools
@@ -34,10 +35,11 @@ from ai_platform_engineering.multi_agents.platform_engineer.workflows.loader imp
 from ai_platform_engineering.settings import Settings, load_settings
 from ai_platform_engineering.skills_middleware.card import CardWithSkills
 from ai_platform_engineering.skills_middleware.rest.mount import SkillsMount
-from ai_platform_engineering.utils.a2a_common.server.a2a_app import tool_rows, with_a2a
+from ai_platform_engineering.utils.a2a_common.server.a2a_app import metrics_route, tool_rows, with_a2a
 from ai_platform_engineering.utils.a2a_common.server.a2a_server import Degraded, agent_card
 from ai_platform_engineering.utils.a2a_common.server.auth import security_schemes
 from ai_platform_engineering.utils.a2a_common.server.log_maintenance import Forget, event_log
+from ai_platform_engineering.utils.a2a_common.server.metrics import RunMetrics
 from ai_platform_engineering.utils.access_tokens import AccessTokenError
 from ai_platform_engineering.utils.checkpointer import ConversationSaver, FallbackSaver, checkpointer_for
 
@@ -57,7 +59,9 @@ _KNOWLEDGE_SKILL = AgentSkill(
 def create_app(settings: Settings, mas: PlatformEngineerDeepAgent | None = None) -> Starlette:
     """The supervisor as an ASGI app. Its lifespan starts and stops the agents."""
     supervisor = mas or PlatformEngineerDeepAgent(settings)
-    log = event_log(settings)
+    metrics = RunMetrics([SUPERVISOR, *(entry.name for entry in supervisor.registry.entries)])
+    log = event_log(settings, timer=metrics)
+    log.subscribe(metrics.observe_log)
     card = agent_card(
         name="AI Platform Engineer",
         description=_DESCRIPTION,
@@ -67,8 +71,8 @@ def create_app(settings: Settings, mas: PlatformEngineerDeepAgent | None = None)
         skills=_skills(supervisor),
         keeps_tasks=settings.event_log != "memory",
     )
-    binding = AIPlatformEngineerA2ABinding(supervisor)
-    executor = AIPlatformEngineerA2AExecutor(binding, log, settings)
+    binding = AIPlatformEngineerA2ABinding(supervisor, metrics.model_turn)
+    executor = AIPlatformEngineerA2AExecutor(binding, log, settings, metrics)
     feedback = FeedbackRoutes(settings)
 
     conversations: FallbackSaver | None = None
@@ -80,7 +84,7 @@ def create_app(settings: Settings, mas: PlatformEngineerDeepAgent | None = None)
     @asynccontextmanager
     async def running() -> AsyncIterator[Forget | None]:
         nonlocal conversations
-        async with checkpointer_for(settings) as checkpointer, feedback.running():
+        async with checkpointer_for(settings, timer=metrics) as checkpointer, feedback.running():
             conversations = checkpointer if isinstance(checkpointer, FallbackSaver) else None
             await supervisor.start(checkpointer)
             try:
@@ -98,6 +102,7 @@ def create_app(settings: Settings, mas: PlatformEngineerDeepAgent | None = None)
         release=executor.release,
     )
     app.state.degraded = degraded
+    app.router.routes.append(metrics_route(metrics, SUPERVISOR, app.state.now))
     app.router.routes.append(_workflow_route(supervisor.offers))
     app.router.routes.extend(feedback.routes())
     if settings.enable_rag and settings.rag_server_url is None:
