@@ -1,4 +1,4 @@
-"""`platform-engineer doctor`: checks agents, models, knowledge base and skills.
+"""`platform-engineer doctor`: checks agents, models, stores, knowledge base and skills.
 
 It starts the MCP servers of in-process agents and makes the test call that each manifest declares, reads card, tools
 and self-check of remote agents, and asks each model one short question.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Final
@@ -19,7 +19,8 @@ from ai_platform_engineering.cli.doctor_report import AgentReport, Report, show,
 from ai_platform_engineering.cli.exit_codes import FAILED
 from ai_platform_engineering.graphs.approval_policy import ApprovalPolicy
 from ai_platform_engineering.installation import product_version
-from ai_platform_engineering.knowledge_bases.rag.checkup import check_up
+from ai_platform_engineering.integrations.slack_bot.store.file import check_up_bot_store
+from ai_platform_engineering.knowledge_bases.rag.checkup import check_up, store_row
 from ai_platform_engineering.llm import chat_model, is_offline, is_offline_model
 from ai_platform_engineering.llm.providers import model_label
 from ai_platform_engineering.manifest import ModelChoice
@@ -39,14 +40,29 @@ from ai_platform_engineering.multi_agents.connectivity import (
     remote_check,
     remote_tools,
 )
+from ai_platform_engineering.multi_agents.platform_engineer.feedback.file import check_up_feedback
+from ai_platform_engineering.sandbox.store import check_up_sandbox
 from ai_platform_engineering.settings import Settings, SettingsError
 from ai_platform_engineering.settings.approval_overrides import parse_overrides, unknown_tools
-from ai_platform_engineering.skills_middleware.checkup import check_up_skills
-from ai_platform_engineering.storage.checkpoints.stores import check_up_conversations
+from ai_platform_engineering.skills_middleware.checkup import check_up_skill_store, check_up_skills
+from ai_platform_engineering.storage.checkpoints.stores import ConversationsCheckup, check_up_conversations
+from ai_platform_engineering.storage.checkup import StoreCheckup
+from ai_platform_engineering.storage.event_log.checkup import check_up_event_log
 from ai_platform_engineering.utils.access_tokens import AccessTokenError, OwnBearer
 from ai_platform_engineering.utils.redact import redact
 
 _NO_TOOLS: Final = "it has no tools"
+
+StoreCheck = Callable[[Settings], Awaitable[StoreCheckup | None]]
+"""Returns the row of a store, or None if the store is not used."""
+
+STORE_CHECKS: Final[tuple[StoreCheck, ...]] = (
+    check_up_event_log,
+    check_up_skill_store,
+    check_up_feedback,
+    check_up_bot_store,
+)
+"""The stores without a section of their own in the report. Each check has a timeout."""
 
 
 def run_doctor(options: argparse.Namespace, settings: Settings) -> int:
@@ -69,12 +85,12 @@ async def diagnose(settings: Settings, *, offline: bool = False) -> Report:
     """
     registry = AgentRegistry.load(settings)
     wanted = {entry.name: entry.manifest.skills for entry in registry.enabled() if entry.manifest}
-    local, remote, knowledge, skills, conversations, model_failures = await asyncio.gather(
+    local, remote, knowledge, skills, (conversations, stores), model_failures = await asyncio.gather(
         _check_local(settings, registry, offline=offline),
         _check_remote(settings, registry.remote(), offline=offline),
         check_up(settings),
         check_up_skills(settings, offline=offline, wanted=wanted),
-        check_up_conversations(settings),
+        _check_stores(settings, sandbox_on=registry.sandbox_on),
         _ask_models(settings, registry.local(), offline=offline),
     )
     checked_agents = {**local, **remote}
@@ -100,8 +116,19 @@ async def diagnose(settings: Settings, *, offline: bool = False) -> Report:
         knowledge=knowledge,
         skills=skills,
         conversations=conversations,
+        stores=(*stores, *([store_row(settings, knowledge)] if knowledge else [])),
         model_failures=model_failures,
     )
+
+
+async def _check_stores(
+    settings: Settings, *, sandbox_on: bool
+) -> tuple[ConversationsCheckup, tuple[StoreCheckup, ...]]:
+    checks = [*STORE_CHECKS, check_up_sandbox] if sandbox_on else [*STORE_CHECKS]
+    conversations, rows = await asyncio.gather(
+        check_up_conversations(settings), asyncio.gather(*(check(settings) for check in checks))
+    )
+    return conversations, (*(row for row in rows if row is not None), conversations.row())
 
 
 async def _check_local(settings: Settings, registry: AgentRegistry, *, offline: bool) -> dict[str, AgentReport]:

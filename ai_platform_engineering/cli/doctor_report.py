@@ -16,6 +16,7 @@ from ai_platform_engineering.knowledge_bases.rag.checkup import Checkup
 from ai_platform_engineering.multi_agents.placement import Where
 from ai_platform_engineering.skills_middleware.checkup import SkillsCheckup
 from ai_platform_engineering.storage.checkpoints.stores import ConversationsCheckup
+from ai_platform_engineering.storage.checkup import StoreCheckup
 from ai_platform_engineering.text.plain_text import aligned
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ class Report:
     knowledge: Checkup | None = None
     skills: SkillsCheckup | None = None
     conversations: ConversationsCheckup | None = None
+    stores: tuple[StoreCheckup, ...] = ()
     model_failures: tuple[str, ...] = ()
 
     @property
@@ -75,11 +77,9 @@ class Report:
 
     @property
     def unusable(self) -> tuple[str, ...]:
-        """Names of the enabled agents, and the knowledge base and the store of conversations, that cannot be used."""
+        """Names of the enabled agents and of the stores that cannot be used."""
         agents = (agent.name for agent in self.agents if agent.enabled and not agent.usable)
-        knowledge = ("the knowledge base",) if self.knowledge and self.knowledge.problem else ()
-        store = ("the store of conversations",) if self.conversations and self.conversations.problem else ()
-        return (*agents, *knowledge, *store)
+        return (*agents, *(f"the {store.name}" for store in self.stores if store.problem))
 
     @property
     def ok(self) -> bool:
@@ -96,12 +96,15 @@ def show(report: Report, file: TextIO | None = None, width: int | None = None) -
     file = file or sys.stdout
     console = Console(file=file, width=width, highlight=False)
     if not console.is_terminal:
-        lines = [*_facts(report), "", *_plain_rows(report), "", *_remarks(report), _verdict(report)]
+        tables = [*_plain_rows(report), "", *_plain_stores(report)]
+        lines = [*_facts(report), "", *tables, *_remarks(report), _verdict(report)]
         file.write("\n".join(lines) + "\n")
         return
     for line in _facts(report):
         console.print(escape(line))
     console.print(_table(report))
+    if report.stores:
+        console.print(_store_table(report))
     for remark in _remarks(report):
         console.print(f"[yellow]{escape(remark)}[/]")
     console.print(f"[{'green' if report.ok else 'red'}]{escape(_verdict(report))}[/]")
@@ -163,6 +166,30 @@ def _plain_rows(report: Report) -> list[str]:
     return list(aligned([_HEADINGS, *(_cells(agent) for agent in report.agents)]))
 
 
+_STORE_HEADINGS = ("Store", "Kind", "Usable", "Where")
+
+
+def _store_cells(store: StoreCheckup) -> tuple[str, str, str, str]:
+    where = f"{store.place} ({about})" if (about := str(store)) else store.place
+    return store.name, store.kind, {True: "yes", False: "no", None: "-"}[store.usable], where
+
+
+def _store_table(report: Report) -> Table:
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    for heading in _STORE_HEADINGS[:-1]:
+        table.add_column(heading, no_wrap=True)
+    table.add_column(_STORE_HEADINGS[-1], overflow="fold")
+    for store in report.stores:
+        table.add_row(*(escape(cell) for cell in _store_cells(store)), style="red" if store.problem else "")
+    return table
+
+
+def _plain_stores(report: Report) -> list[str]:
+    if not report.stores:
+        return []
+    return [*aligned([_STORE_HEADINGS, *map(_store_cells, report.stores)]), ""]
+
+
 def _remarks(report: Report) -> list[str]:
     """Problems and warnings, which are printed below the table."""
     of_agents = [
@@ -172,7 +199,8 @@ def _remarks(report: Report) -> list[str]:
         for remark in filter(None, (agent.problem, agent.failure, *agent.warnings))
     ]
     of_models = [f"Model {failure}" for failure in report.model_failures]
-    of_knowledge = [report.knowledge.note, report.knowledge.problem] if report.knowledge else []
+    of_knowledge = [report.knowledge.note] if report.knowledge else []
     of_skills = report.skills.problems if report.skills else ()
-    of_store = [report.conversations.problem] if report.conversations else []
-    return [*of_models, *of_agents, *filter(None, (*of_knowledge, *of_store)), *of_skills, *report.problems]
+    # The catalog of skills reports a problem of its store, too.
+    of_stores = [store.problem for store in report.stores if not any(str(store.problem) in line for line in of_skills)]
+    return [*of_models, *of_agents, *filter(None, (*of_knowledge, *of_stores)), *of_skills, *report.problems]

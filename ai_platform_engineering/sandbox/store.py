@@ -7,6 +7,7 @@ new file fills it with the sample data.
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -18,6 +19,7 @@ from typing import Final, TypeVar
 from ai_platform_engineering.sandbox.records import Organization, Record
 from ai_platform_engineering.sandbox.seed import seed_records
 from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.storage.checkup import StoreCheckup
 from ai_platform_engineering.storage.sqlite.shared_file import write_ahead
 from ai_platform_engineering.utils.private_files import create_private_file
 
@@ -140,6 +142,23 @@ class SandboxStore:
                 f"The sandbox file {self.path} cannot be used: {error}. Check that the data directory can be written, "
                 "or restore the sample data with `platform-engineer sandbox reset`."
             ) from error
+
+
+async def check_up_sandbox(settings: Settings) -> StoreCheckup:
+    """The row of `platform-engineer doctor`."""
+    return await asyncio.to_thread(_check_file, SandboxStore.of(settings))
+
+
+def _check_file(store: SandboxStore) -> StoreCheckup:
+    found = StoreCheckup.of_file("sandbox", store.path)
+    if not found.exists:
+        return found
+    try:
+        with store.read() as session:
+            session.organization()
+    except SandboxError as error:
+        return found.failed(str(error))
+    return found.opened()
 
 
 def _connect(path: Path) -> sqlite3.Connection:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Final
 
 from ai_platform_engineering.installation import install_command
@@ -62,7 +63,7 @@ class SkillCatalog:
     """Call `start` before use and `aclose` after. `store` has the skills of the API; None if skills are disabled."""
 
     def __init__(self, settings: Settings, sources: Sequence[SkillSource] | None = None) -> None:
-        self.store: SkillStore | None = _store(settings) if settings.enable_skills else None
+        self.store: SkillStore | None = skill_store(settings) if settings.enable_skills else None
         if self.store is None:
             sources = []
         elif sources is None:
@@ -213,10 +214,14 @@ def _sources(settings: Settings) -> list[SkillSource]:
     return [*sources, *git_sources(settings)]
 
 
-def _store(settings: Settings) -> SkillStore:
+def skills_file(settings: Settings) -> Path:
+    return settings.data_dir / "skills.db"
+
+
+def skill_store(settings: Settings) -> SkillStore:
     """The store that the settings select, not yet connected. Raises `SettingsError` if the driver is not installed."""
     if settings.skills_database_url is None:
-        return SqliteSkillStore(settings.data_dir / "skills.db")
+        return SqliteSkillStore(skills_file(settings))
     try:
         from ai_platform_engineering.skills_middleware.store.postgres import PostgresSkillStore  # noqa: PLC0415
     except ModuleNotFoundError as error:

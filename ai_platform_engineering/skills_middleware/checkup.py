@@ -1,7 +1,8 @@
-"""The check of skills for `doctor`: how many each source has, and which problems they have."""
+"""The check of skills for `doctor`: how many each source has, which problems they have, and the store of the API."""
 
 from __future__ import annotations
 
+import asyncio
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,11 +11,14 @@ from types import MappingProxyType
 from typing import Final, Self
 
 from ai_platform_engineering.settings import Settings
-from ai_platform_engineering.skills_middleware.catalog import SkillCatalog, SourceStatus
+from ai_platform_engineering.skills_middleware.catalog import SkillCatalog, SourceStatus, skill_store, skills_file
 from ai_platform_engineering.skills_middleware.sources.git_source import git_sources
+from ai_platform_engineering.skills_middleware.store.store import SkillStoreError
+from ai_platform_engineering.storage.checkup import StoreCheckup
 from ai_platform_engineering.utils.a2a_common.caller import ANONYMOUS
 
 _MAX_PROBLEMS: Final = 10
+_STORE_NAME: Final = "store of skills"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +49,35 @@ class _CatalogContents:
 
     def __or__(self, other: _CatalogContents) -> _CatalogContents:
         return _CatalogContents(self.sources | other.sources, self.skills | other.skills)
+
+
+async def check_up_skill_store(settings: Settings) -> StoreCheckup | None:
+    """The store of skills that were created through the API; None if skills are disabled."""
+    if not settings.enable_skills:
+        return None
+    if settings.skills_database_url is None:
+        row = await asyncio.to_thread(StoreCheckup.of_file, _STORE_NAME, skills_file(settings))
+        if not row.exists:
+            return row
+    else:
+        row = StoreCheckup(_STORE_NAME, "postgres", _postgres_place(settings.skills_database_url.get_secret_value()))
+    store = skill_store(settings)
+    try:
+        return row.opened(skills=len(await store.load()))
+    except SkillStoreError as error:
+        return row.failed(str(error))
+    finally:
+        await store.aclose()
+
+
+def _postgres_place(url: str) -> str:
+    """Without credentials; the name of the setting if the address cannot be parsed."""
+    from ai_platform_engineering.skills_middleware.store.postgres import SkillsAddress  # noqa: PLC0415 - slow to load
+
+    try:
+        return SkillsAddress(url).place
+    except SkillStoreError:
+        return SkillsAddress.setting
 
 
 async def check_up_skills(

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from typing import Final
 
 from ai_platform_engineering.knowledge_bases.rag.documents import Datasource
 from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.storage.checkup import StoreCheckup
 from ai_platform_engineering.utils.errors import ReadableError
 from ai_platform_engineering.utils.redact import redact
+
+_NAME: Final = "knowledge base"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +27,35 @@ class Checkup:
     def __str__(self) -> str:
         counted = {None: "", 0: ", nothing ingested yet", 1: ", 1 document"}
         return self.where + counted.get(self.documents, f", {self.documents} documents")
+
+
+def store_row(settings: Settings, found: Checkup) -> StoreCheckup:
+    """The row of the store in the report."""
+    if settings.rag_server_url is not None:
+        row = StoreCheckup(_NAME, "server", found.where)
+    elif settings.rag_database_url is not None:
+        row = StoreCheckup(_NAME, "postgres", _postgres_place(settings.rag_database_url.get_secret_value()))
+    else:
+        from ai_platform_engineering.knowledge_bases.rag.stores.opening import knowledge_file  # noqa: PLC0415
+
+        row = StoreCheckup.of_file(_NAME, knowledge_file(settings))
+        if not row.exists:
+            return row
+    if found.problem is not None:
+        return row.failed(found.problem)
+    return row.opened(documents=found.documents or 0)
+
+
+def _postgres_place(url: str) -> str:
+    """Without credentials; the name of the setting if the address cannot be parsed."""
+    try:
+        from ai_platform_engineering.knowledge_bases.rag.stores.postgres_schema import (  # noqa: PLC0415
+            KnowledgeBaseAddress,
+        )
+
+        return KnowledgeBaseAddress(url).place
+    except (ReadableError, ModuleNotFoundError):
+        return "RAG_DATABASE_URL"
 
 
 async def check_up(settings: Settings) -> Checkup | None:

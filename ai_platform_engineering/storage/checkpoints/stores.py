@@ -6,13 +6,15 @@ import asyncio
 import sqlite3
 from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 
 from ai_platform_engineering.installation import install_command
 from ai_platform_engineering.settings import Settings, SettingsError
 from ai_platform_engineering.storage.checkpoints.fallback_saver import STORE_ERRORS, FallbackSaver, StoreAddress
 from ai_platform_engineering.storage.checkpoints.file_saver import FileSaver
+from ai_platform_engineering.storage.checkup import IN_MEMORY, StoreCheckup
 from ai_platform_engineering.storage.conversation_formats import CONVERSATIONS, check_format
-from ai_platform_engineering.storage.data_files import conversations_file
+from ai_platform_engineering.storage.data_files import ConversationsFileError, conversations_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,11 @@ class ConversationsCheckup:
 
     def __str__(self) -> str:
         return f"{self.kind}, {self.where}"
+
+    def row(self) -> StoreCheckup:
+        name = "store of conversations"
+        facts = StoreCheckup.of_file(name, Path(self.where)).facts if self.kind == "sqlite" else {}
+        return StoreCheckup(name, self.kind, self.where, self.reachable, facts, self.problem)
 
 
 def store_address(settings: Settings) -> StoreAddress | None:
@@ -92,7 +99,7 @@ async def check_up_conversations(settings: Settings) -> ConversationsCheckup:
     except SettingsError as error:
         return ConversationsCheckup(kind, "not usable", False, str(error))
     if address is None:
-        return ConversationsCheckup(kind, "until the server stops")
+        return ConversationsCheckup(kind, IN_MEMORY)
     try:
         if kind == "sqlite":
             return ConversationsCheckup(kind, address.place, _file_exists(settings))
@@ -110,6 +117,9 @@ def _file_exists(settings: Settings) -> bool | None:
     path = conversations_file(settings)
     if not path.exists():
         return None
-    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
-        check_format(connection, path, CONVERSATIONS)
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+            check_format(connection, path, CONVERSATIONS)
+    except sqlite3.Error as error:
+        raise ConversationsFileError(path, error) from error
     return True

@@ -18,9 +18,8 @@ def own(path: Path) -> sqlite3.Connection:
 
     The lock is released when the returned connection is closed or the process ends. Readers need no lock.
     """
-    lock_path = path.with_name(f"{path.name}.lock")
-    create_private_file(lock_path)
-    lock = sqlite3.connect(lock_path, timeout=0, isolation_level=None)
+    create_private_file(lock_path(path))
+    lock = sqlite3.connect(lock_path(path), timeout=0, isolation_level=None)
     try:
         lock.execute("BEGIN EXCLUSIVE")
         create_private_file(path)
@@ -30,6 +29,10 @@ def own(path: Path) -> sqlite3.Connection:
             raise FileInUseError(path) from None
         raise
     return lock
+
+
+def lock_path(path: Path) -> Path:
+    return path.with_name(f"{path.name}.lock")
 
 
 def reason(error: Exception) -> str:

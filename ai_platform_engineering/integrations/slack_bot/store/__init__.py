@@ -3,9 +3,7 @@
 A run's state is stored as opaque JSON; only `thread_view` interprets it.
 """
 
-from pathlib import Path
-
-from ai_platform_engineering.integrations.slack_bot.store.file import BotStoreError
+from ai_platform_engineering.integrations.slack_bot.store.file import BotStoreError, store_file
 from ai_platform_engineering.integrations.slack_bot.store.memory import MemoryStore
 from ai_platform_engineering.integrations.slack_bot.store.sqlite import SqliteBotStore
 from ai_platform_engineering.integrations.slack_bot.store.values import BotStore, StoredRun, ThreadSession
@@ -16,8 +14,4 @@ __all__ = ["BotStore", "BotStoreError", "StoredRun", "ThreadSession", "open_stor
 
 def open_store(settings: Settings) -> BotStore:
     """The configured store, locked for this process until it is closed. Raises `BotStoreError` with the way out."""
-    return MemoryStore() if settings.slack_sessions == "memory" else SqliteBotStore(_store_file(settings))
-
-
-def _store_file(settings: Settings) -> Path:
-    return settings.data_dir / "slack.sqlite"
+    return MemoryStore() if settings.slack_sessions == "memory" else SqliteBotStore(store_file(settings))

@@ -6,10 +6,14 @@ nothing, and commits do not wait for the disk. A power failure may lose the last
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Final
 
+from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.storage.checkup import StoreCheckup
 from ai_platform_engineering.storage.sqlite.owned_file import FileInUseError, own, reason
 from ai_platform_engineering.utils.errors import ReadableError
 
@@ -45,6 +49,10 @@ CREATE INDEX run_by_task ON run (task_id, begun);
 CREATE INDEX run_by_age ON run (done, begun);
 """
 _OUR_TABLES: Final = frozenset({"heard", "session", "run"})
+
+
+def store_file(settings: Settings) -> Path:
+    return settings.data_dir / "slack.sqlite"
 
 
 class BotStoreError(ReadableError):
@@ -86,6 +94,30 @@ def unusable(path: Path, error: Exception) -> BotStoreError:
     # The low byte is the primary error code.
     kind = getattr(error, "sqlite_errorcode", 0) & 0xFF
     return BotStoreError(f"{path} cannot be used by the Slack bot: {reason(error)}. {_REMEDIES.get(kind, _CHECK)}.")
+
+
+async def check_up_bot_store(settings: Settings) -> StoreCheckup | None:
+    """The row of `platform-engineer doctor`; None if no bot has stored anything here."""
+    path = store_file(settings)
+    found = StoreCheckup.of_file("store of the Slack bot", path)
+    if settings.slack_sessions != "sqlite" or not found.exists:
+        return None
+    try:
+        threads = await asyncio.to_thread(_count_threads, path)
+    except BotStoreError as error:
+        return found.failed(str(error))
+    return found.opened(threads=threads)
+
+
+def _count_threads(path: Path) -> int:
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+            if _is_new(path, connection):
+                return 0
+            (count,) = connection.execute("SELECT count(*) FROM session").fetchone()
+            return int(count)
+    except sqlite3.Error as error:
+        raise unusable(path, error) from error
 
 
 _MOVE_AWAY: Final = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -13,10 +14,12 @@ from typing import Final, Literal
 
 from ai_platform_engineering.multi_agents.platform_engineer.feedback.record import Feedback
 from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.storage.checkup import IN_MEMORY, StoreCheckup
 from ai_platform_engineering.utils.errors import ReadableError
 from ai_platform_engineering.utils.private_files import create_private_file
 
 FORMAT: Final = 1
+_NAME: Final = "store of feedback"
 _NS_PER_DAY: Final = 86_400 * 10**9
 _COLUMNS: Final = tuple(field.name for field in fields(Feedback))
 _STATES: Final = {"waiting": 0, "forwarded": 1, "refused": 2}
@@ -120,12 +123,43 @@ def read_newest(path: Path, limit: int) -> list[Feedback]:
     """The newest feedback in the file, also while a server writes to it; empty if there is no file."""
     if not path.exists():
         return []
+    with _reading(path) as connection:
+        return _read(connection, "ORDER BY at_ns DESC LIMIT ?", limit)
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[sqlite3.Connection]:
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
             _check_format(path, connection)
-            return _read(connection, "ORDER BY at_ns DESC LIMIT ?", limit)
+            yield connection
     except sqlite3.Error as error:
         raise FeedbackFileError(path, _reason(error)) from error
+
+
+async def check_up_feedback(settings: Settings) -> StoreCheckup | None:
+    """The row of `platform-engineer doctor`."""
+    match settings.event_log:
+        case "memory":
+            return StoreCheckup(_NAME, "memory", IN_MEMORY)
+        case "sqlite":
+            return await asyncio.to_thread(_check_file, feedback_path(settings))
+        case _:
+            return None
+
+
+def _check_file(path: Path) -> StoreCheckup:
+    found = StoreCheckup.of_file(_NAME, path)
+    try:
+        return found.opened(entries=_count(path)) if found.exists else found
+    except FeedbackFileError as error:
+        return found.failed(str(error))
+
+
+def _count(path: Path) -> int:
+    with _reading(path) as connection:
+        (count,) = connection.execute("SELECT count(*) FROM feedback").fetchone()
+    return int(count)
 
 
 def _connect(path: Path | None) -> sqlite3.Connection:
