@@ -18,14 +18,15 @@ from psycopg_pool import AsyncConnectionPool
 from ai_platform_engineering.compat import checkpoint_postgres
 from ai_platform_engineering.compat.checkpoint_sqlite import first_id_since
 from ai_platform_engineering.settings import ADDRESS_VARIABLES, SettingsError
-from ai_platform_engineering.storage.checkpoints.server_saver import ServerSaver, StoreError
+from ai_platform_engineering.storage.checkpoints.server_saver import ServerSaver
+from ai_platform_engineering.storage.servers.errors import StoreError
+from ai_platform_engineering.storage.servers.postgres import setup_lock
 from ai_platform_engineering.utils.postgres_address import PostgresAddress
 
 _CONNECTIONS: Final = 8
 _CONNECTION_SECONDS: Final = 5.0
 _SETUP_LOCK: Final = 0x706C6174666F726D
 _SETUP_SECONDS: Final = 60.0
-_SETUP_RETRY_SECONDS: Final = 0.1
 _CONNECTION_OPTIONS: Final[dict[str, Any]] = {"autocommit": True, "prepare_threshold": 0, "row_factory": dict_row}
 
 _Connection = AsyncConnection[dict[str, Any]]
@@ -123,15 +124,7 @@ class PostgresSaver(ServerSaver):
 
 
 async def _create_tables(connection: _Connection) -> None:
-    """The saver's setup, in one process at a time: two at once would fail."""
-    # Not a lock that waits: a statement that waits for it would keep the setup's concurrent index creation waiting.
-    while True:
-        locked = await (await connection.execute("SELECT pg_try_advisory_lock(%s) AS ok", (_SETUP_LOCK,))).fetchone()
-        if locked is not None and locked["ok"]:
-            break
-        await asyncio.sleep(_SETUP_RETRY_SECONDS)
-    try:
+    """The saver's setup, in one process at a time."""
+    async with setup_lock(connection, _SETUP_LOCK):
         await AsyncPostgresSaver(connection).setup()
         await checkpoint_postgres.check_tables(connection)
-    finally:
-        await connection.execute("SELECT pg_advisory_unlock(%s)", (_SETUP_LOCK,))

@@ -12,7 +12,6 @@ from base64 import b64decode, b64encode
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, ClassVar, Final
-from urllib.parse import urlsplit
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
@@ -24,27 +23,14 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.redis.aio import AsyncRedisSaver
 from redis.asyncio import Redis
-from redis.asyncio.retry import Retry
-from redis.backoff import NoBackoff
-from redis.exceptions import (
-    AuthenticationError,
-    AuthorizationError,
-    BusyLoadingError,
-    NoPermissionError,
-    RedisError,
-    ResponseError,
-)
-from redis.exceptions import (
-    ConnectionError as RedisConnectionError,
-)
-from redis.exceptions import (
-    TimeoutError as RedisTimeoutError,
-)
+from redis.exceptions import RedisError, ResponseError
 from redisvl.exceptions import RedisVLError
 
 from ai_platform_engineering.compat import checkpoint_redis
-from ai_platform_engineering.settings import ADDRESS_VARIABLES, SettingsError
-from ai_platform_engineering.storage.checkpoints.server_saver import ServerSaver, StoreError
+from ai_platform_engineering.settings import ADDRESS_VARIABLES
+from ai_platform_engineering.storage.checkpoints.server_saver import ServerSaver
+from ai_platform_engineering.storage.servers.errors import StoreError
+from ai_platform_engineering.storage.servers.redis import REDIS_ERRORS, redis_client, redis_error
 
 # They log errors that they also raise, and every connection.
 logging.getLogger("redisvl").setLevel(logging.CRITICAL)
@@ -54,12 +40,10 @@ _SETTING: Final = ADDRESS_VARIABLES["redis"]
 _PACKED: Final = "platform_engineer_type"
 _SETUP_LOCK: Final = "platform-engineer:conversations:setup"
 _SETUP_SECONDS: Final = 30.0
-_CONNECT_SECONDS: Final = 3.0
-_ANSWER_SECONDS: Final = 10.0
 
 
 class RedisSaver(ServerSaver):
-    _errors: ClassVar = (RedisError, RedisVLError, OSError)
+    _errors: ClassVar = (*REDIS_ERRORS, RedisVLError)
 
     def __init__(self, saver: AsyncRedisSaver, client: Redis) -> None:
         super().__init__()
@@ -69,13 +53,7 @@ class RedisSaver(ServerSaver):
     @classmethod
     @asynccontextmanager
     async def opened(cls, url: str, ttl_minutes: float) -> AsyncIterator[RedisSaver]:
-        client = Redis.from_url(
-            url,
-            socket_connect_timeout=_CONNECT_SECONDS,
-            socket_timeout=_ANSWER_SECONDS,
-            health_check_interval=30,
-            retry=Retry(NoBackoff(), 1),
-        )
+        client = redis_client(url)
         ttl = {"default_ttl": ttl_minutes, "refresh_on_read": False} if ttl_minutes else None
         saver = AsyncRedisSaver(redis_client=client, ttl=ttl)
         try:
@@ -163,43 +141,12 @@ class RedisSaver(ServerSaver):
         return _store_error(error)
 
 
-def redis_place(url: str) -> str:
-    """Host and port of the address, without credentials. Raises if the address cannot be parsed."""
-    try:
-        parts = urlsplit(url)
-        port = parts.port or 6379
-    except ValueError:
-        port = 0
-    if not port or not parts.hostname or "@" in parts.path:
-        raise SettingsError(
-            f"{_SETTING} is not the address of a Redis server: it has to look like redis://user:password@host:6379/0, "
-            "with characters such as @ / : in the password percent-encoded."
-        )
-    return f"{parts.hostname}:{port}{parts.path.rstrip('/')}"
-
-
 def _store_error(error: Exception) -> StoreError:
     cause: BaseException = error
     # RedisVL wraps the errors of the client.
     while isinstance(cause, RedisVLError) and isinstance(cause.__cause__, RedisError | RedisVLError | OSError):
         cause = cause.__cause__
-    check = f"Check that the server is running, and the host, user and password in {_SETTING}."
-    match cause:
-        case AuthenticationError() | AuthorizationError():
-            reason, way_out = "it refused the user or the password", check
-        case NoPermissionError():
-            reason, way_out = "the user lacks a permission", f"Grant it, or name another user in {_SETTING}."
-        case BusyLoadingError():
-            reason, way_out = "it is loading its data", ""
-        case RedisTimeoutError():
-            reason, way_out = "it did not answer in time", check
-        case RedisConnectionError() | OSError():
-            reason, way_out = "the connection failed", check
-        case ResponseError() if "unknown command" in str(cause).lower():
-            reason = "it has no JSON and Search modules"
-            way_out = "Use Redis 8 or Redis Stack, or another LANGGRAPH_CHECKPOINT_TYPE."
-        case ResponseError():
-            reason, way_out = str(cause), ""
-        case _:
-            reason, way_out = type(cause).__name__, ""
-    return StoreError(reason, way_out)
+    if isinstance(cause, ResponseError) and "unknown command" in str(cause).lower():
+        way_out = "Use Redis 8 or Redis Stack, or another LANGGRAPH_CHECKPOINT_TYPE."
+        return StoreError("it has no JSON and Search modules", way_out)
+    return redis_error(cause, _SETTING)

@@ -17,23 +17,13 @@ from langgraph.checkpoint.base import (
 )
 
 from ai_platform_engineering.storage.checkpoints.memory_saver import next_version, thread_of
+from ai_platform_engineering.storage.servers.errors import StoreError
 
 T = TypeVar("T")
 
 OPERATION_SECONDS: Final = 15.0
 """For one operation with its retry. A server that hangs is noticed after this time."""
 _CANCEL_SECONDS: Final = 2.0
-
-
-class StoreError(Exception):
-    """The store of conversations cannot be used now. The text is the reason, without credentials or addresses.
-
-    `way_out` is a sentence that says what to do about it.
-    """
-
-    def __init__(self, reason: str, way_out: str = "") -> None:
-        super().__init__(reason)
-        self.way_out = way_out
 
 
 class ServerSaver(BaseCheckpointSaver[str], ABC):

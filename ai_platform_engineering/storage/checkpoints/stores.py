@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ai_platform_engineering.installation import install_command
-from ai_platform_engineering.settings import Settings, SettingsError
+from ai_platform_engineering.settings import ADDRESS_VARIABLES, Settings, SettingsError
 from ai_platform_engineering.storage.checkpoints.fallback_saver import STORE_ERRORS, FallbackSaver, StoreAddress
 from ai_platform_engineering.storage.checkpoints.file_saver import FileSaver
 from ai_platform_engineering.storage.checkup import IN_MEMORY, StoreCheckup
@@ -54,19 +54,17 @@ def store_address(settings: Settings) -> StoreAddress | None:
                 address = ConversationsAddress(url)
                 return StoreAddress("postgres", "Postgres", address.place, lambda: PostgresSaver.opened(address))
             case "mongodb":
-                from ai_platform_engineering.storage.checkpoints.mongodb_saver import (  # noqa: PLC0415
-                    MongoSaver,
-                    mongodb_place,
-                )
+                from ai_platform_engineering.storage.checkpoints.mongodb_saver import MongoSaver  # noqa: PLC0415
+                from ai_platform_engineering.storage.servers.mongodb import mongodb_place  # noqa: PLC0415
 
-                return StoreAddress("mongodb", "MongoDB", mongodb_place(url), lambda: MongoSaver.opened(url, ttl))
+                place = mongodb_place(url, ADDRESS_VARIABLES[kind])
+                return StoreAddress("mongodb", "MongoDB", place, lambda: MongoSaver.opened(url, ttl))
             case "redis":
-                from ai_platform_engineering.storage.checkpoints.redis_saver import (  # noqa: PLC0415
-                    RedisSaver,
-                    redis_place,
-                )
+                from ai_platform_engineering.storage.checkpoints.redis_saver import RedisSaver  # noqa: PLC0415
+                from ai_platform_engineering.storage.servers.redis import redis_place  # noqa: PLC0415
 
-                return StoreAddress("redis", "Redis", redis_place(url), lambda: RedisSaver.opened(url, ttl))
+                place = redis_place(url, ADDRESS_VARIABLES[kind])
+                return StoreAddress("redis", "Redis", place, lambda: RedisSaver.opened(url, ttl))
             case "sqlite":
                 path = conversations_file(settings)
                 return StoreAddress("sqlite", "SQLite", str(path), lambda: FileSaver.opened(settings))

@@ -1,0 +1,1 @@
+"""Database servers that several stores use: clients, addresses without credentials, errors as `StoreError`."""
