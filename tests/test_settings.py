@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
@@ -356,3 +356,23 @@ def test_an_address_that_two_settings_share_is_reported_once() -> None:
 def test_persistence_cannot_be_required_of_memory() -> None:
     (sentence,) = problems(REQUIRE_PERSISTENCE="true", CONVERSATIONS="memory")
     assert sentence.startswith("REQUIRE_PERSISTENCE=true does not fit conversations in memory")
+
+
+@pytest.mark.parametrize("kind", ADDRESSES)
+def test_memories_are_off_or_have_an_address_of_their_own_or_that_of_the_conversations(kind: Any) -> None:
+    shared, address = ADDRESSES[kind]
+    own = shared.replace("CHECKPOINT", "STORE")
+    assert load(**{shared: address}).langgraph_store_type is None
+    assert problems(LANGGRAPH_STORE_TYPE=kind) == (
+        f"LANGGRAPH_STORE_TYPE={kind} needs {own} or {shared}: set it, or choose another type.",
+    )
+    assert load(LANGGRAPH_STORE_TYPE=kind.upper(), **{shared: address}).memory_address(kind) == (shared, address)
+    both = load(LANGGRAPH_STORE_TYPE=kind, **{shared: address, own: f"{address}1"})
+    assert both.memory_address(kind) == (own, f"{address}1")
+    assert "hunter2" not in repr(both)
+
+
+def test_an_unknown_type_for_memories_is_reported_with_the_known_ones() -> None:
+    assert problems(LANGGRAPH_STORE_TYPE="mysql") == (
+        "LANGGRAPH_STORE_TYPE=mysql cannot be used: it must be one of sqlite, memory, postgres, mongodb, redis.",
+    )

@@ -21,12 +21,14 @@ from ai_platform_engineering.settings.loading import (
     provider_problem,
     wrong_value,
 )
+from ai_platform_engineering.settings.memory_settings import MEMORY_SERVERS
 from ai_platform_engineering.settings.model import Settings
 from ai_platform_engineering.settings.page import DYNAMIC_VARIABLES, configuration_page
 
 __all__ = [
     "ADDRESS_VARIABLES",
     "DYNAMIC_VARIABLES",
+    "MEMORY_SERVERS",
     "MIN_KEY_LENGTH",
     "PROVIDER_REQUIREMENTS",
     "CheckpointType",

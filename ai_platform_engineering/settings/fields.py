@@ -26,6 +26,7 @@ Group = Literal[
     "Skills",
     "Sandbox",
     "Storage",
+    "Memories",
     "Limits",
     "Network tools",
     "Slack",

@@ -17,6 +17,7 @@ from pydantic.fields import FieldInfo
 from ai_platform_engineering.settings.approval_overrides import OVERRIDES_VARIABLE, OverridesError, parse_overrides
 from ai_platform_engineering.settings.conversation_settings import ADDRESS_VARIABLES
 from ai_platform_engineering.settings.fields import FLAG_VALUES, Provider, describe_allowed, field_extra, flag
+from ai_platform_engineering.settings.memory_settings import MEMORY_SERVERS
 from ai_platform_engineering.settings.model import Settings
 
 MASK: Final = "********"
@@ -154,6 +155,10 @@ def _cross_field_problems(settings: Settings) -> list[str]:
         problems.append(
             f"LANGGRAPH_CHECKPOINT_TYPE={kind} needs {ADDRESS_VARIABLES[kind]}: set it, or choose another type."
         )
+    memories = settings.langgraph_store_type
+    if memories in MEMORY_SERVERS and settings.memory_address(memories) is None:
+        variables = " or ".join(settings.memory_variables(memories))
+        problems.append(f"LANGGRAPH_STORE_TYPE={memories} needs {variables}: set it, or choose another type.")
     if kind == "memory" and settings.require_persistence:
         problems.append(
             "REQUIRE_PERSISTENCE=true does not fit conversations in memory: choose another LANGGRAPH_CHECKPOINT_TYPE, "

@@ -30,10 +30,11 @@ from ai_platform_engineering.settings.fields import (
 )
 from ai_platform_engineering.settings.knowledge_settings import KnowledgeSettings
 from ai_platform_engineering.settings.llm_settings import LlmSettings
+from ai_platform_engineering.settings.memory_settings import MemorySettings
 from ai_platform_engineering.settings.server_settings import ServerSettings
 
 
-class Settings(ServerSettings, LlmSettings, KnowledgeSettings, ConversationSettings):
+class Settings(ServerSettings, LlmSettings, KnowledgeSettings, ConversationSettings, MemorySettings):
     """All settings of one process. Frozen; created by `load_settings`."""
 
     model_config = SettingsConfigDict(defer_build=False)

@@ -1,4 +1,4 @@
-"""The format versions of the files with conversations, stored as SQLite's `user_version`.
+"""The format versions of SQLite files that LangGraph's tables are in, stored as `user_version`.
 
 Imports nothing of LangGraph, so that a file can be checked before LangGraph is loaded.
 """
@@ -12,16 +12,16 @@ from typing import Final
 
 from ai_platform_engineering.settings import SettingsError
 
-_WAY_OUT: Final = "choose another directory with DATA_DIR, or set CONVERSATIONS=memory."
-
 
 @dataclass(frozen=True, slots=True)
 class FileFormat:
     """`version` is the one that this release writes. It also reads and migrates files without a version, which release
-    0.1.0 wrote with some of the tables `unversioned`."""
+    0.1.0 wrote with some of the tables `unversioned`. `without_file` is the setting for a store without such a file."""
 
     version: int
     unversioned: frozenset[str]
+    content: str = "conversations"
+    without_file: str = "CONVERSATIONS=memory"
 
 
 CONVERSATIONS: Final = FileFormat(1, frozenset({"checkpoints", "writes"}))
@@ -38,14 +38,15 @@ def check_format(connection: sqlite3.Connection, path: Path, known: FileFormat) 
         "SELECT user_version, (SELECT group_concat(name) FROM sqlite_master WHERE type = 'table')"
         " FROM pragma_user_version"
     ).fetchone()
+    way_out = f"choose another directory with DATA_DIR, or set {known.without_file}."
     if found > known.version:
         raise SettingsError(
             f"{path} was written by a newer version of this product (format {found}; this version reads up to "
-            f"{known.version}). Update the product, {_WAY_OUT}"
+            f"{known.version}). Update the product, {way_out}"
         )
     if found < 0 or (found == 0 and not {*(names or "").split(",")} <= {"", *known.unversioned}):
         raise SettingsError(
-            f"{path} has an unknown format: it is not a file of conversations. Move it away, {_WAY_OUT}"
+            f"{path} has an unknown format: it is not a file of {known.content}. Move it away, {way_out}"
         )
     return int(found)
 

@@ -23,6 +23,7 @@ _NAMES: Final = (
     "tasks-*.db*",
     "conversations.db*",
     "conversations-*.db*",
+    "memories.db*",
     "knowledge.db*",
     "sandbox.db*",
     "skills",
