@@ -31,6 +31,10 @@ def serve(options: argparse.Namespace, settings: Settings) -> int:
         from ai_platform_engineering.storage.checkpoints.stores import check_store
 
         check_store(settings)
+    if settings.langgraph_store_type is not None:
+        from ai_platform_engineering.storage.memories.stores import memory_store
+
+        memory_store(settings)
     settings, listener = _bind(options, settings, "front")
     from ai_platform_engineering.llm.providers import model_label
     from ai_platform_engineering.multi_agents.platform_engineer.deep_agent import PlatformEngineerDeepAgent

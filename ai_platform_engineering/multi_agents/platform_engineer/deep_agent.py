@@ -35,6 +35,7 @@ from ai_platform_engineering.multi_agents.agent_registry import AgentEntry, Agen
 from ai_platform_engineering.multi_agents.placement import is_distributed, parse_distributed
 from ai_platform_engineering.multi_agents.platform_engineer.channel_instructions import ChannelInstructions
 from ai_platform_engineering.multi_agents.platform_engineer.knowledge_budget import KnowledgeBudget
+from ai_platform_engineering.multi_agents.platform_engineer.memories.notes import OWNER_KEY, memory_notes
 from ai_platform_engineering.multi_agents.platform_engineer.prompts import (
     AgentLine,
     delegation_description,
@@ -57,6 +58,7 @@ from ai_platform_engineering.multi_agents.platform_engineer.workflows.progress i
 from ai_platform_engineering.runs.plan import PLAN_TOOL
 from ai_platform_engineering.settings import Settings, load_settings
 from ai_platform_engineering.skills_middleware.catalog import SkillCatalog
+from ai_platform_engineering.storage.memories.memories import Memories
 from ai_platform_engineering.utils.a2a_common.a2a_remote_agent_connect import A2ARemoteAgentConnectTool
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
 from ai_platform_engineering.utils.access_tokens import OwnBearer
@@ -123,6 +125,7 @@ class PlatformEngineerDeepAgent:
         self.bearer = OwnBearer(settings)
         self._models = models
         self._checkpointer: BaseCheckpointSaver[Any] | None = None
+        self._memories: Memories | None = None
         self._connections: dict[str, A2ARemoteAgentConnectTool] = {}
         self._graph: Graph | None = None
         self._watch: asyncio.Task[None] | None = None
@@ -134,11 +137,14 @@ class PlatformEngineerDeepAgent:
             raise RuntimeError("the supervisor has not been started")
         return self._graph
 
-    async def start(self, checkpointer: BaseCheckpointSaver[Any] | None = None) -> None:
-        """Start the agents. Without a checkpointer, conversations are in memory."""
+    async def start(
+        self, checkpointer: BaseCheckpointSaver[Any] | None = None, memories: Memories | None = None
+    ) -> None:
+        """Start the agents. Without a checkpointer, conversations are in memory; without memories, they are off."""
         if checkpointer is None and not self.settings.langgraph_dev:
             checkpointer = MemorySaver(self.settings.event_log_max_tasks)
         self._checkpointer = checkpointer
+        self._memories = memories
         if warning := offline_warning(self.settings, self.registry.local()):
             logger.warning("%s", warning)
         servers = {entry.name: entry.servers() for entry in self.registry.local()} | knowledge_servers(self.settings)
@@ -188,11 +194,13 @@ class PlatformEngineerDeepAgent:
             name=SUPERVISOR,
             middleware=[
                 *self._delegation(lines, sub_agents),
-                # The supervisor's own tools only read. The gate stores the approvals for the rest of a conversation.
+                # The supervisor's own tools only read, or change the memories of the person who asks. The gate stores
+                # the approvals for the rest of a conversation.
                 ApprovalGate(SUPERVISOR, lambda _tool, _args: CallAllowed()),
                 WorkflowDriver(self.workflows),
                 UnstreamedTurns(model, inner=False),
                 *skills(SkillOffers(self.skills, self.settings, SUPERVISOR), self.settings, commands=True),
+                *memory_notes(self._memories),
                 KnowledgeBudget({tool.name: tool.max_calls for tool in knowledge}),
                 ChannelInstructions(),
             ],
@@ -206,7 +214,7 @@ class PlatformEngineerDeepAgent:
                 backend=StateBackend(),
                 subagents=sub_agents,
                 task_description=delegation_description(lines),
-                private_state_keys=PRIVATE_STATE | {WORKFLOW_KEY},
+                private_state_keys=PRIVATE_STATE | {WORKFLOW_KEY, OWNER_KEY},
             )
 
     def _sub_agent(self, entry: AgentEntry) -> CompiledSubAgent:

@@ -109,6 +109,7 @@ class GraphRun:
                 context,
                 approvals=(*context.approvals, *self._granted),
                 resumed=True,
+                answers_form=resumed is not None,
                 started_calls=self._translation.started_calls if begun is not None else frozenset(),
             )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
@@ -53,6 +54,8 @@ class RequestContext:
     """The question was not addressed to the supervisor: no answer is better than a poor one."""
     resumed: bool = False
     """The run continues: a person answered its form, or another process had begun it."""
+    answers_form: bool = False
+    """The run continues with the answer to a form: `user` and `caller` are those of the person who answered."""
     started_calls: frozenset[str] = frozenset()
     """The calls that another process had announced before this one resumed the run."""
     epoch: int | None = None
@@ -63,6 +66,18 @@ class RequestContext:
     caller: Caller = ANONYMOUS
     skills: tuple[Mapping[str, Any], ...] | None = None
     """The skills that a supervisor gives to an agent, in full; None if the agent uses its own catalog."""
+
+
+_MAX_USER_LENGTH: Final = 200
+_DIGEST_LENGTH: Final = 32
+
+
+def bounded_user(user: str) -> str:
+    """The id of a user with at most 200 characters. A longer one ends with a digest: two users stay two."""
+    if len(user) <= _MAX_USER_LENGTH:
+        return user
+    digest = hashlib.sha256(user.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST_LENGTH]
+    return f"{user[: _MAX_USER_LENGTH - _DIGEST_LENGTH - 1]}#{digest}"
 
 
 TO_CONVERSATION: Final = "to_conversation"

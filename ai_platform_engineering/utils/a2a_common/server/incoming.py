@@ -18,6 +18,7 @@ from ai_platform_engineering.utils.a2a_common.delegation import SKILLS
 from ai_platform_engineering.utils.a2a_common.request_context import (
     MAX_INSTRUCTIONS_LENGTH,
     RequestContext,
+    bounded_user,
     is_to_conversation,
 )
 
@@ -45,11 +46,12 @@ def request_context(
     """The context of a request. If it continues `task`, the metadata of its first message are the defaults."""
     metadata = _metadata(request.message, task)
     delegated = metadata.get("delegated") is True
+    user = metadata.get("user")
     return RequestContext(
         context_id=context_id,
         task_id=task_id,
         trace_id=_text_field(metadata, "trace_id") or uuid.uuid4().hex,
-        user=_text_field(metadata, "user"),
+        user=bounded_user(user) if isinstance(user, str) and user else None,
         auth_token=auth_token,
         stream_text=metadata.get("stream_text") is not False,
         stream_sub_agent_text=metadata.get("stream_sub_agent_text") is True,

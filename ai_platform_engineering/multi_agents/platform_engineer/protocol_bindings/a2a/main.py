@@ -24,6 +24,7 @@ from ai_platform_engineering.knowledge_bases.rag.rest import lazy_rest
 from ai_platform_engineering.multi_agents.connectivity import remote_tools
 from ai_platform_engineering.multi_agents.platform_engineer.deep_agent import PlatformEngineerDeepAgent
 from ai_platform_engineering.multi_agents.platform_engineer.feedback.routes import FeedbackRoutes
+from ai_platform_engineering.multi_agents.platform_engineer.memories.routes import MemoryRoutes
 from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.agent import (
     AIPlatformEngineerA2ABinding,
 )
@@ -35,6 +36,8 @@ from ai_platform_engineering.multi_agents.platform_engineer.workflows.loader imp
 from ai_platform_engineering.settings import Settings, load_settings
 from ai_platform_engineering.skills_middleware.card import CardWithSkills
 from ai_platform_engineering.skills_middleware.rest.mount import SkillsMount
+from ai_platform_engineering.storage.memories.memories import Memories
+from ai_platform_engineering.storage.memories.stores import memories_for
 from ai_platform_engineering.utils.a2a_common.server.a2a_app import metrics_route, tool_rows, with_a2a
 from ai_platform_engineering.utils.a2a_common.server.a2a_server import Degraded, agent_card
 from ai_platform_engineering.utils.a2a_common.server.auth import security_schemes
@@ -76,17 +79,24 @@ def create_app(settings: Settings, mas: PlatformEngineerDeepAgent | None = None)
     feedback = FeedbackRoutes(settings)
 
     conversations: FallbackSaver | None = None
+    memories: Memories | None = None
 
     def degraded() -> Degraded | None:
-        problem = conversations.problem if conversations is not None else None
-        return Degraded(problem, serves=not settings.require_persistence) if problem else None
+        unstored = conversations.problem if conversations is not None else None
+        problems = [*filter(None, (unstored, memories.problem if memories is not None else None))]
+        serves = unstored is None or not settings.require_persistence
+        return Degraded(" ".join(problems), serves) if problems else None
 
     @asynccontextmanager
     async def running() -> AsyncIterator[Forget | None]:
-        nonlocal conversations
-        async with checkpointer_for(settings, timer=metrics) as checkpointer, feedback.running():
+        nonlocal conversations, memories
+        async with (
+            checkpointer_for(settings, timer=metrics) as checkpointer,
+            memories_for(settings) as memories,
+            feedback.running(),
+        ):
             conversations = checkpointer if isinstance(checkpointer, FallbackSaver) else None
-            await supervisor.start(checkpointer)
+            await supervisor.start(checkpointer, memories)
             try:
                 yield checkpointer.forget if isinstance(checkpointer, ConversationSaver) else None
             finally:
@@ -105,6 +115,8 @@ def create_app(settings: Settings, mas: PlatformEngineerDeepAgent | None = None)
     app.router.routes.append(metrics_route(metrics, SUPERVISOR, app.state.now))
     app.router.routes.append(_workflow_route(supervisor.offers))
     app.router.routes.extend(feedback.routes())
+    if settings.langgraph_store_type is not None:
+        app.router.routes.extend(MemoryRoutes(settings, lambda: memories).routes())
     if settings.enable_rag and settings.rag_server_url is None:
         app.mount("/rag", lazy_rest(supervisor.knowledge))
     app.router.routes.append(SkillsMount(supervisor.skills, settings))

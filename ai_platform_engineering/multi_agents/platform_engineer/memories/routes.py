@@ -1,0 +1,108 @@
+"""The route `/memories`: GET lists the caller's memories, DELETE forgets all of them or one.
+
+A client that acts for several people names the user in the header `X-User`, as in the metadata of its messages. If a
+signing key is set, the header has a user token, signed for `memories`.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.storage.memories.memories import Memories
+from ai_platform_engineering.storage.memories.memory import (
+    MAX_MEMORIES,
+    MemoriesUnavailableError,
+    UnknownMemoryError,
+    owner_of,
+)
+from ai_platform_engineering.utils.a2a_common.caller import caller_in
+from ai_platform_engineering.utils.a2a_common.request_context import bounded_user
+from ai_platform_engineering.utils.errors import ReadableError
+
+logger = logging.getLogger(__name__)
+
+PATH: Final = "/memories"
+USER_HEADER: Final = "X-User"
+SIGNED_FOR: Final = "memories"
+
+Work = Callable[[Memories, str, Request], Awaitable[dict[str, Any]]]
+
+
+class UserHeaderError(ReadableError):
+    """The header does not prove a user."""
+
+
+class MemoryRoutes:
+    """`memories` gives the store while the app runs, and None otherwise."""
+
+    def __init__(self, settings: Settings, memories: Callable[[], Memories | None]) -> None:
+        self._settings = settings
+        self._memories = memories
+
+    def routes(self) -> list[Route]:
+        return [
+            Route(PATH, self._answer(_list), methods=["GET"]),
+            Route(PATH, self._answer(_forget_all), methods=["DELETE"]),
+            Route(f"{PATH}/{{id}}", self._answer(_forget), methods=["DELETE"]),
+        ]
+
+    def _answer(self, work: Work) -> Callable[[Request], Awaitable[Response]]:
+        async def answer(request: Request) -> Response:
+            memories = self._memories()
+            if memories is None:
+                return _problem(503, "unavailable", "The server is starting or stopping. Try again in a moment.")
+            try:
+                owner = owner_of(caller_in(request.scope.get("state")), _user(request, self._settings))
+                if owner is None:
+                    return _problem(403, "forbidden", "The access token has no subject, so it has no memories.")
+                return JSONResponse(await work(memories, owner, request))
+            except UserHeaderError as error:
+                return _problem(400, "invalid_request", str(error))
+            except UnknownMemoryError as error:
+                return _problem(404, "not_found", str(error))
+            except MemoriesUnavailableError as error:
+                return _problem(503, "unavailable", str(error))
+
+        return answer
+
+
+async def _list(memories: Memories, owner: str, _request: Request) -> dict[str, Any]:
+    found = await memories.list_all(owner)
+    return {"memories": [memory.facts() for memory in found], "max_memories": MAX_MEMORIES}
+
+
+async def _forget(memories: Memories, owner: str, request: Request) -> dict[str, Any]:
+    return (await memories.forget(owner, request.path_params["id"])).facts()
+
+
+async def _forget_all(memories: Memories, owner: str, _request: Request) -> dict[str, Any]:
+    return {"forgotten": await memories.forget_all(owner)}
+
+
+def _user(request: Request, settings: Settings) -> str | None:
+    given = request.headers.get(USER_HEADER, "").strip()
+    if not given:
+        return None
+    if settings.user_signing_key is None and settings.a2a_auth_shared_key is None:
+        return bounded_user(given)
+    # Imported here because cryptography is slow to load and only needed with a key.
+    from ai_platform_engineering.utils.users import UserTokenError, read_user, signing_key  # noqa: PLC0415
+
+    try:
+        return read_user(signing_key(settings) or "", given, message_id=SIGNED_FOR, now=time.time()).id
+    except UserTokenError as error:
+        raise UserHeaderError(
+            f"{USER_HEADER}: must be signed for {SIGNED_FOR!r}, because a signing key is set. {error}"
+        ) from None
+
+
+def _problem(code: int, error: str, sentence: str) -> Response:
+    return JSONResponse({"error": error, "message": sentence}, status_code=code)
