@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ai_platform_engineering.cli.exit_codes import fail
-from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.settings import MEMORY_SERVERS, Settings
 from ai_platform_engineering.storage.backup import BackupError, back_up
 from ai_platform_engineering.text.plain_text import aligned
 
@@ -31,6 +31,8 @@ def _elsewhere(settings: Settings) -> Iterator[tuple[str, str]]:
     """The data that is not in the data directory, and the kind of server that stores it."""
     if settings.checkpoint_type not in {"sqlite", "memory"}:
         yield "the conversations", settings.checkpoint_type
+    if (kind := settings.langgraph_store_type) in MEMORY_SERVERS:
+        yield "the memories", kind
     if settings.rag_database_url is not None:
         yield "the knowledge base", "postgres"
     if settings.skills_database_url is not None:

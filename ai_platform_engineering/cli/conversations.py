@@ -20,6 +20,7 @@ from urllib.parse import quote
 
 import httpx
 
+from ai_platform_engineering.cli.confirmation import confirmed
 from ai_platform_engineering.cli.exit_codes import FAILED, fail, refuse
 from ai_platform_engineering.cli.tasks import STATE_NAMES, first_question, short_question, timeline, utc_time
 from ai_platform_engineering.events import SUPERVISOR, Canceled, Ending, Failed, FinalResult, Form, InputRequired
@@ -146,7 +147,7 @@ def delete_conversation(options: argparse.Namespace, settings: Settings) -> int:
     if not options.yes:
         if not sys.stdin.isatty():
             return refuse(f"Without a terminal, --yes is required to delete the conversation {context_id}.")
-        if not _confirmed(f"Delete the conversation {context_id}{description}? [y/N] "):
+        if not confirmed(f"Delete the conversation {context_id}{description}? [y/N] "):
             _print("Nothing was deleted.")
             return FAILED
     try:
@@ -255,13 +256,6 @@ def _json_object(response: httpx.Response) -> Mapping[str, Any]:
     except ValueError:
         return {}
     return answer if isinstance(answer, dict) else {}
-
-
-def _confirmed(prompt: str) -> bool:
-    try:
-        return input(prompt).strip().lower() in {"y", "yes"}
-    except EOFError:
-        return False
 
 
 def _facts(row: ConversationRow) -> dict[str, object]:

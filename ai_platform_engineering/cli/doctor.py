@@ -48,6 +48,7 @@ from ai_platform_engineering.skills_middleware.checkup import check_up_skill_sto
 from ai_platform_engineering.storage.checkpoints.stores import ConversationsCheckup, check_up_conversations
 from ai_platform_engineering.storage.checkup import StoreCheckup
 from ai_platform_engineering.storage.event_log.checkup import check_up_event_log
+from ai_platform_engineering.storage.memories.stores import check_up_memories
 from ai_platform_engineering.utils.access_tokens import AccessTokenError, OwnBearer
 from ai_platform_engineering.utils.redact import redact
 
@@ -59,6 +60,7 @@ StoreCheck = Callable[[Settings], Awaitable[StoreCheckup | None]]
 STORE_CHECKS: Final[tuple[StoreCheck, ...]] = (
     check_up_event_log,
     check_up_skill_store,
+    check_up_memories,
     check_up_feedback,
     check_up_bot_store,
 )

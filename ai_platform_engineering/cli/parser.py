@@ -69,6 +69,7 @@ def build_parser() -> argparse.ArgumentParser:
 
     _add_tasks(commands)
     _add_conversations(commands)
+    _add_memories(commands)
     _add_backup(commands)
     _add_feedback(commands)
     _add_workflows(commands)
@@ -133,6 +134,29 @@ def _add_conversations(commands: argparse._SubParsersAction[argparse.ArgumentPar
     delete.set_defaults(run=_command("conversations.delete_conversation"), quiet=True)
     for action in (show, delete):
         action.add_argument("id", metavar="ID", help="id of the conversation, or a unique beginning of it")
+
+
+def _add_memories(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    memories = commands.add_parser(
+        "memories", help="list and forget what a person asked the supervisor to remember"
+    ).add_subparsers(metavar="ACTION", required=True)
+    listing = memories.add_parser("list", help="list the memories of a user, the newest first")
+    listing.set_defaults(run=_command("memories.list_memories"))
+    forget = memories.add_parser("forget", help="forget one memory")
+    forget.add_argument("id", metavar="ID", help="id of the memory, see memories list")
+    forget.set_defaults(run=_command("memories.forget_memory"))
+    forget_all = memories.add_parser("forget-all", help="forget all memories of a user")
+    forget_all.add_argument("--yes", action="store_true", help="forget without asking, for scripts")
+    forget_all.set_defaults(run=_command("memories.forget_all_memories"))
+    for action in (listing, forget, forget_all):
+        action.add_argument(
+            "--user", metavar="ID", help="the user, for example slack:T1/U1 (default: callers without a user)"
+        )
+        action.add_argument(
+            "--subject", metavar="SUB", help="of the caller with this subject of its access token (default: any key)"
+        )
+        action.add_argument("--json", action="store_true", help="print JSON")
+        action.set_defaults(quiet=True)
 
 
 def _add_backup(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

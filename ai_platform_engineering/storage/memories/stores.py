@@ -2,34 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from ai_platform_engineering.installation import install_command
 from ai_platform_engineering.settings import MEMORY_SERVERS, Settings, SettingsError
+from ai_platform_engineering.storage.checkup import IN_MEMORY, StoreCheckup
 from ai_platform_engineering.storage.conversation_formats import check_format
 from ai_platform_engineering.storage.memories.langgraph_store import FILE_FORMAT, memory_opened, sqlite_opened
 from ai_platform_engineering.storage.memories.memories import Memories, MemoryStoreAddress
 from ai_platform_engineering.storage.servers.errors import StoreError
 
-
-@dataclass(frozen=True, slots=True)
-class MemoriesCheckup:
-    """The check of the store for `platform-engineer doctor`. `where` has no credentials.
-
-    `reachable` is None if there is nothing to reach: in memory, or before the file is created.
-    """
-
-    kind: str
-    where: str
-    reachable: bool | None = None
-    problem: str | None = None
-
-    def __str__(self) -> str:
-        return f"{self.kind}, {self.where}"
+_NAME: Final = "store of memories"
 
 
 def memories_file(settings: Settings) -> Path:
@@ -88,25 +76,28 @@ async def memories_for(settings: Settings) -> AsyncIterator[Memories | None]:
         yield memories
 
 
-async def check_up_memories(settings: Settings) -> MemoriesCheckup | None:
-    """None if memories are off. Creates no file."""
+async def check_up_memories(settings: Settings) -> StoreCheckup | None:
+    """The row of `platform-engineer doctor`; None if memories are off. Creates no file."""
     kind = settings.langgraph_store_type
     try:
         address = memory_store(settings)
     except SettingsError as error:
-        return MemoriesCheckup(str(kind), "not usable", False, str(error))
+        return StoreCheckup(_NAME, str(kind), "not usable").failed(str(error))
     if kind is None or address is None:
         return None
     if kind == "memory":
-        return MemoriesCheckup(kind, "until the server stops")
-    if kind == "sqlite" and not memories_file(settings).exists():
-        return MemoriesCheckup(kind, address.place)
+        return StoreCheckup(_NAME, kind, IN_MEMORY)
+    row = StoreCheckup(_NAME, kind, address.place)
+    if kind == "sqlite":
+        row = await asyncio.to_thread(StoreCheckup.of_file, _NAME, memories_file(settings))
+        if not row.exists:
+            return row
     try:
         async with address.opened() as store:
             await store.ping()
     except StoreError as error:
-        return MemoriesCheckup(kind, address.place, False, address.problem(error))
-    return MemoriesCheckup(kind, address.place, True)
+        return row.failed(address.problem(error))
+    return row.opened()
 
 
 def _check_file(path: Path) -> None:
