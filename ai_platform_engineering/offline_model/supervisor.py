@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ai_platform_engineering.final_results import NOTHING_TO_SAY
-from ai_platform_engineering.offline_model import answers
+from ai_platform_engineering.offline_model import answers, memories
 from ai_platform_engineering.offline_model.agent import act as act_with_tools
 from ai_platform_engineering.offline_model.answers import AnswerPart
 from ai_platform_engineering.offline_model.english import lexical
@@ -163,8 +163,10 @@ def _own_tools(tools: Sequence[BoundTool], question: str) -> tuple[BoundTool, ..
 def _without_agents(
     conversation: ParsedConversation, tools: Sequence[BoundTool], agents: tuple[Agent, ...]
 ) -> ModelReply | None:
-    """The reply to a request that needs no delegation: a skill, a workflow, small talk."""
+    """The reply to a request that needs no delegation: a memory, a skill, a workflow, small talk."""
     question = conversation.current.question
+    if reply := memories.reply(conversation, tools):
+        return reply
     if reply := supervisor_requests.by_name(
         conversation, _with_references_resolved(conversation, agents), tools, agents
     ):

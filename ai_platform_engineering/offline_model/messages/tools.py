@@ -21,7 +21,11 @@ READ_TOOL = "fetch_document"
 READ_SKILL_TOOL = "read_skill"
 SEARCH_SKILLS_TOOL = "search_skills"
 SKILL_TOOLS = frozenset({READ_SKILL_TOOL, SEARCH_SKILLS_TOOL})
-CONTROL_TOOLS = frozenset({DELEGATION_TOOL, PLAN_TOOL, FORM_TOOL, WORKFLOW_TOOL}) | SKILL_TOOLS
+REMEMBER_TOOL = "remember"
+LIST_MEMORIES_TOOL = "list_memories"
+FORGET_TOOL = "forget_memory"
+MEMORY_TOOLS = frozenset({REMEMBER_TOOL, LIST_MEMORIES_TOOL, FORGET_TOOL})
+CONTROL_TOOLS = frozenset({DELEGATION_TOOL, PLAN_TOOL, FORM_TOOL, WORKFLOW_TOOL}) | SKILL_TOOLS | MEMORY_TOOLS
 """Tools that control a run. Code calls them for specific reasons; they are never selected by matching words."""
 KNOWLEDGE_TOOLS = frozenset({SEARCH_TOOL, READ_TOOL})
 """The knowledge base is available when both are bound: one searches documents, the other reads one."""
