@@ -40,7 +40,9 @@ from ai_platform_engineering.llm.context_window import (
     correction,
     estimated_tokens,
     message_chars,
+    refused_tokens,
     with_estimate,
+    with_refused,
 )
 from ai_platform_engineering.llm.failures import ModelFailedError, ModelFailure, ModelOrigin
 from ai_platform_engineering.llm.finish_reasons import cut_reason
@@ -80,31 +82,30 @@ class ContextLimit(AgentMiddleware[Any, Any, Any]):
         super().__init__()
         self._agent = agent
         self._window = window
-        self._tokens = window.tokens
-        """The size of the window, or of the smallest prompt that the provider refused as too long."""
         self._tool_chars = tool_chars
 
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Handler
     ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
+        tokens = self._window_tokens(request)
         sent = request
-        if self._estimate(request) > self._limit:
-            sent = await self._compacted(request) or request
+        if self._estimate(request) > tokens * self._window.compact_at:
+            sent = await self._compacted(request, tokens) or request
         try:
             response = await handler(sent)
         except Exception as error:
             if _context_failure(error) is None:
                 raise
-            sent, response = await self._retry(sent, handler, error)
-        return self._with_update(request, sent, response)
+            tokens = min(tokens, self._estimate(sent))
+            sent, response = await self._retry(sent, handler, error, tokens)
+        return self._with_update(request, sent, response, tokens)
 
     async def _retry(
-        self, request: ModelRequest[Any], handler: Handler, error: Exception
+        self, request: ModelRequest[Any], handler: Handler, error: Exception, tokens: int
     ) -> tuple[ModelRequest[Any], ModelResponse[Any]]:
-        self._tokens = min(self._tokens, self._estimate(request))
         largest = estimated_tokens(max(map(message_chars, request.messages), default=0))
         fits = largest * correction(reversed(request.messages)) < self._window.tokens
-        smaller = await self._compacted(request, after_error=True) if fits else None
+        smaller = await self._compacted(request, tokens, after_error=True) if fits else None
         if smaller is None:
             raise self._final_error(request, error) from error
         try:
@@ -114,9 +115,10 @@ class ContextLimit(AgentMiddleware[Any, Any, Any]):
                 raise
             raise self._final_error(smaller, repeated) from repeated
 
-    @property
-    def _limit(self) -> float:
-        return self._tokens * self._window.compact_at
+    def _window_tokens(self, request: ModelRequest[Any]) -> int:
+        """The size of the window, or of a prompt that the provider refused as too long in this conversation."""
+        refused = refused_tokens(reversed(request.messages))
+        return self._window.tokens if refused is None else min(self._window.tokens, refused)
 
     def _estimate(self, request: ModelRequest[Any]) -> int:
         chars = self._fixed_chars(request) + sum(map(message_chars, request.messages))
@@ -126,8 +128,11 @@ class ContextLimit(AgentMiddleware[Any, Any, Any]):
         prompt = request.system_message
         return (message_chars(prompt) if prompt is not None else 0) + self._tool_chars(request.tools)
 
-    async def _compacted(self, request: ModelRequest[Any], *, after_error: bool = False) -> ModelRequest[Any] | None:
-        """The request with a shorter conversation; None if nothing can be made shorter."""
+    async def _compacted(
+        self, request: ModelRequest[Any], tokens: int, *, after_error: bool = False
+    ) -> ModelRequest[Any] | None:
+        """The request with a shorter conversation, for a window of `tokens`; None if nothing can be made shorter."""
+        limit = tokens * self._window.compact_at
         state: dict[str, Any] = {**request.state}
         stored: list[AnyMessage] = state[_MESSAGES]
         known = {message.id for message in stored}
@@ -139,13 +144,13 @@ class ContextLimit(AgentMiddleware[Any, Any, Any]):
 
         fixed = estimated_tokens(self._fixed_chars(request)) * factor + sum(map(size, added))
         # Half of the room that the prompt and the tools leave, so that the next compaction is not due at once.
-        target = max(fixed, (fixed + self._limit) / 2)
-        parts = split(stored, size, target - fixed - self._limit * _SUMMARY_SHARE)
-        if sum(map(size, parts.older)) < self._limit * _MIN_SAVING and not after_error:
+        target = max(fixed, (fixed + limit) / 2)
+        parts = split(stored, size, target - fixed - limit * _SUMMARY_SHARE)
+        if sum(map(size, parts.older)) < limit * _MIN_SAVING and not after_error:
             parts = Split((), tuple(stored))
         before, after = sum(map(size, stored)), sum(map(size, parts.kept))
         messages, results = [*parts.kept], dict[str, str]()
-        if fixed + after > self._limit * _CROWDED:
+        if fixed + after > limit * _CROWDED:
             messages, results = shortened(
                 messages, size, fixed + after - target, state.get(STATE_KEY) or {}, last_step=after_error
             )
@@ -153,14 +158,14 @@ class ContextLimit(AgentMiddleware[Any, Any, Any]):
         if after == before:
             return None
         if parts.turns:
-            text = await self._summary(request.model, parts.older, self._limit / factor)
+            text = await self._summary(request.model, parts.older, limit / factor)
             messages = summarised(replace(parts, kept=tuple(messages)), text)
         logger.info(
             "%s: compacted the conversation from about %d to %d tokens of %d, %d older turns summarised",
             self._agent,
             fixed + before,
             fixed + sum(map(size, messages)),
-            self._tokens,
+            tokens,
             parts.turns,
         )
         state[_MESSAGES] = messages
@@ -188,11 +193,15 @@ class ContextLimit(AgentMiddleware[Any, Any, Any]):
         return str(visible_message(answer).text).strip()[: int(max_chars)] or None
 
     def _with_update(
-        self, request: ModelRequest[Any], sent: ModelRequest[Any], response: ModelResponse[Any]
+        self, request: ModelRequest[Any], sent: ModelRequest[Any], response: ModelResponse[Any], tokens: int
     ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
+        """The response with facts for the next call, and the changes of the stored conversation."""
         if any(isinstance(message, AIMessage) and message.usage_metadata for message in response.result):
-            tokens = estimated_tokens(self._fixed_chars(sent) + sum(map(message_chars, sent.messages)))
-            result = [with_estimate(m, tokens) if isinstance(m, AIMessage) else m for m in response.result]
+            estimate = estimated_tokens(self._fixed_chars(sent) + sum(map(message_chars, sent.messages)))
+            result = [with_estimate(m, estimate) if isinstance(m, AIMessage) else m for m in response.result]
+            response = replace(response, result=result)
+        if tokens < self._window.tokens:
+            result = [with_refused(m, tokens) if isinstance(m, AIMessage) else m for m in response.result]
             response = replace(response, result=result)
         if sent is request:
             return response

@@ -27,6 +27,7 @@ _CHARS_PER_MEDIA_BLOCK: Final = 4_000
 _MIN_CORRECTION: Final = 0.5
 _MAX_CORRECTION: Final = 4.0
 _ESTIMATE: Final = "estimated_prompt_tokens"
+_REFUSED: Final = "refused_prompt_tokens"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,3 +107,15 @@ def with_estimate(message: AIMessage, tokens: int) -> AIMessage:
     if not message.usage_metadata:
         return message
     return message.model_copy(update={"response_metadata": {**message.response_metadata, _ESTIMATE: tokens}})
+
+
+def refused_tokens(messages: Iterable[BaseMessage]) -> int | None:
+    """The estimated size of a prompt that the provider refused as too long, if that happened in this conversation.
+    `messages` are newest first."""
+    sizes = (message.response_metadata.get(_REFUSED) for message in messages if isinstance(message, AIMessage))
+    return next((size for size in sizes if isinstance(size, int)), None)
+
+
+def with_refused(message: AIMessage, tokens: int) -> AIMessage:
+    """The message with the size of a refused prompt, for the next calls of the conversation."""
+    return message.model_copy(update={"response_metadata": {**message.response_metadata, _REFUSED: tokens}})
