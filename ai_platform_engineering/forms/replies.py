@@ -83,6 +83,12 @@ def interpret(forms: Sequence[Form], reply: FormReply) -> Resume | AskAgain:
     return _by_data(forms, form, resume)
 
 
+def ask_later(forms: Sequence[Form], form: Form, answer: Answer, sentence: str) -> AskAgain:
+    """Show the forms again after a valid answer to `form` that cannot be used now. The entered values are kept."""
+    entered = _entered(form, answer.values) if isinstance(answer, Submitted) and not is_approval(form) else form
+    return _again(forms, form, replace(entered, response=sentence))
+
+
 def _by_data(forms: Sequence[Form], form: Form, resume: Mapping[str, Any]) -> Resume | AskAgain:
     decisions = resume.get("decisions")
     if isinstance(decisions, list) and any(decision != decisions[0] for decision in decisions):

@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from ai_platform_engineering.events import FinalResult
+from ai_platform_engineering.events import FinalResult, InputRequired
 from tests.invariants import check
 from tests.servers import ROOT, Caller, CommandLine, calling
 from tests.storage.stores import SERVERS, WRONG, Store, store_of, with_wrong_password
@@ -87,6 +87,28 @@ async def test_a_supervisor_without_its_store_is_degraded_until_the_store_return
         assert "".join(supervisor.output).count("CONVERSATIONS ARE NOT STORED") == 2
         async with CommandLine(["--port", "0"], environ) as supervisor, calling(supervisor.url) as caller:
             assert "guestbook" in await answer(caller, "and guestbook again?", context)
+
+
+async def test_a_form_whose_conversation_cannot_be_read_now_is_answered_later(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    with store_of("postgres", tmp_path, request) as store:
+        context = store.thread("form")
+        environ = environ_of(store, tmp_path / "data")
+        async with CommandLine(["--port", "0"], environ) as supervisor, calling(supervisor.url) as caller:
+            await caller.ask("Create GitHub Repo", context_id=context)
+        with store.stopped() as start:
+            async with CommandLine(["--port", "0"], environ) as supervisor, calling(supervisor.url) as caller:
+                again = (await caller.ask("repository: demo-service", context_id=context))[-1]
+                assert isinstance(again, InputRequired)
+                (form,) = again.forms
+                assert form.response.startswith("The answer was not used, because the conversation cannot be read now.")
+                assert [field.value for field in form.fields if field.field_name == "repository"] == ["demo-service"]
+                await asyncio.to_thread(start)
+                await until(supervisor.url, "ready")
+                done = (await caller.ask("repository: demo-service", context_id=context))[-1]
+                assert isinstance(done, FinalResult)
+                assert "demo-service" in done.text
 
 
 @pytest.mark.parametrize("kind", SERVERS)

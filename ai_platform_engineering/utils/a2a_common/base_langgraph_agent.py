@@ -14,6 +14,7 @@ from langgraph.types import Command, Durability, StreamMode
 from ai_platform_engineering.approvals.grants import GRANTS, granted_by
 from ai_platform_engineering.events import Canceled, Event, Failed, Form, InputRequired, TextDelta
 from ai_platform_engineering.forms.answers import Answer, answer_data
+from ai_platform_engineering.forms.replies import ask_later
 from ai_platform_engineering.graphs.agent_graph import Graph
 from ai_platform_engineering.graphs.interrupted_run import complete_conversation
 from ai_platform_engineering.graphs.stored_run import StoredRun, stored_run
@@ -38,12 +39,19 @@ logger = logging.getLogger(__name__)
 
 
 class ConversationGoneError(ReadableError):
-    """The answer to a form came after the checkpoint of its conversation was deleted, or while it cannot be read."""
+    """The answer to a form came after the checkpoint of its conversation was deleted."""
 
-    def __init__(self, store_problem: str | None = None) -> None:
-        gone = "The conversation that waited for this answer is no longer stored, so it cannot continue."
-        unread = "The conversation that waits for this answer cannot be read now, so it cannot continue."
-        super().__init__(f"{unread} {store_problem}" if store_problem else gone)
+    def __init__(self) -> None:
+        super().__init__("The conversation that waited for this answer is no longer stored, so it cannot continue.")
+
+
+class ConversationUnreadableError(ReadableError):
+    """The answer to a form came while the store of its conversation cannot be used."""
+
+    def __init__(self, store_problem: str) -> None:
+        super().__init__(
+            f"The answer was not used, because the conversation cannot be read now. {store_problem} Answer again later."
+        )
 
 
 class RunGoneError(ReadableError):
@@ -133,6 +141,9 @@ class GraphRun:
                 for event in self._translation.feed(part):
                     self._note(event)
                     yield event
+        except ConversationUnreadableError as error:
+            yield self._asked_again(error)
+            return
         except Exception as error:  # every failure of a graph becomes an event
             failure = failure_of(error)
             log_failure(logger, self._context.trace_id, failure)
@@ -188,10 +199,19 @@ class GraphRun:
                 return None
         if not is_open:
             # LangGraph ignores an answer to an unknown interrupt, and would ask again.
-            raise ConversationGoneError(store_problem(self._graph))
+            if (problem := store_problem(self._graph)) is not None:
+                raise ConversationUnreadableError(problem)
+            raise ConversationGoneError
         self._drop_questions()
         resume = {interrupt_id: answer_data(work.answer)}
         return Command(resume=resume, update={GRANTS: [*self._granted]} if self._granted else None)
+
+    def _asked_again(self, error: ConversationUnreadableError) -> InputRequired:
+        """The open forms once more. Nothing has run, so they can still be answered."""
+        work = self._work
+        if not isinstance(work, Resumption) or not isinstance(last := work.history[-1], InputRequired):
+            raise error
+        return InputRequired(ask_later(last.forms, work.form, work.answer, str(error)).forms)
 
     def _drop_questions(self) -> None:
         """The form is answered now; an open call is running again."""
