@@ -90,7 +90,8 @@ class RemoteAgent(Runnable[_State, Any]):
     async def ainvoke(self, input: _State, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: A002
         runtime = get_runtime(RequestContext)
         if runtime.context.resumed:
-            # This agent may be the one with the open form: its graph has the state, and sends what was not sent yet.
+            # This agent may have an open form, or may have got an answer to one: its graph has the state. A message
+            # that the agent got before is sent again, and starts nothing there.
             return await self._graph.ainvoke(input, config)
         outcome = await _call(self._connection, input, runtime, self._skills)
         return await self._graph.ainvoke({**input, **outcome}, config) if outcome["waiting"] else outcome
@@ -125,7 +126,12 @@ async def _call(
     """Send the message and forward the events. Returns the state update: the answer, or the form that the agent
     returned."""
     delegation = outer_task_id(current_namespace(get_config())) or runtime.context.task_id
-    thread = RemoteThread(delegation, task_id=state.get("remote_task", ""), turn=state.get("turn", 0) + 1)
+    thread = RemoteThread(
+        delegation,
+        task_id=state.get("remote_task", ""),
+        turn=state.get("turn", 0) + 1,
+        may_have_arrived=delegation in runtime.context.started_calls,
+    )
     context = replace(
         runtime.context,
         approvals=(*state.get("approvals", ()), *runtime.context.approvals),
@@ -171,7 +177,7 @@ async def _with_outcomes(
                     seen.append(replace(event, parent_call_id=event.parent_call_id or agent.call_id))
                 yield event
         except RemoteAgentError as error:
-            if not thread.task_id:
+            if not (thread.task_id or thread.may_have_arrived):
                 raise  # the agent did not receive the message
             raise RemoteAgentError(f"{error} {report(outcomes_of(seen))}", error.code) from error
 

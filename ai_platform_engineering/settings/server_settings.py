@@ -166,6 +166,15 @@ class ServerSettings(SettingsGroup):
     agent_connect_timeout: float = setting(
         "Placement", "Seconds to connect to a remote agent when it is used or checked again.", 4.0, gt=0, le=5
     )
+    agent_reconnect_seconds: float = setting(
+        "Placement",
+        "Seconds in which the supervisor reconnects to a remote agent of this product whose connection was lost, for "
+        "example because the agent is restarted. The delegation continues where it was. After this time, and at once "
+        "with 0, the delegation fails.",
+        30.0,
+        ge=0,
+        le=3600,
+    )
     agent_recheck_interval: float = setting(
         "Placement",
         "Seconds between checks of the remote agents. A check finds out whether an agent answers and reads its card.",

@@ -89,7 +89,7 @@ async def remote(*turns: Sequence[Any]) -> AsyncIterator[Remote]:
     """An agent that gives these events, one row for each message of a task."""
     async with AsyncExitStack() as stack:
         served = await stack.enter_async_context(serving(lambda _text, turn: turns[turn], agent="argocd"))
-        connection = A2ARemoteAgentConnectTool("argocd", served.url, settings_of())
+        connection = A2ARemoteAgentConnectTool("argocd", served.url, settings_of(AGENT_RECONNECT_SECONDS="0"))
         it = Remote(connection, stop=stack.aclose)
         execute = served.executor.execute
 

@@ -1,12 +1,14 @@
 """The connection to one remote agent: connects on first use, sends messages, yields the events of the agent's run.
 
 An agent that cannot be reached fails the call within a few seconds, with a sentence that the model gets as the result.
+If the connection to one of our agents is lost, the call reconnects for a while and continues after the last event.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -24,19 +26,28 @@ from a2a.types.a2a_pb2 import (
     Role,
     SendMessageRequest,
     StreamResponse,
+    SubscribeToTaskRequest,
 )
 from a2a.utils.constants import PROTOCOL_VERSION_1_0, TransportProtocol
 from a2a.utils.errors import A2AError, TaskNotFoundError, UnsupportedOperationError
 
 from ai_platform_engineering.events import Event
 from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.utils.a2a_common.client.reconnection import (
+    Reconnection,
+    StreamCutError,
+    http_status_of,
+    is_temporary,
+    was_never_sent,
+)
+from ai_platform_engineering.utils.a2a_common.client.stream_reader import StreamReader
 from ai_platform_engineering.utils.a2a_common.codec.values import set_fields
 from ai_platform_engineering.utils.a2a_common.delegation import SKILLS, Delegations
 from ai_platform_engineering.utils.a2a_common.protocol import can_resume
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
-from ai_platform_engineering.utils.a2a_common.wire import Decoder
+from ai_platform_engineering.utils.a2a_common.wire import Decoder, seq_of
 from ai_platform_engineering.utils.access_tokens import AccessTokenError, OwnBearer
-from ai_platform_engineering.utils.connections import CLIENT_KEEP_ALIVE_SECONDS, causes, reason_of
+from ai_platform_engineering.utils.connections import CLIENT_KEEP_ALIVE_SECONDS, reason_of
 from ai_platform_engineering.utils.errors import FailureCode, ReadableError
 from ai_platform_engineering.utils.keys import agents_key
 
@@ -52,7 +63,7 @@ _CANCEL_SECONDS: Final = 2.0
 # A tool may take long without sending anything; after this time the agent's card is fetched to see if it is alive.
 _IDLE_SECONDS: Final = 20.0
 _PROBE_SECONDS: Final = 1.0
-_QUEUE_SIZE: Final = 256
+_SERVER_ERROR: Final = 500
 _STATUS_REASONS: Final = {
     401: "it requires other credentials: set A2A_AGENTS_AUTH_KEY to its key",
     421: "it does not accept this host name: add it to ALLOWED_HOSTS at the agent",
@@ -61,11 +72,15 @@ _LOCAL_HOSTS: Final = frozenset({"0.0.0.0", "::", "localhost", "127.0.0.1", "::1
 
 
 class RemoteAgentError(ReadableError):
-    """A call of a remote agent failed; the text says why."""
+    """A call of a remote agent failed; the text says why. `is_temporary`: the agent may be back soon."""
 
-    def __init__(self, sentence: str, code: FailureCode = "unavailable") -> None:
+    def __init__(self, sentence: str, code: FailureCode = "unavailable", *, is_temporary: bool = False) -> None:
         super().__init__(sentence)
         self.code = code
+        self.is_temporary = is_temporary
+
+
+_CALL_ERRORS: Final = (A2AError, httpx.HTTPError, StreamCutError, RemoteAgentError)
 
 
 @dataclass(slots=True)
@@ -79,6 +94,8 @@ class RemoteThread:
     delegation: str
     task_id: str = ""
     turn: int = 1
+    may_have_arrived: bool = False
+    """The agent may have received the message of this turn, so only an agent that recognizes it gets it again."""
 
 
 class A2ARemoteAgentConnectTool:
@@ -88,11 +105,14 @@ class A2ARemoteAgentConnectTool:
         self.name = name
         self._address = address
         self._connect_timeout = settings.agent_connect_timeout
+        self._reconnect_seconds = settings.agent_reconnect_seconds
         self._bearer = bearer or OwnBearer(settings)
         self._delegations = Delegations(settings, agents_key(settings))
         self._http: httpx.AsyncClient | None = None
         self._session: aiohttp.ClientSession | None = None
         self._client: Client | OwnTransport | None = None
+        # When the first call lost its connection to one of our agents, if none was opened since.
+        self._gone_since: float | None = None
         # The origin of the card's URL, if it is not the configured address.
         self._other_origin = ""
         self._connecting = asyncio.Lock()
@@ -112,27 +132,43 @@ class A2ARemoteAgentConnectTool:
             parts=parts,
         )
         set_fields(message.metadata, _message_metadata(context))
-        self._delegations.sign(message)
-        client, call = await self._ready(context)
         decoder = Decoder(self.name, thread.turn)
-        reader = _StreamReader(_send(client, SendMessageRequest(message=message), call))
-        try:
-            async for response in self._responses(reader):
-                thread.task_id = reader.known_task_id
-                for event in decoder.feed(response):
+        reconnection = Reconnection(self._reconnect_seconds)
+        # Only our agents can be asked again. If an earlier process sent the message, the card will say which one it is.
+        reconnects = self._gone_since is not None or thread.may_have_arrived or _is_ours(self._client)
+        while True:
+            reader: StreamReader | None = None
+            try:
+                await reconnection.pause()
+                client, call = await self._ready(context)
+                reconnects = _is_ours(client)
+                reader = StreamReader(self._opened(client, call, message, thread, reconnection.last_seq))
+                async for response in self._responses(reader):
+                    thread.task_id, thread.may_have_arrived = reader.known_task_id, True
+                    self._gone_since = None
+                    reconnection.received(_seq_in(response))
+                    for event in decoder.feed(response):
+                        yield event
+                if reconnects and not decoder.is_complete:
+                    raise StreamCutError
+                for event in decoder.finish():
                     yield event
-            for event in decoder.finish():
-                yield event
-        except asyncio.CancelledError:
-            if not context.is_handed_over():
-                with suppress(Exception):
-                    await asyncio.shield(self._cancel(client, reader, call))
-            raise
-        except (A2AClientError, A2AError, httpx.HTTPError) as error:
-            self._client = None
-            raise self._call_error(error, reader.started, thread) from error
-        finally:
-            await reader.aclose()
+                return
+            except asyncio.CancelledError:
+                if not context.is_handed_over():
+                    with suppress(Exception):
+                        await asyncio.shield(self._cancel(thread, reader, context))
+                raise
+            except _CALL_ERRORS as error:
+                self._client = None
+                was_sent = reader is not None and (isinstance(error, RemoteAgentError) or not was_never_sent(error))
+                thread.may_have_arrived = thread.may_have_arrived or was_sent
+                if not (reconnects and self._reconnects_after(error, reconnection)):
+                    started = reconnection.last_seq is not None
+                    raise self._call_error(error, thread, started=started) from error
+            finally:
+                if reader is not None:
+                    await reader.aclose()
 
     async def cancel(self, task_id: str, context: RequestContext) -> None:
         """Cancel a waiting task that will get no answer. If the agent cannot be reached, the task expires there."""
@@ -180,11 +216,14 @@ class A2ARemoteAgentConnectTool:
                         raise
                     return await resolver.get_agent_card(_LEGACY_CARD_PATH, http_kwargs=headers)
         except TimeoutError as error:
-            raise self._unreachable(f"no answer within {timeout:g} s") from error
+            raise self._unreachable(f"no answer within {timeout:g} s", is_temporary=True) from error
         except AgentCardResolutionError as error:
-            reason = _status_reason(error.status_code) if error.status_code else reason_of(error)
-            raise self._unreachable(reason) from error
-        except (A2AClientError, httpx.HTTPError, httpx.InvalidURL) as error:
+            status = error.status_code
+            reason = _status_reason(status) if status else reason_of(error)
+            raise self._unreachable(reason, is_temporary=not status or status >= _SERVER_ERROR) from error
+        except (A2AClientError, httpx.HTTPError) as error:
+            raise self._unreachable(reason_of(error), is_temporary=True) from error
+        except httpx.InvalidURL as error:
             raise self._unreachable(reason_of(error)) from error
 
     def _client_for(self, card: AgentCard) -> Client | OwnTransport:
@@ -225,34 +264,79 @@ class A2ARemoteAgentConnectTool:
             )
         return self._http
 
-    async def _responses(self, reader: _StreamReader) -> AsyncIterator[StreamResponse]:
+    async def _responses(self, reader: StreamReader) -> AsyncIterator[StreamResponse]:
         """Yield the agent's responses. While none come, fetch its card to see if it is alive."""
         timeout = self._connect_timeout
         while True:
             try:
                 response = await reader.next(timeout)
             except TimeoutError:
-                await self._check_alive(reader)
+                await self._check_alive(started=bool(reader.known_task_id))
             else:
                 if response is None:
                     return
                 yield response
             timeout = _IDLE_SECONDS
 
-    async def _check_alive(self, reader: _StreamReader) -> None:
+    async def _check_alive(self, *, started: bool) -> None:
         try:
             await self._fetch_card(_PROBE_SECONDS)
         except RemoteAgentError as error:
-            self._client = None
-            if reader.started:
-                raise RemoteAgentError(f"The {self.name} agent stopped answering while it worked.") from error
+            if started:
+                silent = f"The {self.name} agent stopped answering while it worked."
+                raise RemoteAgentError(silent, is_temporary=error.is_temporary) from error
             raise
 
-    async def _cancel(self, client: Client | OwnTransport, reader: _StreamReader, call: ClientCallContext) -> None:
+    async def _cancel(self, thread: RemoteThread, reader: StreamReader | None, context: RequestContext) -> None:
         async with asyncio.timeout(_CANCEL_SECONDS):
-            task_id = await reader.task_id()
+            task_id = thread.task_id or (await reader.task_id() if reader is not None else "")
             if task_id:
+                client, call = await self._ready(context)
                 await client.cancel_task(CancelTaskRequest(id=task_id), context=call)
+
+    def _opened(
+        self,
+        client: Client | OwnTransport,
+        call: ClientCallContext,
+        message: Message,
+        thread: RemoteThread,
+        last_seq: int | None,
+    ) -> AsyncIterator[StreamResponse]:
+        """The stream of the message, or its rest after event `last_seq`."""
+        if last_seq is not None and not isinstance(client, Client):
+            resumed = {**(call.service_parameters or {}), "Last-Event-ID": str(last_seq)}
+            return client.subscribe(
+                SubscribeToTaskRequest(id=thread.task_id), context=ClientCallContext(service_parameters=resumed)
+            )
+        if thread.may_have_arrived and (isinstance(client, Client) or not client.accepts_once):
+            raise RemoteAgentError(
+                f"The connection to the {self.name} agent was lost. The agent may have received the request, so it was "
+                "not sent again."
+            )
+        self._delegations.sign(message)  # again for every attempt: a signature expires
+        request = SendMessageRequest(message=message)
+        if isinstance(client, Client):
+            return client.send_message(request, context=call)
+        return client.send_message_streaming(request, context=call)
+
+    def _reconnects_after(self, error: Exception, reconnection: Reconnection) -> bool:
+        """Whether to try again after an error. The next attempt pauses first."""
+        started = reconnection.last_seq is not None
+        temporary = error.is_temporary if isinstance(error, RemoteAgentError) else is_temporary(error, started=started)
+        if not (temporary and self._reconnect_seconds):
+            return False
+        is_first = reconnection.lost(self._gone_since)
+        self._gone_since = self._gone_since or time.monotonic()
+        if reconnection.is_over:
+            return False
+        if is_first:
+            logger.warning(
+                "%s: the connection was lost (%s); reconnecting for %g s",
+                self.name,
+                reason_of(error),
+                self._reconnect_seconds,
+            )
+        return True
 
     async def _headers(self, context: RequestContext | None) -> dict[str, str]:
         try:
@@ -261,78 +345,31 @@ class A2ARemoteAgentConnectTool:
             raise RemoteAgentError(f"The {self.name} agent cannot be asked: {error}") from error
         return {"Authorization": f"Bearer {token}"} if token else {}
 
-    def _unreachable(self, reason: str) -> RemoteAgentError:
-        return RemoteAgentError(f"The {self.name} agent cannot be reached ({reason}). Other agents are not affected.")
+    def _unreachable(self, reason: str, *, is_temporary: bool = False) -> RemoteAgentError:
+        return RemoteAgentError(
+            f"The {self.name} agent cannot be reached ({reason}). Other agents are not affected.",
+            is_temporary=is_temporary,
+        )
 
-    def _call_error(self, error: Exception, started: bool, thread: RemoteThread) -> RemoteAgentError:
+    def _call_error(self, error: Exception, thread: RemoteThread, *, started: bool) -> RemoteAgentError:
+        if isinstance(error, RemoteAgentError) and not (started and error.is_temporary):
+            return error
         reason = f"{type(error).__name__}: {error}" if isinstance(error, A2AError) else reason_of(error)
         logger.warning("%s: the call failed: %s", self.name, reason)
+        if started and isinstance(error, TaskNotFoundError):
+            return RemoteAgentError(f"The {self.name} agent was restarted and no longer has this work.")
+        if started and not isinstance(error, A2AError):
+            return RemoteAgentError(f"The connection to the {self.name} agent was lost while it worked.")
         if thread.turn > 1 and isinstance(error, TaskNotFoundError | UnsupportedOperationError):
             return RemoteAgentError(
                 f"The {self.name} agent no longer waits for this answer. Start the work again with a new request.",
                 "agent",
             )
         if isinstance(error, A2AError):
-            status = _status_of(error)
+            status = http_status_of(error)
             reason = f" ({_status_reason(status)})" if status in _STATUS_REASONS else ""
             return RemoteAgentError(f"The {self.name} agent rejected the request{reason}.", "agent")
-        if started:
-            return RemoteAgentError(f"The connection to the {self.name} agent was lost while it worked.")
         return self._unreachable(reason_of(error))
-
-
-class _StreamReader:
-    """Reads a stream in a background task, so that a timeout while waiting for a response loses none."""
-
-    def __init__(self, stream: AsyncIterator[StreamResponse]) -> None:
-        self._stream = stream
-        self._received: asyncio.Queue[StreamResponse | Exception | None] = asyncio.Queue(_QUEUE_SIZE)
-        self._reading = asyncio.create_task(self._read_all())
-        self._first_received = asyncio.Event()
-        self.known_task_id = ""
-        self.started = False
-
-    async def next(self, timeout: float) -> StreamResponse | None:
-        """The next response, or None at the end. Raises `TimeoutError` if none comes within `timeout` seconds."""
-        if self._received.empty():
-            async with asyncio.timeout(timeout):
-                response = await self._received.get()
-        else:
-            response = self._received.get_nowait()
-        if isinstance(response, Exception):
-            raise response
-        return response
-
-    async def task_id(self) -> str:
-        """The id of the agent's task; waits for the first response if there was none yet."""
-        if not self._reading.done():
-            await self._first_received.wait()
-        return self.known_task_id
-
-    async def aclose(self) -> None:
-        self._reading.cancel()
-        await asyncio.wait({self._reading})
-
-    async def _read_all(self) -> None:
-        try:
-            async for response in self._stream:
-                self.known_task_id = (
-                    self.known_task_id
-                    or response.task.id
-                    or response.status_update.task_id
-                    or response.artifact_update.task_id
-                )
-                self.started = True
-                self._first_received.set()
-                await self._received.put(response)
-        except Exception as error:  # raised by `next`
-            await self._received.put(error)
-        else:
-            await self._received.put(None)
-        finally:
-            self._first_received.set()
-            if isinstance(self._stream, AsyncGenerator):
-                await self._stream.aclose()
 
 
 def _message_metadata(context: RequestContext) -> dict[str, Any]:
@@ -354,26 +391,24 @@ def _own_transport_url(card: AgentCard) -> str | None:
     return interfaces.get((TransportProtocol.JSONRPC, PROTOCOL_VERSION_1_0)) if can_resume(card) else None
 
 
-def _send(
-    client: Client | OwnTransport, request: SendMessageRequest, call: ClientCallContext
-) -> AsyncIterator[StreamResponse]:
-    if isinstance(client, Client):
-        return client.send_message(request, context=call)
-    return client.send_message_streaming(request, context=call)
+def _is_ours(client: Client | OwnTransport | None) -> bool:
+    return client is not None and not isinstance(client, Client)
+
+
+def _seq_in(response: StreamResponse) -> int | None:
+    """The number of an update, or of the last one that a task contains; None if it has none."""
+    match response.WhichOneof("payload"):
+        case "status_update":
+            return seq_of(response.status_update)
+        case "artifact_update":
+            return seq_of(response.artifact_update)
+        case _:
+            value = response.task.metadata.fields.get("seq")
+            return None if value is None else int(value.number_value)
 
 
 def _status_reason(status: int) -> str:
     return f"HTTP {status}" + (f", {_STATUS_REASONS[status]}" if status in _STATUS_REASONS else "")
-
-
-def _status_of(error: Exception) -> int:
-    """The HTTP status of the agent's response; 0 if there is none."""
-    for cause in causes(error):
-        if isinstance(cause, httpx.HTTPStatusError):
-            return cause.response.status_code
-        if isinstance(status := getattr(cause, "status_code", None), int):
-            return status
-    return 0
 
 
 def _origin(url: str) -> tuple[str, str, int | None]:

@@ -18,6 +18,7 @@ from a2a.client import Client, ClientConfig, ClientFactory
 from a2a.types.a2a_pb2 import AgentCard, AgentSkill, Message, Role, SendMessageRequest
 from starlette.applications import Starlette
 from starlette.routing import BaseRoute
+from starlette.types import ASGIApp
 
 from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.settings import load_settings
@@ -46,6 +47,21 @@ class Served:
     http: httpx.AsyncClient
     heard: asyncio.Event = field(default_factory=asyncio.Event)
     """Set once a stream has brought an event."""
+    server: LoopbackServer | None = None
+
+    @asynccontextmanager
+    async def interrupted(self) -> AsyncIterator[None]:
+        """Nothing listens meanwhile, and all connections are cut. Runs continue."""
+        assert self.server is not None
+        self.server.close()
+        await self.server.stop()
+        yield
+        await self.server.start(listen("127.0.0.1", int(self.url.rpartition(":")[2])))
+
+    async def cut(self) -> None:
+        """Cut all connections. New ones are accepted."""
+        assert self.server is not None
+        await self.server.stop()
 
     def client(self, version: str, binding: str) -> Client:
         """The SDK's own client, made to speak one version over one binding."""
@@ -130,6 +146,8 @@ async def serving(
     script: Callable[[str, int], Script] = lambda text, turn: ANSWER,
     extra_routes: tuple[BaseRoute, ...] = (),
     agent: str = SUPERVISOR,
+    wrapped: Callable[[ASGIApp], ASGIApp] = lambda app: app,
+    keeps_tasks: bool = True,
     **environ: str,
 ) -> AsyncIterator[Served]:
     settings = load_settings(environ, None)
@@ -145,6 +163,7 @@ async def serving(
             version="1",
             skills=[skill],
             schemes=security_schemes(settings),
+            keeps_tasks=keeps_tasks,
         )
         handler = request_handler(executor, log, card, settings, agent=agent)
         routes = [*health_routes(lambda: True, lambda: [{"name": "version"}]), *a2a_routes(handler, card, settings)]
@@ -153,10 +172,10 @@ async def serving(
             # An empty TLS context: loading certificates takes longer than most of the tests.
             tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
             async with (
-                _answering(app, listener),
+                _answering(wrapped(app), listener) as server,
                 httpx.AsyncClient(timeout=60, trust_env=False, verify=tls) as http,
             ):
-                yield Served(url, log, executor, handler, card, http)
+                yield Served(url, log, executor, handler, card, http, server=server)
         finally:
             await handler.aclose()
 
@@ -173,29 +192,49 @@ def address(listener: socket.socket) -> str:
     return f"http://127.0.0.1:{listener.getsockname()[1]}"
 
 
-@asynccontextmanager
-async def _answering(app: Starlette, listener: socket.socket) -> AsyncIterator[None]:
+class LoopbackServer:
     """uvicorn without its main loop, whose ticks would cost every test a fifth of a second."""
-    config = uvicorn.Config(app, log_config=None, lifespan="off", ws="none", timeout_keep_alive=KEEP_ALIVE_SECONDS)
-    config.load()
-    server = uvicorn.Server(config)
-    server.lifespan = config.lifespan_class(config)
-    await server.startup(sockets=[listener])
-    try:
-        yield
-    finally:
-        for listening_server in server.servers:
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._config = uvicorn.Config(
+            app, log_config=None, lifespan="off", ws="none", timeout_keep_alive=KEEP_ALIVE_SECONDS
+        )
+        self._config.load()
+        self._server = uvicorn.Server(self._config)
+
+    async def start(self, listener: socket.socket) -> None:
+        self._server = uvicorn.Server(self._config)
+        self._server.lifespan = self._config.lifespan_class(self._config)
+        await self._server.startup(sockets=[listener])
+
+    def close(self) -> None:
+        """Accept no more connections."""
+        for listening_server in self._server.servers:
             listening_server.close()
-        for connection in list(server.server_state.connections):
+
+    async def stop(self) -> None:
+        """Cut all connections."""
+        for connection in list(self._server.server_state.connections):
             connection.shutdown()
-        tasks = list(server.server_state.tasks)
+        tasks = list(self._server.server_state.tasks)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         # The connection of a cancelled request is still open.
-        for connection in list(server.server_state.connections):
+        for connection in list(self._server.server_state.connections):
             connection.transport.close()
         await asyncio.sleep(0)
+
+
+@asynccontextmanager
+async def _answering(app: ASGIApp, listener: socket.socket) -> AsyncIterator[LoopbackServer]:
+    server = LoopbackServer(app)
+    await server.start(listener)
+    try:
+        yield server
+    finally:
+        server.close()
+        await server.stop()
 
 
 def _names(headers: dict[str, str]) -> dict[str, str]:

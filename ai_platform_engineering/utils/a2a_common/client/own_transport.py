@@ -6,9 +6,9 @@ All other requests use the SDK's transport.
 from __future__ import annotations
 
 import uuid
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -17,7 +17,7 @@ import httpx
 from a2a.client import ClientCallContext
 from a2a.client.errors import A2AClientError
 from a2a.client.transports.jsonrpc import JsonRpcTransport
-from a2a.types.a2a_pb2 import AgentCard, SendMessageRequest, StreamResponse
+from a2a.types.a2a_pb2 import AgentCard, SendMessageRequest, StreamResponse, SubscribeToTaskRequest
 from a2a.utils.constants import PROTOCOL_VERSION_1_0, VERSION_HEADER
 from google.protobuf.json_format import ParseError
 from pydantic_core import from_json, to_json
@@ -25,6 +25,7 @@ from pydantic_core import from_json, to_json
 from ai_platform_engineering.compat.a2a_client import raise_error_in
 from ai_platform_engineering.utils.a2a_common.codec.event_json import message_1_0
 from ai_platform_engineering.utils.a2a_common.codec.stream_json import read_item
+from ai_platform_engineering.utils.a2a_common.protocol import accepts_once
 
 _EVENT_STREAM: Final = "text/event-stream"
 _HEADERS: Final = {"Content-Type": "application/json", "Accept": _EVENT_STREAM, VERSION_HEADER: PROTOCOL_VERSION_1_0}
@@ -72,15 +73,25 @@ class OwnTransport(JsonRpcTransport):
         self._session = session
         self._proxy = proxy_for(url)
 
-    async def send_message_streaming(
+    @property
+    def accepts_once(self) -> bool:
+        """Whether a message can be sent again without starting its work twice."""
+        return accepts_once(self.agent_card)
+
+    def send_message_streaming(
         self, request: SendMessageRequest, *, context: ClientCallContext | None = None
     ) -> AsyncGenerator[StreamResponse]:
-        call = {
-            "jsonrpc": "2.0",
-            "id": uuid.uuid4().hex,
-            "method": "SendStreamingMessage",
-            "params": {"message": message_1_0(request.message)},
-        }
+        return self._streamed("SendStreamingMessage", {"message": message_1_0(request.message)}, context)
+
+    def subscribe(
+        self, request: SubscribeToTaskRequest, *, context: ClientCallContext | None = None
+    ) -> AsyncGenerator[StreamResponse]:
+        return self._streamed("SubscribeToTask", {"id": request.id}, context)
+
+    async def _streamed(
+        self, method: str, params: Mapping[str, Any], context: ClientCallContext | None
+    ) -> AsyncGenerator[StreamResponse]:
+        call = {"jsonrpc": "2.0", "id": uuid.uuid4().hex, "method": method, "params": params}
         headers = _HEADERS | ((context.service_parameters if context else None) or {})
         with _errors_of_httpx():
             async with self._session.post(

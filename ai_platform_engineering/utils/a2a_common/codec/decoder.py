@@ -55,6 +55,11 @@ class Decoder:
         self._forms: dict[str, Form] = {}
         self._partial: str | None = None
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether the run has ended, so that no more updates come."""
+        return self._ended or self._completed
+
     def feed(
         self, item: StreamResponse | Task | Message | TaskStatusUpdateEvent | TaskArtifactUpdateEvent
     ) -> list[Event]:
