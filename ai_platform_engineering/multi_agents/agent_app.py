@@ -29,12 +29,12 @@ from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.skills_middleware.catalog import SkillCatalog
 from ai_platform_engineering.utils.a2a_common.base_langgraph_agent import BaseLangGraphAgent
 from ai_platform_engineering.utils.a2a_common.server.a2a_app import metrics_route, tool_rows, with_a2a
-from ai_platform_engineering.utils.a2a_common.server.a2a_server import agent_card
+from ai_platform_engineering.utils.a2a_common.server.a2a_server import Degraded, agent_card
 from ai_platform_engineering.utils.a2a_common.server.auth import security_schemes
 from ai_platform_engineering.utils.a2a_common.server.executor import RunExecutor
 from ai_platform_engineering.utils.a2a_common.server.log_maintenance import Forget, event_log
 from ai_platform_engineering.utils.a2a_common.server.metrics import RunMetrics
-from ai_platform_engineering.utils.checkpointer import ConversationSaver, checkpointer_for
+from ai_platform_engineering.utils.checkpointer import ConversationSaver, FallbackSaver, checkpointer_for
 
 logger = logging.getLogger(__name__)
 
@@ -123,9 +123,17 @@ def create_agent_app(settings: Settings, name: str, models: ModelFactory = model
     runner = BaseLangGraphAgent(manifest.name, lambda: agent.graph, metrics.model_turn)
     executor = RunExecutor(runner, log, settings, metrics)
 
+    conversations: FallbackSaver | None = None
+
+    def degraded() -> Degraded | None:
+        problem = conversations.problem if conversations is not None else None
+        return Degraded(problem, serves=not settings.require_persistence) if problem else None
+
     @asynccontextmanager
     async def running() -> AsyncIterator[Forget | None]:
+        nonlocal conversations
         async with checkpointer_for(settings, manifest.name, metrics) as checkpointer:
+            conversations = checkpointer if isinstance(checkpointer, FallbackSaver) else None
             await agent.start(checkpointer)
             try:
                 yield checkpointer.forget if isinstance(checkpointer, ConversationSaver) else None
@@ -142,6 +150,7 @@ def create_agent_app(settings: Settings, name: str, models: ModelFactory = model
         tools=lambda: tool_rows(manifest.name, agent.mcp),
         agent=manifest.name,
     )
+    app.state.degraded = degraded
     app.router.routes.append(Route("/check", check, methods=["GET"]))
     app.router.routes.append(metrics_route(metrics, manifest.name, app.state.now))
     return app

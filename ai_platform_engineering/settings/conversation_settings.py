@@ -34,8 +34,9 @@ ADDRESS_VARIABLES: Final[Mapping[CheckpointType, str]] = MappingProxyType(
 class ConversationSettings(SettingsGroup):
     conversations: StorageKind = setting(
         "Storage",
-        "Where conversations are stored: `sqlite` in a file in `DATA_DIR`, `memory` until the server stops. The "
-        "supervisor stores all conversations, a remote agent only those with an open form.",
+        "Where conversations are stored: `sqlite` in a file in `DATA_DIR`, `memory` until the server stops. A "
+        "remote agent has a file of its own; the conversation of a delegation is in it until the delegation has "
+        "ended.",
         "sqlite",
     )
     langgraph_checkpoint_type: Annotated[CheckpointType | None, BeforeValidator(lower)] = setting(

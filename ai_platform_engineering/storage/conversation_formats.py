@@ -27,9 +27,9 @@ class FileFormat:
 CONVERSATIONS: Final = FileFormat(1, frozenset({"checkpoints", "writes"}))
 """The supervisor's file: the tables of LangGraph's `SqliteSaver`. Version 1 has the same tables as no version."""
 
-PENDING_FORMS: Final = FileFormat(1, frozenset({"waiting", "checkpoints", "writes"}))
-"""An agent's file: the tables of `SqliteSaver`, and `waiting` with the conversations that are complete. Without a
-version, `waiting` has each conversation as one blob."""
+AGENT_CONVERSATIONS: Final = FileFormat(2, frozenset({"waiting", "checkpoints", "writes"}))
+"""An agent's file: the tables of `SqliteSaver`. Until version 1 it had only the conversations with an open form, which
+the table `waiting` listed. Without a version, `waiting` has each of them as one blob."""
 
 
 def check_format(connection: sqlite3.Connection, path: Path, known: FileFormat) -> int:

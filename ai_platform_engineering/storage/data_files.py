@@ -8,7 +8,12 @@ from pathlib import Path
 
 from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.settings import Settings, SettingsError
-from ai_platform_engineering.storage.conversation_formats import CONVERSATIONS, PENDING_FORMS, check_format
+from ai_platform_engineering.storage.conversation_formats import (
+    AGENT_CONVERSATIONS,
+    CONVERSATIONS,
+    FileFormat,
+    check_format,
+)
 from ai_platform_engineering.storage.event_log.file import LogFile, tasks_file
 from ai_platform_engineering.utils.private_files import create_private_file, secure_data_dir
 
@@ -26,8 +31,12 @@ def conversations_file(settings: Settings, agent: str = SUPERVISOR) -> Path:
     return settings.data_dir / ("conversations.db" if agent == SUPERVISOR else f"conversations-{agent}.db")
 
 
+def conversations_format(agent: str = SUPERVISOR) -> FileFormat:
+    return CONVERSATIONS if agent == SUPERVISOR else AGENT_CONVERSATIONS
+
+
 def keeps_conversations(settings: Settings, agent: str = SUPERVISOR) -> bool:
-    """Whether there is such a file. An agent's is for tasks that wait, so it is of use only where tasks are kept."""
+    """Whether there is such a file. An agent's is of use only where its tasks are kept."""
     if agent == SUPERVISOR:
         return settings.checkpoint_type == "sqlite"
     return settings.conversations == "sqlite" and settings.event_log != "memory"
@@ -36,7 +45,7 @@ def keeps_conversations(settings: Settings, agent: str = SUPERVISOR) -> bool:
 def check_data_files(settings: Settings, agent: str = SUPERVISOR) -> None:
     """Raise now what opening would raise later, when it is harder to say.
 
-    Without its conversations file the supervisor can start, with conversations in memory.
+    Without its conversations file a server can start, with conversations in memory.
     """
     secure_data_dir(settings.data_dir)
     if settings.event_log == "sqlite":
@@ -45,7 +54,7 @@ def check_data_files(settings: Settings, agent: str = SUPERVISOR) -> None:
         try:
             _check_conversations(conversations_file(settings, agent), agent)
         except ConversationsFileError:
-            if agent != SUPERVISOR or settings.require_persistence:
+            if settings.require_persistence:
                 raise
 
 
@@ -54,6 +63,6 @@ def _check_conversations(path: Path, agent: str) -> None:
         create_private_file(path)
         with closing(sqlite3.connect(path)) as connection:
             connection.execute("BEGIN IMMEDIATE")
-            check_format(connection, path, CONVERSATIONS if agent == SUPERVISOR else PENDING_FORMS)
+            check_format(connection, path, conversations_format(agent))
     except (sqlite3.Error, OSError) as error:
         raise ConversationsFileError(path, error) from error

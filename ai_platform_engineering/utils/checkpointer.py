@@ -1,8 +1,8 @@
 """Chooses the checkpointer that stores conversations between questions: in a file, on a server, or in memory.
 
-The supervisor's conversations are in a file of the data directory unless the settings say otherwise. While the file or
-the server cannot be used, they are in memory. An agent's own server has them in memory, those of a delegation only
-until it has ended. Conversations with an open form are in a file.
+The supervisor's conversations are in a file of the data directory unless the settings say otherwise, those of an
+agent's own server in another file. While the file or the server cannot be used, they are in memory. The conversation of
+a delegation is deleted when the delegation has ended.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager, closing, suppress
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 from langgraph.channels import DeltaChannel
@@ -18,12 +18,9 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.settings import Settings
-from ai_platform_engineering.storage.checkpoints.fallback_saver import FallbackSaver
+from ai_platform_engineering.storage.checkpoints.fallback_saver import FallbackSaver, StoreAddress
 from ai_platform_engineering.storage.checkpoints.memory_saver import MemorySaver
-from ai_platform_engineering.storage.checkpoints.pending_form_file import PendingFormFile
-from ai_platform_engineering.storage.checkpoints.pending_form_saver import PendingFormSaver
-from ai_platform_engineering.storage.checkpoints.stores import store_address
-from ai_platform_engineering.storage.data_files import conversations_file, keeps_conversations
+from ai_platform_engineering.storage.checkpoints.stores import agent_store_address, store_address
 from ai_platform_engineering.storage.store_timer import NO_TIMER, StoreTimer
 
 if TYPE_CHECKING:
@@ -33,7 +30,6 @@ __all__ = [
     "ConversationSaver",
     "FallbackSaver",
     "MemorySaver",
-    "PendingFormSaver",
     "checkpointer_for",
     "release",
     "settle",
@@ -71,18 +67,20 @@ async def checkpointer_for(
     if settings.langgraph_dev:  # LangGraph Studio has its own
         yield None
     elif name == SUPERVISOR:
-        async with _supervisors(settings, timer) as saver, _expiring(saver, settings.langgraph_checkpoint_ttl_minutes):
+        async with (
+            _opened(settings, store_address(settings), timer) as saver,
+            _expiring(saver, settings.langgraph_checkpoint_ttl_minutes),
+        ):
             yield saver
-    elif not keeps_conversations(settings, name):
-        yield MemorySaver(settings.event_log_max_tasks)
     else:
-        with closing(PendingFormFile(conversations_file(settings, name))) as file:
-            yield PendingFormSaver(settings.event_log_max_tasks, file)
+        async with _opened(settings, agent_store_address(settings, name), timer) as saver:
+            yield saver
 
 
 @asynccontextmanager
-async def _supervisors(settings: Settings, timer: StoreTimer) -> AsyncIterator[FallbackSaver | MemorySaver]:
-    address = store_address(settings)
+async def _opened(
+    settings: Settings, address: StoreAddress | None, timer: StoreTimer
+) -> AsyncIterator[FallbackSaver | MemorySaver]:
     if address is None:
         yield MemorySaver(settings.event_log_max_tasks)
         return
@@ -139,7 +137,7 @@ def store_problem(graph: Graph) -> str | None:
 def is_persistent(graph: Graph) -> bool:
     """Whether the checkpoints of this graph survive the process."""
     saver = graph.checkpointer
-    return isinstance(saver, BaseCheckpointSaver) and not isinstance(saver, MemorySaver | PendingFormSaver)
+    return isinstance(saver, BaseCheckpointSaver) and not isinstance(saver, MemorySaver)
 
 
 async def release(graph: Graph, thread_id: str, *, for_good: bool = False) -> None:

@@ -212,20 +212,33 @@ async def test_running_tasks_may_finish_after_a_termination_but_not_after_an_int
     assert state == ("completed" if number == signal.SIGTERM else "working")
 
 
-async def test_a_supervisor_says_that_the_agent_it_waited_for_was_stopped(tmp_path: Path) -> None:
-    async with silence() as nothing:
-        agent = CommandLine(["agent", "netutils", "--port", "0"], environ_of(tmp_path))
-        async with agent:
-            remote = {"DISTRIBUTED_AGENTS": "netutils", "NETUTILS_AGENT_URL": agent.url}
-            async with (
-                CommandLine(["--port", "0"], environ_of(tmp_path, **remote)) as supervisor,
-                calling(supervisor.url) as caller,
-            ):
-                run = asyncio.create_task(caller.ask(f"netutils: http check {nothing.url}"))
-                await nothing.until(1)
-                await stop(agent)
+@pytest.mark.parametrize("returns", [True, False])
+async def test_a_delegation_to_an_agent_that_is_stopped_continues_if_the_agent_returns(
+    tmp_path: Path, unused_port: int, returns: bool
+) -> None:
+    remote = {"DISTRIBUTED_AGENTS": "netutils", "NETUTILS_AGENT_URL": f"http://127.0.0.1:{unused_port}"}
+    environ = environ_of(tmp_path, AGENT_RECONNECT_SECONDS="60" if returns else "0.5", **remote)
+    command = ["agent", "netutils", "--port", str(unused_port)]
+    async with (
+        silence() as slow,
+        CommandLine(["--port", "0"], environ) as supervisor,
+        calling(supervisor.url) as caller,
+    ):
+        async with CommandLine(command, environ) as agent:
+            run = asyncio.create_task(caller.ask(f"netutils: http check {slow.url}"))
+            await slow.until(1)
+            await stop(agent)
+        if returns:
+            slow.answers.set()
+            async with CommandLine(command, environ):
                 events: Sequence[Any] = await asyncio.wait_for(run, 90)
+        else:
+            events = await asyncio.wait_for(run, 90)
     assert isinstance(check(events), FinalResult)
     [ended] = [event for event in events if isinstance(event, AgentFinished)]
-    assert not ended.ok
-    assert (ended.reason or "").startswith("The Netutils agent was stopped while it worked on this.")
+    assert ended.ok is returns
+    if not returns:
+        assert ended.reason == (
+            "The connection to the netutils agent was lost while it worked. Outcome unknown: Netutils http_check. "
+            "Check before asking again."
+        )

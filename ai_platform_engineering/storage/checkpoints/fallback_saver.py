@@ -29,8 +29,8 @@ from langgraph.checkpoint.base import (
 
 from ai_platform_engineering.settings import SettingsError
 from ai_platform_engineering.storage.checkpoints.active_conversations import ActiveConversations
+from ai_platform_engineering.storage.checkpoints.copying import pending_writes_by_task, put_checkpoints
 from ai_platform_engineering.storage.checkpoints.memory_saver import MemorySaver, next_version, thread_of
-from ai_platform_engineering.storage.checkpoints.pending_form_file import pending_writes_by_task, put_checkpoints
 from ai_platform_engineering.storage.data_files import ConversationsFileError
 from ai_platform_engineering.storage.servers.errors import StoreError
 from ai_platform_engineering.storage.store_timer import NO_TIMER, StoreKind, StoreOperation, StoreTimer

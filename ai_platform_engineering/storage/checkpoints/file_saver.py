@@ -31,9 +31,15 @@ from ai_platform_engineering.compat.checkpoint_sqlite import (
     keep_latest,
 )
 from ai_platform_engineering.compat.langgraph import is_only_task_of_step
+from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.settings import Settings
-from ai_platform_engineering.storage.conversation_formats import CONVERSATIONS, check_format, write_format
-from ai_platform_engineering.storage.data_files import ConversationsFileError, conversations_file
+from ai_platform_engineering.storage.checkpoints.pending_forms import UnreadableConversationError, migrate_pending_forms
+from ai_platform_engineering.storage.conversation_formats import check_format, write_format
+from ai_platform_engineering.storage.data_files import (
+    ConversationsFileError,
+    conversations_file,
+    conversations_format,
+)
 from ai_platform_engineering.storage.sqlite.shared_file import is_busy
 from ai_platform_engineering.storage.sqlite.wal_checkpointer import WalCheckpointer
 from ai_platform_engineering.utils.private_files import create_private_file
@@ -51,11 +57,14 @@ class FileSaver(SqliteSaver):
     costs more than the statement. Only if another process is writing, the wait for it is in a thread.
     """
 
-    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
+    def __init__(self, connection: sqlite3.Connection, path: Path, agent: str = SUPERVISOR) -> None:
         super().__init__(connection)
-        check_format(connection, path, CONVERSATIONS)
+        known = conversations_format(agent)
+        found = check_format(connection, path, known)
         create_tables(self)
-        write_format(connection, CONVERSATIONS)
+        if found < known.version:
+            migrate_pending_forms(self)
+        write_format(connection, known)
         connection.commit()
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("PRAGMA wal_autocheckpoint = 0")
@@ -66,8 +75,8 @@ class FileSaver(SqliteSaver):
 
     @classmethod
     @asynccontextmanager
-    async def opened(cls, settings: Settings) -> AsyncIterator[FileSaver]:
-        path = conversations_file(settings)
+    async def opened(cls, settings: Settings, agent: str = SUPERVISOR) -> AsyncIterator[FileSaver]:
+        path = conversations_file(settings, agent)
         try:
             create_private_file(path)
             connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, check_same_thread=False)
@@ -75,8 +84,8 @@ class FileSaver(SqliteSaver):
             raise ConversationsFileError(path, error) from error
         with closing(connection):
             try:
-                saver = cls(connection, path)
-            except sqlite3.Error as error:
+                saver = cls(connection, path, agent)
+            except (sqlite3.Error, UnreadableConversationError) as error:
                 raise ConversationsFileError(path, error) from error
             try:
                 # Usually a conversation is deleted with its tasks. Tasks in memory do not survive a restart.

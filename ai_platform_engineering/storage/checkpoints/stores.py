@@ -1,4 +1,4 @@
-"""The store of the supervisor's conversations that the settings select."""
+"""The stores of conversations: the supervisor's, which the settings select, and that of an agent's server."""
 
 from __future__ import annotations
 
@@ -8,13 +8,18 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.installation import install_command
 from ai_platform_engineering.settings import ADDRESS_VARIABLES, Settings, SettingsError
 from ai_platform_engineering.storage.checkpoints.fallback_saver import STORE_ERRORS, FallbackSaver, StoreAddress
 from ai_platform_engineering.storage.checkpoints.file_saver import FileSaver
 from ai_platform_engineering.storage.checkup import IN_MEMORY, StoreCheckup
 from ai_platform_engineering.storage.conversation_formats import CONVERSATIONS, check_format
-from ai_platform_engineering.storage.data_files import ConversationsFileError, conversations_file
+from ai_platform_engineering.storage.data_files import (
+    ConversationsFileError,
+    conversations_file,
+    keeps_conversations,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +71,7 @@ def store_address(settings: Settings) -> StoreAddress | None:
                 place = redis_place(url, ADDRESS_VARIABLES[kind])
                 return StoreAddress("redis", "Redis", place, lambda: RedisSaver.opened(url, ttl))
             case "sqlite":
-                path = conversations_file(settings)
-                return StoreAddress("sqlite", "SQLite", str(path), lambda: FileSaver.opened(settings))
+                return _file_address(settings)
             case _:
                 return None
     except ModuleNotFoundError:
@@ -75,6 +79,18 @@ def store_address(settings: Settings) -> StoreAddress | None:
         raise SettingsError(
             f"LANGGRAPH_CHECKPOINT_TYPE={kind} needs {package}, which is not installed: {install_command(kind)}."
         ) from None
+
+
+def agent_store_address(settings: Settings, agent: str) -> StoreAddress | None:
+    """None for conversations in memory."""
+    if not keeps_conversations(settings, agent):
+        return None
+    return _file_address(settings, agent)
+
+
+def _file_address(settings: Settings, agent: str = SUPERVISOR) -> StoreAddress:
+    path = conversations_file(settings, agent)
+    return StoreAddress("sqlite", "SQLite", str(path), lambda: FileSaver.opened(settings, agent))
 
 
 def check_store(settings: Settings) -> None:

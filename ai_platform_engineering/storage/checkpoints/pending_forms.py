@@ -1,32 +1,37 @@
-"""Reads the file of pending forms of release 0.1.0, which has no format version.
+"""Migrates the file of an agent that has only conversations with an open form, as earlier versions wrote it.
 
-Its table `waiting` has one row per conversation. `body` is a msgpack list of the three tables of LangGraph's
-`InMemorySaver` of that time: checkpoints, pending writes, and channel values.
+The file of release 0.1.0 has no format version. Its table `waiting` has one row per conversation. `body` is a msgpack
+list of the three tables of LangGraph's `InMemorySaver` of that time: checkpoints, pending writes, and channel values.
+In format 1 `waiting` only lists the conversations, whose checkpoints are in the tables of `SqliteSaver` already.
 """
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Sequence
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.checkpoint.serde.base import SerializerProtocol
+from langgraph.checkpoint.sqlite import SqliteSaver
+
+from ai_platform_engineering.storage.checkpoints.copying import put_checkpoints
 
 
 class UnreadableConversationError(Exception):
     pass
 
 
-def stored_conversations(
-    connection: sqlite3.Connection, serde: SerializerProtocol
-) -> list[tuple[str, list[CheckpointTuple]]]:
-    """The conversations in a file without a version; none if the file is new."""
-    if not {row[1] for row in connection.execute("PRAGMA table_info(waiting)")} >= {"conversation", "body"}:
-        return []
-    rows = connection.execute("SELECT conversation, body FROM waiting").fetchall()
-    return [(conversation, _read(conversation, body, serde)) for conversation, body in rows]
+def migrate_pending_forms(saver: SqliteSaver) -> None:
+    """Bring the conversations of a file of pending forms into the saver's tables. Commits nothing before the end, or
+    only what another attempt replaces."""
+    connection = saver.conn
+    columns = {row[1] for row in connection.execute("PRAGMA table_info(waiting)")}
+    if "body" in columns:
+        rows = connection.execute("SELECT conversation, body FROM waiting").fetchall()
+        for checkpoints in [_read(conversation, body, saver.serde) for conversation, body in rows]:
+            put_checkpoints(saver, checkpoints)
+    connection.execute("DROP TABLE IF EXISTS waiting")
 
 
 def _read(conversation: str, body: bytes, serde: SerializerProtocol) -> list[CheckpointTuple]:
