@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -57,6 +58,7 @@ from tests.runs.graphs import agent, context, settings_of, supervisor
 from tests.skills_middleware.store_contract import new_skill
 from tests.utils.a2a_common.scripted_executor import Gate
 from tests.utils.a2a_common.serving import listening, serving
+from tests.utils.a2a_common.test_a2a_remote_agent_connect import Effects
 
 
 @dataclass
@@ -85,10 +87,12 @@ class Remote:
 
 
 @asynccontextmanager
-async def remote(*turns: Sequence[Any]) -> AsyncIterator[Remote]:
+async def remote(*turns: Sequence[Any], keeps_tasks: bool = True) -> AsyncIterator[Remote]:
     """An agent that gives these events, one row for each message of a task."""
     async with AsyncExitStack() as stack:
-        served = await stack.enter_async_context(serving(lambda _text, turn: turns[turn], agent="argocd"))
+        served = await stack.enter_async_context(
+            serving(lambda _text, turn: turns[turn], agent="argocd", keeps_tasks=keeps_tasks)
+        )
         connection = A2ARemoteAgentConnectTool("argocd", served.url, settings_of(AGENT_RECONNECT_SECONDS="0"))
         it = Remote(connection, stop=stack.aclose)
         execute = served.executor.execute
@@ -203,6 +207,73 @@ async def test_an_agent_that_never_got_the_message_has_done_nothing(unused_port:
     said = str(it.results[0].text)
     assert said.startswith("The argocd agent cannot be reached (")
     assert said.endswith("). Other agents are not affected.")
+
+
+async def stopped(run: GraphRun, at: type[Event]) -> list[Event]:
+    """The events of a run whose process ends at the first event of this kind. Remote tasks go on."""
+    history: list[Event] = []
+    reached = asyncio.Event()
+
+    async def read() -> None:
+        async for event in run.events():
+            history.append(event)
+            if isinstance(event, at):
+                reached.set()
+                await asyncio.Event().wait()
+
+    reading = asyncio.create_task(read())
+    await asyncio.wait_for(reached.wait(), 90)
+    reading.cancel()
+    with suppress(asyncio.CancelledError):
+        await reading
+    return history
+
+
+def resumable(**options: Any) -> RequestContext:
+    return context(effects=Effects(), is_handed_over=lambda: True, **options)
+
+
+async def test_a_supervisor_that_was_restarted_gets_the_events_and_the_answer_once() -> None:
+    async with remote([STARTED, FINISHED, ANSWER]) as it:
+        graph = it.graph()
+        begun = await stopped(GraphRun(graph, "supervisor", "q", resumable()), ToolStarted)
+        rest = GraphRun(graph, "supervisor", "q", resumable(), begun)
+        history = begun + [event async for event in rest.events()]
+    check(history)
+    assert [str(result.text) for result in it.results] == ["Synced."]
+    assert len(it.received) == 1
+    assert delegation(history)
+
+
+async def test_an_answer_that_was_sent_before_a_restart_is_not_lost_and_not_repeated() -> None:
+    async with remote([InputRequired((NEXT,))], [STARTED, FINISHED, ANSWER]) as it:
+        graph = it.graph()
+        history = [event async for event in GraphRun(graph, "supervisor", "q", resumable()).events()]
+        ending = history[-1]
+        assert isinstance(ending, InputRequired)
+        answer = Resumption(ending.forms[0], Submitted({"why": "because"}), [*history])
+        begun = await stopped(GraphRun(graph, "supervisor", answer, resumable()), ToolStarted)
+        rest = GraphRun(graph, "supervisor", answer, resumable(), begun)
+        history += begun + [event async for event in rest.events()]
+    check_task(history)
+    assert [str(result.text) for result in it.results] == ["Synced."]
+    assert [it.parts(number)[-1] for number in range(len(it.received))] == ["do it", "because"]
+
+
+async def test_an_agent_that_would_not_recognize_the_message_is_not_asked_again() -> None:
+    effects = Effects()
+    async with remote([STARTED, FINISHED, ANSWER], keeps_tasks=False) as it:
+        graph = it.graph()
+        with_ledger = context(effects=effects, is_handed_over=lambda: True)
+        begun = await stopped(GraphRun(graph, "supervisor", "q", with_ledger), ToolStarted)
+        rest = GraphRun(graph, "supervisor", "q", with_ledger, begun)
+        history = begun + [event async for event in rest.events()]
+    check(history)
+    assert len(it.received) == 1
+    assert str(it.results[0].text) == (
+        "The connection to the argocd agent was lost. The agent may have received the request, so it was not sent "
+        "again. Outcome unknown: Argocd. Check before asking again."
+    )
 
 
 RULES = FieldRules(max_length=9, pattern="(a+)+$")

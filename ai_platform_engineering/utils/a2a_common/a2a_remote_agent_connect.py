@@ -96,6 +96,8 @@ class RemoteThread:
     turn: int = 1
     may_have_arrived: bool = False
     """The agent may have received the message of this turn, so only an agent that recognizes it gets it again."""
+    recorded: bool = False
+    """The ledger of effects has the message of this turn, because the agent would not recognize it."""
 
 
 class A2ARemoteAgentConnectTool:
@@ -142,7 +144,9 @@ class A2ARemoteAgentConnectTool:
                 await reconnection.pause()
                 client, call = await self._ready(context)
                 reconnects = _is_ours(client)
-                reader = StreamReader(self._opened(client, call, message, thread, reconnection.last_seq))
+                if (last_seq := reconnection.last_seq) is None:
+                    await self._check_may_send(client, message, thread, context)
+                reader = StreamReader(self._opened(client, call, message, thread.task_id, last_seq))
                 async for response in self._responses(reader):
                     thread.task_id, thread.may_have_arrived = reader.known_task_id, True
                     self._gone_since = None
@@ -294,30 +298,39 @@ class A2ARemoteAgentConnectTool:
                 client, call = await self._ready(context)
                 await client.cancel_task(CancelTaskRequest(id=task_id), context=call)
 
+    async def _check_may_send(
+        self, client: Client | OwnTransport, message: Message, thread: RemoteThread, context: RequestContext
+    ) -> None:
+        """Raise if the agent may have received the message and would not recognize it."""
+        if not isinstance(client, Client) and client.accepts_once:
+            return
+        if context.effects is not None and not thread.recorded:
+            # The ledger knows whether an earlier process has sent it.
+            thread.may_have_arrived = await context.effects.begin(message.message_id) is not None
+            thread.recorded = True
+        if thread.may_have_arrived:
+            raise RemoteAgentError(
+                f"The connection to the {self.name} agent was lost. The agent may have received the request, so it was "
+                "not sent again."
+            )
+
     def _opened(
         self,
         client: Client | OwnTransport,
         call: ClientCallContext,
         message: Message,
-        thread: RemoteThread,
+        task_id: str,
         last_seq: int | None,
     ) -> AsyncIterator[StreamResponse]:
         """The stream of the message, or its rest after event `last_seq`."""
-        if last_seq is not None and not isinstance(client, Client):
-            resumed = {**(call.service_parameters or {}), "Last-Event-ID": str(last_seq)}
-            return client.subscribe(
-                SubscribeToTaskRequest(id=thread.task_id), context=ClientCallContext(service_parameters=resumed)
-            )
-        if thread.may_have_arrived and (isinstance(client, Client) or not client.accepts_once):
-            raise RemoteAgentError(
-                f"The connection to the {self.name} agent was lost. The agent may have received the request, so it was "
-                "not sent again."
-            )
+        if last_seq is not None:
+            request = SubscribeToTaskRequest(id=task_id)
+            headers = {**(call.service_parameters or {}), "Last-Event-ID": str(last_seq)}
+            return client.subscribe(request, context=ClientCallContext(service_parameters=headers))
         self._delegations.sign(message)  # again for every attempt: a signature expires
-        request = SendMessageRequest(message=message)
         if isinstance(client, Client):
-            return client.send_message(request, context=call)
-        return client.send_message_streaming(request, context=call)
+            return client.send_message(SendMessageRequest(message=message), context=call)
+        return client.send_message_streaming(SendMessageRequest(message=message), context=call)
 
     def _reconnects_after(self, error: Exception, reconnection: Reconnection) -> bool:
         """Whether to try again after an error. The next attempt pauses first."""

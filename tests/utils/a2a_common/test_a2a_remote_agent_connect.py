@@ -22,6 +22,7 @@ from ai_platform_engineering.utils.a2a_common.a2a_remote_agent_connect import (
     RemoteThread,
 )
 from ai_platform_engineering.utils.a2a_common.client.reconnection import Reconnection
+from ai_platform_engineering.utils.a2a_common.request_context import RecordedEffect
 from tests.runs.graphs import context, settings_of
 from tests.utils.a2a_common.scripted_executor import ANSWER, FORM, Gate, Script
 from tests.utils.a2a_common.serving import Served, serving, until
@@ -93,6 +94,18 @@ class Runs:
         return self.scripts[turn]
 
 
+class Effects(dict[str, RecordedEffect]):
+    """A ledger in memory, which outlives the processes of a run."""
+
+    async def begin(self, call_id: str) -> RecordedEffect | None:
+        found = self.get(call_id)
+        self.setdefault(call_id, RecordedEffect())
+        return found
+
+    async def finish(self, call_id: str, result: str) -> None:
+        self[call_id] = RecordedEffect(result)
+
+
 @asynccontextmanager
 async def connected(served: Served, seconds: float = 60) -> AsyncIterator[A2ARemoteAgentConnectTool]:
     settings = settings_of(AGENT_RECONNECT_SECONDS=str(seconds))
@@ -109,10 +122,11 @@ async def asked(
     text: str = "do it",
     *,
     at: Callable[[list[Event]], Any] | None = None,
+    effects: Effects | None = None,
 ) -> list[Event]:
     """The events of one message. `at` is called with the events so far after each."""
     events: list[Event] = []
-    stream = connection.stream([Part(text=text)], context(), thread or RemoteThread("d"))
+    stream = connection.stream([Part(text=text)], context(effects=effects), thread or RemoteThread("d"))
     async with asyncio.timeout(90), aclosing(stream):
         async for event in stream:
             events.append(event)
@@ -276,6 +290,30 @@ async def test_an_agent_that_forgets_its_tasks_is_not_asked_again(earlier_proces
             await asked(connection, thread)
         assert thread.may_have_arrived
     assert faults.posts == (0 if earlier_process else 1)
+
+
+async def test_the_ledger_knows_what_was_sent_to_an_agent_that_forgets_its_tasks() -> None:
+    runs, effects = Runs([FORM], LONG), Effects()
+    async with serving(runs, agent="argocd", keeps_tasks=False) as served, connected(served) as connection:
+        # The delegation was announced before the process ended, but not sent.
+        thread = RemoteThread("d", may_have_arrived=True)
+        assert isinstance((await asked(connection, thread, effects=effects))[-1], InputRequired)
+        with pytest.raises(RemoteAgentError, match=NOT_SENT_AGAIN):
+            await asked(connection, RemoteThread("d"), effects=effects)
+        answer = RemoteThread("d", thread.task_id, 2, may_have_arrived=True)
+        check_whole(await asked(connection, answer, "app: guestbook", effects=effects))
+    assert runs.texts == ["do it", "app: guestbook"]
+
+
+async def test_a_connection_that_was_refused_does_not_count_as_sent() -> None:
+    runs, effects = Runs(), Effects()
+    async with serving(runs, agent="argocd", keeps_tasks=False) as served, connected(served) as connection:
+        check_whole(await asked(connection, RemoteThread("d1"), effects=effects))
+        async with served.interrupted():
+            asking = asyncio.create_task(asked(connection, RemoteThread("d2"), effects=effects))
+            await until(lambda: connection._gone_since is not None)
+        check_whole(await asking)
+    assert [*effects] == ["d1-1", "d2-1"]
 
 
 async def test_a_rejected_message_is_not_sent_again() -> None:
