@@ -67,8 +67,8 @@ class ConversationSettings(SettingsGroup):
     )
     require_persistence: Flag = setting(
         "Storage",
-        "Stops the start of the supervisor if conversations cannot be stored, and reports `/readyz` as not ready while "
-        "the store is unavailable. Otherwise conversations are in memory meanwhile.",
+        "Stops the start of a server if conversations cannot be stored, and reports `/readyz` as not ready while the "
+        "store is unavailable. Otherwise conversations are in memory meanwhile.",
         False,
     )
 
