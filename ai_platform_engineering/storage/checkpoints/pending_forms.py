@@ -23,8 +23,10 @@ class UnreadableConversationError(Exception):
 
 
 def migrate_pending_forms(saver: SqliteSaver) -> None:
-    """Bring the conversations of a file of pending forms into the saver's tables. Commits nothing before the end, or
-    only what another attempt replaces."""
+    """Write the conversations of a file of pending forms to the saver's tables.
+
+    The table `waiting` is dropped last, with the caller's commit: a migration that is cut off is done again.
+    """
     connection = saver.conn
     columns = {row[1] for row in connection.execute("PRAGMA table_info(waiting)")}
     if "body" in columns:

@@ -165,7 +165,7 @@ async def test_a_server_that_takes_connections_and_says_nothing_is_given_up() ->
 async def test_an_agent_that_freezes_after_its_card_was_read_is_given_up(tmp_path: Path) -> None:
     async with (
         CommandLine(["agent", "argocd", "--port", "0"], environ_of(tmp_path)) as agent,
-        connected(agent.url, AGENT_CONNECT_TIMEOUT="3") as connection,
+        connected(agent.url, AGENT_CONNECT_TIMEOUT="3", AGENT_RECONNECT_SECONDS="1") as connection,
     ):
         events = [event async for event in stream_events(connection, "show the version", "d1")]
         check(events, agent="argocd")
