@@ -48,6 +48,13 @@ class PostgresAddress:
     def __str__(self) -> str:
         return f"Postgres at {self.place}"
 
+    def connect(self) -> psycopg.Connection[tuple[object, ...]]:
+        """A connection in autocommit mode."""
+        try:
+            return psycopg.connect(self.conninfo, autocommit=True)
+        except psycopg.Error as error:
+            raise self.unusable(error) from error
+
     def unusable(self, error: psycopg.Error) -> Exception:
         return self.unusable_because(self.reason(error), self.way_out(error))
 

@@ -29,6 +29,7 @@ from tests.services.postgres import PASSWORD, PostgresServer, new_database, post
 pytest_plugins = ("tests.services.fixtures",)
 
 TABLES = "rag.datasource, rag.document, rag.chunk, rag.posting, rag.embedding"
+FOREIGN = "schema rag was created by another program. Name another database in RAG_DATABASE_URL, or remove"
 OpenStore = Callable[..., PostgresKnowledgeStore]
 
 
@@ -308,17 +309,11 @@ class TestTrouble:
     @pytest.mark.parametrize(
         ("change", "sentence"),
         [
-            (
-                "UPDATE rag.format SET number = 99",
-                r"newer .*\(format 99; this version supports 1\)\. Upgrade",
-            ),
-            (
-                "UPDATE rag.format SET number = 0",
-                r"unknown format \(0; .*\)\. Set RAG_DATABASE_URL",
-            ),
-            ("DELETE FROM rag.format", r"unknown format \(None; .*drop the schema rag"),
-            ("INSERT INTO rag.format VALUES (1)", r"unknown format \(None; .*drop the schema rag"),
-            ("DROP TABLE rag.format", r"tables of unknown format: rag\.format, .* is missing\. Set RAG_DATABASE_URL"),
+            ("UPDATE rag.format SET number = 99", r"newer .*\(format 99; this version reads 1\)\. Update"),
+            ("UPDATE rag.format SET number = 0", FOREIGN),
+            ("DELETE FROM rag.format", FOREIGN),
+            ("INSERT INTO rag.format VALUES (1)", FOREIGN),
+            ("DROP TABLE rag.format", FOREIGN),
         ],
     )
     def test_tables_of_a_newer_or_unknown_format_are_left_alone(

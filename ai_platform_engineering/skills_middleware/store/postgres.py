@@ -26,6 +26,7 @@ from ai_platform_engineering.skills_middleware.store.store import (
     SkillKey,
     SkillStoreError,
 )
+from ai_platform_engineering.storage.postgres.schema import Schema
 from ai_platform_engineering.utils.postgres_address import PostgresAddress
 
 FORMAT: Final = 1
@@ -33,11 +34,8 @@ FORMAT: Final = 1
 
 _MAX_CONNECTIONS: Final = 4
 _WAIT_SECONDS: Final = 2.0
-_LOCK: Final = 0x736B696C
 
 _TABLES: Final[LiteralString] = """
-CREATE SCHEMA IF NOT EXISTS skills;
-CREATE TABLE skills.format (number int NOT NULL);
 CREATE TABLE skills.skill (
     name text COLLATE "C" NOT NULL,
     visibility text COLLATE "C" NOT NULL,
@@ -50,6 +48,7 @@ CREATE TABLE skills.skill (
 CREATE TABLE skills.generation (id text NOT NULL, number bigint NOT NULL);
 INSERT INTO skills.generation VALUES (md5(random()::text), 0);
 """
+_SCHEMA: Final = Schema("skills", FORMAT, _TABLES)
 _HEAD: Final[LiteralString] = (
     "SELECT digest, head FROM skills.skill WHERE name = %s AND visibility = %s AND holder = %s"
 )
@@ -159,7 +158,7 @@ class PostgresSkillStore:
             if self._address is None:
                 self._address = SkillsAddress(self._url)
             if not self._is_prepared:
-                await _prepare(self._address)
+                await asyncio.to_thread(_SCHEMA.prepare, self._address)
                 self._is_prepared = True
             if self._pool is None:
                 self._pool = AsyncConnectionPool(
@@ -176,45 +175,6 @@ class PostgresSkillStore:
                 )
                 await self._pool.open()
             return self._address, self._pool
-
-
-async def _prepare(address: SkillsAddress) -> None:
-    """Create the tables and check their format. If two processes start at once, the second waits for the first."""
-    try:
-        async with await AsyncConnection.connect(address.conninfo, autocommit=True) as connection:
-            if not await _exists(connection, "generation"):
-                async with connection.transaction():
-                    await connection.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
-                    if not await _exists(connection, "generation"):
-                        await connection.execute(_TABLES)
-                        await connection.execute("INSERT INTO skills.format VALUES (%s)", [FORMAT])
-            found = await _format(connection)
-    except psycopg.Error as error:
-        raise address.unusable(error) from error
-    if found is None or found < FORMAT:
-        raise address.unusable_because(
-            "its schema skills was created by another program",
-            f"Name another database in {address.setting}, or remove that schema",
-        )
-    if found > FORMAT:
-        raise address.unusable_because(
-            f"its tables were written by a newer version of this product (format {found}; this version reads {FORMAT})",
-            f"Update the product, or name another database in {address.setting}",
-        )
-
-
-async def _format(connection: _Connection) -> int | None:
-    """The format of the tables; None if it is not stored."""
-    if not await _exists(connection, "format"):
-        return None
-    found = await (await connection.execute("SELECT number FROM skills.format")).fetchone()
-    return None if found is None else int(found[0])
-
-
-async def _exists(connection: _Connection, table: str) -> bool:
-    # Not `to_regclass`: in a transaction that waited for another process, it may not see that process's tables.
-    query: LiteralString = "SELECT FROM pg_catalog.pg_tables WHERE schemaname = 'skills' AND tablename = %s"
-    return (await connection.execute(query, [table])).rowcount > 0
 
 
 async def _probe(address: SkillsAddress) -> None:

@@ -6,12 +6,12 @@ Vectors of different models can have different dimensions. Each pair of model an
 
 from __future__ import annotations
 
-from typing import Any, Final, LiteralString
+from typing import Final, LiteralString
 
-import psycopg
 from psycopg import errors, sql
 
 from ai_platform_engineering.knowledge_bases.rag.stores.store import KnowledgeStoreError
+from ai_platform_engineering.storage.postgres.schema import PgConnection, Schema
 from ai_platform_engineering.utils.postgres_address import PostgresAddress
 
 FORMAT: Final = 1
@@ -19,16 +19,12 @@ OLDEST_PGVECTOR: Final = (0, 8)
 MAX_INDEXED_DIMENSIONS: Final = 4000
 """Larger vectors are compared one by one."""
 
-PgConnection = psycopg.Connection[Any]
-
 _LOCK: Final = 0x6B6E6F77
 _MAX_FULL_PRECISION: Final = 2000
 """Dimensions of vectors that are indexed in full precision."""
 
 # STORAGE MAIN keeps vectors in the row if they fit a page. Out of line, each comparison would need another lookup.
 _TABLES: Final[LiteralString] = """
-CREATE SCHEMA IF NOT EXISTS rag;
-CREATE TABLE rag.format (number int NOT NULL);
 CREATE TABLE rag.datasource (name text COLLATE "C" PRIMARY KEY, origin text NOT NULL DEFAULT '');
 CREATE TABLE rag.document (
     number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -74,6 +70,7 @@ CREATE TABLE rag.embedding (
 );
 ALTER TABLE rag.embedding ALTER COLUMN vector SET STORAGE MAIN;
 """
+_SCHEMA: Final = Schema("rag", FORMAT, _TABLES)
 
 
 class KnowledgeBaseAddress(PostgresAddress):
@@ -82,27 +79,12 @@ class KnowledgeBaseAddress(PostgresAddress):
     error = KnowledgeStoreError
     tables_gone = "Its tables are gone: restart to create them again, then ingest again"
 
-    def connect(self) -> psycopg.Connection[tuple[object, ...]]:
-        try:
-            return psycopg.connect(self.conninfo, autocommit=True)
-        except psycopg.Error as error:
-            raise self.unusable(error) from error
-
 
 def prepare(address: KnowledgeBaseAddress) -> None:
-    """Create the tables if they are missing, and check their format. An advisory lock serializes concurrent
-    processes."""
+    """Create the tables if they are missing, and check their format and the version of pgvector."""
+    _SCHEMA.prepare(address, extend=lambda connection: _create_extension(address, connection))
     with address.connect() as connection:
-        try:
-            if not _exists(connection):
-                with connection.transaction():
-                    connection.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
-                    if not _exists(connection):
-                        _create(address, connection)
-            _check_format(address, connection)
-            _check_pgvector(address, connection)
-        except psycopg.Error as error:
-            raise address.unusable(error) from error
+        _check_pgvector(address, connection)
 
 
 def model_number(connection: PgConnection, name: str, dimensions: int) -> int | None:
@@ -143,18 +125,7 @@ def indexed_type(dimensions: int) -> sql.Composable:
     return sql.SQL(name).format(sql.Literal(dimensions))
 
 
-def _exists(connection: PgConnection) -> bool:
-    # to_regclass() may return a cached result from before the lock.
-    rows = connection.execute("SELECT FROM pg_catalog.pg_tables WHERE schemaname = 'rag' AND tablename = 'format'")
-    return rows.rowcount > 0
-
-
-def _create(address: KnowledgeBaseAddress, connection: PgConnection) -> None:
-    if connection.execute("SELECT FROM pg_catalog.pg_tables WHERE schemaname = 'rag'").rowcount:
-        raise KnowledgeStoreError(
-            f"{address} has a schema named rag with tables of unknown format: rag.format, which names it, is missing. "
-            "Set RAG_DATABASE_URL to another database, or drop the schema rag there and ingest again."
-        )
+def _create_extension(address: KnowledgeBaseAddress, connection: PgConnection) -> None:
     try:
         connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
     except errors.InsufficientPrivilege as error:
@@ -166,24 +137,6 @@ def _create(address: KnowledgeBaseAddress, connection: PgConnection) -> None:
         raise address.unusable_because(
             "this server has no pgvector", "Install its vector extension, or name a server that has it"
         ) from error
-    connection.execute(_TABLES)
-    connection.execute("INSERT INTO rag.format VALUES (%s)", [FORMAT])
-
-
-def _check_format(address: KnowledgeBaseAddress, connection: PgConnection) -> None:
-    rows = connection.execute("SELECT number FROM rag.format").fetchall()
-    found = rows[0][0] if len(rows) == 1 else None
-    if found == FORMAT:
-        return
-    if found is not None and found > FORMAT:
-        raise KnowledgeStoreError(
-            f"The knowledge base in {address} was written by a newer version of this product (format {found}; this "
-            f"version supports {FORMAT}). Upgrade this installation, or use another database in RAG_DATABASE_URL."
-        )
-    raise KnowledgeStoreError(
-        f"The knowledge base in {address} has an unknown format ({found}; this version supports {FORMAT}). Set "
-        "RAG_DATABASE_URL to another database, or drop the schema rag there and ingest again."
-    )
 
 
 def _check_pgvector(address: KnowledgeBaseAddress, connection: PgConnection) -> None:

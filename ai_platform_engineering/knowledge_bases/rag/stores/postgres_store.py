@@ -7,14 +7,13 @@ from datetime import UTC, datetime
 from typing import Final, LiteralString
 
 from pgvector import Vector as PostgresVector
+from pgvector.psycopg import register_vector
 
 from ai_platform_engineering.knowledge_bases.rag.documents import Chunk, Datasource, Document
 from ai_platform_engineering.knowledge_bases.rag.stores import postgres_queries as queries
-from ai_platform_engineering.knowledge_bases.rag.stores.postgres_connections import PostgresConnections
 from ai_platform_engineering.knowledge_bases.rag.stores.postgres_schema import (
     MAX_INDEXED_DIMENSIONS,
     KnowledgeBaseAddress,
-    PgConnection,
     ensure_model,
     model_number,
     prepare,
@@ -27,11 +26,14 @@ from ai_platform_engineering.knowledge_bases.rag.stores.store import (
     Scope,
     Vector,
 )
+from ai_platform_engineering.storage.postgres.connections import PostgresConnections
+from ai_platform_engineering.storage.postgres.schema import PgConnection
 from ai_platform_engineering.text.query_words import query_words
 
 EXACT_UP_TO: Final = 5_000
 """Up to this number of vectors, all are compared, which is exact. Above it, an approximate index is used."""
 
+_MAX_CONNECTIONS: Final = 10
 _MAX_EF_SEARCH: Final = 1000
 
 _LOCK_CLASS: Final = 0x726167
@@ -95,7 +97,7 @@ class PostgresKnowledgeStore(KnowledgeStore):
         address = KnowledgeBaseAddress(url)
         prepare(address)
         self._exact_up_to = exact_up_to
-        self._connections = PostgresConnections(address)
+        self._connections = PostgresConnections(address, _MAX_CONNECTIONS, configure=register_vector)
 
     def datasources(self) -> list[Datasource]:
         with self._connections.connection() as connection:

@@ -1,38 +1,48 @@
-"""The connection pool of the Postgres store. Every database error is raised as a `KnowledgeStoreError`."""
+"""A pool of connections to Postgres. Every database error is raised as the error of the address."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
 import psycopg
-from pgvector.psycopg import register_vector
 from psycopg.types.string import StrBinaryDumper, StrDumper
 from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
-from ai_platform_engineering.knowledge_bases.rag.stores.postgres_schema import KnowledgeBaseAddress, PgConnection
-from ai_platform_engineering.knowledge_bases.rag.stores.store import KnowledgeStoreError
+from ai_platform_engineering.storage.postgres.schema import PgConnection
+from ai_platform_engineering.utils.postgres_address import PostgresAddress
 
-_MAX_CONNECTIONS: Final = 10
 _WAIT_SECONDS: Final = 5.0
 
 
 class PostgresConnections:
-    def __init__(self, address: KnowledgeBaseAddress) -> None:
+    """`configure` is called for each new connection."""
+
+    def __init__(
+        self,
+        address: PostgresAddress,
+        max_connections: int,
+        configure: Callable[[PgConnection], None] = lambda _connection: None,
+    ) -> None:
         self._address = address
+
+        def configured(connection: PgConnection) -> None:
+            store_any_text(connection)
+            configure(connection)
+
         # Connections are checked before use, so a restart of the server goes unnoticed. The reconnect timeout is short,
         # because the pool's back-off would otherwise delay it after the server is back.
         self._pool: ConnectionPool[PgConnection] = ConnectionPool(
             address.conninfo,
             min_size=0,
-            max_size=_MAX_CONNECTIONS,
+            max_size=max_connections,
             timeout=_WAIT_SECONDS,
             reconnect_timeout=_WAIT_SECONDS / 2,
             num_workers=1,
             open=True,
             kwargs={"autocommit": True},
-            configure=_configure,
+            configure=configured,
             check=ConnectionPool.check_connection,
         )
 
@@ -43,7 +53,7 @@ class PostgresConnections:
             with self._pool.connection() as connection:
                 yield connection
         except PoolClosed as error:
-            raise KnowledgeStoreError(f"The knowledge base in {self._address} is closed.") from error
+            raise self._address.unusable_because("it is closed", "Try again after a restart") from error
         except PoolTimeout as error:
             # The pool does not report the cause. A direct connection raises it, if it fails as well.
             self._address.connect().close()
@@ -61,6 +71,12 @@ class PostgresConnections:
         self._pool.close()
 
 
+def store_any_text(connection: PgConnection) -> None:
+    """Replace characters that Postgres cannot store: NUL and lone surrogates."""
+    connection.adapters.register_dumper(str, _TextDumper)
+    connection.adapters.register_dumper(str, _BinaryTextDumper)
+
+
 class _TextDumper(StrDumper):
     def dump(self, obj: str) -> psycopg.abc.Buffer | None:
         return super().dump(_storable(obj))
@@ -72,11 +88,4 @@ class _BinaryTextDumper(StrBinaryDumper):
 
 
 def _storable(text: str) -> str:
-    """Postgres text can contain neither NUL nor lone surrogates."""
     return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
-
-
-def _configure(connection: PgConnection) -> None:
-    connection.adapters.register_dumper(str, _TextDumper)
-    connection.adapters.register_dumper(str, _BinaryTextDumper)
-    register_vector(connection)
