@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -27,12 +28,15 @@ class LangfuseStandIn:
     codes: list[int] = field(default_factory=list)
     """What the next calls are answered with, before all is well."""
     calls: int = 0
+    answers: asyncio.Event = field(default_factory=asyncio.Event)
+    """Calls are answered while it is set."""
 
     def environ(self) -> dict[str, str]:
         return {"LANGFUSE_HOST": self.url, "LANGFUSE_PUBLIC_KEY": PUBLIC, "LANGFUSE_SECRET_KEY": SECRET}
 
     async def create_score(self, request: Request) -> Response:
         self.calls += 1
+        await self.answers.wait()
         if self.codes:
             return Response(status_code=self.codes.pop(0))
         sent = base64.b64encode(f"{PUBLIC}:{SECRET}".encode()).decode()
@@ -50,6 +54,7 @@ class LangfuseStandIn:
 @asynccontextmanager
 async def langfuse() -> AsyncIterator[LangfuseStandIn]:
     standin = LangfuseStandIn()
+    standin.answers.set()
     routes = [Route("/api/public/scores", standin.create_score, methods=["POST"])]
     async with listening(Starlette(routes=routes)) as url:
         standin.url = url

@@ -1,4 +1,4 @@
-"""`platform-engineer feedback`: lists users' feedback. The file can be read while a server writes to it."""
+"""`platform-engineer feedback`: lists users' feedback, also while servers store more."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import sys
 from datetime import UTC, datetime
 
 from ai_platform_engineering.cli.exit_codes import fail
-from ai_platform_engineering.multi_agents.platform_engineer.feedback.file import feedback_path, read_newest
 from ai_platform_engineering.multi_agents.platform_engineer.feedback.record import Feedback
-from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.multi_agents.platform_engineer.feedback.store import newest_feedback
+from ai_platform_engineering.settings import Settings, SettingsError
 from ai_platform_engineering.text.plain_text import aligned, one_line
 from ai_platform_engineering.utils.errors import ReadableError
 
 
 def list_feedback(options: argparse.Namespace, settings: Settings) -> int:
     try:
-        found = read_newest(feedback_path(settings), options.limit)
-    except ReadableError as error:
+        found = newest_feedback(settings, options.limit)
+    except (ReadableError, SettingsError) as error:
         return fail(error)
     if options.json:
         lines = [json.dumps(feedback.facts()) for feedback in found]

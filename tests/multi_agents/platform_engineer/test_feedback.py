@@ -18,7 +18,6 @@ import pytest
 from starlette.applications import Starlette
 
 from ai_platform_engineering.multi_agents.platform_engineer.feedback.file import FeedbackFile, FeedbackFileError
-from ai_platform_engineering.multi_agents.platform_engineer.feedback.record import Feedback
 from ai_platform_engineering.multi_agents.platform_engineer.feedback.routes import FeedbackRoutes
 from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
 from ai_platform_engineering.settings import Settings, SettingsError, load_settings
@@ -170,15 +169,6 @@ async def test_a_file_that_cannot_be_used_says_so_in_the_log(tmp_path: Path, cap
     connection.close()
     with pytest.raises(FeedbackFileError, match="format 7, not 1"):
         FeedbackFile(path).newest(1)
-
-
-def test_what_is_old_goes_with_the_tasks(tmp_path: Path) -> None:
-    file = FeedbackFile(tmp_path / "feedback.sqlite", max_age_days=30)
-    now = time.time_ns()
-    file.store(Feedback("old", "up", "slack", now - 31 * 86_400 * 10**9))
-    file.store(Feedback("new", "up", "slack", now))
-    assert [feedback.trace_id for feedback in file.newest(9)] == ["new"]
-    file.close()
 
 
 async def test_the_command_lists_it_while_the_server_runs(tmp_path: Path, platform_engineer: Command) -> None:

@@ -20,9 +20,9 @@ from ai_platform_engineering.utils.private_files import create_private_file
 
 FORMAT: Final = 1
 _NAME: Final = "store of feedback"
-_NS_PER_DAY: Final = 86_400 * 10**9
+NS_PER_DAY: Final = 86_400 * 10**9
 _COLUMNS: Final = tuple(field.name for field in fields(Feedback))
-_STATES: Final = {"waiting": 0, "forwarded": 1, "refused": 2}
+STATES: Final = {"waiting": 0, "forwarded": 1, "refused": 2}
 _TABLE: Final = """
 CREATE TABLE feedback (
     id TEXT PRIMARY KEY,
@@ -42,9 +42,11 @@ CREATE INDEX feedback_waiting ON feedback (at_ns) WHERE forwarded = 0;
 """
 
 
-class FeedbackFileError(ReadableError):
-    """The file cannot be used. The text names the file and what to do."""
+class FeedbackStoreError(ReadableError):
+    """Feedback cannot be stored or read. The text names the file or the server, and what to do."""
 
+
+class FeedbackFileError(FeedbackStoreError):
     def __init__(self, path: Path | None, why: str) -> None:
         super().__init__(
             f"{path or 'Memory'} cannot be used to store feedback: {why}. Move the file away to start with a new one, "
@@ -53,22 +55,17 @@ class FeedbackFileError(ReadableError):
 
 
 class FeedbackFile:
-    """Opened on first use. Several processes may write to it. Without a path the feedback is in memory only."""
+    """Several processes may write to it, the server forwards. Without a path the feedback is in memory only."""
+
+    is_shared = False
 
     def __init__(self, path: Path | None, max_age_days: float = 0) -> None:
         self.path = path
-        self._max_age_ns = int(max_age_days * _NS_PER_DAY)
+        self._max_age_ns = int(max_age_days * NS_PER_DAY)
         self._lock = Lock()
         self._connection: sqlite3.Connection | None = None
 
-    @classmethod
-    def of(cls, settings: Settings) -> FeedbackFile:
-        """Feedback is stored where tasks are stored, and for as long."""
-        path = feedback_path(settings) if settings.event_log == "sqlite" else None
-        return cls(path, settings.event_log_max_age_days)
-
     def store(self, feedback: Feedback) -> bool:
-        """Store the feedback and return whether it is new. It replaces earlier feedback of the user on the answer."""
         with self._open() as connection:
             known = connection.execute("SELECT 1 FROM feedback WHERE id = ?", [feedback.id]).fetchone()
             places = ", ".join("?" * len(_COLUMNS))
@@ -84,17 +81,21 @@ class FeedbackFile:
         with self._open() as connection:
             return _read(connection, "ORDER BY at_ns DESC LIMIT ?", limit)
 
+    def begin_forwarding(self) -> bool:
+        return True
+
+    def end_forwarding(self) -> None:
+        pass
+
     def pending(self, limit: int) -> list[Feedback]:
-        """Feedback that was not forwarded yet, oldest first."""
         with self._open() as connection:
             return _read(connection, "WHERE forwarded = 0 ORDER BY at_ns LIMIT ?", limit)
 
     def mark_done(self, feedback: Feedback, state: Literal["forwarded", "refused"]) -> None:
-        """Stop forwarding this feedback, unless it was replaced in the meantime."""
         with self._open() as connection:
             connection.execute(
                 "UPDATE feedback SET forwarded = ? WHERE id = ? AND at_ns = ?",
-                [_STATES[state], feedback.id, feedback.at_ns],
+                [STATES[state], feedback.id, feedback.at_ns],
             )
 
     def close(self) -> None:

@@ -13,9 +13,9 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from ai_platform_engineering.multi_agents.platform_engineer.feedback.file import FeedbackFile, FeedbackFileError
 from ai_platform_engineering.multi_agents.platform_engineer.feedback.forwarding import FeedbackForwarder
 from ai_platform_engineering.multi_agents.platform_engineer.feedback.langfuse import Langfuse
+from ai_platform_engineering.multi_agents.platform_engineer.feedback.store import FeedbackStoreError, open_feedback
 from ai_platform_engineering.multi_agents.platform_engineer.feedback.submission import (
     MAX_BODY_SIZE,
     SubmissionError,
@@ -36,9 +36,9 @@ class FeedbackRoutes:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._file = FeedbackFile.of(settings)
+        self._store = open_feedback(settings)
         langfuse = Langfuse.of(settings)
-        self._forwarder = FeedbackForwarder(self._file, langfuse) if langfuse else None
+        self._forwarder = FeedbackForwarder(self._store, langfuse) if langfuse else None
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -49,7 +49,7 @@ class FeedbackRoutes:
                 async with self._forwarder.running():
                     yield
         finally:
-            self._file.close()
+            await asyncio.to_thread(self._store.close)
 
     def routes(self) -> list[Route]:
         return [
@@ -61,7 +61,7 @@ class FeedbackRoutes:
         try:
             body = await read_json(request, min(MAX_BODY_SIZE, self._settings.max_request_bytes))
             feedback = read_submission(body, self._settings)
-            is_new = await asyncio.to_thread(self._file.store, feedback)
+            is_new = await asyncio.to_thread(self._store.store, feedback)
         except ClientDisconnect:
             return Response(status_code=400)
         except PayloadTooLargeError:
@@ -70,7 +70,7 @@ class FeedbackRoutes:
             return _problem(400, error.message)
         except SubmissionError as error:
             return _problem(400, str(error))
-        except FeedbackFileError as error:
+        except FeedbackStoreError as error:
             return _unavailable(error)
         if self._forwarder is not None:
             self._forwarder.wake()
@@ -81,8 +81,8 @@ class FeedbackRoutes:
         if not (wanted.isascii() and wanted.isdigit() and len(wanted) < 6 and 0 < int(wanted) <= _MAX_LISTED):
             return _problem(400, f"limit: must be a whole number from 1 to {_MAX_LISTED}.")
         try:
-            found = await asyncio.to_thread(self._file.newest, int(wanted))
-        except FeedbackFileError as error:
+            found = await asyncio.to_thread(self._store.newest, int(wanted))
+        except FeedbackStoreError as error:
             return _unavailable(error)
         return JSONResponse({"feedback": [feedback.facts() for feedback in found]})
 
@@ -91,7 +91,7 @@ def _problem(code: int, sentence: str) -> Response:
     return JSONResponse({"error": "invalid_request", "message": sentence}, status_code=code)
 
 
-def _unavailable(error: FeedbackFileError) -> Response:
+def _unavailable(error: FeedbackStoreError) -> Response:
     logger.error("%s", error)
     sentence = "Feedback cannot be stored at the moment. The server's log has the reason."
     return JSONResponse({"error": "unavailable", "message": sentence}, status_code=503)
