@@ -24,6 +24,8 @@ _NAMES: Final = (
     "conversations.db*",
     "conversations-*.db*",
     "memories.db*",
+    "push.db*",
+    "push-*.db*",
     "knowledge.db*",
     "sandbox.db*",
     "skills",

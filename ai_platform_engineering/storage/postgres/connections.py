@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import Lock
 from typing import Final
 
 import psycopg
 from psycopg.types.string import StrBinaryDumper, StrDumper
 from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
-from ai_platform_engineering.storage.postgres.schema import PgConnection
+from ai_platform_engineering.storage.postgres.schema import PgConnection, Schema
 from ai_platform_engineering.utils.postgres_address import PostgresAddress
 
 _WAIT_SECONDS: Final = 5.0
@@ -69,6 +70,35 @@ class PostgresConnections:
 
     def close(self) -> None:
         self._pool.close()
+
+
+class SchemaConnections:
+    """Connections to the tables of one store, which are created when the store is first used."""
+
+    def __init__(self, address: PostgresAddress, schema: Schema, max_connections: int) -> None:
+        self._address = address
+        self._schema = schema
+        self._max_connections = max_connections
+        self._opening = Lock()
+        self._connections: PostgresConnections | None = None
+
+    @contextmanager
+    def connection(self) -> Iterator[PgConnection]:
+        """In autocommit mode."""
+        with self._opening:
+            if self._connections is None:
+                self._schema.prepare(self._address)
+                self._connections = PostgresConnections(self._address, self._max_connections)
+            connections = self._connections
+        with connections.connection() as connection:
+            yield connection
+
+    def close(self) -> None:
+        """The next use opens new connections."""
+        with self._opening:
+            if self._connections is not None:
+                self._connections.close()
+                self._connections = None
 
 
 def store_any_text(connection: PgConnection) -> None:

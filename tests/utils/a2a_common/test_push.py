@@ -1,20 +1,18 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from a2a.server.context import ServerCallContext
-from a2a.types.a2a_pb2 import Task, TaskPushNotificationConfig, TaskState, TaskStatus
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from ai_platform_engineering.storage.event_log.event_log import MemoryEventLog
-from ai_platform_engineering.utils.a2a_common.server.push import PushConfigs
+from ai_platform_engineering.utils.a2a_common.server import push
 from tests.utils.a2a_common.scripted_executor import FORM, Gate
 from tests.utils.a2a_common.serving import Served, listening, message_0_3, message_1_0, serving, until
 
@@ -28,10 +26,14 @@ class Receiver:
         self.arrived = 0
         self.answers = asyncio.Event()
         self.answers.set()
+        self.codes: list[int] = []
+        """The next notifications are refused with these codes."""
 
     async def take(self, request: Request) -> Response:
         self.arrived += 1
         await self.answers.wait()
+        if self.codes:
+            return Response(status_code=self.codes.pop(0))
         self.got.append((await request.json(), request.headers.get("x-a2a-notification-token")))
         return Response()
 
@@ -51,8 +53,8 @@ async def receiving() -> AsyncIterator[Receiver]:
 
 async def test_notifications_arrive_in_order_with_their_token() -> None:
     async with receiving() as receiver, serving(PUSH_ALLOW_PRIVATE="true") as served:
-        push = {"url": receiver.url, "token": "t0ken"}
-        body = message_0_3("hello") | {"configuration": {"pushNotificationConfig": push}}
+        config = {"url": receiver.url, "token": "t0ken"}
+        body = message_0_3("hello") | {"configuration": {"pushNotificationConfig": config}}
         await served.rpc("message/send", body)
         await until(lambda: "TASK_STATE_COMPLETED" in receiver.states())
         assert receiver.states() == ["TASK_STATE_WORKING", "TASK_STATE_COMPLETED"]
@@ -75,6 +77,37 @@ async def test_a_receiver_that_does_not_answer_holds_up_nothing() -> None:
         await until(lambda: "TASK_STATE_CANCELED" in receiver.states())
         turn = ["TASK_STATE_WORKING", "TASK_STATE_INPUT_REQUIRED"]
         assert receiver.states() == [*turn, *turn, "TASK_STATE_CANCELED"]
+
+
+async def test_a_notification_is_sent_again_in_order_but_not_after_a_rejection(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+    async with receiving() as receiver, serving(PUSH_ALLOW_PRIVATE="true") as served:
+        receiver.codes = [503, 429, 400]
+        config = {
+            "url": f"{receiver.url}?key=in-the-url",
+            "token": "t0ken",
+            "authentication": {"schemes": ["Bearer"], "credentials": "cr3dentials"},
+        }
+        await served.rpc("message/send", message_0_3("hello") | {"configuration": {"pushNotificationConfig": config}})
+        await until(lambda: "TASK_STATE_COMPLETED" in receiver.states())
+        assert receiver.states() == ["TASK_STATE_COMPLETED"], "the first was rejected at the third attempt"
+        assert receiver.arrived == 5
+    ours = "\n".join(row.getMessage() for row in caplog.records if row.name.startswith("ai_platform_engineering"))
+    assert "HTTP 503" in ours
+    assert not any(secret in ours for secret in ("t0ken", "cr3dentials", "in-the-url"))
+
+
+async def test_a_receiver_that_is_gone_is_given_up(
+    unused_port: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(push, "MAX_ATTEMPTS", 2)
+    async with serving(PUSH_ALLOW_PRIVATE="true") as served:
+        config = {"pushNotificationConfig": {"url": f"http://127.0.0.1:{unused_port}/hook"}}
+        await served.rpc("message/send", message_0_3("hello") | {"configuration": config})
+        await until(lambda: caplog.text.count("is given up after 2 attempts") == 3)
+        await until(lambda: not served.handler.pushes._delivering)
 
 
 @pytest.mark.parametrize(
@@ -140,13 +173,3 @@ async def test_configurations_are_stored_listed_and_deleted_in_both_protocols() 
         assert [entry["id"] for entry in (await served.http.get(rest)).json()["configs"]] == ["d"]
         gate.set()
         await until(lambda: receiver.states() == ["TASK_STATE_INPUT_REQUIRED"])
-
-
-async def test_configurations_go_with_their_tasks() -> None:
-    log = MemoryEventLog(max_tasks=1)
-    configs, context = PushConfigs(log), ServerCallContext()
-    status = TaskStatus(state=TaskState.TASK_STATE_COMPLETED)
-    for task_id in ("a", "b", "c"):
-        await log.create(Task(id=task_id, context_id="c", status=status))
-        await configs.set_info(task_id, TaskPushNotificationConfig(url="https://example.org"), context)
-    assert [task_id for task_id in ("a", "b", "c") if await configs.get_info(task_id, context)] == ["c"]

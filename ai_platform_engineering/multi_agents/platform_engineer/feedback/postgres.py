@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import astuple
-from threading import Lock
 from typing import Final, Literal, LiteralString
 
 from ai_platform_engineering.multi_agents.platform_engineer.feedback.file import (
@@ -16,8 +13,8 @@ from ai_platform_engineering.multi_agents.platform_engineer.feedback.file import
 )
 from ai_platform_engineering.multi_agents.platform_engineer.feedback.record import Feedback
 from ai_platform_engineering.storage.postgres.advisory_locks import AdvisoryLocks
-from ai_platform_engineering.storage.postgres.connections import PostgresConnections
-from ai_platform_engineering.storage.postgres.schema import PgConnection, Schema
+from ai_platform_engineering.storage.postgres.connections import SchemaConnections
+from ai_platform_engineering.storage.postgres.schema import Schema
 from ai_platform_engineering.utils.postgres_address import PostgresAddress
 
 _MAX_CONNECTIONS: Final = 4
@@ -69,14 +66,12 @@ class PostgresFeedback:
     is_shared = True
 
     def __init__(self, address: FeedbackAddress, max_age_days: float = 0) -> None:
-        self._address = address
         self._max_age_ns = int(max_age_days * NS_PER_DAY)
-        self._opening = Lock()
-        self._connections: PostgresConnections | None = None
+        self._connections = SchemaConnections(address, _SCHEMA, _MAX_CONNECTIONS)
         self._locks = AdvisoryLocks(address, "feedback")
 
     def store(self, feedback: Feedback) -> bool:
-        with self._connected() as connection:
+        with self._connections.connection() as connection:
             row = connection.execute(_STORE, [feedback.id, feedback.id, *astuple(feedback)]).fetchone()
             if self._max_age_ns:
                 oldest = time.time_ns() - self._max_age_ns
@@ -96,7 +91,7 @@ class PostgresFeedback:
         return self._read(f"{_SELECT} WHERE forwarded = 0 ORDER BY at_ns LIMIT %s", limit)
 
     def mark_done(self, feedback: Feedback, state: Literal["forwarded", "refused"]) -> None:
-        with self._connected() as connection:
+        with self._connections.connection() as connection:
             connection.execute(
                 "UPDATE feedback.feedback SET forwarded = %s WHERE id = %s AND at_ns = %s",
                 [STATES[state], feedback.id, feedback.at_ns],
@@ -104,21 +99,8 @@ class PostgresFeedback:
 
     def close(self) -> None:
         self._locks.close()
-        with self._opening:
-            if self._connections is not None:
-                self._connections.close()
-                self._connections = None
+        self._connections.close()
 
     def _read(self, query: LiteralString, limit: int) -> list[Feedback]:
-        with self._connected() as connection:
+        with self._connections.connection() as connection:
             return [Feedback(*row) for row in connection.execute(query, [limit])]
-
-    @contextmanager
-    def _connected(self) -> Iterator[PgConnection]:
-        with self._opening:
-            if self._connections is None:
-                _SCHEMA.prepare(self._address)
-                self._connections = PostgresConnections(self._address, _MAX_CONNECTIONS)
-            connections = self._connections
-        with connections.connection() as connection:
-            yield connection

@@ -35,6 +35,7 @@ from ai_platform_engineering.utils.a2a_common.server.log_maintenance import (
     release_nothing,
 )
 from ai_platform_engineering.utils.a2a_common.server.metrics import RunMetrics, ServerState
+from ai_platform_engineering.utils.a2a_common.server.push_configs import open_receivers
 from ai_platform_engineering.utils.a2a_common.server.work import Executor
 from ai_platform_engineering.utils.keys import Place
 
@@ -65,7 +66,7 @@ def with_a2a(
     `app.state.now()` is the state of the server for `/metrics`.
     """
     plain = card if isinstance(card, AgentCard) else card.plain
-    handler = request_handler(executor, log, plain, settings, agent=agent)
+    handler = request_handler(executor, log, plain, settings, agent=agent, receivers=open_receivers(settings, agent))
     started = False
     forget_checkpoints: Forget = _forget_nothing
 
@@ -73,13 +74,28 @@ def with_a2a(
         await release(run, for_good)
         await handler.work.release(run.context_id)
 
+    def with_receivers(forget: Forget) -> Forget:
+        async def forget_pruned(conversations: Iterable[str]) -> None:
+            await forget(conversations)
+            await handler.pushes.prune()
+
+        return forget_pruned
+
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         nonlocal started, forget_checkpoints
         async with (
             log.opened(),
+            handler.pushes.running(),
             running() as forget,
-            maintained(log, settings, agent, forget or _forget_nothing, released, resumes=executor.resumable),
+            maintained(
+                log,
+                settings,
+                agent,
+                with_receivers(forget or _forget_nothing),
+                released,
+                resumes=executor.resumable,
+            ),
         ):
             if executor.resumable:
                 await handler.work.recover()

@@ -26,12 +26,15 @@ from starlette.routing import BaseRoute, Route
 from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.storage.event_log.event_log import EventLog
+from ai_platform_engineering.storage.push.receiver_file import ReceiverFile
+from ai_platform_engineering.storage.push.receivers import ReceiverStore
 from ai_platform_engineering.utils.a2a_common.protocol import ONCE_EXTENSION, RESUME_EXTENSION
 from ai_platform_engineering.utils.a2a_common.server.admission import Admission
 from ai_platform_engineering.utils.a2a_common.server.auth import CARD_PATHS
 from ai_platform_engineering.utils.a2a_common.server.card import ChangingCard, card_routes
 from ai_platform_engineering.utils.a2a_common.server.jsonrpc import JsonRpc
-from ai_platform_engineering.utils.a2a_common.server.push import PushConfigs, PushNotifications
+from ai_platform_engineering.utils.a2a_common.server.push import PushNotifications
+from ai_platform_engineering.utils.a2a_common.server.push_configs import PushConfigs
 from ai_platform_engineering.utils.a2a_common.server.request_handler import LogRequestHandler
 from ai_platform_engineering.utils.a2a_common.server.rest import rest_routes
 from ai_platform_engineering.utils.a2a_common.server.task_endings import TaskEndings
@@ -96,10 +99,17 @@ def agent_card(
 
 
 def request_handler(
-    executor: Executor, log: EventLog, card: AgentCard, settings: Settings, *, agent: str = SUPERVISOR
+    executor: Executor,
+    log: EventLog,
+    card: AgentCard,
+    settings: Settings,
+    *,
+    agent: str = SUPERVISOR,
+    receivers: ReceiverStore | None = None,
 ) -> LogRequestHandler:
-    """A handler with push notifications. Call its `aclose` when the server stops."""
-    configs = PushConfigs(log)
+    """A handler with push notifications, by default with their receivers in memory. Call its `aclose` when the server
+    stops."""
+    configs = PushConfigs(receivers or ReceiverFile(None), log)
     validator = None if settings.push_allow_private else validate_push_notification_url
     return LogRequestHandler(
         WorkQueue(executor, log, TaskEndings(log, agent)),
@@ -107,7 +117,7 @@ def request_handler(
         card,
         admission=Admission(settings, agent),
         push_configs=configs,
-        pushes=PushNotifications(configs, validator),
+        pushes=PushNotifications(configs, log, validator),
         push_url_validator=validator,
     )
 

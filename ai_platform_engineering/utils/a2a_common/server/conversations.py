@@ -92,7 +92,9 @@ class ConversationRoutes:
             await work.join(context_id)
             # The checkpoints first: after a crash in between, the conversation is still listed and can be deleted.
             await self._forget()([context_id])
-            return await log.delete_conversation(context_id)
+            count = await log.delete_conversation(context_id)
+            await self._handler.pushes.prune()
+            return count
 
 
 def _problem(code: int, error: str, sentence: str) -> Response:

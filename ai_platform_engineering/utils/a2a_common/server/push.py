@@ -1,102 +1,220 @@
-"""Push notifications: an observer of the event log that delivers status changes in the background."""
+"""Push notifications: an observer of the event log that delivers status changes in the background.
+
+The log is the queue. A receiver has the number of the last event that it got, so notifications arrive in order, and a
+delivery that ended with its process is continued: by the next start, or by another process that shares the store.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import copy
-from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Final
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, Final, Literal
+from urllib.parse import urlsplit
 
 import httpx
-from a2a.server.context import ServerCallContext
-from a2a.server.tasks import (
-    BasePushNotificationSender,
-    InMemoryPushNotificationConfigStore,
-    PushNotificationEvent,
-)
-from a2a.types.a2a_pb2 import TaskPushNotificationConfig, TaskStatusUpdateEvent
+from a2a.types.a2a_pb2 import TaskStatusUpdateEvent
+from a2a.utils.proto_utils import to_stream_response
+from google.protobuf.json_format import MessageToDict
 
-from ai_platform_engineering.storage.event_log.event_log import Entry, EventLog
+from ai_platform_engineering.storage.event_log.event_log import Entry, EventLog, UnknownTaskError
+from ai_platform_engineering.storage.event_log.task_fold import ends_task
+from ai_platform_engineering.storage.push.receivers import Receiver, ReceiverKey, ReceiverStoreError
+from ai_platform_engineering.utils.a2a_common.server.push_configs import PushConfigs
 from ai_platform_engineering.utils.a2a_common.wire import FORM_ARTIFACT
+from ai_platform_engineering.utils.connections import reason_of
+
+logger = logging.getLogger(__name__)
 
 DELIVERY_SECONDS: Final = 10
+MAX_ATTEMPTS: Final = 8
+_FIRST_BACKOFF: Final = 1.0
+_MAX_BACKOFF: Final = 60.0
+_ROUND_SECONDS: Final = 60.0
 
 _CLOSING_ARTIFACTS: Final = frozenset({"final_result", "partial_result", FORM_ARTIFACT})
+_TRY_AGAIN_CODES: Final = frozenset({408, 425, 429})
 
-
-class PushConfigs(InMemoryPushNotificationConfigStore):
-    """The receivers of each task. The receivers of tasks that the log has dropped are dropped, too."""
-
-    def __init__(self, log: EventLog) -> None:
-        super().__init__()
-        self._log = log
-        self._configured: deque[tuple[str, ServerCallContext]] = deque()
-        self._tasks: set[str] = set()
-
-    def __contains__(self, task_id: str) -> bool:
-        """Whether the task may have receivers. Asked for every write to the log, so without I/O."""
-        return task_id in self._tasks
-
-    async def set_info(
-        self, task_id: str, notification_config: TaskPushNotificationConfig, context: ServerCallContext
-    ) -> TaskPushNotificationConfig:
-        while self._configured and await self._log.state(self._configured[0][0]) is None:
-            dropped, its_context = self._configured.popleft()
-            self._tasks.discard(dropped)
-            if await self.get_info(dropped, its_context):
-                await self.delete_info(dropped, its_context)
-        self._configured.append((task_id, ServerCallContext(user=context.user)))
-        self._tasks.add(task_id)
-        return await super().set_info(task_id, notification_config, context)
+Result = Literal["delivered", "rejected", "unavailable"]
 
 
 class PushNotifications:
     """Delivers the status updates and closing artifacts of tasks with receivers.
 
-    A slow receiver delays its own notifications only.
+    A slow receiver delays its own notifications only. A notification that its receiver does not accept now is sent
+    again, `MAX_ATTEMPTS` times in all, then given up.
     """
 
-    def __init__(self, configs: PushConfigs, url_validator: Callable[[str], Awaitable[bool]] | None) -> None:
+    def __init__(
+        self,
+        configs: PushConfigs,
+        log: EventLog,
+        url_validator: Callable[[str], Awaitable[bool]] | None,
+        first_backoff: float = _FIRST_BACKOFF,
+        round_seconds: float = _ROUND_SECONDS,
+    ) -> None:
         self._configs = configs
+        self._log = log
         self._url_validator = url_validator
+        self._first_backoff = first_backoff
+        self._round_seconds = round_seconds
         self._client: httpx.AsyncClient | None = None
-        self._undelivered: dict[str, deque[PushNotificationEvent]] = {}
-        self._deliveries: set[asyncio.Task[None]] = set()
+        self._changed_tasks: set[str] = set()
+        # Receivers with a delivery, and whether there may be more events than it has read.
+        self._delivering: dict[ReceiverKey, bool] = {}
+        self._work: set[asyncio.Task[None]] = set()
+        self._looking_up = False
 
     def notify(self, task_id: str, entries: Sequence[Entry]) -> None:
-        """Queue notifications about events that were appended to the log."""
-        if task_id not in self._configs:
+        """Begin to deliver events that were appended to the log."""
+        if not self._configs.may_have(task_id) or not any(map(_is_lifecycle_event, entries)):
             return
-        # The log packs and shares its events; deliveries need their own.
-        events = [copy.deepcopy(entry.event) for entry in entries if _is_lifecycle_event(entry)]
-        if not events:
-            return
-        if (undelivered := self._undelivered.get(task_id)) is not None:
-            undelivered.extend(events)
-            return
-        self._undelivered[task_id] = deque(events)
-        delivery = asyncio.create_task(self._deliver(task_id), name=f"push:{task_id}")
-        self._deliveries.add(delivery)
-        delivery.add_done_callback(self._deliveries.discard)
+        self._changed_tasks.add(task_id)
+        if not self._looking_up:
+            self._looking_up = True
+            self._start(self._look_up(), "push-receivers")
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Continue the deliveries that ended with the last process and, if the store is shared, with others."""
+        try:
+            await self._configs.load()
+            await self.deliver_pending()
+        except ReceiverStoreError as error:
+            logger.error("%s", error)
+        if self._configs.store.is_shared:
+            self._start(self._rounds(), "push-rounds")
+        try:
+            yield
+        finally:
+            await self.aclose()
+
+    async def deliver_pending(self) -> None:
+        """Begin to deliver all events that receivers have not got. A periodic job may call this in any process."""
+        for key in await asyncio.to_thread(self._configs.store.unfinished):
+            self._deliver(key)
+
+    async def prune(self) -> None:
+        """Delete the receivers of deleted tasks."""
+        try:
+            await self._configs.prune()
+        except ReceiverStoreError as error:
+            logger.error("%s", error)
 
     async def aclose(self) -> None:
-        for delivery in self._deliveries:
-            delivery.cancel()
-        await asyncio.gather(*self._deliveries, return_exceptions=True)
+        for work in self._work:
+            work.cancel()
+        await asyncio.gather(*self._work, return_exceptions=True)
         if self._client is not None:
             await self._client.aclose()
+            self._client = None
+        await asyncio.to_thread(self._configs.store.close)
 
-    async def _deliver(self, task_id: str) -> None:
+    async def _rounds(self) -> None:
+        while True:
+            await asyncio.sleep(self._round_seconds)
+            try:
+                await self.deliver_pending()
+            except ReceiverStoreError as error:
+                logger.error("%s", error)
+
+    async def _look_up(self) -> None:
+        """Find the receivers of the tasks with new events. Tasks that change meanwhile are looked up together."""
+        backoff = self._first_backoff
+        try:
+            while self._changed_tasks:
+                tasks, self._changed_tasks = self._changed_tasks, set()
+                try:
+                    keys = await asyncio.to_thread(self._configs.store.keys, tasks)
+                except ReceiverStoreError as error:
+                    logger.error("%s", error)
+                    self._changed_tasks |= tasks
+                    await asyncio.sleep(backoff)
+                    backoff = min(_MAX_BACKOFF, 2 * backoff)
+                else:
+                    for key in keys:
+                        self._deliver(key)
+        finally:
+            self._looking_up = False
+
+    def _deliver(self, key: ReceiverKey) -> None:
+        is_new = key not in self._delivering
+        self._delivering[key] = True
+        if is_new:
+            self._start(self._deliver_all(key), f"push:{key.task_id}")
+
+    async def _deliver_all(self, key: ReceiverKey) -> None:
+        store = self._configs.store
+        try:
+            while self._delivering[key]:
+                await self._claim(key)
+                try:
+                    while self._delivering[key]:
+                        self._delivering[key] = False
+                        await self._deliver_new(key)
+                finally:
+                    await asyncio.to_thread(store.release, key)
+        except ReceiverStoreError as error:
+            logger.error("%s", error)
+        finally:
+            del self._delivering[key]
+
+    async def _claim(self, key: ReceiverKey) -> None:
+        backoff = self._first_backoff
+        while not await asyncio.to_thread(self._configs.store.claim, key):
+            # Another process delivers, perhaps also these events.
+            await asyncio.sleep(backoff)
+            backoff = min(_MAX_BACKOFF, 2 * backoff)
+
+    async def _deliver_new(self, key: ReceiverKey) -> None:
+        """Deliver all events after the last one that the receiver got."""
+        store, attempts, backoff = self._configs.store, 0, self._first_backoff
+        # The receiver is read for every attempt, because its owner may have changed or deleted it.
+        while (receiver := await asyncio.to_thread(store.get, key)) is not None:
+            try:
+                entries = await self._log.read(key.task_id, receiver.delivered)
+            except UnknownTaskError:
+                return
+            entry = next(filter(_is_lifecycle_event, entries), None)
+            if entry is None:
+                return
+            attempts += 1
+            result = await self._send(receiver, entry)
+            if result == "unavailable" and attempts < MAX_ATTEMPTS:
+                await asyncio.sleep(backoff)
+                backoff = min(_MAX_BACKOFF, 2 * backoff)
+                continue
+            if result == "unavailable":
+                logger.warning("A push notification for task %s is given up after %d attempts.", key.task_id, attempts)
+            await asyncio.to_thread(store.mark, key, entry.seq, finished=ends_task(entry.event))
+            attempts, backoff = 0, self._first_backoff
+
+    async def _send(self, receiver: Receiver, entry: Entry) -> Result:
+        config, place = receiver.config, urlsplit(receiver.config.url).hostname
+        if self._url_validator is not None and not await self._url_validator(config.url):
+            return "unavailable"
+        headers = {"X-A2A-Notification-Token": config.token} if config.token else {}
+        if config.authentication.scheme and config.authentication.credentials:
+            headers["Authorization"] = f"{config.authentication.scheme} {config.authentication.credentials}"
         if self._client is None:
             self._client = httpx.AsyncClient(timeout=DELIVERY_SECONDS)
-        sender = BasePushNotificationSender(self._client, self._configs, push_url_validator=self._url_validator)
-        undelivered = self._undelivered[task_id]
+        body = MessageToDict(to_stream_response(entry.event))
         try:
-            while undelivered:
-                await sender.send_notification(task_id, undelivered.popleft())
-        finally:
-            del self._undelivered[task_id]
+            response = await self._client.post(config.url, json=body, headers=headers)
+        except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
+            logger.info("A push notification for task %s did not reach %s: %s", config.task_id, place, reason_of(error))
+            return "unavailable"
+        if response.is_success:
+            return "delivered"
+        logger.info("%s refused a push notification for task %s: HTTP %d", place, config.task_id, response.status_code)
+        is_temporary = response.is_server_error or response.status_code in _TRY_AGAIN_CODES
+        return "unavailable" if is_temporary else "rejected"
+
+    def _start(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        task = asyncio.create_task(work, name=name)
+        self._work.add(task)
+        task.add_done_callback(self._work.discard)
 
 
 def _is_lifecycle_event(entry: Entry) -> bool:

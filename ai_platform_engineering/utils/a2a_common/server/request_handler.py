@@ -49,7 +49,8 @@ from ai_platform_engineering.utils.a2a_common.protocol import SERVER_STOPPING, T
 from ai_platform_engineering.utils.a2a_common.request_context import TO_CONVERSATION, is_delegated
 from ai_platform_engineering.utils.a2a_common.server.admission import Admission, is_question_only
 from ai_platform_engineering.utils.a2a_common.server.incoming import bearer_token
-from ai_platform_engineering.utils.a2a_common.server.push import PushConfigs, PushNotifications
+from ai_platform_engineering.utils.a2a_common.server.push import PushNotifications
+from ai_platform_engineering.utils.a2a_common.server.push_configs import PushConfigs
 from ai_platform_engineering.utils.a2a_common.server.repeated_messages import RepeatedMessages
 from ai_platform_engineering.utils.a2a_common.server.sse import OpenStreams
 from ai_platform_engineering.utils.a2a_common.server.task_store import LogTaskStore
@@ -125,7 +126,7 @@ class LogRequestHandler(DefaultRequestHandlerV2):
         self.streams = OpenStreams()
         self._admission = admission
         self._push_configs = push_configs
-        self._pushes = pushes
+        self.pushes = pushes
         self._is_allowed_push_url = push_url_validator
         self._repeated = RepeatedMessages(log)
         log.subscribe(pushes.notify)
@@ -141,7 +142,7 @@ class LogRequestHandler(DefaultRequestHandlerV2):
     async def aclose(self) -> None:
         await self.stop_work()
         await super().aclose()
-        await self._pushes.aclose()
+        await self.pushes.aclose()
 
     async def on_message_send(self, params: SendMessageRequest, context: ServerCallContext) -> Task | Message:
         accepted = await self.accept(params, context)
@@ -250,16 +251,15 @@ class LogRequestHandler(DefaultRequestHandlerV2):
         message.context_id = message.context_id or str(uuid.uuid4())
         _merge_metadata(message, params)
         caller = caller_in(context.state)
-        push = None
         if params.configuration.HasField("task_push_notification_config"):
             push = params.configuration.task_push_notification_config
             await self._check_push_url(push.url)
+            # First: a task whose receiver cannot be stored is not begun.
+            await self._push_configs.set_info(message.task_id, push, context)
         if named is None:
             snapshot = Snapshot(0, _submitted(without_skills(message)))
             await self.log.create(snapshot.task, caller)
-        if push is not None:
-            await self._push_configs.set_info(message.task_id, push, context)
-        if named is not None:
+        else:
             snapshot = await self._add_message(message, caller)
         await self.work.put(
             Assignment(

@@ -1,0 +1,110 @@
+"""The receivers of push notifications as the SDK's request handler reads and writes them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from a2a.server.context import ServerCallContext
+from a2a.server.owner_resolver import resolve_user_scope
+from a2a.server.tasks import PushNotificationConfigStore
+from a2a.server.tasks.push_notification_config_store import normalize_push_notification_config
+from a2a.types.a2a_pb2 import TaskPushNotificationConfig
+from a2a.utils.errors import InternalError
+
+from ai_platform_engineering.events import SUPERVISOR
+from ai_platform_engineering.installation import install_command
+from ai_platform_engineering.settings import Settings, SettingsError
+from ai_platform_engineering.storage.event_log.event_log import EventLog
+from ai_platform_engineering.storage.push.receiver_file import ReceiverFile
+from ai_platform_engineering.storage.push.receivers import Receiver, ReceiverStore, ReceiverStoreError
+
+logger = logging.getLogger(__name__)
+
+# A receiver is stored before its task is created.
+_MIN_AGE_NS: Final = 60 * 10**9
+
+_Result = TypeVar("_Result")
+
+
+class PushConfigs(PushNotificationConfigStore):
+    """Callers see the receivers that they have configured."""
+
+    def __init__(self, store: ReceiverStore, log: EventLog) -> None:
+        self.store = store
+        self._log = log
+        self._tasks: set[str] = set()
+
+    def may_have(self, task_id: str) -> bool:
+        """Whether the task may have receivers. Asked for every write to the log, so without I/O."""
+        return self.store.is_shared or task_id in self._tasks
+
+    async def load(self) -> None:
+        """Read the tasks with receivers from a store of this process alone. Raises `ReceiverStoreError`."""
+        if not self.store.is_shared:
+            self._tasks.update(await asyncio.to_thread(self.store.tasks, time.time_ns()))
+
+    async def set_info(
+        self, task_id: str, notification_config: TaskPushNotificationConfig, context: ServerCallContext
+    ) -> TaskPushNotificationConfig:
+        """Notify this receiver of all events from now on."""
+        config = normalize_push_notification_config(task_id, notification_config)
+        snapshot = await self._log.snapshot(task_id)
+        receiver = Receiver(resolve_user_scope(context), config, snapshot.seq if snapshot else 0)
+        await _stored(self.store.put, receiver)
+        if not self.store.is_shared:
+            self._tasks.add(task_id)
+        return config
+
+    async def get_info(self, task_id: str, context: ServerCallContext) -> list[TaskPushNotificationConfig]:
+        receivers = await _stored(self.store.of_task, task_id)
+        owner = resolve_user_scope(context)
+        return [receiver.config for receiver in receivers if receiver.owner == owner]
+
+    async def get_info_for_dispatch(self, task_id: str) -> list[TaskPushNotificationConfig]:
+        return [receiver.config for receiver in await _stored(self.store.of_task, task_id)]
+
+    async def delete_info(self, task_id: str, context: ServerCallContext, config_id: str | None = None) -> None:
+        await _stored(self.store.delete, task_id, resolve_user_scope(context), config_id)
+
+    async def prune(self) -> None:
+        """Delete the receivers of tasks that the log has deleted. Raises `ReceiverStoreError`."""
+        for task_id in await asyncio.to_thread(self.store.tasks, time.time_ns() - _MIN_AGE_NS):
+            if await self._log.state(task_id) is None:
+                await asyncio.to_thread(self.store.delete, task_id)
+                self._tasks.discard(task_id)
+
+
+def open_receivers(settings: Settings, agent: str = SUPERVISOR) -> ReceiverStore:
+    """Receivers are stored where tasks are stored."""
+    if settings.event_log == "postgres" and settings.event_log_postgres_dsn is not None:
+        try:
+            from ai_platform_engineering.storage.push.postgres_receivers import (  # noqa: PLC0415
+                PostgresReceivers,
+                ReceiversAddress,
+            )
+        except ModuleNotFoundError:
+            raise SettingsError(
+                f"EVENT_LOG=postgres needs psycopg, which is not installed: {install_command('postgres')}."
+            ) from None
+        return PostgresReceivers(ReceiversAddress(settings.event_log_postgres_dsn.get_secret_value()), agent)
+    return ReceiverFile(_receivers_path(settings, agent) if settings.event_log == "sqlite" else None)
+
+
+async def _stored(call: Callable[..., _Result], *arguments: Any) -> _Result:
+    try:
+        return await asyncio.to_thread(call, *arguments)
+    except ReceiverStoreError as error:
+        logger.error("%s", error)
+        raise InternalError(
+            message="The receivers of push notifications cannot be read or stored at the moment. The server's log has "
+            "the reason."
+        ) from error
+
+
+def _receivers_path(settings: Settings, agent: str = SUPERVISOR) -> Path:
+    return settings.data_dir / ("push.db" if agent == SUPERVISOR else f"push-{agent}.db")
