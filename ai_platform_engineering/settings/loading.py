@@ -169,6 +169,10 @@ def _cross_field_problems(settings: Settings) -> list[str]:
             f"EVENT_LOG=postgres needs EVENT_LOG_POSTGRES_DSN or {ADDRESS_VARIABLES['postgres']}: set one of them, or "
             "choose another event log."
         )
+    if settings.slack_sessions == "postgres" and settings.slack_sessions_postgres_dsn is None:
+        problems.append(
+            "SLACK_SESSIONS=postgres needs SLACK_SESSIONS_POSTGRES_DSN: set it, or choose another SLACK_SESSIONS."
+        )
     try:
         parse_overrides(settings.require_approval_overrides)
     except OverridesError as error:

@@ -19,7 +19,6 @@ from ai_platform_engineering.settings.fields import (
     OptionalAddress,
     OptionalPostgresAddress,
     OptionalSecret,
-    StorageKind,
     dns_server,
     existing_file,
     lower,
@@ -196,11 +195,14 @@ class Settings(ServerSettings, LlmSettings, KnowledgeSettings, ConversationSetti
     slack_command: Annotated[str, AfterValidator(slash_command), AllowedValues("a word that begins with /")] = setting(
         "Slack", "Slash command of the Slack app.", "/platform"
     )
-    slack_sessions: StorageKind = setting(
+    slack_sessions: Annotated[Literal["sqlite", "memory", "postgres"], BeforeValidator(lower)] = setting(
         "Slack",
         "Where the bot stores its threads and its undelivered operations: `sqlite` in a file in `DATA_DIR`, "
-        "`memory` until the bot stops.",
+        "`memory` until the bot stops, `postgres` in a database for bots on several machines.",
         "sqlite",
+    )
+    slack_sessions_postgres_dsn: OptionalPostgresAddress = setting(
+        "Slack", "Postgres database for `SLACK_SESSIONS=postgres`. The bots of one Slack app share it."
     )
     slack_api_url: Address = setting("Slack", "URL of Slack's Web API.", "https://slack.com/api/")
 

@@ -48,10 +48,10 @@ class PostgresAddress:
     def __str__(self) -> str:
         return f"Postgres at {self.place}"
 
-    def connect(self) -> psycopg.Connection[tuple[object, ...]]:
-        """A connection in autocommit mode."""
+    def connect(self, **options: int) -> psycopg.Connection[tuple[object, ...]]:
+        """A connection in autocommit mode, with `options` in place of the parameters of the address."""
         try:
-            return psycopg.connect(self.conninfo, autocommit=True)
+            return psycopg.connect(make_conninfo(self.conninfo, **options), autocommit=True)
         except psycopg.Error as error:
             raise self.unusable(error) from error
 

@@ -24,6 +24,8 @@ logger = logging.getLogger(__name__)
 Stop = Callable[[float], Coroutine[Any, Any, None]]
 """Ends all work. It may take the given number of seconds."""
 
+Until = Callable[[], Coroutine[Any, Any, None]]
+
 GRACEFUL_SHUTDOWN_SECONDS: Final = 3
 _POLL_SECONDS: Final = 0.1
 KEEP_ALIVE_SECONDS: Final = 75
@@ -41,8 +43,12 @@ class _Server(uvicorn.Server):
     Responses that `on_stop` completes are still sent. It has `grace` seconds, and none after SIGINT.
     """
 
-    def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None], on_stop: Stop, grace: float) -> None:
+    def __init__(
+        self, config: uvicorn.Config, on_ready: Callable[[], None], on_stop: Stop, grace: float, until: Until | None
+    ) -> None:
         super().__init__(config)
+        self._until = until
+        self._waiting: asyncio.Task[None] | None = None
         self._on_ready = on_ready
         self._on_stop = on_stop
         self._grace = grace
@@ -57,10 +63,20 @@ class _Server(uvicorn.Server):
         if self.started and not self.should_exit:
             _enable_garbage_collection()
             self._on_ready()
+            if self._until is not None:
+                self._waiting = asyncio.create_task(self._stop_after(self._until))
+
+    async def _stop_after(self, until: Until) -> None:
+        try:
+            await until()
+        finally:
+            self.should_exit = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         for server in self.servers:
             server.close()
+        if self._waiting is not None:
+            self._waiting.cancel()
         try:
             await self._stop_work()
         except Exception:
@@ -147,8 +163,9 @@ def run(
     on_ready: Callable[[], None],
     on_stop: Stop = _nothing_to_stop,
     grace: float = 0.0,
+    until: Until | None = None,
 ) -> int:
-    """Serve `app` until SIGINT or SIGTERM; the exit code of the process.
+    """Serve `app` until SIGINT or SIGTERM, or until `until` returns; the exit code of the process.
 
     The order of the shutdown: no new connections, `on_stop` (with `grace` seconds after SIGTERM), responses in flight,
     the app's own shutdown.
@@ -164,7 +181,7 @@ def run(
         timeout_graceful_shutdown=GRACEFUL_SHUTDOWN_SECONDS,
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
     )
-    server = _Server(config, on_ready, on_stop, grace)
+    server = _Server(config, on_ready, on_stop, grace, until)
 
     def stop(_signal: int, _frame: FrameType | None) -> None:
         server.should_exit = True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
@@ -22,7 +23,8 @@ from ai_platform_engineering.integrations.slack_bot.listeners.bot_calls import B
 from ai_platform_engineering.integrations.slack_bot.listeners.context import ListenerContext
 from ai_platform_engineering.integrations.slack_bot.listeners.requests import Identity
 from ai_platform_engineering.integrations.slack_bot.socket_mode import SocketModeConnection
-from ai_platform_engineering.integrations.slack_bot.store import BotStore, open_store
+from ai_platform_engineering.integrations.slack_bot.standby import become_active, end_process, watched
+from ai_platform_engineering.integrations.slack_bot.store import BotStore, SharedBotStore, open_store
 from ai_platform_engineering.integrations.slack_bot.web_api.budget import Budget
 from ai_platform_engineering.integrations.slack_bot.web_api.paced_client import PacedClient
 from ai_platform_engineering.integrations.slack_bot.web_api.web_client import web_client
@@ -41,8 +43,12 @@ def run_slack_bot(settings: Settings) -> int:
     channels = load_channels(settings.slack_channels_file)
     with listen(settings.slack_host, settings.slack_port) as listener:
         authentication = asyncio.run(authenticate(settings, library_log()))
-        store = open_store(settings)
+        store = open_store(settings, on_lost=end_process)
         try:
+            if isinstance(store, SharedBotStore) and not become_active(
+                store, listener, lambda: _print(_standby_line(settings, store, listener))
+            ):
+                return 0
             app = create_slack_app(
                 settings,
                 authentication,
@@ -50,7 +56,7 @@ def run_slack_bot(settings: Settings) -> int:
                 store,
                 lambda client, budget: _bot(settings, client, store, channels, budget),
             )
-            line = _ready_line(settings, authentication.identity, listener.getsockname()[1])
+            line = _ready_line(settings, authentication.identity, listener)
             return run(app, listener, lambda: _print(line))
         finally:
             store.close()
@@ -70,6 +76,8 @@ def create_slack_app(
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         # The stack closes in reverse order: new requests, then background work, then the bot.
         async with AsyncExitStack() as stack:
+            if isinstance(store, SharedBotStore):
+                await stack.enter_async_context(watched(store))
             client = await stack.enter_async_context(web_client(bot_token, settings.slack_api_url))
             clock = SystemClock()
             budget = Budget(clock)
@@ -104,13 +112,24 @@ async def _bot(
         await bot.aclose()
 
 
-def _ready_line(settings: Settings, identity: Identity, port: int) -> str:
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.slack_host, settings.slack_host)
+def _ready_line(settings: Settings, identity: Identity, listener: socket.socket) -> str:
     mode = "Socket Mode" if settings.slack_app_token else "HTTP"
     return (
-        f"Slack bot is ready at http://{f'[{host}]' if ':' in host else host}:{port} ({mode}), "
-        f"workspace {identity.team_name}, supervisor {settings.supervisor_url}"
+        f"Slack bot is ready at {_address(settings, listener)} ({mode}), workspace {identity.team_name}, "
+        f"supervisor {settings.supervisor_url}"
     )
+
+
+def _standby_line(settings: Settings, store: SharedBotStore, listener: socket.socket) -> str:
+    return (
+        f"Slack bot is on standby at {_address(settings, listener)}: another bot uses {store.place}. This one takes "
+        "over when the other is gone."
+    )
+
+
+def _address(settings: Settings, listener: socket.socket) -> str:
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.slack_host, settings.slack_host)
+    return f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
 
 
 def _print(line: str) -> None:

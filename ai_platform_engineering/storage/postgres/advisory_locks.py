@@ -20,9 +20,9 @@ SET tcp_user_timeout = 30000
 """
 
 
-def lockable(address: PostgresAddress) -> PgConnection:
+def lockable(address: PostgresAddress, **options: int) -> PgConnection:
     """A new connection for session locks, in autocommit mode. It must not go through a pooler for transactions."""
-    connection = address.connect()
+    connection = address.connect(**options)
     try:
         connection.execute(_DETECT_LOST_CLIENTS)
     except psycopg.Error as error:

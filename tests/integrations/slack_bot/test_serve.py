@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import re
+import signal
+from contextlib import closing
 from pathlib import Path
 
 import httpx
 import pytest
 
+from ai_platform_engineering.integrations.slack_bot.store.postgres import BotStoreAddress, PostgresBotStore
 from tests.integrations.slack_bot.standin import Slack
+from tests.integrations.slack_bot.test_store import in_postgres
+from tests.integrations.slack_bot.test_store_postgres import disconnect_all
 from tests.servers import Command, CommandLine
+from tests.services.postgres import PASSWORD
+
+pytest_plugins = ("tests.services.fixtures",)
 
 UNREACHABLE = "http://127.0.0.1:9"
 
@@ -112,3 +120,69 @@ async def test_a_port_in_use_and_a_bad_file_are_said_in_a_sentence(
     code, said = await run(platform_engineer, {**slack.environ(), "SLACK_CHANNELS_FILE": "channels.yaml"})
     assert code == 2
     assert "channels.yaml" in said
+
+
+@pytest.mark.long
+@pytest.mark.process
+async def test_a_bot_on_standby_takes_over_when_the_active_one_is_killed(
+    slack: Slack, tmp_path: Path, database: str
+) -> None:
+    def bot_on(machine: str, supervisor_timeout: int) -> CommandLine:
+        folder = tmp_path / machine
+        folder.mkdir()
+        shared = {"SLACK_SESSIONS": "postgres", "SLACK_SESSIONS_POSTGRES_DSN": database}
+        environ = {"SUPERVISOR_URL": UNREACHABLE, "SUPERVISOR_TIMEOUT": str(supervisor_timeout)}
+        environ |= {**slack.environ(), **shared, "DATA_DIR": str(folder)}
+        return CommandLine(["slack", "--port", "0"], environ)
+
+    ada = slack.person("ada")
+    channel = slack.channel("help", ada)
+    second = bot_on("second", supervisor_timeout=0)
+    async with bot_on("first", supervisor_timeout=3600) as first:
+        starting = asyncio.create_task(second.__aenter__())
+        try:
+            await slack.until(lambda: any("is on standby at" in line for line in second.output))
+            [line] = [line for line in second.output if "is on standby at" in line]
+            assert "another bot uses Postgres at" in line
+            assert PASSWORD not in line
+            address = re.findall(r"http://[\d.:]+\d", line)[0]
+            assert await get(f"{address}/healthz") == (200, '{"status":"ok"}')
+            assert (await get(f"{address}/readyz"))[0] == 503
+            question = await ada.says(channel, f"{slack.mention} what is the plan?")
+            await slack.until(lambda: slack.calls("assistant.threads.setStatus"))
+            await first.stop(signal.SIGKILL)
+            await starting
+            assert second.url == address
+            assert await get(f"{second.url}/readyz") == (200, '{"status":"ready"}')
+            # It continues the run of the first one, which waits for the supervisor, and gives up earlier.
+            await slack.until(lambda: "cannot reach the supervisor" in ada.reads(channel, question.ts))
+            assert ada.reads(channel, question.ts).count("cannot reach the supervisor") == 1
+        finally:
+            if not starting.done():
+                starting.cancel()
+            await asyncio.gather(starting, return_exceptions=True)
+            assert await second.stop() == 0
+
+
+async def test_a_bot_on_standby_stops_on_a_signal(slack: Slack, tmp_path: Path, database: str) -> None:
+    shared = {"SLACK_SESSIONS": "postgres", "SLACK_SESSIONS_POSTGRES_DSN": database}
+    with closing(in_postgres(database)):
+        waiting = CommandLine(["slack", "--port", "0"], {**slack.environ(), **shared, "DATA_DIR": str(tmp_path)})
+        starting = asyncio.create_task(waiting.__aenter__())
+        await slack.until(lambda: any("is on standby at" in line for line in waiting.output))
+        assert waiting.process is not None
+        waiting.process.terminate()
+        assert await waiting.process.wait() == 0
+        await asyncio.gather(starting, return_exceptions=True)
+
+
+async def test_a_bot_that_was_replaced_ends_its_process(slack: Slack, tmp_path: Path, database: str) -> None:
+    shared = {"SLACK_SESSIONS": "postgres", "SLACK_SESSIONS_POSTGRES_DSN": database}
+    async with CommandLine(["slack", "--port", "0"], {**slack.environ(), **shared, "DATA_DIR": str(tmp_path)}) as bot:
+        assert bot.process is not None
+        # Another bot takes over as soon as the connection of this one is cut.
+        with closing(PostgresBotStore(BotStoreAddress(database), lambda _error: None)) as other:
+            while not other.activate():
+                await asyncio.to_thread(disconnect_all, database)
+            assert await bot.process.wait() == 1
+    assert "has taken over, so this one stops" in "".join(bot.output)

@@ -9,11 +9,19 @@ from typing import Any
 import pytest
 
 from ai_platform_engineering.integrations.slack_bot.places import Incoming, SlackUser, ThreadPlace
-from ai_platform_engineering.integrations.slack_bot.store import BotStore, StoredRun, ThreadSession, open_store
+from ai_platform_engineering.integrations.slack_bot.store import (
+    BotStore,
+    SharedBotStore,
+    StoredRun,
+    ThreadSession,
+    open_store,
+)
 from ai_platform_engineering.integrations.slack_bot.store.memory import MemoryStore
 from ai_platform_engineering.integrations.slack_bot.store.sqlite import SqliteBotStore
 from ai_platform_engineering.integrations.slack_bot.store.values import EVENT_SECONDS
 from ai_platform_engineering.settings import load_settings
+
+pytest_plugins = ("tests.services.fixtures",)
 
 HERE = ThreadPlace("T1", "C1", "1700000000.000100")
 THERE = ThreadPlace("T1", "C1", "1700000000.000200")
@@ -30,10 +38,26 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "data" / "slack.sqlite"
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
 def store(request: pytest.FixtureRequest, path: Path) -> Iterator[BotStore]:
-    with closing(MemoryStore() if request.param == "memory" else SqliteBotStore(path)) as opened:
+    match request.param:
+        case "memory":
+            opened: BotStore = MemoryStore()
+        case "sqlite":
+            opened = SqliteBotStore(path)
+        case _:
+            opened = in_postgres(request.getfixturevalue("database"))
+    with closing(opened):
         yield opened
+
+
+def in_postgres(database: str) -> BotStore:
+    """A store whose bot is active."""
+    settings = load_settings({"SLACK_SESSIONS": "postgres", "SLACK_SESSIONS_POSTGRES_DSN": database}, None)
+    store = open_store(settings)
+    assert isinstance(store, SharedBotStore)
+    assert store.activate()
+    return store
 
 
 def test_an_event_is_heard_once(store: BotStore) -> None:

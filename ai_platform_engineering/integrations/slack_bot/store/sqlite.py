@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from ai_platform_engineering.integrations.slack_bot.places import Incoming, SlackUser, ThreadPlace
+from ai_platform_engineering.integrations.slack_bot.places import ThreadPlace
 from ai_platform_engineering.integrations.slack_bot.store.file import StoreFile, unreadable, unusable
+from ai_platform_engineering.integrations.slack_bot.store.rows import READ, WRITTEN, row_of, run_from
 from ai_platform_engineering.integrations.slack_bot.store.values import EVENT_SECONDS, StoredRun, ThreadSession
 
-_PUT_RUN: Final = """
-INSERT INTO run (id, place, begun, done, context_id, task_id, trace_id, seen, incoming, state)
+_PUT_RUN: Final = f"""
+INSERT INTO run ({WRITTEN})
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (id) DO UPDATE SET
     place = excluded.place, begun = excluded.begun, done = excluded.done, context_id = excluded.context_id,
     task_id = excluded.task_id, trace_id = excluded.trace_id, seen = excluded.seen, incoming = excluded.incoming,
     state = excluded.state
-"""
+"""  # noqa: S608 - the columns are constants
 _PRUNE_RUNS: Final = """
 DELETE FROM run WHERE number IN (SELECT number FROM run WHERE done = 1 AND begun < ? LIMIT ?)
 """
@@ -35,7 +34,7 @@ DELETE FROM session WHERE place IN (
 _PRUNE_EVENTS: Final = "DELETE FROM heard WHERE event IN (SELECT event FROM heard WHERE at < ? LIMIT ?)"
 # Takes some tens of milliseconds, independent of the size of the states.
 _PRUNE_BATCH: Final = 50
-_RUNS: Final = "SELECT id, incoming, context_id, task_id, trace_id, seen, state, done, begun FROM run"
+_RUNS: Final = f"SELECT {READ} FROM run"  # noqa: S608
 
 
 class SqliteBotStore:
@@ -59,7 +58,7 @@ class SqliteBotStore:
 
     def put_run(self, run: StoredRun) -> None:
         with self._connection() as connection:
-            connection.execute(_PUT_RUN, _row(run))
+            connection.execute(_PUT_RUN, row_of(run))
 
     def run(self, run_id: str) -> StoredRun | None:
         return self._newest("id = ?", run_id)
@@ -94,7 +93,7 @@ class SqliteBotStore:
         with self._connection() as connection:
             rows = connection.execute(statement, values).fetchall()
         try:
-            return [_run(row) for row in rows]
+            return [run_from(row) for row in rows]
         except (ValueError, TypeError, KeyError) as error:
             raise unreadable(self._file.path) from error
 
@@ -111,31 +110,3 @@ class SqliteBotStore:
             raise
         except sqlite3.Error as error:
             raise unusable(self._file.path, error) from error
-
-
-def _row(run: StoredRun) -> tuple[str | float | bytes, ...]:
-    # A message may contain a lone surrogate, which UTF-8 cannot encode; JSON escapes it.
-    incoming = json.dumps(asdict(run.incoming))
-    state = run.state.encode("utf-8", "surrogatepass")
-    place = run.incoming.place.key
-    ids = (run.context_id, run.task_id, run.trace_id)
-    return (run.id, place, run.begun, run.done, *ids, run.seen, incoming, state)
-
-
-def _run(row: tuple[Any, ...]) -> StoredRun:
-    run_id, incoming, context_id, task_id, trace_id, seen, state, done, begun = row
-    return StoredRun(
-        id=run_id,
-        incoming=_incoming(json.loads(incoming)),
-        context_id=context_id,
-        task_id=task_id,
-        trace_id=trace_id,
-        seen=seen,
-        state=state.decode("utf-8", "surrogatepass"),
-        done=bool(done),
-        begun=begun,
-    )
-
-
-def _incoming(values: dict[str, Any]) -> Incoming:
-    return Incoming(**{**values, "place": ThreadPlace(**values["place"]), "person": SlackUser(**values["person"])})

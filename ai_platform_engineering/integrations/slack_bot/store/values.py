@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, Protocol, runtime_checkable
 
 from ai_platform_engineering.integrations.slack_bot.places import Incoming, ThreadPlace
 
@@ -72,4 +72,18 @@ class BotStore(Protocol):
         Open runs and their sessions stay. The call blocks, so it deletes a limited batch; True if there may be more."""
 
     def close(self) -> None:
-        """Release the file. No other call may follow."""
+        """Release the file or the database. No other call may follow."""
+
+
+@runtime_checkable
+class SharedBotStore(BotStore, Protocol):
+    """A store for bots on several machines. One bot is active; the others wait until it is gone."""
+
+    place: str
+    """The store in a sentence, without credentials."""
+
+    def activate(self) -> bool:
+        """Become the active bot. False if another one is."""
+
+    def check(self) -> None:
+        """Check that this bot is still the active one. If it is not, the process ends."""
