@@ -130,3 +130,11 @@ def test_a_backup_that_fails_leaves_nothing(
     monkeypatch.setenv("RAG_DATABASE_URL", "postgresql://user:password@127.0.0.1/knowledge")
     code, _, error = run(capsys, "backup", "copy")
     assert (code, error) == (0, "Not copied: the knowledge base, stored in postgres. Back up that database as well.\n")
+    monkeypatch.delenv("RAG_DATABASE_URL")
+    for name in ("EVENT_LOG", "SLACK_SESSIONS"):
+        monkeypatch.setenv(name, "postgres")
+        monkeypatch.setenv(f"{name}_POSTGRES_DSN", "postgresql://user:password@127.0.0.1/state")
+    code, _, error = run(capsys, "backup", "other-copy")
+    tasks, threads = error.splitlines()
+    assert tasks.startswith("Not copied: tasks, feedback and the receivers of push notifications, stored in postgres.")
+    assert threads.startswith("Not copied: the threads of the Slack bot, stored in postgres.")

@@ -37,3 +37,7 @@ def _elsewhere(settings: Settings) -> Iterator[tuple[str, str]]:
         yield "the knowledge base", "postgres"
     if settings.skills_database_url is not None:
         yield "the skills of the API", "postgres"
+    if settings.event_log == "postgres":
+        yield "tasks, feedback and the receivers of push notifications", "postgres"
+    if settings.slack_sessions == "postgres":
+        yield "the threads of the Slack bot", "postgres"
