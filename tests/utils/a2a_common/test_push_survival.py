@@ -171,6 +171,22 @@ async def test_the_deliveries_of_a_killed_process_are_continued_by_another(
         assert len(receiver.got) <= 3
 
 
+async def test_a_receiver_that_is_changed_after_the_end_has_nothing_to_get() -> None:
+    log, store = MemoryEventLog(), ReceiverFile(None)
+    async with receiving() as receiver, a_replica(log, store) as configs:
+        await begin_task(log)
+        await configs.set_info("t1", TaskPushNotificationConfig(url=receiver.url), CONTEXT)
+        await enter(log, WORKING, COMPLETED)
+        await until(lambda: not store.unfinished())
+        await configs.set_info("t1", TaskPushNotificationConfig(url=receiver.url, token="new"), CONTEXT)
+        assert len(store.unfinished()) == 1
+        pushes = PushNotifications(configs, log, None)
+        await pushes.deliver_pending()
+        await until(lambda: not store.unfinished())
+        await pushes.aclose()
+        assert len(receiver.got) == 2
+
+
 async def test_the_receivers_of_deleted_tasks_are_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
     log = MemoryEventLog(max_tasks=1)
     store = ReceiverFile(None)

@@ -200,7 +200,7 @@ class PostgresBotStore:
         """Execute statements that may be repeated: once more on a new connection, if the server was restarted."""
         with self._using:
             if self._connection is None:
-                raise BotStoreError(f"{self.place} is used by another Slack bot.")
+                raise BotStoreError(f"{self.place} is used by another Slack bot. Wait until that one has ended.")
             try:
                 try:
                     result = work(self._connection)

@@ -10,33 +10,26 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, Final, Literal
-from urllib.parse import urlsplit
+from typing import Any, Final
 
-import httpx
 from a2a.types.a2a_pb2 import TaskStatusUpdateEvent
-from a2a.utils.proto_utils import to_stream_response
-from google.protobuf.json_format import MessageToDict
 
 from ai_platform_engineering.storage.event_log.event_log import Entry, EventLog, UnknownTaskError
 from ai_platform_engineering.storage.event_log.task_fold import ends_task
-from ai_platform_engineering.storage.push.receivers import Receiver, ReceiverKey, ReceiverStoreError
+from ai_platform_engineering.storage.push.receivers import ReceiverKey, ReceiverStoreError
+from ai_platform_engineering.utils.a2a_common.protocol import TERMINAL_STATES
 from ai_platform_engineering.utils.a2a_common.server.push_configs import PushConfigs
+from ai_platform_engineering.utils.a2a_common.server.push_sender import PushSender
 from ai_platform_engineering.utils.a2a_common.wire import FORM_ARTIFACT
-from ai_platform_engineering.utils.connections import reason_of
 
 logger = logging.getLogger(__name__)
 
-DELIVERY_SECONDS: Final = 10
 MAX_ATTEMPTS: Final = 8
 _FIRST_BACKOFF: Final = 1.0
 _MAX_BACKOFF: Final = 60.0
 _ROUND_SECONDS: Final = 60.0
 
 _CLOSING_ARTIFACTS: Final = frozenset({"final_result", "partial_result", FORM_ARTIFACT})
-_TRY_AGAIN_CODES: Final = frozenset({408, 425, 429})
-
-Result = Literal["delivered", "rejected", "unavailable"]
 
 
 class PushNotifications:
@@ -56,10 +49,9 @@ class PushNotifications:
     ) -> None:
         self._configs = configs
         self._log = log
-        self._url_validator = url_validator
+        self._sender = PushSender(url_validator)
         self._first_backoff = first_backoff
         self._round_seconds = round_seconds
-        self._client: httpx.AsyncClient | None = None
         self._changed_tasks: set[str] = set()
         # Receivers with a delivery, and whether there may be more events than it has read.
         self._delivering: dict[ReceiverKey, bool] = {}
@@ -106,9 +98,7 @@ class PushNotifications:
         for work in self._work:
             work.cancel()
         await asyncio.gather(*self._work, return_exceptions=True)
-        if self._client is not None:
-            await self._client.aclose()
-            self._client = None
+        await self._sender.aclose()
         await asyncio.to_thread(self._configs.store.close)
 
     async def _rounds(self) -> None:
@@ -157,6 +147,8 @@ class PushNotifications:
                     await asyncio.to_thread(store.release, key)
         except ReceiverStoreError as error:
             logger.error("%s", error)
+        except Exception:  # for example the log cannot be read; the next event or the next round tries again
+            logger.exception("push notifications for task %s could not be delivered", key.task_id)
         finally:
             del self._delivering[key]
 
@@ -172,15 +164,19 @@ class PushNotifications:
         store, attempts, backoff = self._configs.store, 0, self._first_backoff
         # The receiver is read for every attempt, because its owner may have changed or deleted it.
         while (receiver := await asyncio.to_thread(store.get, key)) is not None:
+            # Before its events are read, so that none can follow them.
+            has_ended = await self._log.state(key.task_id) in TERMINAL_STATES
             try:
                 entries = await self._log.read(key.task_id, receiver.delivered)
             except UnknownTaskError:
                 return
             entry = next(filter(_is_lifecycle_event, entries), None)
             if entry is None:
+                if has_ended:
+                    await asyncio.to_thread(store.mark, key, receiver.delivered, finished=True)
                 return
             attempts += 1
-            result = await self._send(receiver, entry)
+            result = await self._sender.send(receiver.config, entry)
             if result == "unavailable" and attempts < MAX_ATTEMPTS:
                 await asyncio.sleep(backoff)
                 backoff = min(_MAX_BACKOFF, 2 * backoff)
@@ -189,27 +185,6 @@ class PushNotifications:
                 logger.warning("A push notification for task %s is given up after %d attempts.", key.task_id, attempts)
             await asyncio.to_thread(store.mark, key, entry.seq, finished=ends_task(entry.event))
             attempts, backoff = 0, self._first_backoff
-
-    async def _send(self, receiver: Receiver, entry: Entry) -> Result:
-        config, place = receiver.config, urlsplit(receiver.config.url).hostname
-        if self._url_validator is not None and not await self._url_validator(config.url):
-            return "unavailable"
-        headers = {"X-A2A-Notification-Token": config.token} if config.token else {}
-        if config.authentication.scheme and config.authentication.credentials:
-            headers["Authorization"] = f"{config.authentication.scheme} {config.authentication.credentials}"
-        if self._client is None:
-            self._client = httpx.AsyncClient(timeout=DELIVERY_SECONDS)
-        body = MessageToDict(to_stream_response(entry.event))
-        try:
-            response = await self._client.post(config.url, json=body, headers=headers)
-        except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
-            logger.info("A push notification for task %s did not reach %s: %s", config.task_id, place, reason_of(error))
-            return "unavailable"
-        if response.is_success:
-            return "delivered"
-        logger.info("%s refused a push notification for task %s: HTTP %d", place, config.task_id, response.status_code)
-        is_temporary = response.is_server_error or response.status_code in _TRY_AGAIN_CODES
-        return "unavailable" if is_temporary else "rejected"
 
     def _start(self, work: Coroutine[Any, Any, None], name: str) -> None:
         task = asyncio.create_task(work, name=name)
