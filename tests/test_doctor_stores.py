@@ -6,6 +6,7 @@ import io
 import json
 import shutil
 import sqlite3
+import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -14,12 +15,16 @@ from typing import Any
 import pytest
 
 from ai_platform_engineering.cli.doctor_report import Report, show
+from ai_platform_engineering.integrations.slack_bot.store import open_store
 from ai_platform_engineering.multi_agents.platform_engineer.feedback.file import FeedbackFile
 from ai_platform_engineering.multi_agents.platform_engineer.feedback.record import Feedback
+from ai_platform_engineering.multi_agents.platform_engineer.feedback.store import open_feedback
 from ai_platform_engineering.sandbox.store import SandboxStore
 from ai_platform_engineering.settings import load_settings
 from ai_platform_engineering.storage.checkup import StoreCheckup
 from ai_platform_engineering.storage.event_log.checkup import check_up_event_log
+from ai_platform_engineering.storage.push.receiver_file import ReceiverFile
+from ai_platform_engineering.utils.a2a_common.server.push_configs import open_receivers
 from tests.fixtures.store_files import STORES
 from tests.servers import Command, CommandLine, Completed
 from tests.services.postgres import PostgresServer, new_database
@@ -152,6 +157,43 @@ def test_servers_that_can_be_used(platform_engineer: Command, postgres: Postgres
     for name in ("store of skills", "store of conversations"):
         row = rows(completed)[name]
         assert (row["kind"], row["usable"], row["problem"]) == ("postgres", True, None)
+
+
+@pytest.mark.long
+def test_shared_state_that_can_be_used(platform_engineer: Command, database: str, unused_port: int) -> None:
+    names = {"store of feedback", "receivers of push notifications", "store of the Slack bot"}
+    variables = {"EVENT_LOG": "postgres", "SLACK_SESSIONS": "postgres"}
+    addresses = {f"{name}_POSTGRES_DSN": database for name in variables}
+    settings = load_settings({**variables, **addresses}, None)
+
+    found = rows(platform_engineer("doctor", "--offline", "--json", **variables, **addresses))
+    assert {(found[name]["kind"], found[name]["usable"]) for name in names} == {("postgres", None)}
+    with closing(open_feedback(settings)) as feedback, closing(open_receivers(settings)) as receivers:
+        feedback.store(Feedback("trace", "up", "slack", time.time_ns()))
+        assert receivers.unfinished() == []
+    open_store(settings).close()
+    found = rows(platform_engineer("doctor", "--offline", "--json", **variables, **addresses))
+    assert {found[name]["usable"] for name in names} == {True}
+    assert found["store of feedback"]["facts"] == {"entries": 1, "format": 1}
+
+    nowhere = dict.fromkeys(addresses, f"postgresql://ann:{SECRET}@127.0.0.1:{unused_port}/company")
+    completed = platform_engineer("doctor", "--offline", "--json", **variables, **nowhere)
+    found = rows(completed)
+    assert {found[name]["usable"] for name in names} == {False}
+    assert all("Check that the server is running" in found[name]["problem"] for name in names)
+    assert SECRET not in completed.stdout + completed.stderr
+
+
+def test_a_file_of_receivers(platform_engineer: Command, tmp_path: Path) -> None:
+    path = tmp_path / "data" / "push.db"
+    with closing(ReceiverFile(path)) as receivers:
+        receivers.delete("none")
+    row = rows(platform_engineer("doctor", "--offline", "--json"))["receivers of push notifications"]
+    assert (row["usable"], row["facts"]["receivers"], row["facts"]["format"]) == (True, 0, 1)
+    path.write_bytes(b"this is not a database" * 100)
+    row = rows(platform_engineer("doctor", "--offline", "--json"))["receivers of push notifications"]
+    assert row["usable"] is False
+    assert "Move the file away" in row["problem"]
 
 
 def test_stores_in_memory(platform_engineer: Command) -> None:

@@ -19,7 +19,7 @@ from ai_platform_engineering.cli.doctor_report import AgentReport, Report, show,
 from ai_platform_engineering.cli.exit_codes import FAILED
 from ai_platform_engineering.graphs.approval_policy import ApprovalPolicy
 from ai_platform_engineering.installation import product_version
-from ai_platform_engineering.integrations.slack_bot.store.file import check_up_bot_store
+from ai_platform_engineering.integrations.slack_bot.store import check_up_bot_store
 from ai_platform_engineering.knowledge_bases.rag.checkup import check_up, store_row
 from ai_platform_engineering.llm import chat_model, is_offline, is_offline_model
 from ai_platform_engineering.llm.providers import model_label
@@ -40,7 +40,7 @@ from ai_platform_engineering.multi_agents.connectivity import (
     remote_check,
     remote_tools,
 )
-from ai_platform_engineering.multi_agents.platform_engineer.feedback.file import check_up_feedback
+from ai_platform_engineering.multi_agents.platform_engineer.feedback.store import check_up_feedback
 from ai_platform_engineering.sandbox.store import check_up_sandbox
 from ai_platform_engineering.settings import Settings, SettingsError
 from ai_platform_engineering.settings.approval_overrides import parse_overrides, unknown_tools
@@ -49,6 +49,7 @@ from ai_platform_engineering.storage.checkpoints.stores import ConversationsChec
 from ai_platform_engineering.storage.checkup import StoreCheckup
 from ai_platform_engineering.storage.event_log.checkup import check_up_event_log
 from ai_platform_engineering.storage.memories.stores import check_up_memories
+from ai_platform_engineering.utils.a2a_common.server.push_configs import check_up_receivers
 from ai_platform_engineering.utils.access_tokens import AccessTokenError, OwnBearer
 from ai_platform_engineering.utils.redact import redact
 
@@ -62,6 +63,7 @@ STORE_CHECKS: Final[tuple[StoreCheck, ...]] = (
     check_up_skill_store,
     check_up_memories,
     check_up_feedback,
+    check_up_receivers,
     check_up_bot_store,
 )
 """The stores without a section of their own in the report. Each check has a timeout."""

@@ -10,6 +10,7 @@ from typing import Any, LiteralString
 import psycopg
 from psycopg import sql
 
+from ai_platform_engineering.storage.checkup import StoreCheckup
 from ai_platform_engineering.utils.postgres_address import PostgresAddress
 
 PgConnection = psycopg.Connection[Any]
@@ -41,6 +42,25 @@ class Schema:
         except psycopg.Error as error:
             raise address.unusable(error) from error
 
+    def check_up(self, name: str, address: PostgresAddress, table: str, entries: str) -> StoreCheckup:
+        """The row of `platform-engineer doctor`, with the number of rows of `table`. Creates nothing."""
+        checkup = StoreCheckup(name, "postgres", address.place)
+        try:
+            with address.connect() as opened:
+                connection: PgConnection = opened
+                found = self._found(connection)
+                if found != self.format and (found is not None or self._has_tables(connection)):
+                    self._refuse_unknown(address, found)
+                if found is None:
+                    return checkup
+                query = sql.SQL("SELECT count(*) FROM {}").format(sql.Identifier(self.name, table))
+                count = connection.execute(query).fetchall()[0][0]
+        except psycopg.Error as error:
+            return checkup.failed(str(address.unusable(error)))
+        except address.error as error:
+            return checkup.failed(str(error))
+        return checkup.opened(**{entries: count, "format": found})
+
     def _update(
         self, address: PostgresAddress, connection: PgConnection, extend: Callable[[PgConnection], None] | None
     ) -> None:
@@ -51,21 +71,26 @@ class Schema:
             connection.execute(sql.SQL(_CREATE).format(schema=sql.Identifier(self.name)))
             connection.execute(self.tables)
             self._write(connection, "INSERT INTO {} VALUES (%s)")
-        elif found is None or (found < self.format and found not in self.migrations):
+            return
+        self._refuse_unknown(address, found)
+        if found is not None and found < self.format:
+            for step in range(found, self.format):
+                connection.execute(self.migrations[step])
+            self._write(connection, "UPDATE {} SET number = %s")
+
+    def _refuse_unknown(self, address: PostgresAddress, found: int | None) -> None:
+        """Raise unless the tables have this format, or one that can be migrated."""
+        if found is None or (found < self.format and found not in self.migrations):
             raise address.unusable_because(
                 f"its schema {self.name} was created by another program",
                 f"Name another database in {address.setting}, or remove that schema",
             )
-        elif found > self.format:
+        if found > self.format:
             raise address.unusable_because(
                 f"its tables were written by a newer version of this product (format {found}; this version reads "
                 f"{self.format})",
                 f"Update the product, or name another database in {address.setting}",
             )
-        elif found < self.format:
-            for step in range(found, self.format):
-                connection.execute(self.migrations[step])
-            self._write(connection, "UPDATE {} SET number = %s")
 
     def _write(self, connection: PgConnection, statement: LiteralString) -> None:
         connection.execute(sql.SQL(statement).format(sql.Identifier(self.name, "format")), [self.format])

@@ -7,6 +7,7 @@ from typing import Any, Final, LiteralString
 
 from a2a.types.a2a_pb2 import TaskPushNotificationConfig
 
+from ai_platform_engineering.storage.checkup import StoreCheckup
 from ai_platform_engineering.storage.postgres.advisory_locks import AdvisoryLocks
 from ai_platform_engineering.storage.postgres.connections import SchemaConnections
 from ai_platform_engineering.storage.postgres.schema import Schema
@@ -56,6 +57,7 @@ class PostgresReceivers:
     is_shared = True
 
     def __init__(self, address: ReceiversAddress, agent: str) -> None:
+        self._address = address
         self._agent = agent
         self._connections = SchemaConnections(address, _SCHEMA, _MAX_CONNECTIONS)
         self._claims = AdvisoryLocks(address, "push")
@@ -103,6 +105,9 @@ class PostgresReceivers:
 
     def release(self, key: ReceiverKey) -> None:
         self._claims.release("/".join((self._agent, *key)))
+
+    def check_up(self, name: str) -> StoreCheckup:
+        return _SCHEMA.check_up(name, self._address, "receiver", "receivers")
 
     def close(self) -> None:
         self._claims.close()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from threading import Lock
 from typing import Any, Final
 
 from a2a.types.a2a_pb2 import TaskPushNotificationConfig
 
+from ai_platform_engineering.storage.checkup import StoreCheckup
 from ai_platform_engineering.storage.push.receivers import Receiver, ReceiverKey, ReceiverStoreError
 from ai_platform_engineering.storage.sqlite.owned_file import reason
 from ai_platform_engineering.utils.private_files import create_private_file
@@ -112,6 +113,19 @@ class ReceiverFile:
                 yield self._connection
             except (sqlite3.Error, OSError) as error:
                 raise _unusable(self._path, reason(error)) from error
+
+
+def check_up_file(name: str, path: Path) -> StoreCheckup:
+    found = StoreCheckup.of_file(name, path)
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+            if version != FORMAT:
+                return found.failed(str(_unusable(path, f"it has format {version}, not {FORMAT}")))
+            (count,) = connection.execute("SELECT count(*) FROM receiver").fetchone()
+    except sqlite3.Error as error:
+        return found.failed(str(_unusable(path, reason(error))))
+    return found.opened(receivers=count, format=version)
 
 
 def _connect(path: Path | None) -> sqlite3.Connection:

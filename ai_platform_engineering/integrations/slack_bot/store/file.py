@@ -96,7 +96,7 @@ def unusable(path: Path, error: Exception) -> BotStoreError:
     return BotStoreError(f"{path} cannot be used by the Slack bot: {reason(error)}. {_REMEDIES.get(kind, _CHECK)}.")
 
 
-async def check_up_bot_store(settings: Settings) -> StoreCheckup | None:
+async def check_up_bot_file(settings: Settings) -> StoreCheckup | None:
     """The row of `platform-engineer doctor`; None if no bot has stored anything here."""
     path = store_file(settings)
     found = StoreCheckup.of_file("store of the Slack bot", path)

@@ -19,6 +19,7 @@ from ai_platform_engineering.integrations.slack_bot.places import ThreadPlace
 from ai_platform_engineering.integrations.slack_bot.store.file import BotStoreError
 from ai_platform_engineering.integrations.slack_bot.store.rows import READ, WRITTEN, row_of, run_from
 from ai_platform_engineering.integrations.slack_bot.store.values import EVENT_SECONDS, StoredRun, ThreadSession
+from ai_platform_engineering.storage.checkup import StoreCheckup
 from ai_platform_engineering.storage.postgres.advisory_locks import lockable, try_lock
 from ai_platform_engineering.storage.postgres.connections import store_any_text
 from ai_platform_engineering.storage.postgres.schema import PgConnection, Schema
@@ -98,6 +99,11 @@ class BotStoreAddress(PostgresAddress):
     purpose = "by the Slack bot"
     error = BotStoreError
     tables_gone = "Its tables are gone; restart the bot, which creates them"
+
+
+def check_up(name: str, url: str) -> StoreCheckup:
+    """The row of `platform-engineer doctor`."""
+    return _SCHEMA.check_up(name, BotStoreAddress(url), "session", "threads")
 
 
 class PostgresBotStore:

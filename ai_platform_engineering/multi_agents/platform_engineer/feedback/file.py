@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -14,12 +13,11 @@ from typing import Final, Literal
 
 from ai_platform_engineering.multi_agents.platform_engineer.feedback.record import Feedback
 from ai_platform_engineering.settings import Settings
-from ai_platform_engineering.storage.checkup import IN_MEMORY, StoreCheckup
+from ai_platform_engineering.storage.checkup import StoreCheckup
 from ai_platform_engineering.utils.errors import ReadableError
 from ai_platform_engineering.utils.private_files import create_private_file
 
 FORMAT: Final = 1
-_NAME: Final = "store of feedback"
 NS_PER_DAY: Final = 86_400 * 10**9
 _COLUMNS: Final = tuple(field.name for field in fields(Feedback))
 STATES: Final = {"waiting": 0, "forwarded": 1, "refused": 2}
@@ -138,19 +136,8 @@ def _reading(path: Path) -> Iterator[sqlite3.Connection]:
         raise FeedbackFileError(path, _reason(error)) from error
 
 
-async def check_up_feedback(settings: Settings) -> StoreCheckup | None:
-    """The row of `platform-engineer doctor`."""
-    match settings.event_log:
-        case "memory":
-            return StoreCheckup(_NAME, "memory", IN_MEMORY)
-        case "sqlite":
-            return await asyncio.to_thread(_check_file, feedback_path(settings))
-        case _:
-            return None
-
-
-def _check_file(path: Path) -> StoreCheckup:
-    found = StoreCheckup.of_file(_NAME, path)
+def check_up_file(name: str, path: Path) -> StoreCheckup:
+    found = StoreCheckup.of_file(name, path)
     try:
         return found.opened(entries=_count(path)) if found.exists else found
     except FeedbackFileError as error:

@@ -12,6 +12,7 @@ from ai_platform_engineering.multi_agents.platform_engineer.feedback.file import
     FeedbackStoreError,
 )
 from ai_platform_engineering.multi_agents.platform_engineer.feedback.record import Feedback
+from ai_platform_engineering.storage.checkup import StoreCheckup
 from ai_platform_engineering.storage.postgres.advisory_locks import AdvisoryLocks
 from ai_platform_engineering.storage.postgres.connections import SchemaConnections
 from ai_platform_engineering.storage.postgres.schema import Schema
@@ -66,6 +67,7 @@ class PostgresFeedback:
     is_shared = True
 
     def __init__(self, address: FeedbackAddress, max_age_days: float = 0) -> None:
+        self._address = address
         self._max_age_ns = int(max_age_days * NS_PER_DAY)
         self._connections = SchemaConnections(address, _SCHEMA, _MAX_CONNECTIONS)
         self._locks = AdvisoryLocks(address, "feedback")
@@ -96,6 +98,9 @@ class PostgresFeedback:
                 "UPDATE feedback.feedback SET forwarded = %s WHERE id = %s AND at_ns = %s",
                 [STATES[state], feedback.id, feedback.at_ns],
             )
+
+    def check_up(self, name: str) -> StoreCheckup:
+        return _SCHEMA.check_up(name, self._address, "feedback", "entries")
 
     def close(self) -> None:
         self._locks.close()

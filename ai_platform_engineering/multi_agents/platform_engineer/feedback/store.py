@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Literal, Protocol
+import asyncio
+from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 from ai_platform_engineering.installation import install_command
 from ai_platform_engineering.multi_agents.platform_engineer.feedback.file import (
     FeedbackFile,
     FeedbackStoreError,
+    check_up_file,
     feedback_path,
     read_newest,
 )
 from ai_platform_engineering.multi_agents.platform_engineer.feedback.record import Feedback
 from ai_platform_engineering.settings import Settings, SettingsError
+from ai_platform_engineering.storage.checkup import IN_MEMORY, StoreCheckup
 
-__all__ = ["FeedbackStore", "FeedbackStoreError", "newest_feedback", "open_feedback"]
+if TYPE_CHECKING:
+    from ai_platform_engineering.multi_agents.platform_engineer.feedback.postgres import PostgresFeedback
+
+__all__ = ["FeedbackStore", "FeedbackStoreError", "check_up_feedback", "newest_feedback", "open_feedback"]
+
+_NAME: Final = "store of feedback"
 
 
 class FeedbackStore(Protocol):
@@ -47,19 +55,42 @@ class FeedbackStore(Protocol):
 
 def open_feedback(settings: Settings) -> FeedbackStore:
     """Feedback is stored where tasks are stored, and for as long."""
-    max_age_days = settings.event_log_max_age_days
-    if settings.event_log == "postgres" and settings.event_log_postgres_dsn is not None:
-        try:
-            from ai_platform_engineering.multi_agents.platform_engineer.feedback.postgres import (  # noqa: PLC0415
-                FeedbackAddress,
-                PostgresFeedback,
-            )
-        except ModuleNotFoundError:
-            raise SettingsError(
-                f"EVENT_LOG=postgres needs psycopg, which is not installed: {install_command('postgres')}."
-            ) from None
-        return PostgresFeedback(FeedbackAddress(settings.event_log_postgres_dsn.get_secret_value()), max_age_days)
-    return FeedbackFile(feedback_path(settings) if settings.event_log == "sqlite" else None, max_age_days)
+    if settings.event_log == "postgres":
+        return _in_postgres(settings)
+    path = feedback_path(settings) if settings.event_log == "sqlite" else None
+    return FeedbackFile(path, settings.event_log_max_age_days)
+
+
+def _in_postgres(settings: Settings) -> PostgresFeedback:
+    try:
+        from ai_platform_engineering.multi_agents.platform_engineer.feedback.postgres import (  # noqa: PLC0415
+            FeedbackAddress,
+            PostgresFeedback,
+        )
+    except ModuleNotFoundError:
+        raise SettingsError(
+            f"EVENT_LOG=postgres needs psycopg, which is not installed: {install_command('postgres')}."
+        ) from None
+    dsn = settings.event_log_postgres_dsn
+    return PostgresFeedback(FeedbackAddress(dsn.get_secret_value() if dsn else ""), settings.event_log_max_age_days)
+
+
+async def check_up_feedback(settings: Settings) -> StoreCheckup | None:
+    """The row of `platform-engineer doctor`."""
+    match settings.event_log:
+        case "memory":
+            return StoreCheckup(_NAME, "memory", IN_MEMORY)
+        case "sqlite":
+            return await asyncio.to_thread(check_up_file, _NAME, feedback_path(settings))
+        case "postgres":
+            return await asyncio.to_thread(_check_up_database, settings)
+
+
+def _check_up_database(settings: Settings) -> StoreCheckup:
+    try:
+        return _in_postgres(settings).check_up(_NAME)
+    except (SettingsError, FeedbackStoreError) as error:
+        return StoreCheckup(_NAME, "postgres", "not usable").failed(str(error))
 
 
 def newest_feedback(settings: Settings, limit: int) -> list[Feedback]:

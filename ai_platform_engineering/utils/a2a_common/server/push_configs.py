@@ -7,7 +7,7 @@ import logging
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from a2a.server.context import ServerCallContext
 from a2a.server.owner_resolver import resolve_user_scope
@@ -19,11 +19,17 @@ from a2a.utils.errors import InternalError
 from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.installation import install_command
 from ai_platform_engineering.settings import Settings, SettingsError
+from ai_platform_engineering.storage.checkup import StoreCheckup
 from ai_platform_engineering.storage.event_log.event_log import EventLog
-from ai_platform_engineering.storage.push.receiver_file import ReceiverFile
+from ai_platform_engineering.storage.push.receiver_file import ReceiverFile, check_up_file
 from ai_platform_engineering.storage.push.receivers import Receiver, ReceiverStore, ReceiverStoreError
 
+if TYPE_CHECKING:
+    from ai_platform_engineering.storage.push.postgres_receivers import PostgresReceivers
+
 logger = logging.getLogger(__name__)
+
+_NAME: Final = "receivers of push notifications"
 
 # A receiver is stored before its task is created.
 _MIN_AGE_NS: Final = 60 * 10**9
@@ -81,18 +87,41 @@ class PushConfigs(PushNotificationConfigStore):
 
 def open_receivers(settings: Settings, agent: str = SUPERVISOR) -> ReceiverStore:
     """Receivers are stored where tasks are stored."""
-    if settings.event_log == "postgres" and settings.event_log_postgres_dsn is not None:
-        try:
-            from ai_platform_engineering.storage.push.postgres_receivers import (  # noqa: PLC0415
-                PostgresReceivers,
-                ReceiversAddress,
-            )
-        except ModuleNotFoundError:
-            raise SettingsError(
-                f"EVENT_LOG=postgres needs psycopg, which is not installed: {install_command('postgres')}."
-            ) from None
-        return PostgresReceivers(ReceiversAddress(settings.event_log_postgres_dsn.get_secret_value()), agent)
+    if settings.event_log == "postgres":
+        return _in_postgres(settings, agent)
     return ReceiverFile(_receivers_path(settings, agent) if settings.event_log == "sqlite" else None)
+
+
+async def check_up_receivers(settings: Settings) -> StoreCheckup | None:
+    """The row of `platform-engineer doctor`; None if there are no receivers here."""
+    match settings.event_log:
+        case "sqlite" if (path := _receivers_path(settings)).exists():
+            return await asyncio.to_thread(check_up_file, _NAME, path)
+        case "postgres":
+            return await asyncio.to_thread(_check_up_database, settings)
+        case _:
+            return None
+
+
+def _check_up_database(settings: Settings) -> StoreCheckup:
+    try:
+        return _in_postgres(settings, SUPERVISOR).check_up(_NAME)
+    except (SettingsError, ReceiverStoreError) as error:
+        return StoreCheckup(_NAME, "postgres", "not usable").failed(str(error))
+
+
+def _in_postgres(settings: Settings, agent: str) -> PostgresReceivers:
+    try:
+        from ai_platform_engineering.storage.push.postgres_receivers import (  # noqa: PLC0415
+            PostgresReceivers,
+            ReceiversAddress,
+        )
+    except ModuleNotFoundError:
+        raise SettingsError(
+            f"EVENT_LOG=postgres needs psycopg, which is not installed: {install_command('postgres')}."
+        ) from None
+    dsn = settings.event_log_postgres_dsn
+    return PostgresReceivers(ReceiversAddress(dsn.get_secret_value() if dsn else ""), agent)
 
 
 async def _stored(call: Callable[..., _Result], *arguments: Any) -> _Result:
