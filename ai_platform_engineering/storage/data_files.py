@@ -1,4 +1,4 @@
-"""The files of the data directory that a server writes: can they be used? Asked before anything large is loaded."""
+"""The files and the database that a server writes: can they be used? Asked before anything large is loaded."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from ai_platform_engineering.storage.conversation_formats import (
     check_format,
 )
 from ai_platform_engineering.storage.event_log.file import LogFile, tasks_file
+from ai_platform_engineering.storage.event_log.log_database import check_log_database
 from ai_platform_engineering.utils.private_files import create_private_file, secure_data_dir
 
 
@@ -50,6 +51,8 @@ def check_data_files(settings: Settings, agent: str = SUPERVISOR) -> None:
     secure_data_dir(settings.data_dir)
     if settings.event_log == "sqlite":
         LogFile(tasks_file(settings, agent)).close()
+    elif settings.event_log == "postgres":
+        check_log_database(settings)
     if keeps_conversations(settings, agent):
         try:
             _check_conversations(conversations_file(settings, agent), agent)

@@ -112,6 +112,10 @@ class EventLog(Protocol):
     durable: ClassVar[bool]
     """Whether tasks survive the process."""
 
+    @property
+    def problem(self) -> str | None:
+        """Why tasks cannot be stored now, without addresses; None if they can."""
+
     def subscribe(self, observer: Observer) -> None:
         """Call `observer` for every append of this process, in order per task."""
 
@@ -135,6 +139,9 @@ class EventLog(Protocol):
 
         `progress` is the `seq` of the last event that is not text.
         """
+
+    async def check_epoch(self, task_id: str, epoch: int) -> None:
+        """Raise `SupersededError` if the run was claimed since the claim with this epoch."""
 
     async def append(self, task_id: str, events: Sequence[WireEvent], epoch: int | None = None) -> list[Entry]:
         """Number and store the events, then show them to followers. A run that was claimed passes its `epoch`."""
@@ -189,6 +196,9 @@ class EventLog(Protocol):
     async def delete_conversation(self, context_id: str) -> int:
         """Delete the ended tasks of a conversation. Returns their number."""
 
+    def exclusively(self, work: str) -> AbstractAsyncContextManager[bool]:
+        """A context for work that one replica does at a time. False if another one is doing it now."""
+
 
 @dataclass(slots=True)
 class _MemoryRun:
@@ -205,6 +215,7 @@ class MemoryEventLog:
     """A log in memory. Only ended tasks beyond `max_tasks` are dropped, the oldest first."""
 
     durable: ClassVar = False
+    problem = None
 
     def __init__(self, max_tasks: int = 1000) -> None:
         self._max_tasks = max_tasks
@@ -251,6 +262,9 @@ class MemoryEventLog:
         run.attempts = 1 if progress > run.progress else run.attempts + 1
         run.progress = progress
         return Claim(run.epoch, run.attempts)
+
+    async def check_epoch(self, task_id: str, epoch: int) -> None:
+        self._claimed(task_id, epoch)
 
     async def begin_effect(self, task_id: str, call_id: str, epoch: int | None = None) -> RecordedEffect | None:
         effects = self._claimed(task_id, epoch).effects
@@ -342,6 +356,10 @@ class MemoryEventLog:
         for task_id in ended:
             del self._ended[task_id], self._records[task_id], self._runs[task_id]
         return len(ended)
+
+    @asynccontextmanager
+    async def exclusively(self, _work: str) -> AsyncIterator[bool]:
+        yield True
 
     def _record(self, task_id: str) -> TaskRecord:
         try:

@@ -34,6 +34,7 @@ from ai_platform_engineering.storage.event_log.event_log import (
     prune_before_ns,
 )
 from ai_platform_engineering.storage.event_log.file import LogFile, open_for_reading
+from ai_platform_engineering.storage.event_log.log_errors import LogClosedError, LogWriteError
 from ai_platform_engineering.storage.event_log.pruning import Pruned, delete_ended, prune_some
 from ai_platform_engineering.storage.event_log.reader import (
     ReaderThreads,
@@ -57,7 +58,6 @@ from ai_platform_engineering.storage.sqlite.wal_checkpointer import WalCheckpoin
 from ai_platform_engineering.storage.store_timer import NO_TIMER, StoreTimer
 from ai_platform_engineering.utils.a2a_common.caller import ANONYMOUS, Caller
 from ai_platform_engineering.utils.a2a_common.wire import WireEvent, stamp
-from ai_platform_engineering.utils.errors import ReadableError
 
 logger = logging.getLogger(__name__)
 
@@ -66,29 +66,11 @@ T = TypeVar("T")
 _BROKEN_OFF: Final = frozenset({TaskState.TASK_STATE_FAILED, TaskState.TASK_STATE_CANCELED})
 
 
-class LogWriteError(ReadableError):
-    """Events could not be stored, so followers do not see them."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "The server cannot store the events of this task, so the work was stopped and the last outcome is unknown. "
-            "Its log says why. When the disk has room again, check what was done before you ask again."
-        )
-
-
-class LogClosedError(ReadableError):
-    """The log is used before it was opened or after it was closed."""
-
-    code = "stopped"
-
-    def __init__(self) -> None:
-        super().__init__("The server is not running. Ask again when it is.")
-
-
 class SqliteEventLog:
     """Usable inside `opened`. One per file and process."""
 
     durable: ClassVar = True
+    problem = None
 
     def __init__(self, path: Path, timer: StoreTimer = NO_TIMER) -> None:
         self._path = path
@@ -197,6 +179,9 @@ class SqliteEventLog:
             return claim
 
         return await self._write(cached, lambda connection: claim(connection, cached.number, progress), settle)
+
+    async def check_epoch(self, task_id: str, epoch: int) -> None:
+        await self._claimed(task_id, epoch)
 
     async def begin_effect(self, task_id: str, call_id: str, epoch: int | None = None) -> RecordedEffect | None:
         cached = await self._claimed(task_id, epoch)
@@ -321,6 +306,10 @@ class SqliteEventLog:
             self._cache.drop(task_id)
         return len(task_ids)
 
+    @asynccontextmanager
+    async def exclusively(self, _work: str) -> AsyncIterator[bool]:
+        yield True
+
     @property
     def _writer(self) -> LogWriter:
         return self._parts.writer
@@ -365,7 +354,7 @@ class SqliteEventLog:
             cached.writes -= 1
             cached.roll_back()
             if otherwise is None:
-                _error_for(done)(LogWriteError())
+                _error_for(done)(LogWriteError("disk"))
             else:
                 _result_for(done)(otherwise())
                 cached.roll_back()

@@ -51,10 +51,12 @@ class PackedEvent:
     def of(cls, event: WireEvent) -> PackedEvent:
         return cls(isinstance(event, TaskStatusUpdateEvent), event.SerializeToString())
 
-    def unpacked(self) -> WireEvent:
-        if self.is_status:
-            return TaskStatusUpdateEvent.FromString(self.body)
-        return TaskArtifactUpdateEvent.FromString(self.body)
+    def unpacked(self, seq: int) -> WireEvent:
+        """The event with its number, which the body may lack."""
+        kind = TaskStatusUpdateEvent if self.is_status else TaskArtifactUpdateEvent
+        event = kind.FromString(self.body)
+        stamp(event, seq)
+        return event
 
 
 class TaskRecord:
@@ -97,14 +99,16 @@ class TaskRecord:
             record.fold = TaskFold(folded)
             record._messages = list(messages)
             record._packed = list(events)
-            pauses = (seq for seq, event in enumerate(events, 1) if event.is_status and suspends_task(event.unpacked()))
+            pauses = (
+                seq for seq, event in enumerate(events, 1) if event.is_status and suspends_task(event.unpacked(seq))
+            )
             record._pauses = list(pauses)
             return record
         pending = deque(messages)
         for seq, event in enumerate(events, 1):
             while pending and pending[0][0] < seq:
                 record.add_message(pending.popleft()[1])
-            record.append([event.unpacked()])
+            record.append([event.unpacked(seq)])
         for _, message in pending:
             record.add_message(message)
         return record
@@ -158,8 +162,15 @@ class TaskRecord:
     def add_message(self, message: Message) -> None:
         copy = Message()
         copy.CopyFrom(message)
-        self._messages.append((self.last, copy))
-        self.fold.add_message(copy)
+        self.insert_message(copy, self.last)
+
+    def insert_message(self, message: Message, after: int) -> None:
+        """Add a message that came after event `after`, and before later events that may be here already."""
+        self._messages.append((after, message))
+        if after == self.last:
+            self.fold.add_message(message)
+        else:
+            self.fold = self._folded(self.last)
 
     def request(self, caller: Caller) -> StoredRequest:
         """The last message, with the caller who sent it."""
@@ -174,7 +185,7 @@ class TaskRecord:
     def entries(self, after: int = 0) -> list[Entry]:
         """The entries with a `seq` greater than `after`."""
         packed = self._packed[after:]
-        unpacked = [Entry(after + place, event.unpacked()) for place, event in enumerate(packed, 1)]
+        unpacked = [Entry(after + place, event.unpacked(after + place)) for place, event in enumerate(packed, 1)]
         return unpacked + self._entries[max(0, after - len(self._packed)) :]
 
     def snapshot(self, at: int | None = None) -> Snapshot:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Lock
-from typing import Final
+from typing import Any, Final
 
 import psycopg
 from psycopg.types.string import StrBinaryDumper, StrDumper
@@ -101,7 +101,7 @@ class SchemaConnections:
                 self._connections = None
 
 
-def store_any_text(connection: PgConnection) -> None:
+def store_any_text(connection: psycopg.BaseConnection[Any]) -> None:
     """Replace characters that Postgres cannot store: NUL and lone surrogates."""
     connection.adapters.register_dumper(str, _TextDumper)
     connection.adapters.register_dumper(str, _BinaryTextDumper)
@@ -109,13 +109,14 @@ def store_any_text(connection: PgConnection) -> None:
 
 class _TextDumper(StrDumper):
     def dump(self, obj: str) -> psycopg.abc.Buffer | None:
-        return super().dump(_storable(obj))
+        return super().dump(storable(obj))
 
 
 class _BinaryTextDumper(StrBinaryDumper):
     def dump(self, obj: str) -> psycopg.abc.Buffer | None:
-        return super().dump(_storable(obj))
+        return super().dump(storable(obj))
 
 
-def _storable(text: str) -> str:
+def storable(text: str) -> str:
+    """The text without characters that Postgres cannot store."""
     return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()

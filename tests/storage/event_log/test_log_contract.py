@@ -1,13 +1,14 @@
-"""What every event log does, in memory or in a file: one suite over both."""
+"""What every event log does, in memory, in a file or in Postgres: one suite over all."""
 
 from __future__ import annotations
 
 import asyncio
 import random
 import tempfile
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from a2a.types.a2a_pb2 import Message, Part, Role, Task, TaskState, TaskStatus
@@ -27,10 +28,15 @@ from ai_platform_engineering.storage.event_log.event_log import (
     TaskQuery,
     UnknownTaskError,
 )
+from ai_platform_engineering.storage.event_log.postgres.log import PostgresEventLog
+from ai_platform_engineering.storage.event_log.postgres.schema import LogAddress
 from ai_platform_engineering.storage.event_log.sqlite_log import SqliteEventLog
 from ai_platform_engineering.utils.a2a_common.caller import ANONYMOUS, Caller
 from ai_platform_engineering.utils.a2a_common.wire import StreamState, begin, encode, seq_of
+from tests.services.postgres import new_database
 from tests.strategies import runs
+
+pytest_plugins = ("tests.services.fixtures",)
 
 QUESTION = InputRequired((Form("form-1", "Which?"),))
 ANSWER = FinalResult("done", "m1")
@@ -67,18 +73,51 @@ class Writer:
         return await self.log.append(self.state.task_id, updates)
 
 
-KINDS: dict[str, Callable[[Path], EventLog]] = {"memory": lambda path: MemoryEventLog(), "sqlite": SqliteEventLog}
+DURABLE = ("sqlite", pytest.param("postgres", marks=pytest.mark.process))
+KINDS = ("memory", *DURABLE)
+
+MakeLog = Callable[[str, Path], EventLog]
+
+
+@pytest.fixture(scope="session")
+def log_database(postgres_address: str) -> Iterator[str]:
+    with new_database(postgres_address) as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def make_log(request: pytest.FixtureRequest) -> MakeLog:
+    """Makes an empty log: in the directory, or for a server of its own in the database of the session."""
+
+    def make(kind: str, folder: Path) -> EventLog:
+        match kind:
+            case "memory":
+                return MemoryEventLog()
+            case "sqlite":
+                return SqliteEventLog(folder / "tasks.db")
+            case _:
+                return PostgresEventLog(LogAddress(request.getfixturevalue("log_database")), f"server-{uuid4().hex}")
+
+    return make
 
 
 @pytest.fixture(params=KINDS)
-async def log(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[EventLog]:
-    async with KINDS[request.param](tmp_path / "tasks.db").opened() as opened:
+async def log(request: pytest.FixtureRequest, make_log: MakeLog, tmp_path: Path) -> AsyncIterator[EventLog]:
+    async with make_log(request.param, tmp_path).opened() as opened:
         yield opened
 
 
 @pytest.fixture
 async def writer(log: EventLog) -> Writer:
     return await Writer(log).begin()
+
+
+def reopened(log: EventLog) -> EventLog:
+    """A new log on the same file or tables, with nothing in memory."""
+    if isinstance(log, SqliteEventLog):
+        return SqliteEventLog(log._path)
+    assert isinstance(log, PostgresEventLog)
+    return PostgresEventLog(log._address, log._server)
 
 
 async def numbers(following: AsyncIterator[Sequence[Entry]]) -> list[int]:
@@ -390,10 +429,11 @@ async def test_pruning_drops_what_has_ended_and_names_conversations_of_which_not
     assert [await log.waiting(f"c{number}") for number in range(3)] == ["t0", "t1", None]
 
 
+@pytest.mark.parametrize("kind", DURABLE)
 @given(run=runs(), data=st.data())
 @settings(max_examples=25, deadline=None)
-def test_both_logs_tell_the_same_story(run: list[Event], data: st.DataObject) -> None:
-    """Written in pieces of any size; read whole, folded at every place, before and after the file was closed."""
+def test_all_logs_tell_the_same_story(make_log: MakeLog, kind: str, run: list[Event], data: st.DataObject) -> None:
+    """Written in pieces of any size; read whole, folded at every place, before and after the log was closed."""
     state = StreamState("t", "c", "trace", clock=lambda: 1.0)
     updates = [*begin(state), *(update for event in run for update in encode(state, event))]
     cuts = sorted(data.draw(st.sets(st.integers(1, len(updates)), max_size=4)) | {len(updates)})
@@ -414,12 +454,13 @@ def test_both_logs_tell_the_same_story(run: list[Event], data: st.DataObject) ->
         await write(memory)
         expected = await story(memory)
         with tempfile.TemporaryDirectory() as folder:
-            async with SqliteEventLog(Path(folder, "tasks.db")).opened() as log:
+            log = make_log(kind, Path(folder))
+            async with log.opened():
                 await write(log)
                 assert await story(log) == expected
-            async with SqliteEventLog(Path(folder, "tasks.db")).opened() as log:
-                assert (await log.tasks(TaskQuery())).tasks == expected[-2]
-                assert await story(log) == expected
+            async with reopened(log).opened() as again:
+                assert (await again.tasks(TaskQuery())).tasks == expected[-2]
+                assert await story(again) == expected
 
     asyncio.run(compare())
 
@@ -427,7 +468,7 @@ def test_both_logs_tell_the_same_story(run: list[Event], data: st.DataObject) ->
 @pytest.mark.parametrize("kind", KINDS)
 @given(seed=st.integers(0, 2**32))
 @settings(max_examples=15, deadline=None)
-def test_any_interleaving_of_writers_and_followers(kind: str, seed: int) -> None:
+def test_any_interleaving_of_writers_and_followers(make_log: MakeLog, kind: str, seed: int) -> None:
     """Each follower sees what comes after the place it starts from, once and in order, whatever happens meanwhile."""
     chance = random.Random(seed)  # noqa: S311
 
@@ -461,7 +502,7 @@ def test_any_interleaving_of_writers_and_followers(kind: str, seed: int) -> None
 
     async def all_at_once() -> None:
         with tempfile.TemporaryDirectory() as folder:
-            async with KINDS[kind](Path(folder, "tasks.db")).opened() as log:
+            async with make_log(kind, Path(folder)).opened() as log:
                 ready = {f"t{number}": asyncio.Event() for number in range(3)}
                 writers = [asyncio.create_task(work(log, name, event)) for name, event in ready.items()]
                 readers = [

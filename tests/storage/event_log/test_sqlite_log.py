@@ -41,8 +41,9 @@ from ai_platform_engineering.storage.event_log.file import (
     LogInUseError,
     open_for_reading,
 )
+from ai_platform_engineering.storage.event_log.log_errors import LogClosedError, LogWriteError
 from ai_platform_engineering.storage.event_log.reader import read_page, read_waiting
-from ai_platform_engineering.storage.event_log.sqlite_log import LogClosedError, LogWriteError, SqliteEventLog
+from ai_platform_engineering.storage.event_log.sqlite_log import SqliteEventLog
 from ai_platform_engineering.utils.a2a_common.protocol import WAITING_STATES
 from ai_platform_engineering.utils.a2a_common.server.log_maintenance import end_interrupted
 from ai_platform_engineering.utils.a2a_common.wire import Decoder, StreamState, begin, encode
@@ -301,7 +302,8 @@ FULL_DISK = """
 import asyncio, resource, sys
 from pathlib import Path
 from ai_platform_engineering.events import Failed, TextDelta
-from ai_platform_engineering.storage.event_log.sqlite_log import LogWriteError, SqliteEventLog
+from ai_platform_engineering.storage.event_log.log_errors import LogWriteError
+from ai_platform_engineering.storage.event_log.sqlite_log import SqliteEventLog
 from tests.storage.event_log.test_log_contract import ANSWER, Writer, deltas, numbers
 
 async def main():
@@ -341,7 +343,7 @@ async def test_a_full_disk_ends_the_run_keeps_what_was_shown_and_is_forgiven(pat
     )
     assert result.returncode == 0, result.stderr
     refused, shown, stored, other = result.stdout.splitlines()
-    assert refused == str(LogWriteError())
+    assert refused == str(LogWriteError("disk"))
     assert shown == stored == "[1, 2, 3, 4] 4"
     assert other == "[1, 2, 3] 3"
     assert "tasks.db" in result.stderr

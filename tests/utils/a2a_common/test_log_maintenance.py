@@ -25,7 +25,7 @@ from ai_platform_engineering.events import (
 )
 from ai_platform_engineering.runs.outcomes import InterruptedRun
 from ai_platform_engineering.settings import load_settings
-from ai_platform_engineering.storage.event_log.event_log import EventLog
+from ai_platform_engineering.storage.event_log.event_log import EventLog, MemoryEventLog
 from ai_platform_engineering.storage.event_log.sqlite_log import SqliteEventLog
 from ai_platform_engineering.utils.a2a_common.server.log_maintenance import (
     end_interrupted,
@@ -36,7 +36,7 @@ from ai_platform_engineering.utils.a2a_common.server.log_maintenance import (
 from ai_platform_engineering.utils.a2a_common.server.task_endings import TaskEndings
 from ai_platform_engineering.utils.a2a_common.wire import Decoder, StreamState, begin
 from tests.invariants import check
-from tests.storage.event_log.test_log_contract import KINDS, QUESTION, Writer, message, numbers, submitted
+from tests.storage.event_log.test_log_contract import QUESTION, Writer, message, numbers, submitted
 
 WEEK = 168.0
 SHOWN: tuple[Event, ...] = (
@@ -57,9 +57,10 @@ class Released:
         self.conversations.append((run.context_id, for_good))
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=("memory", "sqlite"))
 async def log(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[EventLog]:
-    async with KINDS[request.param](tmp_path / "tasks.db").opened() as opened:
+    log = MemoryEventLog() if request.param == "memory" else SqliteEventLog(tmp_path / "tasks.db")
+    async with log.opened() as opened:
         yield opened
 
 

@@ -108,6 +108,8 @@ def with_a2a(
                 await handler.aclose()
 
     def degraded() -> Degraded | None:
+        if log.problem is not None:  # no request can be served without tasks
+            return Degraded(log.problem, serves=False)
         problem: Degraded | None = app.state.degraded()
         return problem
 

@@ -14,6 +14,7 @@ from ai_platform_engineering.runs.outcomes import START_OVER, InterruptedRun
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.storage.event_log.event_log import EventLog, MemoryEventLog
 from ai_platform_engineering.storage.event_log.file import tasks_file
+from ai_platform_engineering.storage.event_log.log_database import postgres_log
 from ai_platform_engineering.storage.event_log.sqlite_log import SqliteEventLog
 from ai_platform_engineering.storage.store_timer import NO_TIMER, StoreTimer
 from ai_platform_engineering.utils.a2a_common.server.task_endings import EndedTask, TaskEndings
@@ -32,9 +33,13 @@ Release = Callable[[InterruptedRun, bool], Awaitable[None]]
 
 def event_log(settings: Settings, agent: str = SUPERVISOR, timer: StoreTimer = NO_TIMER) -> EventLog:
     """The log that the settings ask for."""
-    if settings.event_log == "memory":
-        return MemoryEventLog(settings.event_log_max_tasks)
-    return SqliteEventLog(tasks_file(settings, agent), timer)
+    match settings.event_log:
+        case "memory":
+            return MemoryEventLog(settings.event_log_max_tasks)
+        case "sqlite":
+            return SqliteEventLog(tasks_file(settings, agent), timer)
+        case "postgres":
+            return postgres_log(settings, agent, timer)
 
 
 async def release_nothing(_run: InterruptedRun, _for_good: bool) -> None:
@@ -95,9 +100,11 @@ async def _rounds(log: EventLog, settings: Settings, agent: str, forget: Forget,
     pause = max(_MIN_ROUND_SECONDS, min(_ROUND_SECONDS, hours * 3600)) if hours else _ROUND_SECONDS
     while True:
         try:
-            if hours:
-                await end_overdue(log, hours, agent, release)
-            await forget(await log.prune(settings.event_log_max_tasks, settings.event_log_max_age_days))
+            async with log.exclusively("maintenance") as is_granted:
+                if is_granted:
+                    if hours:
+                        await end_overdue(log, hours, agent, release)
+                    await forget(await log.prune(settings.event_log_max_tasks, settings.event_log_max_age_days))
         except Exception:  # a full disk, for example; the next round may succeed
             logger.exception("old tasks could not be pruned")
         await asyncio.sleep(pause)

@@ -26,14 +26,20 @@ from google.protobuf.json_format import ParseError
 from pydantic import BaseModel, ValidationError
 
 from ai_platform_engineering.compat.a2a_v03 import types_v03
+from ai_platform_engineering.storage.event_log.log_errors import LogReadError, LogWriteError
 from ai_platform_engineering.utils.a2a_common.codec.event_json import Json, ProtocolVersion
 from ai_platform_engineering.utils.a2a_common.server.request_body import PayloadTooLargeError
 from ai_platform_engineering.utils.a2a_common.server.request_handler import ServerStoppingError
 
 logger = logging.getLogger(__name__)
 
+
+class LogUnavailableError(InternalError):
+    """Tasks cannot be stored or read now."""
+
+
 _INTERNAL: Final = (InternalError, InvalidAgentResponseError)
-_HTTP_CODES: Final = {PayloadTooLargeError: 413, ServerStoppingError: 503}
+_HTTP_CODES: Final = {PayloadTooLargeError: 413, ServerStoppingError: 503, LogUnavailableError: 503}
 _BAD_REQUEST: Final = A2A_ERROR_MAPPING[InvalidRequestError]
 
 
@@ -41,6 +47,8 @@ def public_error(error: Exception) -> A2AError:
     """The error for the caller. An internal error is logged with a reference, and the caller gets only that."""
     if isinstance(error, A2AError) and not isinstance(error, _INTERNAL):
         return _with_hint(error) if isinstance(error, InvalidParamsError) else error
+    if isinstance(error, LogWriteError | LogReadError):
+        return LogUnavailableError(message=str(error))
     reference = uuid4().hex[:12]
     logger.error("request failed (reference %s)", reference, exc_info=error)
     return InternalError(message=f"Internal error. The server's log has the cause under {reference}.")
