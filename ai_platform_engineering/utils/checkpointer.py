@@ -19,6 +19,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.storage.checkpoints.fallback_saver import FallbackSaver, StoreAddress
+from ai_platform_engineering.storage.checkpoints.fencing import Fence
 from ai_platform_engineering.storage.checkpoints.memory_saver import MemorySaver
 from ai_platform_engineering.storage.checkpoints.stores import agent_store_address, store_address
 from ai_platform_engineering.storage.store_timer import NO_TIMER, StoreTimer
@@ -61,31 +62,34 @@ class ConversationSaver(Protocol):
 
 @asynccontextmanager
 async def checkpointer_for(
-    settings: Settings, name: str = SUPERVISOR, timer: StoreTimer = NO_TIMER
+    settings: Settings, name: str = SUPERVISOR, timer: StoreTimer = NO_TIMER, fence: Fence | None = None
 ) -> AsyncIterator[BaseCheckpointSaver[Any] | None]:
-    """The checkpointer of the supervisor or of the agent `name`; open inside the `async with` block."""
+    """The checkpointer of the supervisor or of the agent `name`; open inside the `async with` block.
+
+    `fence` checks that a run which writes checkpoints was not claimed by another process.
+    """
     if settings.langgraph_dev:  # LangGraph Studio has its own
         yield None
     elif name == SUPERVISOR:
         async with (
-            _opened(settings, store_address(settings), timer) as saver,
+            _opened(settings, store_address(settings), timer, fence) as saver,
             _expiring(saver, settings.langgraph_checkpoint_ttl_minutes),
         ):
             yield saver
     else:
-        async with _opened(settings, agent_store_address(settings, name), timer) as saver:
+        async with _opened(settings, agent_store_address(settings, name), timer, fence) as saver:
             yield saver
 
 
 @asynccontextmanager
 async def _opened(
-    settings: Settings, address: StoreAddress | None, timer: StoreTimer
+    settings: Settings, address: StoreAddress | None, timer: StoreTimer, fence: Fence | None
 ) -> AsyncIterator[FallbackSaver | MemorySaver]:
     if address is None:
         yield MemorySaver(settings.event_log_max_tasks)
         return
     async with FallbackSaver.opened(
-        address, settings.event_log_max_tasks, required=settings.require_persistence, timer=timer
+        address, settings.event_log_max_tasks, required=settings.require_persistence, timer=timer, fence=fence
     ) as saver:
         yield saver
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
+from langgraph.checkpoint.base import BaseCheckpointSaver, Checkpoint, CheckpointTuple
 
 
 def put_checkpoints(saver: BaseCheckpointSaver[Any], checkpoints: Iterable[CheckpointTuple]) -> None:
@@ -26,3 +26,26 @@ def pending_writes_by_task(stored: CheckpointTuple) -> list[tuple[str, str, list
         by_task.setdefault(task_id, []).append((channel, value))
     # Savers sort pending writes by task path, which a tuple does not have: numbers keep their order.
     return [(f"{number:06}", task_id, writes) for number, (task_id, writes) in enumerate(by_task.items())]
+
+
+def after_earlier(earlier: CheckpointTuple | None, checkpoints: list[CheckpointTuple]) -> list[CheckpointTuple]:
+    """The checkpoints of a conversation that continued without its history, with the earlier messages in front."""
+    before = earlier.checkpoint["channel_values"].get("messages") if earlier is not None else None
+    if not before:
+        return checkpoints
+    ids = {message.id for message in before}
+    merged = []
+    for found in checkpoints:
+        values = found.checkpoint["channel_values"]
+        if not found.config["configurable"].get("checkpoint_ns") and isinstance(values.get("messages"), list):
+            messages = [*before, *(message for message in values["messages"] if message.id not in ids)]
+            merged.append(found._replace(checkpoint=_with_values(found.checkpoint, {**values, "messages": messages})))
+        else:
+            merged.append(found)
+    return merged
+
+
+def _with_values(checkpoint: Checkpoint, values: dict[str, Any]) -> Checkpoint:
+    changed = checkpoint.copy()
+    changed["channel_values"] = values
+    return changed

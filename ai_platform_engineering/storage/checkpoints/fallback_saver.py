@@ -29,7 +29,12 @@ from langgraph.checkpoint.base import (
 
 from ai_platform_engineering.settings import SettingsError
 from ai_platform_engineering.storage.checkpoints.active_conversations import ActiveConversations
-from ai_platform_engineering.storage.checkpoints.copying import pending_writes_by_task, put_checkpoints
+from ai_platform_engineering.storage.checkpoints.copying import (
+    after_earlier,
+    pending_writes_by_task,
+    put_checkpoints,
+)
+from ai_platform_engineering.storage.checkpoints.fencing import Fence, RunClaims
 from ai_platform_engineering.storage.checkpoints.memory_saver import MemorySaver, next_version, thread_of
 from ai_platform_engineering.storage.data_files import ConversationsFileError
 from ai_platform_engineering.storage.servers.errors import StoreError
@@ -77,12 +82,16 @@ class ConversationStore(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StoreAddress:
-    """Which store to open, and how. `kind` is its name for people, `place` has no credentials."""
+    """Which store to open, and how. `kind` is its name for people, `place` has no credentials.
+
+    `checks_claims`: a write of a claimed run checks the claim in its transaction.
+    """
 
     type: StoreKind
     kind: str
     place: str
     opened: Callable[[], AbstractAsyncContextManager[ConversationStore]]
+    checks_claims: bool = False
 
     @property
     def is_server(self) -> bool:
@@ -99,10 +108,19 @@ class StoreAddress:
 
 
 class FallbackSaver(BaseCheckpointSaver[str]):
-    def __init__(self, address: StoreAddress, max_conversations: int, timer: StoreTimer = NO_TIMER) -> None:
+    """`fence` checks the claim of a run before its checkpoints are stored."""
+
+    def __init__(
+        self,
+        address: StoreAddress,
+        max_conversations: int,
+        timer: StoreTimer = NO_TIMER,
+        fence: Fence | None = None,
+    ) -> None:
         super().__init__()
         self._address = address
         self._timer = timer
+        self._claims = RunClaims(fence, is_checked_by_store=address.checks_claims)
         self._store: ConversationStore | None = None
         self._opened = AsyncExitStack()
         self._reason: str | None = None
@@ -121,10 +139,16 @@ class FallbackSaver(BaseCheckpointSaver[str]):
     @classmethod
     @asynccontextmanager
     async def opened(
-        cls, address: StoreAddress, max_conversations: int, *, required: bool = False, timer: StoreTimer = NO_TIMER
+        cls,
+        address: StoreAddress,
+        max_conversations: int,
+        *,
+        required: bool = False,
+        timer: StoreTimer = NO_TIMER,
+        fence: Fence | None = None,
     ) -> AsyncIterator[FallbackSaver]:
         """With `required`, raises if the store cannot be opened now."""
-        saver = cls(address, max_conversations, timer)
+        saver = cls(address, max_conversations, timer, fence)
         try:
             await saver._open()
         except STORE_ERRORS as error:
@@ -159,6 +183,7 @@ class FallbackSaver(BaseCheckpointSaver[str]):
             has_ended = await store.keep_latest(thread_id)
             if has_ended:
                 self._active.drop(thread_id)
+                self._claims.drop(thread_id)
             return has_ended
 
         return await self._run(thread_id, keep, lambda: self._memory.keep_latest(thread_id), "trim")
@@ -181,6 +206,7 @@ class FallbackSaver(BaseCheckpointSaver[str]):
             self._without_history.discard(thread_id)
             self._in_memory.pop(thread_id, None)
             self._refused.pop(thread_id, None)
+            self._claims.drop(thread_id)
             self._memory.delete_thread(thread_id)
 
     async def expire(self, max_age_minutes: float) -> None:
@@ -225,6 +251,7 @@ class FallbackSaver(BaseCheckpointSaver[str]):
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         async def put(store: ConversationStore) -> RunnableConfig:
+            await self._claims.check(config)
             stored = await store.aput(config, checkpoint, metadata, new_versions)
             self._active.note_checkpoint(config, checkpoint, metadata, stored)
             return stored
@@ -239,6 +266,7 @@ class FallbackSaver(BaseCheckpointSaver[str]):
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
         async def put(store: ConversationStore) -> None:
+            await self._claims.check(config)
             await store.aput_writes(config, writes, task_id, task_path)
             self._active.note_writes(config, writes, task_id)
 
@@ -398,6 +426,10 @@ class FallbackSaver(BaseCheckpointSaver[str]):
 
     async def _write_conversation(self, store: ConversationStore, thread_id: str) -> bool:
         """Move a conversation from memory to the store; false if the store does not take it."""
+        if await self._claims.is_superseded(thread_id):
+            logger.warning("Conversation %s was continued by another process; its copy in memory is dropped", thread_id)
+            self._drop_from_memory(thread_id)
+            return False
         is_written = False
         while (changes := self._in_memory.get(thread_id)) is not None and self._refused.get(thread_id) != changes:
             config: RunnableConfig = {"configurable": {"thread_id": thread_id}}
@@ -405,7 +437,7 @@ class FallbackSaver(BaseCheckpointSaver[str]):
             try:
                 if thread_id in self._without_history:
                     earlier = await store.aget_tuple({"configurable": {"thread_id": thread_id, "checkpoint_ns": ""}})
-                    checkpoints = _after(earlier, checkpoints)
+                    checkpoints = after_earlier(earlier, checkpoints)
                 if is_written:  # a form may have been released since
                     await store.release(thread_id, False)
                 for found in checkpoints:
@@ -417,10 +449,7 @@ class FallbackSaver(BaseCheckpointSaver[str]):
                 logger.warning("Conversation %s stays in memory, it cannot be stored: %s", thread_id, _reason(error))
                 return False
             if self._in_memory.get(thread_id) == changes:
-                del self._in_memory[thread_id]
-                self._without_history.discard(thread_id)
-                self._refused.pop(thread_id, None)
-                self._memory.delete_thread(thread_id)
+                self._drop_from_memory(thread_id)
                 for found in checkpoints:
                     self._active.add(found)
                 return True
@@ -428,28 +457,11 @@ class FallbackSaver(BaseCheckpointSaver[str]):
             self._releases[thread_id] = True
         return False
 
-
-def _after(earlier: CheckpointTuple | None, checkpoints: list[CheckpointTuple]) -> list[CheckpointTuple]:
-    """The checkpoints of a conversation that continued without its history, with the earlier messages in front."""
-    before = earlier.checkpoint["channel_values"].get("messages") if earlier is not None else None
-    if not before:
-        return checkpoints
-    ids = {message.id for message in before}
-    merged = []
-    for found in checkpoints:
-        values = found.checkpoint["channel_values"]
-        if not found.config["configurable"].get("checkpoint_ns") and isinstance(values.get("messages"), list):
-            messages = [*before, *(message for message in values["messages"] if message.id not in ids)]
-            merged.append(found._replace(checkpoint=_with_values(found.checkpoint, {**values, "messages": messages})))
-        else:
-            merged.append(found)
-    return merged
-
-
-def _with_values(checkpoint: Checkpoint, values: dict[str, Any]) -> Checkpoint:
-    changed = checkpoint.copy()
-    changed["channel_values"] = values
-    return changed
+    def _drop_from_memory(self, thread_id: str) -> None:
+        self._in_memory.pop(thread_id, None)
+        self._without_history.discard(thread_id)
+        self._refused.pop(thread_id, None)
+        self._memory.delete_thread(thread_id)
 
 
 async def _put(store: ConversationStore, found: CheckpointTuple) -> None:

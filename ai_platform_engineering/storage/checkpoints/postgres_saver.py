@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, TypeVar
 
 import psycopg
-from langgraph.checkpoint.base import BaseCheckpointSaver
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver, ChannelVersions, Checkpoint, CheckpointMetadata
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from psycopg import AsyncConnection
 from psycopg.rows import dict_row
@@ -18,7 +19,10 @@ from psycopg_pool import AsyncConnectionPool
 from ai_platform_engineering.compat import checkpoint_postgres
 from ai_platform_engineering.compat.checkpoint_sqlite import first_id_since
 from ai_platform_engineering.settings import ADDRESS_VARIABLES, SettingsError
+from ai_platform_engineering.storage.checkpoints.fencing import FencedRun
 from ai_platform_engineering.storage.checkpoints.server_saver import ServerSaver
+from ai_platform_engineering.storage.event_log.event_log import SupersededError
+from ai_platform_engineering.storage.event_log.postgres.schema import SUPERSEDED
 from ai_platform_engineering.storage.servers.errors import StoreError
 from ai_platform_engineering.storage.servers.postgres import setup_lock
 from ai_platform_engineering.utils.postgres_address import PostgresAddress
@@ -28,6 +32,8 @@ _CONNECTION_SECONDS: Final = 5.0
 _SETUP_LOCK: Final = 0x706C6174666F726D
 _SETUP_SECONDS: Final = 60.0
 _CONNECTION_OPTIONS: Final[dict[str, Any]] = {"autocommit": True, "prepare_threshold": 0, "row_factory": dict_row}
+
+T = TypeVar("T")
 
 _Connection = AsyncConnection[dict[str, Any]]
 
@@ -42,16 +48,22 @@ class ConversationsAddress(PostgresAddress):
 class PostgresSaver(ServerSaver):
     _errors: ClassVar = (psycopg.Error, OSError)
 
-    def __init__(self, pool: AsyncConnectionPool[_Connection], address: ConversationsAddress) -> None:
+    def __init__(
+        self, pool: AsyncConnectionPool[_Connection], address: ConversationsAddress, *, with_event_log: bool = False
+    ) -> None:
         super().__init__()
         self._pool = pool
         self._address = address
+        self._with_event_log = with_event_log
         # A saver has one operation at a time, so there is one for each connection.
         self._savers: list[BaseCheckpointSaver[Any]] = [AsyncPostgresSaver(pool) for _ in range(_CONNECTIONS)]
 
     @classmethod
     @asynccontextmanager
-    async def opened(cls, address: ConversationsAddress) -> AsyncIterator[PostgresSaver]:
+    async def opened(
+        cls, address: ConversationsAddress, *, with_event_log: bool = False
+    ) -> AsyncIterator[PostgresSaver]:
+        """If the database has the event log, too, a write of a claimed run checks the claim in its transaction."""
         pool: AsyncConnectionPool[_Connection] = AsyncConnectionPool(
             address.conninfo,
             min_size=1,
@@ -60,7 +72,7 @@ class PostgresSaver(ServerSaver):
             kwargs=_CONNECTION_OPTIONS,
             open=False,
         )
-        saver = cls(pool, address)
+        saver = cls(pool, address, with_event_log=with_event_log)
         try:
             # Without the pool first, which would report a refused password as a timeout.
             async with (
@@ -80,6 +92,45 @@ class PostgresSaver(ServerSaver):
 
     async def ping(self) -> None:
         await self._run(self._select_one)
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        run = self._fenced_run(config)
+        if run is None:
+            return await super().aput(config, checkpoint, metadata, new_versions)
+        return await self._run(
+            lambda: self._put_fenced(run, lambda saver: saver.aput(config, checkpoint, metadata, new_versions))
+        )
+
+    async def aput_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+    ) -> None:
+        run = self._fenced_run(config)
+        if run is None or not writes:
+            await super().aput_writes(config, writes, task_id, task_path)
+            return
+        await self._run(
+            lambda: self._put_fenced(run, lambda saver: saver.aput_writes(config, writes, task_id, task_path))
+        )
+
+    def _fenced_run(self, config: RunnableConfig) -> FencedRun | None:
+        return FencedRun.of(config) if self._with_event_log else None
+
+    async def _put_fenced(self, run: FencedRun, put: Callable[[AsyncPostgresSaver], Awaitable[T]]) -> T:
+        """The claim is locked until the commit: another process that claims the run waits for it, or it fails."""
+        try:
+            async with self._pool.connection() as connection, connection.pipeline(), connection.transaction():
+                await connection.execute("SELECT event_log.check_epoch(%s, %s)", (run.task_id, run.epoch))
+                return await put(AsyncPostgresSaver(connection))
+        except psycopg.Error as error:
+            if error.sqlstate == SUPERSEDED:
+                raise SupersededError(run.task_id) from None
+            raise
 
     async def keep_latest(self, thread_id: str) -> bool:
         async def keep() -> bool:

@@ -20,6 +20,7 @@ from ai_platform_engineering.storage.data_files import (
     conversations_file,
     keeps_conversations,
 )
+from ai_platform_engineering.storage.event_log.log_database import log_address
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,15 @@ def store_address(settings: Settings) -> StoreAddress | None:
                 )
 
                 address = ConversationsAddress(url)
-                return StoreAddress("postgres", "Postgres", address.place, lambda: PostgresSaver.opened(address))
+                # The claims of runs are in the event log. In the same database, one transaction checks and writes.
+                together = settings.event_log == "postgres" and log_address(settings).place == address.place
+                return StoreAddress(
+                    "postgres",
+                    "Postgres",
+                    address.place,
+                    lambda: PostgresSaver.opened(address, with_event_log=together),
+                    checks_claims=together,
+                )
             case "mongodb":
                 from ai_platform_engineering.storage.checkpoints.mongodb_saver import MongoSaver  # noqa: PLC0415
                 from ai_platform_engineering.storage.servers.mongodb import mongodb_place  # noqa: PLC0415

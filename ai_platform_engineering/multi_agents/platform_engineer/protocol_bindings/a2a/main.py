@@ -91,7 +91,7 @@ def create_app(settings: Settings, mas: PlatformEngineerDeepAgent | None = None)
     async def running() -> AsyncIterator[Forget | None]:
         nonlocal conversations, memories
         async with (
-            checkpointer_for(settings, timer=metrics) as checkpointer,
+            checkpointer_for(settings, timer=metrics, fence=log.check_epoch) as checkpointer,
             memories_for(settings) as memories,
             feedback.running(),
         ):
