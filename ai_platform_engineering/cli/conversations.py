@@ -1,7 +1,7 @@
 """`platform-engineer conversations`: lists, shows and deletes stored conversations.
 
-Listing and showing read the log file, also while a supervisor writes to it. Deleting goes through the supervisor if one
-is running (`--url`), because it has tasks in memory.
+Listing and showing read the event log, also while a supervisor writes to it. A file is changed by the supervisor that
+owns it, so deleting goes through a running supervisor (`--url`).
 """
 
 from __future__ import annotations
@@ -9,10 +9,8 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import sqlite3
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -25,17 +23,11 @@ from ai_platform_engineering.cli.exit_codes import FAILED, fail, refuse
 from ai_platform_engineering.cli.tasks import STATE_NAMES, first_question, short_question, timeline, utc_time
 from ai_platform_engineering.events import SUPERVISOR, Canceled, Ending, Failed, FinalResult, Form, InputRequired
 from ai_platform_engineering.events_json import Asked
-from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.settings import Settings, SettingsError
+from ai_platform_engineering.storage.event_log.archive import TaskArchive, open_archive
 from ai_platform_engineering.storage.event_log.event_log import TaskQuery
-from ai_platform_engineering.storage.event_log.file import LogFileError, LogInUseError, open_for_reading, tasks_file
-from ai_platform_engineering.storage.event_log.reader import (
-    ConversationRow,
-    Row,
-    find_conversations,
-    read_conversations,
-    read_page,
-    read_task,
-)
+from ai_platform_engineering.storage.event_log.file import LogInUseError, tasks_file
+from ai_platform_engineering.storage.event_log.reader import ConversationRow, Row
 from ai_platform_engineering.text.form_text import form_lines
 from ai_platform_engineering.text.plain_text import aligned, clean, one_line
 from ai_platform_engineering.utils.a2a_common.client.supervisor_run import SupervisorError, refusal
@@ -110,8 +102,8 @@ class _Turn:
 
 
 def list_conversations(options: argparse.Namespace, settings: Settings) -> int:
-    with closing(open_for_reading(tasks_file(settings))) as connection:
-        rows = read_conversations(connection, options.limit)
+    with open_archive(settings) as archive:
+        rows = archive.conversations(options.limit)
     if options.json:
         lines = [json.dumps(_facts(row)) for row in rows]
     else:
@@ -121,11 +113,10 @@ def list_conversations(options: argparse.Namespace, settings: Settings) -> int:
 
 
 def show_conversation(options: argparse.Namespace, settings: Settings) -> int:
-    path = tasks_file(settings)
     try:
-        with closing(open_for_reading(path)) as connection:
-            context_id = _find(connection, options.id, path)
-            turns = [*_turns(connection, context_id)]
+        with open_archive(settings) as archive:
+            context_id = _find(archive, options.id)
+            turns = [*_turns(archive, context_id)]
     except ConversationLookupError as error:
         return fail(error)
     if options.json:
@@ -139,9 +130,8 @@ def show_conversation(options: argparse.Namespace, settings: Settings) -> int:
 
 
 def delete_conversation(options: argparse.Namespace, settings: Settings) -> int:
-    path = tasks_file(settings)
     try:
-        context_id, description = _stored(path, options.id, with_server=options.url is not None)
+        context_id, description = _stored(settings, options.id, with_server=options.url is not None)
     except ConversationLookupError as error:
         return fail(error)
     if not options.yes:
@@ -163,11 +153,11 @@ def delete_conversation(options: argparse.Namespace, settings: Settings) -> int:
     return 0
 
 
-def _find(connection: sqlite3.Connection, beginning: str, path: Path) -> str:
-    match find_conversations(connection, beginning):
+def _find(archive: TaskArchive, beginning: str) -> str:
+    match archive.find_conversations(beginning):
         case []:
             raise ConversationLookupError(
-                f"{path} has no conversation {beginning!r}. `platform-engineer conversations list` shows all."
+                f"{archive} has no conversation {beginning!r}. `platform-engineer conversations list` shows all."
             )
         case [context_id]:
             return context_id
@@ -177,13 +167,13 @@ def _find(connection: sqlite3.Connection, beginning: str, path: Path) -> str:
             )
 
 
-def _stored(path: Path, beginning: str, *, with_server: bool) -> tuple[str, str]:
-    """The id of a conversation and its description. The supervisor of `--url` may have its files elsewhere."""
+def _stored(settings: Settings, beginning: str, *, with_server: bool) -> tuple[str, str]:
+    """The id of a conversation and its description. The supervisor of `--url` may have its tasks elsewhere."""
     try:
-        with closing(open_for_reading(path)) as connection:
-            context_id = _find(connection, beginning, path)
-            turns = [*_turns(connection, context_id)]
-    except (ConversationLookupError, LogFileError):
+        with open_archive(settings) as archive:
+            context_id = _find(archive, beginning)
+            turns = [*_turns(archive, context_id)]
+    except (ConversationLookupError, SettingsError):
         if not with_server:
             raise
         return beginning, ""
@@ -191,13 +181,13 @@ def _stored(path: Path, beginning: str, *, with_server: bool) -> tuple[str, str]
     return context_id, f" ({_number(len(turns))}, “{first}”)"
 
 
-def _turns(connection: sqlite3.Connection, context_id: str) -> Iterator[_Turn]:
-    rows = read_page(connection, TaskQuery(context_id=context_id, limit=_MAX_TASKS)).rows
+def _turns(archive: TaskArchive, context_id: str) -> Iterator[_Turn]:
+    rows = archive.page(TaskQuery(context_id=context_id, limit=_MAX_TASKS)).rows
     for row in sorted(rows, key=lambda row: (row.created_ns, row.id)):
-        stored = read_task(connection, row.id)
-        if stored is None:
+        record = archive.record(row.id)
+        if record is None:
             continue  # deleted since the listing
-        items = [item for _, item in timeline(stored.record, SUPERVISOR)]
+        items = [item for _, item in timeline(record, SUPERVISOR)]
         endings = [item for item in items if isinstance(item, Ending)]
         questions = tuple(item.question for item in items if isinstance(item, Asked))
         yield _Turn(row, questions, endings[-1] if endings else None)
@@ -226,14 +216,14 @@ async def _delete_at(url: str, settings: Settings, context_id: str, *, force: bo
 
 
 async def _delete_here(settings: Settings, context_id: str, *, force: bool) -> int:
-    """Without a supervisor: this process owns the files meanwhile."""
+    """Without a supervisor: this process owns the files meanwhile. A database is shared with running supervisors."""
+    from ai_platform_engineering.storage.event_log.log_database import postgres_log
     from ai_platform_engineering.storage.event_log.sqlite_log import SqliteEventLog
     from ai_platform_engineering.utils.a2a_common.server.conversations import ConversationOpenError, open_tasks
     from ai_platform_engineering.utils.a2a_common.server.task_endings import TaskEndings
     from ai_platform_engineering.utils.checkpointer import ConversationSaver, checkpointer_for
 
-    path = tasks_file(settings)
-    log = SqliteEventLog(path)
+    log = postgres_log(settings) if settings.event_log == "postgres" else SqliteEventLog(tasks_file(settings))
     # A store that cannot be opened now must fail the command: the checkpoints would stay.
     required = settings.model_copy(update={"require_persistence": True, "langgraph_dev": False})
     try:
@@ -247,7 +237,7 @@ async def _delete_here(settings: Settings, context_id: str, *, force: bool) -> i
                 await saver.forget([context_id])
             return await log.delete_conversation(context_id)
     except LogInUseError:
-        raise RunningSupervisorError(path) from None
+        raise RunningSupervisorError(tasks_file(settings)) from None
 
 
 def _json_object(response: httpx.Response) -> Mapping[str, Any]:

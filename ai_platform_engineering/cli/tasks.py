@@ -1,14 +1,11 @@
-"""`platform-engineer tasks`: lists and shows stored tasks. The log file can be read while a server writes to it."""
+"""`platform-engineer tasks`: lists and shows stored tasks, also while a server writes them."""
 
 from __future__ import annotations
 
 import argparse
 import json
-import sqlite3
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import closing
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, cast
@@ -20,9 +17,9 @@ from ai_platform_engineering.cli.exit_codes import fail, refuse
 from ai_platform_engineering.events import SUPERVISOR, Event
 from ai_platform_engineering.events_json import Asked, encode_line
 from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.storage.event_log.archive import TaskArchive, open_archive
 from ai_platform_engineering.storage.event_log.event_log import TaskQuery
-from ai_platform_engineering.storage.event_log.file import open_for_reading, tasks_file
-from ai_platform_engineering.storage.event_log.reader import Row, find_ids, read_page, read_task, read_times
+from ai_platform_engineering.storage.event_log.reader import Row
 from ai_platform_engineering.storage.event_log.task_record import TaskRecord
 from ai_platform_engineering.terminal.plain import plain_lines
 from ai_platform_engineering.terminal.reducer import reduce, resume_view
@@ -44,55 +41,36 @@ class TaskLookupError(Exception):
     """No task, or more than one, matches the given id."""
 
 
-@dataclass(frozen=True, slots=True)
-class TaskFile:
-    """The task file of one server: the supervisor, or the agent `agent`."""
+def _record(archive: TaskArchive, id_prefix: str) -> TaskRecord:
+    match archive.find_ids(id_prefix):
+        case []:
+            raise TaskLookupError(
+                f"{archive} has no task {id_prefix!r}. `platform-engineer tasks list` shows all tasks."
+            )
+        case [task_id]:
+            record = archive.record(task_id)
+            if record is None:
+                raise TaskLookupError(f"Task {task_id} was deleted just now.")
+            return record
+        case _:
+            raise TaskLookupError(f"More than one task begins with {id_prefix!r}; give more characters of its id.")
 
-    path: Path
-    agent: str
 
-    @classmethod
-    def of(cls, settings: Settings, agent: str | None) -> TaskFile:
-        return cls(tasks_file(settings, agent or SUPERVISOR), agent or SUPERVISOR)
-
-    def listing(self, limit: int, state: TaskState | None) -> list[Row]:
-        with closing(open_for_reading(self.path)) as connection:
-            return read_page(connection, TaskQuery(state=state, limit=limit)).rows
-
-    def task(self, id_prefix: str) -> Task:
-        with closing(open_for_reading(self.path)) as connection:
-            return self._record(connection, id_prefix).snapshot().task
-
-    def recording(self, id_prefix: str) -> list[tuple[float, Event | Asked]]:
-        """Questions and events, each with the seconds since the task was created."""
-        with closing(open_for_reading(self.path)) as connection:
-            record = self._record(connection, id_prefix)
-            began, *times = read_times(connection, record.submitted.id)
-        # The task is read first: a running task may get another event between the two reads.
-        return [
-            (((times[seq - 1] if seq else began) - began) / 1e9, item) for seq, item in timeline(record, self.agent)
-        ]
-
-    def _record(self, connection: sqlite3.Connection, id_prefix: str) -> TaskRecord:
-        match find_ids(connection, id_prefix):
-            case []:
-                raise TaskLookupError(
-                    f"{self.path} has no task {id_prefix!r}. `platform-engineer tasks list` shows all tasks."
-                )
-            case [task_id]:
-                stored = read_task(connection, task_id)
-                if stored is None:
-                    raise TaskLookupError(f"Task {task_id} was deleted just now.")
-                return stored.record
-            case _:
-                raise TaskLookupError(f"More than one task begins with {id_prefix!r}; give more characters of its id.")
+def _recording(archive: TaskArchive, id_prefix: str, agent: str) -> list[tuple[float, Event | Asked]]:
+    """Questions and events, each with the seconds since the task was created."""
+    record = _record(archive, id_prefix)
+    # The task is read first: a running task may get another event between the two reads.
+    began, *times = archive.times(record.submitted.id)
+    return [(((times[seq - 1] if seq else began) - began) / 1e9, item) for seq, item in timeline(record, agent)]
 
 
 def list_tasks(options: argparse.Namespace, settings: Settings) -> int:
     state: str | None = options.state
     if state is not None and state not in STATES:
         return refuse(f"--state {state!r} is not one of {', '.join(STATES)}.")
-    rows = TaskFile.of(settings, options.agent).listing(options.limit, STATES[state] if state else None)
+    query = TaskQuery(state=STATES[state] if state else None, limit=options.limit)
+    with open_archive(settings, options.agent or SUPERVISOR) as archive:
+        rows = archive.page(query).rows
     for row in rows:
         if options.json:
             _print(json.dumps(_facts(row)))
@@ -105,12 +83,13 @@ def list_tasks(options: argparse.Namespace, settings: Settings) -> int:
 
 
 def show_task(options: argparse.Namespace, settings: Settings) -> int:
-    file = TaskFile.of(settings, options.agent)
+    agent = options.agent or SUPERVISOR
     try:
-        if options.json:
-            _print(json.dumps(MessageToDict(file.task(options.id)), indent=2))
-        else:
-            _print_recording(file.recording(options.id))
+        with open_archive(settings, agent) as archive:
+            if options.json:
+                _print(json.dumps(MessageToDict(_record(archive, options.id).snapshot().task), indent=2))
+            else:
+                _print_recording(_recording(archive, options.id, agent))
     except TaskLookupError as error:
         return fail(error)
     return 0
@@ -130,8 +109,10 @@ def _print_recording(recording: Iterable[tuple[float, Event | Asked]]) -> None:
 
 def export_task(options: argparse.Namespace, settings: Settings) -> int:
     output: Path | None = options.output
+    agent = options.agent or SUPERVISOR
     try:
-        recording = TaskFile.of(settings, options.agent).recording(options.id)
+        with open_archive(settings, agent) as archive:
+            recording = _recording(archive, options.id, agent)
     except TaskLookupError as error:
         return fail(error)
     text = "".join(f"{encode_line(item, at)}\n" for at, item in recording)
