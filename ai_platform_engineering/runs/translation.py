@@ -384,6 +384,8 @@ class Translation:
             case ToolFinished() | AgentFinished():
                 yield from self._ledger.finish(event.call_id, event.ok, event.reason)
             case TextDelta():
+                if event.supersedes is not None and event.message_id not in self._texts:
+                    self._superseded[delegation] = event.supersedes
                 yield from self._delta(event.message_id, self._not_emitted(event), delegation)
             case MessageEnded():
                 yield from self._end_message(event.message_id)

@@ -280,6 +280,17 @@ def test_events_of_a_remote_agent_stand_below_its_delegation() -> None:
     assert fed(translation, said(RemoteEvent(ToolStarted("jira", "search", "u"), "gone"))) == []
 
 
+def test_a_text_that_a_remote_agent_writes_again_supersedes_the_first_one_here_too() -> None:
+    cut, again = TextDelta("jira", "m1", "Fou", "d"), TextDelta("jira", "m2", "Found ", "d", supersedes="m1")
+    begun = [AgentStarted("jira", "d"), cut, MessageEnded("jira", "m1", "d")]
+    rest = [TextDelta("jira", "m2", "it.", "d"), MessageEnded("jira", "m2", "d"), TextDelta("jira", "m3", "Bye.", "d")]
+    # The agent sends the whole stream again to a supervisor that was restarted.
+    for history, emitted in ((begun, [again, *rest]), ([*begun, again], rest)):
+        translation = Translation("supervisor", agent_text=True, history=history)
+        sent = [event for delta in (again, *rest) for event in fed(translation, said(RemoteEvent(delta, "d")))]
+        assert sent == emitted
+
+
 STEPS = (PlanStep("step-1", "Search", "in_progress", 0, "jira"), PlanStep("step-2", "Sum up", "pending", 1))
 
 
