@@ -57,7 +57,7 @@ class ScriptedExecutor:
         state = await self._state(assignment.task_id, assignment.context_id)
         step: Step | None = None
         try:
-            await self.log.append(state.task_id, begin(state))
+            await self.log.append(state.task_id, begin(state), assignment.epoch)
             for step in self.script(question_of(assignment.request.message), state.questions):
                 match step:
                     case Gate():
@@ -65,9 +65,10 @@ class ScriptedExecutor:
                     case Exception():
                         raise step
                     case _:
-                        await self.log.append(state.task_id, encode(state, step))
+                        await self.log.append(state.task_id, encode(state, step), assignment.epoch)
         except asyncio.CancelledError:
-            await self.log.append(state.task_id, encode(state, Canceled()))
+            if not assignment.handed_over:
+                await self.log.append(state.task_id, encode(state, Canceled()), assignment.epoch)
             raise
         finally:
             self.running -= 1

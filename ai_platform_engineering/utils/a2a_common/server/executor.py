@@ -154,7 +154,7 @@ class RunExecutor:
         except Exception as error:  # every failure becomes a sentence
             logger.exception("%s: the run failed", request.trace_id)
             failure = failure_of(error)
-            await self._endings.end(request.task_id, Failed(failure.code, failure.sentence))
+            await self._endings.end(request.task_id, Failed(failure.code, failure.sentence), epoch=assignment.epoch)
             return False
         return isinstance(last, InputRequired)
 

@@ -60,19 +60,26 @@ class TaskEndings:
         self._agent = agent
 
     async def end(
-        self, task_id: str, ending: Failed | Canceled, *, otherwise: str = "", trace_id: str = ""
+        self,
+        task_id: str,
+        ending: Failed | Canceled,
+        *,
+        otherwise: str = "",
+        trace_id: str = "",
+        epoch: int | None = None,
     ) -> EndedTask | None:
         """End a task, unless it has ended. The end names completed calls, or says `otherwise` if there are none.
 
-        `trace_id` is for a task without events: the others carry theirs.
+        `trace_id` is for a task without events: the others carry theirs. `epoch` is of the claim, if the process that
+        runs the task ends it.
         """
         stored = await _StoredTask.read(self._log, task_id, self._agent, trace_id)
         if stored is None or stored.ended:
             return None
         updates = stored.closing(ending, otherwise)
         try:
-            await self._log.append(task_id, updates)
-        except TaskEndedError:  # by another writer, since it was read
+            await self._log.append(task_id, updates, epoch)
+        except (TaskEndedError, SupersededError):  # by another writer, since it was read
             return None
         return stored.ended_by(updates)
 

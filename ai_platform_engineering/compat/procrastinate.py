@@ -1,0 +1,169 @@
+"""Procrastinate: fenced changes of jobs, a listener that survives an outage, and its tables.
+
+Its tables and SQL functions are not documented, nor is a subclass of its job manager. They are needed because
+Procrastinate does not check which worker changes a job: one that was suspended, and whose job was given to another
+worker, would finish the job of the other one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final, LiteralString
+
+from procrastinate import PsycopgConnector
+from procrastinate.connector import BaseConnector, Notify
+from procrastinate.exceptions import ConnectorException, UniqueViolation
+from procrastinate.jobs import Job, Notification, Status
+from procrastinate.manager import JobManager, NotificationCallback
+from procrastinate.schema import SchemaManager
+
+_RECONNECT_SECONDS: Final = 0.5
+
+# `attempts` grows whenever a job returns to the queue, so it identifies one execution.
+_EXECUTION: Final[LiteralString] = (
+    "FROM (SELECT id FROM procrastinate_jobs"
+    " WHERE id = %(job_id)s AND status = 'doing' AND attempts = %(attempts)s FOR UPDATE) AS execution"
+)
+_FINISH: Final[LiteralString] = (
+    f"SELECT execution.id, procrastinate_finish_job_v1(execution.id, %(status)s, %(delete_job)s) {_EXECUTION}"
+)
+_RETRY: Final[LiteralString] = (
+    "SELECT execution.id, procrastinate_retry_job_v2("
+    f"execution.id, %(retry_at)s::timestamptz, %(priority)s, %(queue)s, %(lock)s) {_EXECUTION}"
+)
+_WAKE: Final[LiteralString] = """
+WITH woken AS (
+    UPDATE procrastinate_jobs SET scheduled_at = NULL
+    WHERE lock = %(lock)s AND status = 'todo' AND scheduled_at IS NOT NULL RETURNING id, queue_name
+)
+SELECT pg_notify('procrastinate_queue_v1#' || queue_name, '{"type": "job_inserted", "job_id": ' || id || '}')
+FROM woken
+"""
+
+# A job that leaves the state `doing` frees its lock. Procrastinate notifies workers of new jobs only, so the next job
+# of the lock would wait until a worker polls.
+_NOTIFY_FREE_LOCK: Final[LiteralString] = """
+CREATE OR REPLACE FUNCTION platform_engineer_notify_free_lock() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF EXISTS (
+        SELECT 1 FROM procrastinate_jobs
+        WHERE lock = OLD.lock AND status = 'todo' AND (scheduled_at IS NULL OR scheduled_at <= now())
+    ) THEN
+        PERFORM pg_notify(
+            'procrastinate_queue_v1#' || OLD.queue_name,
+            json_build_object('type', 'job_inserted', 'job_id', OLD.id)::text
+        );
+    END IF;
+    RETURN NULL;
+END;
+$$;
+CREATE OR REPLACE TRIGGER platform_engineer_lock_freed AFTER UPDATE OF status ON procrastinate_jobs
+    FOR EACH ROW WHEN (OLD.status = 'doing' AND NEW.status <> 'doing' AND OLD.lock IS NOT NULL)
+    EXECUTE FUNCTION platform_engineer_notify_free_lock();
+CREATE OR REPLACE TRIGGER platform_engineer_lock_deleted AFTER DELETE ON procrastinate_jobs
+    FOR EACH ROW WHEN (OLD.status = 'doing' AND OLD.lock IS NOT NULL)
+    EXECUTE FUNCTION platform_engineer_notify_free_lock();
+"""
+
+
+class FencedJobManager(JobManager):
+    """Changes a job only during the execution for which it was fetched."""
+
+    def __init__(self, connector: BaseConnector) -> None:
+        super().__init__(connector)
+        self.accepting = True
+        """Whether the worker may fetch jobs. If not, it keeps its heartbeat, and its jobs can be aborted."""
+        self._notifications = 0
+
+    async def listen_for_jobs(
+        self, *, on_notification: NotificationCallback, queues: Iterable[str] | None = None
+    ) -> None:
+        async def count(*, channel: str, notification: Notification) -> None:
+            self._notifications += 1
+            await on_notification(channel=channel, notification=notification)
+
+        await super().listen_for_jobs(on_notification=count, queues=queues)
+
+    async def fetch_job(self, queues: Iterable[str] | None, worker_id: int) -> Job | None:
+        # The worker ignores notifications that arrive while it fetches, so the job would wait for the next poll.
+        job, known = None, -1
+        while self.accepting and job is None and known != self._notifications:
+            known = self._notifications
+            try:
+                job = await super().fetch_job(queues, worker_id)
+            except UniqueViolation:
+                # Another worker took a job of the same lock at the same time. The end of that job is notified.
+                job = None
+        return job
+
+    async def finish_job(self, job: Job, status: Status, delete_job: bool) -> None:
+        await self._change(_FINISH, job, status=status.value, delete_job=delete_job)
+
+    async def retry_job(
+        self,
+        job: Job,
+        retry_at: datetime | None = None,
+        priority: int | None = None,
+        queue: str | None = None,
+        lock: str | None = None,
+    ) -> None:
+        await self.give_back(job, retry_at, priority=priority, queue=queue, lock=lock)
+
+    async def give_back(
+        self,
+        job: Job,
+        retry_at: datetime | None = None,
+        *,
+        priority: int | None = None,
+        queue: str | None = None,
+        lock: str | None = None,
+    ) -> bool:
+        """Return a job to the queue. False if its execution is over, or if the same job was queued again meanwhile."""
+        arguments = {"retry_at": retry_at, "priority": priority, "queue": queue, "lock": lock}
+        try:
+            return await self._change(_RETRY, job, **arguments)
+        except UniqueViolation:  # of the queueing lock
+            await self.finish_job(job, Status.ABORTED, delete_job=True)
+            return False
+
+    async def wake(self, lock: str | None) -> None:
+        """Let the jobs of a lock that are scheduled for later start now."""
+        await self.connector.execute_query_all_async(_WAKE, lock=lock)
+
+    async def _change(self, statement: LiteralString, job: Job, **arguments: Any) -> bool:
+        changed = await self.connector.execute_query_all_async(
+            statement, job_id=job.id, attempts=job.attempts, **arguments
+        )
+        return bool(changed)
+
+
+class ReconnectingConnector(PsycopgConnector):
+    """Listens again after an outage. The worker would otherwise stop, and abort its jobs."""
+
+    async def listen_notify(self, on_notification: Notify, channels: Iterable[str]) -> None:
+        channels = list(channels)
+        while True:
+            try:
+                await super().listen_notify(on_notification, channels)
+            except ConnectorException:
+                await asyncio.sleep(_RECONNECT_SECONDS)
+
+
+def schema_version() -> str:
+    """The version of the tables that the installed Procrastinate needs."""
+    return _migrations()[-1].name.partition("_")[0]
+
+
+def schema_statements(version: str | None) -> list[LiteralString]:
+    """The statements that create the tables, or bring those of `version` up to date."""
+    if version is None:
+        return [SchemaManager.get_schema(), _NOTIFY_FREE_LOCK]
+    newer = [path for path in _migrations() if path.name.partition("_")[0] > version]
+    return [*(path.read_text("utf-8") for path in newer), _NOTIFY_FREE_LOCK]
+
+
+def _migrations() -> list[Path]:
+    return sorted(Path(SchemaManager.get_migrations_path()).glob("*.sql"))

@@ -1,0 +1,175 @@
+"""The worker of the job queue in this process: runs jobs from Postgres and takes over those of dead processes.
+
+Procrastinate does the work: it stores jobs, gives each to one worker, and runs at most one job per lock. This module
+adds what a worker inside a server needs. It is restarted when it stops, it finds the jobs of dead workers within
+seconds, and it stops without losing its heartbeat while jobs finish.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from contextlib import asynccontextmanager, suppress
+from typing import Any, Final
+
+from procrastinate import App, JobContext, RetryStrategy
+from procrastinate.exceptions import AlreadyEnqueued, ConnectorException
+from procrastinate.jobs import DeleteJobCondition, Job
+from procrastinate.tasks import Task
+
+from ai_platform_engineering.compat.procrastinate import FencedJobManager, ReconnectingConnector
+from ai_platform_engineering.utils.a2a_common.server.job_schema import create_job_tables
+
+logger = logging.getLogger(__name__)
+
+_HEARTBEAT_SECONDS: Final = 1.0
+STALLED_SECONDS: Final = 3.0
+"""A worker without a heartbeat for so long is taken for dead."""
+_SWEEP_SECONDS: Final = 0.5
+_PRUNE_SECONDS: Final = 60.0
+_POLL_SECONDS: Final = 2.0
+"""Notifications start jobs. The poll is for those that were lost with a connection."""
+_RESTART_SECONDS: Final = 0.5
+_CONNECTIONS: Final = 4
+
+# A job raises only when the database or the event log fails.
+_RETRY: Final = RetryStrategy(linear_wait=1, retry_exceptions=[Exception])
+
+
+class JobWorker:
+    """`server` is the queue, so that several servers can share a database."""
+
+    def __init__(self, conninfo: str, server: str, concurrency: int) -> None:
+        self.server = server
+        self._conninfo = conninfo
+        self._concurrency = concurrency
+        connector = ReconnectingConnector(conninfo=conninfo, min_size=1, max_size=_CONNECTIONS)
+        self.jobs = FencedJobManager(connector)
+        self._app = App(connector=connector)
+        self._app.job_manager = self.jobs
+        self._tasks: dict[str, Task[Any, Any, Any]] = {}
+        self._worker_id: int | None = None
+        self._executing: set[tuple[int, int]] = set()
+
+    def add(self, name: str, work: Callable[..., Awaitable[None]]) -> None:
+        """Define a kind of job. `work` gets the context of the job, then its arguments."""
+        define = self._app.task(name=name, queue=self.server, pass_context=True, retry=_RETRY)
+        self._tasks[name] = define(self._registered(work))
+
+    def add_periodic(self, name: str, cron: str, work: Callable[[], Awaitable[None]]) -> None:
+        """Run `work` at the times of `cron`, in one process at a time."""
+
+        async def execute(_context: JobContext, timestamp: int) -> None:
+            await work()
+
+        lock = f"{self.server}/{name}"
+        define = self._app.task(name=name, queue=self.server, lock=lock, queueing_lock=lock, pass_context=True)
+        self._app.periodic(cron=cron, periodic_id=self.server)(define(self._registered(execute)))
+
+    async def defer(
+        self, name: str, lock: str, *, priority: int = 0, once: str | None = None, **arguments: str
+    ) -> int | None:
+        """Queue a job and return its id; None if a job with the same `once` is queued already."""
+        deferrer = self._tasks[name].configure(lock=lock, priority=priority, queueing_lock=once)
+        with suppress(AlreadyEnqueued):
+            return await deferrer.defer_async(**arguments)
+        return None
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Create the tables and run jobs until the context is left. Jobs that still run then are aborted."""
+        await create_job_tables(self._conninfo)
+        async with self._app.open_async():
+            self.jobs.accepting = True
+            loops = [
+                asyncio.create_task(self._supervise(), name="job-worker"),
+                asyncio.create_task(self._sweep_regularly(), name="job-sweeper"),
+            ]
+            try:
+                yield
+            finally:
+                for loop in loops:
+                    loop.cancel()
+                await asyncio.gather(*loops, return_exceptions=True)
+
+    def _registered(self, work: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
+        async def execute(context: JobContext, **arguments: Any) -> None:
+            execution = _execution(context.job)
+            self._worker_id = context.job.worker_id
+            self._executing.add(execution)
+            try:
+                await work(context, **arguments)
+            finally:
+                self._executing.discard(execution)
+
+        return execute
+
+    async def _supervise(self) -> None:
+        while True:
+            try:
+                await self._app.run_worker_async(
+                    queues=[self.server],
+                    name=self.server,
+                    concurrency=self._concurrency,
+                    install_signal_handlers=False,
+                    fetch_job_polling_interval=_POLL_SECONDS,
+                    abort_job_polling_interval=_POLL_SECONDS,
+                    update_heartbeat_interval=_HEARTBEAT_SECONDS,
+                    stalled_worker_timeout=_PRUNE_SECONDS,
+                    shutdown_graceful_timeout=0,
+                    delete_jobs=DeleteJobCondition.ALWAYS,
+                )
+                logger.warning("The worker of the job queue stopped; it is restarted")
+            except Exception as error:
+                logger.warning("The worker of the job queue failed and is restarted: %s", _reason(error))
+            await asyncio.sleep(_RESTART_SECONDS)
+
+    async def _sweep_regularly(self) -> None:
+        lost: Collection[tuple[int, int]] = ()
+        rounds, sweep_from = 0, time.monotonic()
+        while True:
+            await asyncio.sleep(_SWEEP_SECONDS)
+            began = time.monotonic()
+            try:
+                if began >= sweep_from:
+                    await self._take_over()
+                rounds += 1
+                if rounds % 10 == 0:
+                    lost = await self._requeue_lost(lost)
+            except ConnectorException as error:
+                logger.debug("Dead workers could not be looked for: %s", _reason(error))
+                # The other processes had no heartbeat either while the database was unreachable.
+                sweep_from = time.monotonic() + STALLED_SECONDS
+            else:
+                if time.monotonic() - began > _HEARTBEAT_SECONDS:
+                    sweep_from = time.monotonic() + STALLED_SECONDS
+
+    async def _take_over(self) -> None:
+        """Queue the jobs of dead workers again, each once."""
+        for job in await self.jobs.get_stalled_jobs(queue=self.server, seconds_since_heartbeat=STALLED_SECONDS):
+            if await self.jobs.give_back(job):
+                logger.warning("%s: its process is gone, so another one takes it over", job.call_string)
+
+    async def _requeue_lost(self, before: Collection[tuple[int, int]]) -> Collection[tuple[int, int]]:
+        """Queue the jobs again that this worker should execute and does not, now and at the last call.
+
+        The end of such a job could not be stored, because the database was unreachable for a moment.
+        """
+        if self._worker_id is None:
+            return ()
+        assigned = await self.jobs.list_jobs_async(queue=self.server, status="doing", worker_id=self._worker_id)
+        lost = {_execution(job): job for job in assigned if _execution(job) not in self._executing}
+        for execution, job in lost.items():
+            if execution in before:
+                await self.jobs.give_back(job)
+        return lost.keys()
+
+
+def _execution(job: Job) -> tuple[int, int]:
+    return job.id or 0, job.attempts
+
+
+def _reason(error: BaseException) -> str:
+    return str(error.__cause__ or error).partition("\n")[0] or type(error).__name__

@@ -1,0 +1,125 @@
+"""The undocumented parts of Procrastinate: its tables, its SQL functions and its job manager."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import psycopg
+import pytest
+from procrastinate import App
+from procrastinate.jobs import Job, Status
+from procrastinate.schema import SchemaManager
+from psycopg import sql
+
+from ai_platform_engineering.compat.procrastinate import FencedJobManager, ReconnectingConnector, schema_version
+from ai_platform_engineering.utils.a2a_common.server.job_schema import create_job_tables
+
+pytest_plugins = ("tests.services.fixtures",)
+pytestmark = pytest.mark.process
+
+QUEUE = "server"
+SECONDS = 30
+
+
+@asynccontextmanager
+async def opened(database: str, jobs: int) -> AsyncIterator[tuple[FencedJobManager, list[int]]]:
+    """A manager with jobs of one lock, and the ids of two workers."""
+    await create_job_tables(database)
+    connector = ReconnectingConnector(conninfo=database, min_size=1)
+    app = App(connector=connector)
+    app.job_manager = manager = FencedJobManager(connector)
+    async with app.open_async():
+        for _ in range(jobs):
+            await app.configure_task("work", queue=QUEUE, lock="lock").defer_async()
+        yield manager, [await manager.register_worker() for _ in range(2)]
+
+
+def schema_before(version: str) -> list[str]:
+    """The statements that created the tables of earlier versions."""
+    files = sorted(Path(SchemaManager.get_migrations_path()).glob("*.sql"))
+    return [file.read_text("utf-8") for file in files if file.name < version]
+
+
+async def fetched(manager: FencedJobManager, worker: int) -> Job:
+    job = await manager.fetch_job([QUEUE], worker)
+    assert job is not None
+    return job
+
+
+def test_the_version_of_the_tables_is_the_one_that_the_statements_were_written_for() -> None:
+    assert schema_version() == "03.04.00"
+
+
+async def test_a_worker_whose_job_was_taken_over_cannot_change_it(database: str) -> None:
+    async with opened(database, 1) as (manager, workers):
+        mine = await fetched(manager, workers[0])
+        assert await manager.give_back(mine)
+        taken = await fetched(manager, workers[1])
+
+        await manager.finish_job(mine, Status.SUCCEEDED, delete_job=True)
+        assert not await manager.give_back(mine)
+        assert await manager.get_job_status_async(taken.id or 0) == Status.DOING
+
+        await manager.finish_job(taken, Status.SUCCEEDED, delete_job=True)
+        assert list(await manager.list_jobs_async()) == []
+
+
+async def test_a_job_that_is_scheduled_for_later_keeps_its_place_and_can_be_woken(database: str) -> None:
+    async with opened(database, 2) as (manager, workers):
+        first = await fetched(manager, workers[0])
+        await manager.give_back(first, datetime.now(UTC) + timedelta(days=1))
+        assert await manager.fetch_job([QUEUE], workers[0]) is None
+
+        await manager.wake("lock")
+
+        assert (await fetched(manager, workers[0])).id == first.id
+
+
+@pytest.mark.parametrize("delete", [True, False])
+async def test_the_end_of_a_job_is_notified_if_another_one_waits_for_its_lock(database: str, delete: bool) -> None:
+    async with (
+        opened(database, 2) as (manager, workers),
+        await psycopg.AsyncConnection.connect(database, autocommit=True) as connection,
+    ):
+        first = await fetched(manager, workers[0])
+        await connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(f"procrastinate_queue_v1#{QUEUE}")))
+
+        await manager.finish_job(first, Status.SUCCEEDED, delete_job=delete)
+
+        assert [note.payload async for note in connection.notifies(timeout=SECONDS, stop_after=1)]
+        await manager.finish_job(await fetched(manager, workers[0]), Status.SUCCEEDED, delete_job=delete)
+        assert [note async for note in connection.notifies(timeout=0.1)] == []
+
+
+async def test_a_notification_during_a_fetch_leads_to_another_fetch(database: str) -> None:
+    async with opened(database, 2) as (manager, workers):
+        first = await fetched(manager, workers[0])
+        heard = asyncio.Event()
+
+        async def hear(**_: object) -> None:
+            heard.set()
+
+        listening = asyncio.create_task(manager.listen_for_jobs(on_notification=hear, queues=[QUEUE]))
+        query = manager.connector.execute_query_one_async
+
+        async def slow_query(*arguments: object, **options: object) -> object:
+            manager.connector.execute_query_one_async = query  # type: ignore[method-assign]
+            found = await query(*arguments, **options)  # type: ignore[arg-type]
+            async with asyncio.timeout(SECONDS):
+                # Repeated, because the listener may not be connected yet.
+                while not heard.is_set():
+                    await manager.finish_job(first, Status.SUCCEEDED, delete_job=False)
+                    await manager.connector.execute_query_all_async(
+                        "SELECT pg_notify('procrastinate_queue_v1#' || %(queue)s, '{\"type\": \"job_inserted\"}')",
+                        queue=QUEUE,
+                    )
+                    await asyncio.sleep(0.01)
+            return found
+
+        manager.connector.execute_query_one_async = slow_query  # type: ignore[assignment,method-assign]
+        assert await manager.fetch_job([QUEUE], workers[1]) is not None
+        listening.cancel()

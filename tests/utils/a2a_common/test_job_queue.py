@@ -1,0 +1,296 @@
+"""The job queue in a real Postgres: order, forms, cancellation, takeover, hand-over."""
+
+from __future__ import annotations
+
+import asyncio
+
+import psycopg
+import pytest
+
+from ai_platform_engineering.events import FinalResult, MessageEnded, TextDelta
+from ai_platform_engineering.storage.event_log.task_fold import ends_task
+from ai_platform_engineering.utils.a2a_common.server.job_schema import ForeignJobTablesError, create_job_tables
+from tests.compat.test_procrastinate import schema_before
+from tests.utils.a2a_common.job_replicas import TIMEOUT, Replicas, eventually, replicas
+from tests.utils.a2a_common.scripted_executor import ANSWER, FORM, Gate, Script
+
+pytest_plugins = ("tests.services.fixtures",)
+pytestmark = [pytest.mark.process, pytest.mark.long]
+
+TEXT = (TextDelta("supervisor", "m1", "Half "),)
+REST = (TextDelta("supervisor", "m2", "Whole"), MessageEnded("supervisor", "m2"), FinalResult("Whole", "m2"))
+
+
+def asks_first(text: str, turn: int) -> Script:
+    """A question that contains "?" is answered with a form."""
+    return (FORM,) if "?" in text else ANSWER
+
+
+async def test_messages_of_a_conversation_run_in_order_of_arrival_and_others_beside_them(database: str) -> None:
+    both = asyncio.Barrier(2)
+
+    class Meeting(Gate):
+        async def wait(self) -> bool:  # type: ignore[override]
+            return bool(await both.wait()) or True
+
+    def script(text: str, turn: int) -> Script:
+        return (Meeting(), *ANSWER) if text == "together" else ANSWER
+
+    async with replicas(database, 2, script) as served:
+        tasks = [await served.ask(str(number), at=number % 2) for number in range(12)]
+        # Each of the two waits for the other one, so both must run at the same time.
+        tasks += [await served.ask("together", context) for context in ("a", "b")]
+
+        assert await served.ended(*tasks) == ["completed"] * 14
+        assert [text for text in served.order if text != "together"] == [str(number) for number in range(12)]
+        await served.jobs_become()
+
+
+async def test_the_process_that_accepted_a_message_has_the_token_of_its_caller(database: str) -> None:
+    async with replicas(database) as served:
+        await served.ended(await served.ask("hello", token="secret"))
+
+        (assignment,) = served.worked
+        assert (assignment.auth_token, assignment.begins_task, assignment.resumes) == ("secret", True, False)
+        assert "secret" not in str(await served.jobs())
+
+
+async def test_a_form_keeps_its_conversation_until_it_is_answered(database: str) -> None:
+    gate = Gate()
+
+    def script(text: str, turn: int) -> Script:
+        return (gate, FORM) if text == "Which?" else ANSWER
+
+    async with replicas(database, 1, script) as served:
+        asking = await served.ask("Which?")
+        others = [await served.ask("second"), await served.ask("third")]
+        gate.set()
+        await served.waits(asking)
+        await served.jobs_become("todo", "todo")
+        assert served.order == ["Which?"]
+
+        await served.answer(asking, "app: x")
+
+        assert await served.ended(asking, *others) == ["completed"] * 3
+        assert served.order == ["Which?", "app: x", "second", "third"]
+
+
+@pytest.mark.parametrize("at", [0, 1])
+async def test_a_canceled_form_releases_its_conversation(database: str, at: int) -> None:
+    async with replicas(database, 2, asks_first) as served:
+        asking = await served.ask("Which?")
+        await served.waits(asking)
+        other = await served.ask("next")
+        await _parked(served)
+
+        await served[at].queue.cancel(asking, "c")
+
+        assert await served.ended(asking, other) == ["canceled", "completed"]
+
+
+async def test_a_message_that_is_parked_while_its_conversation_is_released_is_not_lost(database: str) -> None:
+    async with replicas(database, 1, asks_first) as served:
+        asking = await served.ask("Which?")
+        await served.waits(asking)
+        give_back = served[0].queue._jobs.give_back
+
+        async def released_first(*arguments: object, **options: object) -> bool:
+            served[0].queue._jobs.give_back = give_back  # type: ignore[method-assign]
+            await served[0].queue.cancel(asking, "c")
+            return await give_back(*arguments, **options)  # type: ignore[arg-type]
+
+        served[0].queue._jobs.give_back = released_first  # type: ignore[assignment,method-assign]
+
+        assert await served.ended(await served.ask("next")) == ["completed"]
+
+
+async def test_a_second_answer_to_a_task_that_has_ended_is_dropped(database: str) -> None:
+    gate = Gate()
+
+    def script(text: str, turn: int) -> Script:
+        return (FORM,) if turn == 0 else (gate, *ANSWER)
+
+    async with replicas(database, 1, script) as served:
+        task = await served.ask("Which?")
+        await served.waits(task)
+        await served.answer(task, "one")
+        await served.answer(task, "two")
+        gate.set()
+
+        assert await served.ended(task) == ["completed"]
+        await served.jobs_become()
+        assert served.order == ["Which?", "one"]
+
+
+@pytest.mark.parametrize("at", [0, 1])
+async def test_a_run_is_canceled_from_any_replica(database: str, at: int) -> None:
+    gate = Gate()
+    async with replicas(database, 2, lambda text, turn: (*ANSWER[:1], gate)) as served:
+        task, pending = await served.ask("long"), await served.ask("pending")
+        await _running(served, task)
+
+        await served[at].queue.cancel(pending, "c")
+        await served[at].queue.cancel(task, "c")
+
+        assert await served.ended(task, pending) == ["canceled", "canceled"]
+        assert len(await served.log.read(pending)) == 1
+        assert [assignment.canceled for assignment in served.worked] == [True]
+        await served.jobs_become()
+
+
+async def test_a_run_whose_process_seems_dead_is_taken_over_and_the_old_one_writes_nothing_more(database: str) -> None:
+    gates = [Gate(), Gate()]
+
+    async with replicas(database, 2) as served:
+        for replica, gate in zip(served.replicas, gates, strict=True):
+            replica.executor.script = lambda text, turn, gate=gate: (*TEXT, gate, *REST)
+        task = await served.ask("work")
+        await _running(served, task)
+        await _taken_over(served, 2)
+        for gate in gates:
+            gate.set()
+
+        assert await served.ended(task) == ["completed"]
+        assert [(assignment.epoch, assignment.resumes) for assignment in served.worked] == [(1, False), (2, True)]
+        await served.jobs_become()
+        events = await served.log.read(task)
+        assert [ends_task(entry.event) for entry in events].count(True) == 1
+        # Text, twice begun, and the rest once.
+        assert len(events) == 2 + 2 + len(REST) + 1
+
+
+async def test_a_run_that_makes_no_progress_fails_after_three_attempts(database: str) -> None:
+    async with replicas(database, 1, lambda text, turn: (*TEXT, Gate())) as served:
+        task = await served.ask("work")
+        await _running(served, task)
+        for attempts in (2, 3):
+            await _taken_over(served, attempts)
+        await served.lose_heartbeat()
+
+        assert await served.ended(task) == ["failed"]
+        ended = await served.log.task(task)
+        assert ended is not None
+        assert "3 times" in ended.status.message.parts[0].text
+
+
+async def test_a_graceful_stop_hands_runs_over_at_once_and_counts_no_attempt(database: str) -> None:
+    gate = Gate()
+    async with replicas(database, 5, lambda text, turn: (*TEXT, gate, *REST)) as served:
+        task = await served.ask("work")
+        for _ in range(4):
+            await _running(served, task)
+            runner = next(replica for replica in served.replicas if replica.runs)
+            await runner.queue.aclose()
+            assert served.worked[-1].handed_over
+        await _running(served, task)
+        gate.set()
+
+        assert await served.ended(task) == ["completed"]
+        assert len(served.worked) == 5
+
+
+async def test_a_graceful_stop_waits_for_runs_and_starts_no_other(database: str) -> None:
+    gate = Gate()
+    async with replicas(database, 1, lambda text, turn: (gate, *ANSWER)) as served:
+        task, pending = await served.ask("work"), await served.ask("pending")
+        await _running(served, task)
+        stopping = asyncio.create_task(served[0].queue.aclose(TIMEOUT))
+        await asyncio.sleep(0)
+        assert served[0].queue.stopping
+        gate.set()
+
+        assert await served.ended(task) == ["completed"]
+        await stopping
+        await served.jobs_become("todo")
+        assert await served.log.read(pending) == []
+
+
+async def test_a_message_that_was_stored_but_not_queued_is_recovered(database: str) -> None:
+    async with replicas(database) as served:
+        put = served[0].queue.put
+        served[0].queue.put = _nothing  # type: ignore[method-assign]
+        task = await served.ask("lost")
+        served[0].queue.put = put  # type: ignore[method-assign]
+
+        await served[0].queue.recover()
+
+        assert await served.ended(task) == ["completed"]
+        await served[0].queue.recover()
+        await served.jobs_become()
+        assert served.order == ["lost"]
+
+
+async def test_no_run_starts_in_a_paused_conversation(database: str) -> None:
+    gate = Gate()
+    async with replicas(database, 2, lambda text, turn: (gate, *ANSWER)) as served:
+        running = await served.ask("running")
+        await _running(served, running)
+        async with served[0].queue.paused("c"):
+            waiting = await served.ask("waiting", at=1)
+            gate.set()
+            await served[0].queue.join("c")
+            assert await served.ended(running, await served.ask("other", "d")) == ["completed", "completed"]
+            assert await served.log.read(waiting) == []
+
+        assert await served.ended(waiting) == ["completed"]
+
+
+async def test_the_worker_is_restarted_after_others_have_pruned_it(database: str) -> None:
+    async with replicas(database) as served:
+        await served.ended(await served.ask("before"))
+        async with await psycopg.AsyncConnection.connect(database) as connection:
+            await connection.execute("DELETE FROM procrastinate_workers")
+
+        assert await served.ended(await served.ask("after")) == ["completed"]
+
+
+async def test_tables_are_created_once_by_many_and_updated_when_they_are_old(database: str) -> None:
+    await asyncio.gather(*(create_job_tables(database) for _ in range(4)))
+    async with await psycopg.AsyncConnection.connect(database, autocommit=True) as connection:
+        await connection.execute("DROP SCHEMA public CASCADE")
+        await connection.execute("CREATE SCHEMA public")
+        for statements in schema_before("03.04"):
+            await connection.execute(statements)
+        await connection.execute("CREATE TABLE platform_engineer_job_schema AS SELECT '03.03.00+1' AS version")
+
+    await create_job_tables(database)
+
+    async with replicas(database) as served:
+        assert await served.ended(await served.ask("hello")) == ["completed"]
+
+
+async def test_tables_of_another_application_are_left_alone(database: str) -> None:
+    await create_job_tables(database)
+    async with await psycopg.AsyncConnection.connect(database) as connection:
+        await connection.execute("DROP TABLE platform_engineer_job_schema")
+
+    with pytest.raises(ForeignJobTablesError, match="another application"):
+        await create_job_tables(database)
+
+
+async def _nothing(*_: object) -> None:
+    pass
+
+
+async def _running(served: Replicas, task: str) -> None:
+    """Wait until a replica executes the task."""
+
+    async def is_so() -> bool:
+        return any(run.task_id == task for replica in served.replicas for run in replica.runs)
+
+    await eventually(is_so)
+
+
+async def _parked(served: Replicas) -> None:
+    async def is_so() -> bool:
+        return any(job["scheduled_at"] is not None for job in await served.jobs())
+
+    await eventually(is_so)
+
+
+async def _taken_over(served: Replicas, attempts: int) -> None:
+    async def is_so() -> bool:
+        return len(served.worked) >= attempts
+
+    await served.lose_heartbeat()
+    await eventually(is_so)
