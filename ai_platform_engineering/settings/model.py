@@ -139,6 +139,14 @@ class Settings(ServerSettings, LlmSettings, KnowledgeSettings, ConversationSetti
     max_request_bytes: int = setting(
         "Limits", "Largest request body that a server accepts, in bytes.", 1_000_000, ge=1024
     )
+    max_concurrent_runs: int = setting(
+        "Limits",
+        "Maximum number of tasks that one server process works on at the same time, where several processes share the "
+        "work (`EVENT_LOG=postgres`). Further tasks wait for a process with room.",
+        64,
+        ge=1,
+        le=10_000,
+    )
     form_expiry_hours: float = setting(
         "Limits",
         "Hours after which a task fails when its form is not answered. 0 waits indefinitely.",

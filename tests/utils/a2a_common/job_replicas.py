@@ -41,7 +41,6 @@ class RecordingExecutor(ScriptedExecutor):
 class Replica:
     queue: JobQueue
     executor: RecordingExecutor
-    closing: AsyncExitStack
 
     @property
     def runs(self) -> list[Assignment]:
@@ -100,13 +99,21 @@ class Replicas:
 
         await eventually(are_so)
 
-    async def lose_heartbeat(self) -> None:
-        """Let all workers with a job seem dead, until their next heartbeat."""
-        async with await psycopg.AsyncConnection.connect(self.database) as connection:
-            await connection.execute(
-                "UPDATE procrastinate_workers SET last_heartbeat = now() - interval '1 hour'"
-                " WHERE id IN (SELECT worker_id FROM procrastinate_jobs WHERE status = 'doing')"
-            )
+    async def take_over(self) -> None:
+        """Let the worker of the running job seem dead, until another execution of the job is possible."""
+        (job,) = await self.jobs()
+
+        async def is_taken_over() -> bool:
+            # Repeated, because the worker lives and sends its next heartbeat.
+            async with await psycopg.AsyncConnection.connect(self.database) as connection:
+                updated = await connection.execute(
+                    "UPDATE procrastinate_workers SET last_heartbeat = now() - interval '1 hour' WHERE id ="
+                    " (SELECT worker_id FROM procrastinate_jobs WHERE status = 'doing' AND id = %s AND attempts = %s)",
+                    (job["id"], job["attempts"]),
+                )
+                return updated.rowcount == 0
+
+        await eventually(is_taken_over)
 
     @property
     def order(self) -> list[str]:
@@ -147,16 +154,18 @@ async def replicas(
     database: str,
     number: int = 1,
     script: Callable[[str, int], Script] = lambda text, turn: ANSWER,
-    concurrency: int = 8,
+    periodic: Callable[[], Awaitable[None]] | None = None,
 ) -> AsyncIterator[Replicas]:
+    """`periodic` is called every second."""
     log = MemoryEventLog()
     served = Replicas(database, log)
     async with AsyncExitStack() as stack:
         for _ in range(number):
             executor = RecordingExecutor(log, script, served.worked)
             endings = TaskEndings(log, SUPERVISOR)
-            queue = JobQueue(database, executor, log, endings, server=SUPERVISOR, concurrency=concurrency)
-            closing = await stack.enter_async_context(AsyncExitStack())
-            await closing.enter_async_context(queue.running())
-            served.replicas.append(Replica(queue, executor, closing))
+            queue = JobQueue(database, executor, log, endings, server=SUPERVISOR, concurrency=8)
+            if periodic is not None:
+                queue.every("periodic", 1, periodic)
+            await stack.enter_async_context(queue.opened())
+            served.replicas.append(Replica(queue, executor))
         yield served

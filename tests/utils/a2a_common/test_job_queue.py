@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Literal
 
 import psycopg
 import pytest
@@ -11,6 +12,7 @@ from ai_platform_engineering.events import FinalResult, MessageEnded, TextDelta
 from ai_platform_engineering.storage.event_log.task_fold import ends_task
 from ai_platform_engineering.utils.a2a_common.server.job_schema import ForeignJobTablesError, create_job_tables
 from tests.compat.test_procrastinate import schema_before
+from tests.services.postgres import postgres_server
 from tests.utils.a2a_common.job_replicas import TIMEOUT, Replicas, eventually, replicas
 from tests.utils.a2a_common.scripted_executor import ANSWER, FORM, Gate, Script
 
@@ -165,7 +167,7 @@ async def test_a_run_that_makes_no_progress_fails_after_three_attempts(database:
         await _running(served, task)
         for attempts in (2, 3):
             await _taken_over(served, attempts)
-        await served.lose_heartbeat()
+        await served.take_over()
 
         assert await served.ended(task) == ["failed"]
         ended = await served.log.task(task)
@@ -244,6 +246,40 @@ async def test_the_worker_is_restarted_after_others_have_pruned_it(database: str
         assert await served.ended(await served.ask("after")) == ["completed"]
 
 
+@pytest.mark.parametrize("signal", ["INT", "KILL"])
+async def test_work_goes_on_after_a_restart_of_the_database(signal: Literal["INT", "KILL"]) -> None:
+    gate = Gate()
+    with postgres_server() as server:
+        async with replicas(server.address(), 2, lambda text, turn: (*TEXT, gate, *REST)) as served:
+            running = await served.ask("before")
+            await _running(served, running)
+            await asyncio.to_thread(server.stop, signal)
+            await asyncio.to_thread(server.start)
+            gate.set()
+
+            after = await served.ask("after")
+
+            assert await served.ended(running, after) == ["completed", "completed"]
+            await served.jobs_become()
+
+
+async def test_periodic_work_is_done_by_one_replica_at_a_time(database: str) -> None:
+    starts, at_once, done = 0, 0, asyncio.Event()
+
+    async def work() -> None:
+        nonlocal starts, at_once
+        starts, at_once = starts + 1, at_once + 1
+        assert at_once == 1
+        await asyncio.sleep(0.2)
+        at_once -= 1
+        if starts == 3:
+            done.set()
+
+    async with replicas(database, 2, periodic=work), asyncio.timeout(TIMEOUT):
+        await done.wait()
+        assert starts == 3
+
+
 async def test_tables_are_created_once_by_many_and_updated_when_they_are_old(database: str) -> None:
     await asyncio.gather(*(create_job_tables(database) for _ in range(4)))
     async with await psycopg.AsyncConnection.connect(database, autocommit=True) as connection:
@@ -292,5 +328,5 @@ async def _taken_over(served: Replicas, attempts: int) -> None:
     async def is_so() -> bool:
         return len(served.worked) >= attempts
 
-    await served.lose_heartbeat()
+    await served.take_over()
     await eventually(is_so)

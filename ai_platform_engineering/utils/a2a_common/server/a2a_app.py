@@ -81,6 +81,10 @@ def with_a2a(
 
         return forget_pruned
 
+    def resumes() -> bool:
+        # Where several processes share the work, unfinished tasks may run in another one.
+        return executor.resumable or handler.work.every is not None
+
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         nonlocal started, forget_checkpoints
@@ -94,10 +98,12 @@ def with_a2a(
                 agent,
                 with_receivers(forget or _forget_nothing),
                 released,
-                resumes=executor.resumable,
+                resumes=resumes(),
+                every=handler.work.every,
             ),
+            handler.work.opened(),
         ):
-            if executor.resumable:
+            if resumes():
                 await handler.work.recover()
             started = True
             forget_checkpoints = forget or _forget_nothing

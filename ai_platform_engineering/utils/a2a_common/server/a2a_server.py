@@ -38,7 +38,7 @@ from ai_platform_engineering.utils.a2a_common.server.push_configs import PushCon
 from ai_platform_engineering.utils.a2a_common.server.request_handler import LogRequestHandler
 from ai_platform_engineering.utils.a2a_common.server.rest import rest_routes
 from ai_platform_engineering.utils.a2a_common.server.task_endings import TaskEndings
-from ai_platform_engineering.utils.a2a_common.server.work import Executor
+from ai_platform_engineering.utils.a2a_common.server.work import Executor, Work
 from ai_platform_engineering.utils.a2a_common.server.work_queue import WorkQueue
 
 
@@ -112,13 +112,29 @@ def request_handler(
     configs = PushConfigs(receivers or ReceiverFile(None), log)
     validator = None if settings.push_allow_private else validate_push_notification_url
     return LogRequestHandler(
-        WorkQueue(executor, log, TaskEndings(log, agent)),
+        _work(executor, log, settings, agent),
         log,
         card,
         admission=Admission(settings, agent),
         push_configs=configs,
         pushes=PushNotifications(configs, log, validator),
         push_url_validator=validator,
+    )
+
+
+def _work(executor: Executor, log: EventLog, settings: Settings, agent: str) -> Work:
+    endings = TaskEndings(log, agent)
+    if settings.event_log != "postgres" or settings.event_log_postgres_dsn is None:
+        return WorkQueue(executor, log, endings)
+    from ai_platform_engineering.utils.a2a_common.server.job_queue import JobQueue  # noqa: PLC0415 - needs an extra
+
+    return JobQueue(
+        settings.event_log_postgres_dsn.get_secret_value(),
+        executor,
+        log,
+        endings,
+        server=agent,
+        concurrency=settings.max_concurrent_runs,
     )
 
 

@@ -63,18 +63,27 @@ class JobQueue:
         self._runs = JobRuns(self._jobs, log, executor, endings)
         self._worker.add(_RUN, self._runs.execute)
         self._worker.add(_HOLD, self._hold)
-        self.every("recover", "* * * * *", self.recover)
-        self.every("delete_old_jobs", "0 * * * *", self._delete_old_jobs)
+        self.every("recover", 60, self.recover)
+        self.every("delete_old_jobs", 3600, self._delete_old_jobs)
 
     def __len__(self) -> int:
         return len(self._runs)
 
-    def every(self, name: str, cron: str, work: Callable[[], Awaitable[None]]) -> None:
-        """Do periodic work in one process at a time. Call this before the queue runs."""
-        self._worker.add_periodic(name, cron, work)
+    def every(self, name: str, seconds: float, work: Callable[[], Awaitable[None]]) -> None:
+        """Do periodic work in one process at a time, about every `seconds`. Call this before the queue runs."""
+        self._worker.add_periodic(name, _cron(seconds), work)
+
+    @property
+    def running(self) -> int:
+        return len(self._runs)
+
+    @property
+    def queued(self) -> int:
+        """None in this process: they wait in the database."""
+        return 0
 
     @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
+    async def opened(self) -> AsyncIterator[None]:
         """Work on jobs until the context is left."""
         async with self._worker.running():
             try:
@@ -191,3 +200,9 @@ class JobQueue:
         await self._jobs.delete_old_jobs(
             1, self._worker.server, include_failed=True, include_cancelled=True, include_aborted=True
         )
+
+
+def _cron(seconds: float) -> str:
+    if seconds >= 3600:
+        return "0 * * * *"
+    return "* * * * *" if seconds >= 60 else f"* * * * * */{max(1, int(seconds))}"

@@ -18,6 +18,7 @@ from ai_platform_engineering.storage.event_log.log_database import postgres_log
 from ai_platform_engineering.storage.event_log.sqlite_log import SqliteEventLog
 from ai_platform_engineering.storage.store_timer import NO_TIMER, StoreTimer
 from ai_platform_engineering.utils.a2a_common.server.task_endings import EndedTask, TaskEndings
+from ai_platform_engineering.utils.a2a_common.server.work import Every
 
 logger = logging.getLogger(__name__)
 
@@ -55,11 +56,24 @@ async def maintained(
     release: Release = release_nothing,
     *,
     resumes: bool = False,
+    every: Every | None = None,
 ) -> AsyncIterator[None]:
-    """Maintain an open log while its server runs. `resumes`: the server continues unfinished tasks itself."""
+    """Maintain an open log while its server runs. `resumes`: the server continues unfinished tasks itself.
+
+    `every` plans the work where several servers share the log, so that one of them does it.
+    """
+
+    async def maintain() -> None:
+        await _maintain(log, settings, agent, forget, release)
+
     if log.durable and not resumes:
         await end_interrupted(log, agent, release)
-    rounds = asyncio.create_task(_rounds(log, settings, agent, forget, release), name="event-log-maintenance")
+    pause = _pause(settings.form_expiry_hours)
+    if every is not None:
+        every("maintenance", pause, maintain)
+        yield
+        return
+    rounds = asyncio.create_task(_rounds(pause, maintain), name="event-log-maintenance")
     try:
         yield
     finally:
@@ -95,19 +109,23 @@ async def _release(log: EventLog, ended: EndedTask | None, release: Release) -> 
         await release(ended.run, ended.delegated)
 
 
-async def _rounds(log: EventLog, settings: Settings, agent: str, forget: Forget, release: Release) -> None:
-    hours = settings.form_expiry_hours
-    pause = max(_MIN_ROUND_SECONDS, min(_ROUND_SECONDS, hours * 3600)) if hours else _ROUND_SECONDS
+async def _rounds(pause: float, maintain: Callable[[], Awaitable[None]]) -> None:
     while True:
-        try:
-            async with log.exclusively("maintenance") as is_granted:
-                if is_granted:
-                    if hours:
-                        await end_overdue(log, hours, agent, release)
-                    await forget(await log.prune(settings.event_log_max_tasks, settings.event_log_max_age_days))
-        except Exception:  # a full disk, for example; the next round may succeed
-            logger.exception("old tasks could not be pruned")
+        await maintain()
         await asyncio.sleep(pause)
+
+
+async def _maintain(log: EventLog, settings: Settings, agent: str, forget: Forget, release: Release) -> None:
+    try:
+        if settings.form_expiry_hours:
+            await end_overdue(log, settings.form_expiry_hours, agent, release)
+        await forget(await log.prune(settings.event_log_max_tasks, settings.event_log_max_age_days))
+    except Exception:  # a full disk, for example; the next round may succeed
+        logger.exception("old tasks could not be pruned")
+
+
+def _pause(hours: float) -> float:
+    return max(_MIN_ROUND_SECONDS, min(_ROUND_SECONDS, hours * 3600)) if hours else _ROUND_SECONDS
 
 
 def _span(hours: float) -> str:

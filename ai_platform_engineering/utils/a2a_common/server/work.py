@@ -1,12 +1,19 @@
-"""What a work queue does: runs assignments with an executor. `work_queue.py` does it in one process."""
+"""What a work queue does: runs assignments with an executor.
+
+`work_queue.py` does it in one process, `job_queue.py` in several that share a database.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from ai_platform_engineering.storage.event_log.event_log import StoredRequest
+
+Every = Callable[[str, float, Callable[[], Awaitable[None]]], None]
+"""Plans periodic work: its name, the interval in seconds, and the work."""
 
 
 @dataclass(slots=True, eq=False)
@@ -38,7 +45,8 @@ class Executor(Protocol):
     async def execute(self, assignment: Assignment) -> bool:
         """Run an assignment and write all its events, the end of the run last. True if the task waits for a person.
 
-        A run that is cancelled writes its end, too, before it raises `CancelledError`, unless it is handed over.
+        A run that is cancelled writes its end, too, before it raises `CancelledError`, unless it is handed over. A run
+        that another process has claimed writes nothing more.
         """
 
     async def cancel(self, task_id: str, auth_token: str | None = None) -> None:
@@ -50,6 +58,10 @@ class Work(Protocol):
 
     stopping: bool
 
+    @property
+    def every(self) -> Every | None:
+        """Plans work that one of the processes does, before the queue runs. None if there is only one process."""
+
     def __len__(self) -> int:
         """The number of tasks that run or wait for their turn in this process."""
 
@@ -60,6 +72,9 @@ class Work(Protocol):
     @property
     def queued(self) -> int:
         """The number of messages that wait for their turn in this process."""
+
+    def opened(self) -> AbstractAsyncContextManager[None]:
+        """The queue works inside this context."""
 
     async def put(self, assignment: Assignment) -> None: ...
 

@@ -54,6 +54,8 @@ class _Conversation:
 class WorkQueue:
     """Runs the executor. Every assignment leads to an end in the log, also when the executor raises."""
 
+    every = None
+
     def __init__(self, executor: Executor, log: EventLog, endings: TaskEndings) -> None:
         self._executor = executor
         self._log = log
@@ -64,6 +66,10 @@ class WorkQueue:
     def __len__(self) -> int:
         running = {c.running.task_id for c in self._conversations.values() if c.running is not None}
         return len(running | {assignment.task_id for assignment in self._pending()})
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[None]:
+        yield
 
     async def recover(self) -> None:
         for task_id, context_id in await self._log.unfinished():
