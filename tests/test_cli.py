@@ -142,6 +142,18 @@ class TestRefusals:
             "choose another with --port (0 takes any free one).\n"
         )
 
+    @pytest.mark.parametrize(
+        ("settings", "sentence"),
+        [
+            ({}, "needs EVENT_LOG=postgres"),
+            ({"EVENT_LOG": "postgres", "EVENT_LOG_POSTGRES_DSN": "postgresql://h/d"}, "LANGGRAPH_CHECKPOINT_TYPE"),
+        ],
+    )
+    def test_workers_that_cannot_share_their_work(
+        self, platform_engineer: Command, settings: dict[str, str], sentence: str
+    ) -> None:
+        assert sentence in refusal(platform_engineer("serve", "--workers", "2", **settings))
+
     def test_a_model_that_cannot_be_made(self, platform_engineer: Command) -> None:
         sentence = refusal(platform_engineer("serve", "--port", "0", OPENAI_API_KEY="sk-0123456789abc"))
         assert "OPENAI_MODEL_NAME" in sentence

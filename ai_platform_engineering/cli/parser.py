@@ -181,6 +181,13 @@ def _add_serve(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="in a container: the host address on which the port is published; it decides whether callers need a key "
         "(default: the listening address)",
     )
+    serve.add_argument(
+        "--workers",
+        metavar="N",
+        type=types.count,
+        default=argparse.SUPPRESS,
+        help="processes that share the port and the work; more than one needs EVENT_LOG=postgres (default 1)",
+    )
     serve.set_defaults(run=_command("servers.serve"))
 
 

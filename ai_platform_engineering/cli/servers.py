@@ -6,13 +6,17 @@ Each reports problems with settings, files and the port before it imports the la
 from __future__ import annotations
 
 import argparse
+import gc
 import logging
+from collections.abc import Callable
 from socket import socket
 from typing import TYPE_CHECKING
 
-from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.settings import Settings, SettingsError
 from ai_platform_engineering.utils.keys import Place, check_exposure
+from ai_platform_engineering.utils.logs import configure_logging
 from ai_platform_engineering.utils.serving import begin_start, disable_tracing_threads, listen, run
+from ai_platform_engineering.utils.worker_processes import run_workers
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -25,6 +29,9 @@ def serve(options: argparse.Namespace, settings: Settings) -> int:
     from ai_platform_engineering.multi_agents.agent_registry import AgentRegistry
     from ai_platform_engineering.storage.data_files import check_data_files
 
+    workers: int = getattr(options, "workers", 1)
+    if workers > 1:
+        check_shared_stores(settings, workers)
     registry = AgentRegistry.load(settings)
     check_data_files(settings)
     if settings.checkpoint_type not in {"sqlite", "memory"}:
@@ -42,7 +49,13 @@ def serve(options: argparse.Namespace, settings: Settings) -> int:
 
     approval = settings.describe_approval(sandbox_on=registry.sandbox_on)
     line = _ready_line("Platform Engineer", settings, model_label(settings), registry.sandbox_on, approval)
-    return _run_app(create_app(settings, PlatformEngineerDeepAgent(settings, registry)), listener, line, settings)
+
+    def app() -> Starlette:
+        return create_app(settings, PlatformEngineerDeepAgent(settings, registry))
+
+    if workers > 1:
+        return _run_workers(workers, app, listener, line, settings)
+    return _run_app(app(), listener, lambda: print(line, flush=True), settings)
 
 
 def serve_agent(options: argparse.Namespace, settings: Settings) -> int:
@@ -62,7 +75,7 @@ def serve_agent(options: argparse.Namespace, settings: Settings) -> int:
     model = model_label(settings, entry.name, manifests[entry.name].model)
     approval = settings.approval_level(sandboxed=entry.sandboxed)
     line = _ready_line(f"Agent {entry.name}", settings, model, entry.sandboxed, approval)
-    return _run_app(create_agent_app(settings, entry.name), listener, line, settings)
+    return _run_app(create_agent_app(settings, entry.name), listener, lambda: print(line, flush=True), settings)
 
 
 def serve_knowledge_base(options: argparse.Namespace, settings: Settings) -> int:
@@ -78,7 +91,22 @@ def serve_knowledge_base(options: argparse.Namespace, settings: Settings) -> int
 
     # A2A_PUBLIC_URL is the URL of the supervisor or of an agent, not of this server.
     address = settings.model_copy(update={"a2a_public_url": None}).public_url
-    return _run_app(create_rag_app(settings), listener, f"Knowledge base is ready at {address}{MCP_PATH}", settings)
+    line = f"Knowledge base is ready at {address}{MCP_PATH}"
+    return _run_app(create_rag_app(settings), listener, lambda: print(line, flush=True), settings)
+
+
+def check_shared_stores(settings: Settings, workers: int) -> None:
+    """Raise unless all processes of the server can share its tasks and conversations."""
+    if settings.event_log != "postgres":
+        raise SettingsError(
+            f"--workers {workers} needs EVENT_LOG=postgres, so that the processes share their tasks. EVENT_LOG is "
+            f"{settings.event_log}."
+        )
+    if settings.checkpoint_type in {"sqlite", "memory"}:
+        raise SettingsError(
+            f"--workers {workers} needs conversations on a server, so that the processes share them: set "
+            f"LANGGRAPH_CHECKPOINT_TYPE to postgres, mongodb or redis. It is {settings.checkpoint_type}."
+        )
 
 
 def _bind(options: argparse.Namespace, settings: Settings, place: Place) -> tuple[Settings, socket]:
@@ -98,11 +126,22 @@ def _bind(options: argparse.Namespace, settings: Settings, place: Place) -> tupl
     return settings.model_copy(update=listening), listener
 
 
-def _run_app(app: Starlette, listener: socket, line: str, settings: Settings) -> int:
+def _run_app(app: Starlette, listener: socket, on_ready: Callable[[], None], settings: Settings) -> int:
     """Serve `app` until a signal stops it, and return the exit code."""
     disable_tracing_threads()
     on_stop = {"on_stop": app.state.stop_work} if hasattr(app.state, "stop_work") else {}
-    return run(app, listener, lambda: print(line, flush=True), grace=settings.shutdown_grace, **on_stop)
+    return run(app, listener, on_ready, grace=settings.shutdown_grace, **on_stop)
+
+
+def _run_workers(number: int, app: Callable[[], Starlette], listener: socket, line: str, settings: Settings) -> int:
+    """Serve the app in several processes. All modules are imported by now, and workers share their memory."""
+    gc.freeze()
+
+    def work(worker: int, on_ready: Callable[[], None]) -> int:
+        configure_logging(settings, worker=worker)
+        return _run_app(app(), listener, on_ready, settings)
+
+    return run_workers(number, work, listener, lambda: print(line, flush=True), grace=settings.shutdown_grace)
 
 
 def _ready_line(name: str, settings: Settings, model: str, sandbox_on: bool, approval: str) -> str:

@@ -13,7 +13,7 @@ from ai_platform_engineering.utils.redact import Redactor
 _OURS: Final = "ai_platform_engineering"
 
 # Libraries that log every request or connection at INFO; only their warnings are of interest.
-_VERBOSE: Final = ("a2a", "fastmcp", "httpx", "httpx2", "mcp", "sse_starlette", "uvicorn")
+_VERBOSE: Final = ("a2a", "fastmcp", "httpx", "httpx2", "mcp", "procrastinate", "sse_starlette", "uvicorn")
 _DEBUG_VERBOSE: Final = ("asyncio", "hpack", "httpcore", "httpcore2", "h11")
 # Warns repeatedly while a database is unreachable. Each failed request reports that already.
 _REPEATING: Final = ("psycopg.pool",)
@@ -24,8 +24,9 @@ _REVEALING: Final = ("a2a.utils.push_url_validator",)
 class RedactingFormatter(logging.Formatter):
     """Formats a record as text, and redacts it with its traceback."""
 
-    def __init__(self, redactor: Redactor) -> None:
-        super().__init__("%(asctime)s %(levelname)-7s %(source)s: %(message)s", "%H:%M:%S")
+    def __init__(self, redactor: Redactor, worker: int | None = None) -> None:
+        prefix = "" if worker is None else f"worker {worker}: "
+        super().__init__(f"%(asctime)s {prefix}%(levelname)-7s %(source)s: %(message)s", "%H:%M:%S")
         self._redactor = redactor
 
     def format(self, record: logging.LogRecord) -> str:
@@ -37,14 +38,16 @@ class RedactingFormatter(logging.Formatter):
 class JsonFormatter(logging.Formatter):
     """Formats a record as one JSON object per line, with redacted texts."""
 
-    def __init__(self, redactor: Redactor) -> None:
+    def __init__(self, redactor: Redactor, worker: int | None = None) -> None:
         super().__init__()
         self._redactor = redactor
+        self._worker = {} if worker is None else {"worker": worker}
 
     def format(self, record: logging.LogRecord) -> str:
         time = datetime.fromtimestamp(record.created, UTC)
         line = {
             "time": time.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            **self._worker,
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": self._redactor(record.getMessage()),
@@ -54,15 +57,17 @@ class JsonFormatter(logging.Formatter):
         return json.dumps(line, ensure_ascii=False)
 
 
-def configure_logging(settings: Settings, *, quiet: bool = False) -> None:
+def configure_logging(settings: Settings, *, quiet: bool = False, worker: int | None = None) -> None:
     """Configure logging of the whole process. Call it once, at start.
 
-    `quiet` is for commands that print a report: only errors are logged, unless `LOG_LEVEL` is set.
+    `quiet` is for commands that print a report: only errors are logged, unless `LOG_LEVEL` is set. Lines of one of
+    several worker processes have its number.
     """
     level_name = "error" if quiet and "LOG_LEVEL" not in settings.environ else settings.log_level
     redactor = Redactor.of(settings.environ)
     handler = logging.StreamHandler()
-    handler.setFormatter(JsonFormatter(redactor) if settings.log_format == "json" else RedactingFormatter(redactor))
+    formatter = JsonFormatter if settings.log_format == "json" else RedactingFormatter
+    handler.setFormatter(formatter(redactor, worker))
     level: int = logging.getLevelNamesMapping()[level_name.upper()]
     logging.basicConfig(level=level, handlers=[handler], force=True)
     for name in _VERBOSE:
