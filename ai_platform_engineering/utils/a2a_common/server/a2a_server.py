@@ -115,6 +115,7 @@ def request_handler(
         _work(executor, log, settings, agent),
         log,
         card,
+        agent=agent,
         admission=Admission(settings, agent),
         push_configs=configs,
         pushes=PushNotifications(configs, log, validator),

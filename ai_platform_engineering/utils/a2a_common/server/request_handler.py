@@ -48,6 +48,7 @@ from ai_platform_engineering.utils.a2a_common.delegation import without_skills
 from ai_platform_engineering.utils.a2a_common.protocol import SERVER_STOPPING, TERMINAL_STATES, WAITING_STATES
 from ai_platform_engineering.utils.a2a_common.request_context import TO_CONVERSATION, is_delegated
 from ai_platform_engineering.utils.a2a_common.server.admission import Admission, is_question_only
+from ai_platform_engineering.utils.a2a_common.server.followed_tasks import FollowedTasks
 from ai_platform_engineering.utils.a2a_common.server.incoming import bearer_token
 from ai_platform_engineering.utils.a2a_common.server.push import PushNotifications
 from ai_platform_engineering.utils.a2a_common.server.push_configs import PushConfigs
@@ -109,6 +110,7 @@ class LogRequestHandler(DefaultRequestHandlerV2):
         log: EventLog,
         card: AgentCard,
         *,
+        agent: str,
         admission: Admission,
         push_configs: PushConfigs,
         pushes: PushNotifications,
@@ -129,6 +131,7 @@ class LogRequestHandler(DefaultRequestHandlerV2):
         self.pushes = pushes
         self._is_allowed_push_url = push_url_validator
         self._repeated = RepeatedMessages(log)
+        self._followed = FollowedTasks(log, agent)
         log.subscribe(pushes.notify)
 
     @property
@@ -136,8 +139,9 @@ class LogRequestHandler(DefaultRequestHandlerV2):
         return self.work.stopping
 
     async def stop_work(self, grace: float = 0.0) -> None:
-        """Accept no more messages and end all runs, which have `grace` seconds to finish, with their streams."""
+        """Accept no more messages and end all runs, which have `grace` seconds to finish, with all streams."""
         await self.work.aclose(grace)
+        self._followed.end()
 
     async def aclose(self) -> None:
         await self.stop_work()
@@ -149,7 +153,7 @@ class LogRequestHandler(DefaultRequestHandlerV2):
         task = accepted.snapshot.task
         at_once = params.configuration.return_immediately
         if accepted.kind == "later" or not at_once:
-            async for _ in self.log.follow(task.id, accepted.snapshot.seq):
+            async for _ in self._followed.follow(task.id, accepted.snapshot.seq):
                 if at_once:
                     break
         if accepted.kind != "first" or not at_once:
@@ -178,7 +182,7 @@ class LogRequestHandler(DefaultRequestHandlerV2):
         A supervisor that delegates gets the task together with the first batch, because every item wakes it.
         """
         snapshot = (await self.accept(params, context)).snapshot
-        entries = self.log.follow(snapshot.task.id, snapshot.seq)
+        entries = self._followed.follow(snapshot.task.id, snapshot.seq)
         first: list[StreamItem] = [Snapshot(snapshot.seq, apply_history_length(snapshot.task, params.configuration))]
         if is_delegated(params.message):
             first += await anext(entries, ())
@@ -202,7 +206,7 @@ class LogRequestHandler(DefaultRequestHandlerV2):
                 message="The task has ended. Read it with GetTask, or subscribe with the header Last-Event-ID."
             )
         yield [snapshot]
-        async for entries in self.log.follow(params.id, snapshot.seq):
+        async for entries in self._followed.follow(params.id, snapshot.seq):
             yield entries
 
     @validate_request_params
