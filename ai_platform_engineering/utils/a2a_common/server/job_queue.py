@@ -79,8 +79,8 @@ class JobQueue:
 
     @property
     def queued(self) -> int:
-        """None in this process: they wait in the database."""
-        return 0
+        """The messages that wait in the database, for any process. Updated every few seconds."""
+        return self._worker.queued
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[None]:

@@ -28,6 +28,8 @@ _HEARTBEAT_SECONDS: Final = 1.0
 STALLED_SECONDS: Final = 3.0
 """A worker without a heartbeat for so long is taken for dead."""
 _SWEEP_SECONDS: Final = 0.5
+_ROUNDS: Final = 10
+"""Sweeps between two looks at all jobs."""
 _PRUNE_SECONDS: Final = 60.0
 _POLL_SECONDS: Final = 2.0
 """Notifications start jobs. The poll is for those that were lost with a connection."""
@@ -50,6 +52,8 @@ class JobWorker:
         self._app = App(connector=connector)
         self._app.job_manager = self.jobs
         self._tasks: dict[str, Task[Any, Any, Any]] = {}
+        self.queued = 0
+        """The number of jobs that wait, some seconds ago."""
         self._worker_id: int | None = None
         self._executing: set[tuple[int, int]] = set()
 
@@ -136,8 +140,9 @@ class JobWorker:
                 if began >= sweep_from:
                     await self._take_over()
                 rounds += 1
-                if rounds % 10 == 0:
+                if rounds % _ROUNDS == 0:
                     lost = await self._requeue_lost(lost)
+                    self.queued = sum(queue["todo"] for queue in await self.jobs.list_queues_async(self.server))
             except ConnectorException as error:
                 logger.debug("Dead workers could not be looked for: %s", _reason(error))
                 # The other processes had no heartbeat either while the database was unreachable.
