@@ -196,9 +196,6 @@ class EventLog(Protocol):
     async def delete_conversation(self, context_id: str) -> int:
         """Delete the ended tasks of a conversation. Returns their number."""
 
-    def exclusively(self, work: str) -> AbstractAsyncContextManager[bool]:
-        """A context for work that one replica does at a time. False if another one is doing it now."""
-
 
 @dataclass(slots=True)
 class _MemoryRun:
@@ -356,10 +353,6 @@ class MemoryEventLog:
         for task_id in ended:
             del self._ended[task_id], self._records[task_id], self._runs[task_id]
         return len(ended)
-
-    @asynccontextmanager
-    async def exclusively(self, _work: str) -> AsyncIterator[bool]:
-        yield True
 
     def _record(self, task_id: str) -> TaskRecord:
         try:

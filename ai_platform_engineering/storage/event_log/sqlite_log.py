@@ -306,10 +306,6 @@ class SqliteEventLog:
             self._cache.drop(task_id)
         return len(task_ids)
 
-    @asynccontextmanager
-    async def exclusively(self, _work: str) -> AsyncIterator[bool]:
-        yield True
-
     @property
     def _writer(self) -> LogWriter:
         return self._parts.writer

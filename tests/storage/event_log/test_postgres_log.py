@@ -438,23 +438,6 @@ async def test_a_killed_process_loses_nothing_that_it_was_confirmed(
         assert await log.state(writer.state.task_id) == TaskState.TASK_STATE_COMPLETED
 
 
-async def test_work_for_one_replica_at_a_time(logs: tuple[PostgresEventLog, PostgresEventLog], database: str) -> None:
-    here, there = logs
-    async with here.exclusively("pruning") as is_granted:
-        assert is_granted
-        async with there.exclusively("pruning") as second, there.exclusively("expiry") as other:
-            assert (second, other) == (False, True)
-    async with there.exclusively("pruning") as is_granted:
-        assert is_granted
-        query(
-            database,
-            "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'"
-            " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())",
-        )
-        async with here.exclusively("pruning") as is_free:
-            assert is_free
-
-
 async def test_text_that_postgres_cannot_store(log: PostgresEventLog) -> None:
     task = submitted("t", "a\0b")
     task.history[0].message_id = "m\0"

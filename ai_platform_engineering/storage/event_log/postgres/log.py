@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import ClassVar, Final, Self, TypeVar
 
@@ -235,20 +235,6 @@ class PostgresEventLog:
         for task_id in task_ids:
             self._replicas.drop(task_id)
         return len(task_ids)
-
-    @asynccontextmanager
-    async def exclusively(self, work: str) -> AsyncIterator[bool]:
-        """The lock belongs to a connection, so the server releases it if this process dies."""
-        key = (f"event_log:{self._server}:{work}",)
-        async with self._parts.pool.connection() as connection:
-            cursor = await connection.execute("SELECT pg_try_advisory_lock(hashtextextended(%s, 0))", key)
-            [(is_granted,)] = await cursor.fetchall()
-            try:
-                yield is_granted
-            finally:
-                if is_granted:
-                    with suppress(psycopg.Error):  # a broken connection has no lock
-                        await connection.execute("SELECT pg_advisory_unlock(hashtextextended(%s, 0))", key)
 
     @property
     def _parts(self) -> _InUse:
