@@ -77,7 +77,7 @@ QUESTIONS = [
     ),
     (
         "where are tasks stored?",
-        [f"{OPERATE} > Stored tasks", f"{CONFIGURATION} > Storage"],
+        [f"{OPERATE} > Retention of ended tasks", f"{CONFIGURATION} > Storage"],
         OPERATE,
         "Every event of a task is written to `tasks.db` in `DATA_DIR` before a client sees it",
     ),
@@ -186,7 +186,7 @@ QUESTIONS = [
     ),
     (
         "what does the event log do with ended tasks?",
-        [f"{OPERATE} > Stored tasks", f"{CONFIGURATION} > Storage"],
+        [f"{OPERATE} > Retention of ended tasks", f"{CONFIGURATION} > Storage"],
         OPERATE,
         "ended tasks are deleted that are older than `EVENT_LOG_MAX_AGE_DAYS`",
     ),
