@@ -45,7 +45,7 @@ FROM woken
 
 # A job that leaves the state `doing` frees its lock. Procrastinate notifies workers of new jobs only, so the next job
 # of the lock would wait until a worker polls.
-_NOTIFY_FREE_LOCK: Final[LiteralString] = """
+NOTIFY_FREE_LOCK: Final[LiteralString] = """
 CREATE OR REPLACE FUNCTION platform_engineer_notify_free_lock() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF EXISTS (
@@ -152,18 +152,13 @@ class ReconnectingConnector(PsycopgConnector):
                 await asyncio.sleep(_RECONNECT_SECONDS)
 
 
+def procrastinate_schema() -> LiteralString:
+    """The statements that create the tables."""
+    return SchemaManager.get_schema()
+
+
 def schema_version() -> str:
-    """The version of the tables that the installed Procrastinate needs."""
-    return _migrations()[-1].name.partition("_")[0]
-
-
-def schema_statements(version: str | None) -> list[LiteralString]:
-    """The statements that create the tables, or bring those of `version` up to date."""
-    if version is None:
-        return [SchemaManager.get_schema(), _NOTIFY_FREE_LOCK]
-    newer = [path for path in _migrations() if path.name.partition("_")[0] > version]
-    return [*(path.read_text("utf-8") for path in newer), _NOTIFY_FREE_LOCK]
-
-
-def _migrations() -> list[Path]:
-    return sorted(Path(SchemaManager.get_migrations_path()).glob("*.sql"))
+    """The version of the tables. If an upgrade changes it, `JOB_SCHEMA` needs a migration: the newer ones of
+    Procrastinate's own."""
+    migrations = sorted(Path(SchemaManager.get_migrations_path()).glob("*.sql"))
+    return migrations[-1].name.partition("_")[0]

@@ -6,17 +6,16 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import psycopg
 import pytest
 from procrastinate import App
 from procrastinate.jobs import Job, Status
-from procrastinate.schema import SchemaManager
 from psycopg import sql
 
 from ai_platform_engineering.compat.procrastinate import FencedJobManager, ReconnectingConnector, schema_version
-from ai_platform_engineering.utils.a2a_common.server.job_schema import create_job_tables
+from ai_platform_engineering.storage.event_log.postgres.schema import LogAddress
+from ai_platform_engineering.storage.postgres.job_schema import JOB_SCHEMA, use_job_schema
 
 pytest_plugins = ("tests.services.fixtures",)
 pytestmark = pytest.mark.process
@@ -28,20 +27,14 @@ SECONDS = 30
 @asynccontextmanager
 async def opened(database: str, jobs: int) -> AsyncIterator[tuple[FencedJobManager, list[int]]]:
     """A manager with jobs of one lock, and the ids of two workers."""
-    await create_job_tables(database)
-    connector = ReconnectingConnector(conninfo=database, min_size=1)
+    await asyncio.to_thread(JOB_SCHEMA.prepare, LogAddress(database))
+    connector = ReconnectingConnector(conninfo=database, min_size=1, configure=use_job_schema)
     app = App(connector=connector)
     app.job_manager = manager = FencedJobManager(connector)
     async with app.open_async():
         for _ in range(jobs):
             await app.configure_task("work", queue=QUEUE, lock="lock").defer_async()
         yield manager, [await manager.register_worker() for _ in range(2)]
-
-
-def schema_before(version: str) -> list[str]:
-    """The statements that created the tables of earlier versions."""
-    files = sorted(Path(SchemaManager.get_migrations_path()).glob("*.sql"))
-    return [file.read_text("utf-8") for file in files if file.name < version]
 
 
 async def fetched(manager: FencedJobManager, worker: int) -> Job:

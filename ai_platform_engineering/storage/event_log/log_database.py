@@ -34,8 +34,10 @@ def log_address(settings: Settings) -> LogAddress:
 
 
 def check_log_database(settings: Settings) -> None:
-    """Create or migrate the tables, or raise an error with the reason and the way out."""
+    """Create or migrate the tables of the log and of its jobs, or raise an error with the reason and the way out."""
     address = log_address(settings)
     from ai_platform_engineering.storage.event_log.postgres.schema import LOG_SCHEMA  # noqa: PLC0415
+    from ai_platform_engineering.storage.postgres.job_schema import JOB_SCHEMA  # noqa: PLC0415
 
     LOG_SCHEMA.prepare(address)
+    JOB_SCHEMA.prepare(address)

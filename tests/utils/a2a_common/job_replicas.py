@@ -15,6 +15,7 @@ from a2a.types.a2a_pb2 import Message, Part, Role, Task, TaskState, TaskStatus
 
 from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.storage.event_log.event_log import EventLog, MemoryEventLog, StoredRequest
+from ai_platform_engineering.storage.event_log.postgres.schema import LogAddress
 from ai_platform_engineering.utils.a2a_common.caller import ANONYMOUS
 from ai_platform_engineering.utils.a2a_common.protocol import TERMINAL_STATES
 from ai_platform_engineering.utils.a2a_common.server.job_queue import JobQueue
@@ -88,7 +89,9 @@ class Replicas:
         async with await psycopg.AsyncConnection.connect(
             self.database, row_factory=psycopg.rows.dict_row
         ) as connection:
-            rows = await connection.execute("SELECT * FROM procrastinate_jobs WHERE task_name = 'run' ORDER BY id")
+            rows = await connection.execute(
+                "SELECT * FROM job_queue.procrastinate_jobs WHERE task_name = 'run' ORDER BY id"
+            )
             return await rows.fetchall()
 
     async def jobs_become(self, *statuses: str) -> None:
@@ -101,14 +104,15 @@ class Replicas:
 
     async def take_over(self) -> None:
         """Let the worker of the running job seem dead, until another execution of the job is possible."""
-        (job,) = await self.jobs()
+        job = next(iter(await self.jobs()), {"id": 0, "attempts": 0})
 
         async def is_taken_over() -> bool:
             # Repeated, because the worker lives and sends its next heartbeat.
             async with await psycopg.AsyncConnection.connect(self.database) as connection:
                 updated = await connection.execute(
-                    "UPDATE procrastinate_workers SET last_heartbeat = now() - interval '1 hour' WHERE id ="
-                    " (SELECT worker_id FROM procrastinate_jobs WHERE status = 'doing' AND id = %s AND attempts = %s)",
+                    "UPDATE job_queue.procrastinate_workers SET last_heartbeat = now() - interval '1 hour'"
+                    " WHERE id = (SELECT worker_id FROM job_queue.procrastinate_jobs"
+                    " WHERE status = 'doing' AND id = %s AND attempts = %s)",
                     (job["id"], job["attempts"]),
                 )
                 return updated.rowcount == 0
@@ -163,7 +167,7 @@ async def replicas(
         for _ in range(number):
             executor = RecordingExecutor(log, script, served.worked)
             endings = TaskEndings(log, SUPERVISOR)
-            queue = JobQueue(database, executor, log, endings, server=SUPERVISOR, concurrency=8)
+            queue = JobQueue(LogAddress(database), executor, log, endings, server=SUPERVISOR, concurrency=8)
             if periodic is not None:
                 queue.every("periodic", 1, periodic)
             await stack.enter_async_context(queue.opened())

@@ -10,8 +10,6 @@ import pytest
 
 from ai_platform_engineering.events import FinalResult, MessageEnded, TextDelta
 from ai_platform_engineering.storage.event_log.task_fold import ends_task
-from ai_platform_engineering.utils.a2a_common.server.job_schema import ForeignJobTablesError, create_job_tables
-from tests.compat.test_procrastinate import schema_before
 from tests.services.postgres import postgres_server
 from tests.utils.a2a_common.job_replicas import TIMEOUT, Replicas, eventually, replicas
 from tests.utils.a2a_common.scripted_executor import ANSWER, FORM, Gate, Script
@@ -153,12 +151,13 @@ async def test_a_run_whose_process_seems_dead_is_taken_over_and_the_old_one_writ
             gate.set()
 
         assert await served.ended(task) == ["completed"]
-        assert [(assignment.epoch, assignment.resumes) for assignment in served.worked] == [(1, False), (2, True)]
+        epochs = [assignment.epoch for assignment in served.worked]
+        assert epochs == list(range(1, len(epochs) + 1))
+        assert [assignment.resumes for assignment in served.worked] == [epoch > 1 for epoch in epochs]
         await served.jobs_become()
-        events = await served.log.read(task)
-        assert [ends_task(entry.event) for entry in events].count(True) == 1
-        # Text, twice begun, and the rest once.
-        assert len(events) == 2 + 2 + len(REST) + 1
+        events = [entry.event for entry in await served.log.read(task)]
+        assert [ends_task(event) for event in events].count(True) == 1
+        assert str(events).count('"Whole"') == 2  # as text, and as the result
 
 
 async def test_a_run_that_makes_no_progress_fails_after_three_attempts(database: str) -> None:
@@ -181,14 +180,14 @@ async def test_a_graceful_stop_hands_runs_over_at_once_and_counts_no_attempt(dat
         task = await served.ask("work")
         for _ in range(4):
             await _running(served, task)
-            runner = next(replica for replica in served.replicas if replica.runs)
+            runner, assignment = next((each, run) for each in served.replicas for run in each.runs)
             await runner.queue.aclose()
-            assert served.worked[-1].handed_over
+            assert assignment.handed_over
         await _running(served, task)
         gate.set()
 
         assert await served.ended(task) == ["completed"]
-        assert len(served.worked) == 5
+        assert len(served.worked) >= 5
 
 
 async def test_a_graceful_stop_waits_for_runs_and_starts_no_other(database: str) -> None:
@@ -241,7 +240,7 @@ async def test_the_worker_is_restarted_after_others_have_pruned_it(database: str
     async with replicas(database) as served:
         await served.ended(await served.ask("before"))
         async with await psycopg.AsyncConnection.connect(database) as connection:
-            await connection.execute("DELETE FROM procrastinate_workers")
+            await connection.execute("DELETE FROM job_queue.procrastinate_workers")
 
         assert await served.ended(await served.ask("after")) == ["completed"]
 
@@ -278,30 +277,6 @@ async def test_periodic_work_is_done_by_one_replica_at_a_time(database: str) -> 
     async with replicas(database, 2, periodic=work), asyncio.timeout(TIMEOUT):
         await done.wait()
         assert starts == 3
-
-
-async def test_tables_are_created_once_by_many_and_updated_when_they_are_old(database: str) -> None:
-    await asyncio.gather(*(create_job_tables(database) for _ in range(4)))
-    async with await psycopg.AsyncConnection.connect(database, autocommit=True) as connection:
-        await connection.execute("DROP SCHEMA public CASCADE")
-        await connection.execute("CREATE SCHEMA public")
-        for statements in schema_before("03.04"):
-            await connection.execute(statements)
-        await connection.execute("CREATE TABLE platform_engineer_job_schema AS SELECT '03.03.00+1' AS version")
-
-    await create_job_tables(database)
-
-    async with replicas(database) as served:
-        assert await served.ended(await served.ask("hello")) == ["completed"]
-
-
-async def test_tables_of_another_application_are_left_alone(database: str) -> None:
-    await create_job_tables(database)
-    async with await psycopg.AsyncConnection.connect(database) as connection:
-        await connection.execute("DROP TABLE platform_engineer_job_schema")
-
-    with pytest.raises(ForeignJobTablesError, match="another application"):
-        await create_job_tables(database)
 
 
 async def _nothing(*_: object) -> None:

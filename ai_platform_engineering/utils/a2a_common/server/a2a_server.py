@@ -26,6 +26,7 @@ from starlette.routing import BaseRoute, Route
 from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.storage.event_log.event_log import EventLog
+from ai_platform_engineering.storage.event_log.log_database import log_address
 from ai_platform_engineering.storage.push.receiver_file import ReceiverFile
 from ai_platform_engineering.storage.push.receivers import ReceiverStore
 from ai_platform_engineering.utils.a2a_common.protocol import ONCE_EXTENSION, RESUME_EXTENSION
@@ -125,12 +126,12 @@ def request_handler(
 
 def _work(executor: Executor, log: EventLog, settings: Settings, agent: str) -> Work:
     endings = TaskEndings(log, agent)
-    if settings.event_log != "postgres" or settings.event_log_postgres_dsn is None:
+    if settings.event_log != "postgres":
         return WorkQueue(executor, log, endings)
     from ai_platform_engineering.utils.a2a_common.server.job_queue import JobQueue  # noqa: PLC0415 - needs an extra
 
     return JobQueue(
-        settings.event_log_postgres_dsn.get_secret_value(),
+        log_address(settings),
         executor,
         log,
         endings,

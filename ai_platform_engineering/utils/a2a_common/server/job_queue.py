@@ -27,6 +27,7 @@ from ai_platform_engineering.utils.a2a_common.server.job_runs import FIRST_MESSA
 from ai_platform_engineering.utils.a2a_common.server.job_worker import JobWorker
 from ai_platform_engineering.utils.a2a_common.server.task_endings import TaskEndings
 from ai_platform_engineering.utils.a2a_common.server.work import Assignment, Executor
+from ai_platform_engineering.utils.postgres_address import PostgresAddress
 
 logger = logging.getLogger(__name__)
 
@@ -45,7 +46,7 @@ class JobQueue:
 
     def __init__(
         self,
-        conninfo: str,
+        address: PostgresAddress,
         executor: Executor,
         log: EventLog,
         endings: TaskEndings,
@@ -54,11 +55,11 @@ class JobQueue:
         concurrency: int,
     ) -> None:
         self.stopping = False
-        self._conninfo = conninfo
+        self._address = address
         self._executor = executor
         self._log = log
         self._endings = endings
-        self._worker = JobWorker(conninfo, server, concurrency)
+        self._worker = JobWorker(address, server, concurrency)
         self._jobs = self._worker.jobs
         self._runs = JobRuns(self._jobs, log, executor, endings)
         self._worker.add(_RUN, self._runs.execute)
@@ -123,7 +124,7 @@ class JobQueue:
     async def paused(self, context_id: str) -> AsyncIterator[None]:
         lock = self._lock(context_id)
         # The lock is that of the connection, so it is free again if this process dies.
-        async with await AsyncConnection.connect(self._conninfo, autocommit=True) as connection:
+        async with await AsyncConnection.connect(self._address.conninfo, autocommit=True) as connection:
             await connection.execute("SELECT pg_advisory_lock(hashtextextended(%s, 0))", (lock,))
             await self._worker.defer(_HOLD, lock, priority=_FIRST_OF_ALL)
             yield
@@ -189,7 +190,7 @@ class JobQueue:
     async def _hold(self, context: JobContext) -> None:
         """Occupy a conversation for as long as a process has paused it."""
         try:
-            async with await AsyncConnection.connect(self._conninfo, autocommit=True) as connection:
+            async with await AsyncConnection.connect(self._address.conninfo, autocommit=True) as connection:
                 await connection.execute("SELECT pg_advisory_lock_shared(hashtextextended(%s, 0))", (context.job.lock,))
         except asyncio.CancelledError:  # this server stops
             await self._jobs.give_back(context.job)

@@ -20,7 +20,8 @@ from procrastinate.jobs import DeleteJobCondition, Job
 from procrastinate.tasks import Task
 
 from ai_platform_engineering.compat.procrastinate import FencedJobManager, ReconnectingConnector
-from ai_platform_engineering.utils.a2a_common.server.job_schema import create_job_tables
+from ai_platform_engineering.storage.postgres.job_schema import JOB_SCHEMA, use_job_schema
+from ai_platform_engineering.utils.postgres_address import PostgresAddress
 
 logger = logging.getLogger(__name__)
 
@@ -43,11 +44,13 @@ _RETRY: Final = RetryStrategy(linear_wait=1, retry_exceptions=[Exception])
 class JobWorker:
     """`server` is the queue, so that several servers can share a database."""
 
-    def __init__(self, conninfo: str, server: str, concurrency: int) -> None:
+    def __init__(self, address: PostgresAddress, server: str, concurrency: int) -> None:
         self.server = server
-        self._conninfo = conninfo
+        self._address = address
         self._concurrency = concurrency
-        connector = ReconnectingConnector(conninfo=conninfo, min_size=1, max_size=_CONNECTIONS)
+        connector = ReconnectingConnector(
+            conninfo=address.conninfo, min_size=1, max_size=_CONNECTIONS, configure=use_job_schema
+        )
         self.jobs = FencedJobManager(connector)
         self._app = App(connector=connector)
         self._app.job_manager = self.jobs
@@ -84,7 +87,7 @@ class JobWorker:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Create the tables and run jobs until the context is left. Jobs that still run then are aborted."""
-        await create_job_tables(self._conninfo)
+        await asyncio.to_thread(JOB_SCHEMA.prepare, self._address)
         async with self._app.open_async():
             self.jobs.accepting = True
             loops = [
