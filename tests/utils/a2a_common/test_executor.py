@@ -155,11 +155,11 @@ async def test_a_log_that_cannot_be_written_ends_the_run_as_failed() -> None:
     class FullDisk(MemoryEventLog):
         broken = False
 
-        async def append(self, task_id: str, events: Sequence[WireEvent]) -> list[Entry]:
+        async def append(self, task_id: str, events: Sequence[WireEvent], epoch: int | None = None) -> list[Entry]:
             if not self.broken and any(getattr(e, "artifact", None) and "_end" in e.artifact.name for e in events):
                 self.broken = True
                 raise OSError(28, "No space left on device: /srv/data")
-            return await super().append(task_id, events)
+            return await super().append(task_id, events, epoch)
 
     part = [Turn("Let me see.", [("quick", {}), ("waits", {})]), Turn("Never.")]
     async with served(part, [quick, waits], FullDisk()) as caller:
