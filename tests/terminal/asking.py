@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from a2a.server.agent_execution import RequestContext
 from a2a.types.a2a_pb2 import AgentSkill, Message
 from starlette.applications import Starlette
 
@@ -39,6 +38,7 @@ from ai_platform_engineering.utils.a2a_common.server.a2a_server import (
     health_routes,
     request_handler,
 )
+from ai_platform_engineering.utils.a2a_common.server.incoming import question_of
 from ai_platform_engineering.utils.a2a_common.server.work import Assignment
 from ai_platform_engineering.utils.a2a_common.wire import StreamState, begin, encode, restore
 from ai_platform_engineering.utils.serving import listen
@@ -100,24 +100,25 @@ class Asker:
     """
 
     log: MemoryEventLog
+    resumable: bool = False
     open_forms: dict[str, tuple[Form, ...]] = field(default_factory=dict)
     answers: list[dict[str, Any]] = field(default_factory=list)
 
     async def execute(self, assignment: Assignment) -> bool:
-        context = assignment.request
-        assert context.message is not None
-        task_id = context.task_id or ""
-        state = StreamState(task_id, context.context_id or "", trace_id="trace")
+        task_id, message = assignment.task_id, assignment.request.message
+        state = StreamState(task_id, assignment.context_id, trace_id="trace")
         restore(state, [entry.event for entry in await self.log.read(task_id)])
         updates = [*begin(state)]
-        for event in self._events(task_id, context.message, context.get_user_input()):
+        for event in self._events(task_id, message, question_of(message)):
             updates += encode(state, event)
         await self.log.append(task_id, updates)
         return bool(self.open_forms[task_id])
 
-    async def cancel(self, context: RequestContext) -> None:
-        state = StreamState(context.task_id or "", context.context_id or "", trace_id="trace")
-        await self.log.append(state.task_id, encode(state, Canceled()))
+    async def cancel(self, task_id: str, auth_token: str | None = None) -> None:
+        task = await self.log.task(task_id)
+        assert task is not None
+        state = StreamState(task_id, task.context_id, trace_id="trace")
+        await self.log.append(task_id, encode(state, Canceled()))
 
     def _events(self, task_id: str, message: Message, text: str) -> Iterator[Event]:
         if task_id not in self.open_forms:
