@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-import asyncio
 import gc
 import logging
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -23,6 +22,14 @@ from tests.servers import MEASURED, Command, Completed
 # How long an example takes says more about the machine than about the code.
 hypothesis.settings.register_profile("any-machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 hypothesis.settings.load_profile("any-machine")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # Async tests, `asyncio.run` and loops in threads all get their loop from here.
+    patch = pytest.MonkeyPatch()
+    config.add_cleanup(patch.undo)
+    for name in ("asyncio.new_event_loop", "asyncio.events.new_event_loop"):
+        patch.setattr(name, CheckedEventLoop)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -44,10 +51,6 @@ def pytest_collection_modifyitems(session: pytest.Session, items: list[pytest.It
             item.add_marker(pytest.mark.process)
     # The longest begin first, so that no worker is left with one at the end.
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
-
-
-def pytest_asyncio_loop_factories() -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
-    return {"checked": CheckedEventLoop}
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,4 +1,4 @@
-"""The event loop of async tests: the test that leaves a socket open fails.
+"""The event loop of all tests: the test that leaves a socket open fails.
 
 Otherwise the garbage collector finds the socket during a later test of the same worker, and that test fails.
 """
@@ -9,6 +9,8 @@ import asyncio
 from collections.abc import Mapping
 from selectors import BaseSelector
 from socket import socket
+
+import uvicorn
 
 
 class CheckedEventLoop(asyncio.SelectorEventLoop):
@@ -25,9 +27,10 @@ class CheckedEventLoop(asyncio.SelectorEventLoop):
         assert not left_open, f"The test left open: {'; '.join(left_open)}"
 
     def _connections_left_open(self) -> list[str]:
-        left_open = [transport for transport in list(self._transports.values()) if not transport.is_closing()]
-        described = [_description(transport) for transport in left_open]
-        for transport in left_open:
+        transports = list(self._transports.values())
+        described = [_description(transport) for transport in transports if not transport.is_closing()]
+        for transport in transports:
+            # Also one that is closing: it keeps its socket until its peer has read everything.
             transport.abort()
         # A transport closes its socket in the next iteration of the loop.
         self.run_until_complete(asyncio.sleep(0))
@@ -37,6 +40,15 @@ class CheckedEventLoop(asyncio.SelectorEventLoop):
         """Listeners, pipes and sockets of other libraries, as far as the loop waits for them."""
         keys = [key for key in self._selector.get_map().values() if key.fd != self._ssock.fileno()]
         return [f"descriptor {key.fd}, watched by {key.data}" for key in keys]
+
+
+async def abort_connections(server: uvicorn.Server) -> None:
+    """Close the connections of a server that no longer listens."""
+    # A connection that was accepted just before takes some iterations of the loop to get its transport.
+    for _ in range(5):
+        for connection in list(server.server_state.connections):
+            connection.transport.abort()
+        await asyncio.sleep(0)
 
 
 def _description(transport: asyncio.Transport) -> str:

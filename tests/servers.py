@@ -25,6 +25,7 @@ from ai_platform_engineering.settings import Settings, load_settings
 from ai_platform_engineering.utils.a2a_common.codec.values import set_value
 from ai_platform_engineering.utils.a2a_common.wire import Decoder
 from ai_platform_engineering.utils.serving import KEEP_ALIVE_SECONDS, listen
+from tests.event_loops import abort_connections
 
 ROOT = Path(__file__).resolve().parent.parent
 Completed = subprocess.CompletedProcess[str]
@@ -67,10 +68,8 @@ async def serving(
         finally:
             server.should_exit = True
             await task
-            # On a busy machine connections outlive the graceful shutdown; a later test would be blamed for them.
-            for connection in list(server.server_state.connections):
-                connection.transport.close()
-            await asyncio.sleep(0)
+            # On a busy machine connections outlive the graceful shutdown.
+            await abort_connections(server)
 
 
 @dataclass

@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import socket
 
 import pytest
 
+from ai_platform_engineering.terminal.background import BackgroundLoop
 from tests.event_loops import CheckedEventLoop
 
 
@@ -60,5 +62,29 @@ def test_closed_connections_are_no_failure() -> None:
     loop.close()
 
 
+def test_a_peer_that_does_not_read_keeps_no_socket_open() -> None:
+    async def close_with_unread_data(address: tuple[str, int]) -> asyncio.Transport:
+        transport, _ = await asyncio.get_running_loop().create_connection(asyncio.Protocol, *address)
+        transport.write(bytes(50_000_000))
+        transport.close()
+        assert transport.get_write_buffer_size()
+        return transport
+
+    loop = CheckedEventLoop()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        transport = loop.run_until_complete(close_with_unread_data(listener.getsockname()))
+        loop.close()
+    assert transport.get_extra_info("socket").fileno() == -1
+
+
 async def test_async_tests_run_in_it() -> None:
     assert isinstance(asyncio.get_running_loop(), CheckedEventLoop)
+
+
+def test_other_loops_are_checked_too() -> None:
+    async def running() -> asyncio.AbstractEventLoop:
+        return asyncio.get_running_loop()
+
+    assert isinstance(asyncio.run(running()), CheckedEventLoop)
+    with BackgroundLoop() as background:
+        assert isinstance(background.submit(running()).result(), CheckedEventLoop)

@@ -32,6 +32,7 @@ from ai_platform_engineering.utils.a2a_common.server.a2a_server import (
 from ai_platform_engineering.utils.a2a_common.server.auth import auth_middleware, security_schemes
 from ai_platform_engineering.utils.a2a_common.server.request_handler import LogRequestHandler
 from ai_platform_engineering.utils.serving import KEEP_ALIVE_SECONDS, listen
+from tests.event_loops import abort_connections
 from tests.utils.a2a_common.scripted_executor import ANSWER, Script, ScriptedExecutor
 
 TRANSPORTS = [("0.3", "JSONRPC"), ("0.3", "HTTP+JSON"), ("1.0", "JSONRPC"), ("1.0", "HTTP+JSON")]
@@ -235,6 +236,7 @@ async def _answering(app: ASGIApp, listener: socket.socket) -> AsyncIterator[Loo
     finally:
         server.close()
         await server.stop()
+        await abort_connections(server._server)
 
 
 def _names(headers: dict[str, str]) -> dict[str, str]:
