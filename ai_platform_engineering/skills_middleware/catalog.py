@@ -112,6 +112,10 @@ class SkillCatalog:
             if any(changed):
                 await self._load([source for source, has_changed in zip(sources, changed, strict=True) if has_changed])
 
+    async def reload_stored(self) -> None:
+        """Load the skills of the store again, after a change by this process. Unlike a turn, it waits for the store."""
+        await self._load([source for source in self._sources.values() if source.kind == "api"])
+
     def view(self, caller: Caller) -> SkillView:
         """The skills that `caller` may see."""
         return self._snapshot.view(caller)

@@ -95,7 +95,7 @@ class SkillChanges:
         """
         self.check_access(access)
         stored = await self._store().create(self._new(checked, access), self.caller.subject)
-        await self.catalog.reload_changed()
+        await self.catalog.reload_stored()
         return stored
 
     async def replace(self, skill: Skill, checked: CheckedSkill, access: Access, digest: str | None) -> Skill:
@@ -103,12 +103,12 @@ class SkillChanges:
         store = self._checked_store(skill)
         self.check_access(access)
         stored = await store.replace(SkillKey.of(skill), self._new(checked, access), digest, self.caller.subject)
-        await self.catalog.reload_changed()
+        await self.catalog.reload_stored()
         return stored
 
     async def delete(self, skill: Skill, digest: str | None) -> None:
         await self._checked_store(skill).delete(SkillKey.of(skill), digest)
-        await self.catalog.reload_changed()
+        await self.catalog.reload_stored()
 
     def check_access(self, access: Access) -> None:
         """Raise `NotAllowedError` unless the caller may change skills with this access."""

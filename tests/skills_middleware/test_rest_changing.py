@@ -52,6 +52,18 @@ async def test_a_skill_is_created_replaced_and_deleted(http: httpx.AsyncClient) 
     problem(await http.delete("/skills/hello", headers=ANY), 404)
 
 
+async def test_a_change_is_in_effect_at_once_although_the_store_is_slow(
+    http: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Every check of the store takes too long for a turn.
+    monkeypatch.setattr("ai_platform_engineering.skills_middleware.catalog._CHECK_TIMEOUT_SECONDS", 0)
+    created = await http.post("/skills", json=body())
+    assert created.status_code == 201
+    assert (await http.get("/skills/hello")).status_code == 200
+    await http.delete("/skills/hello", headers={"If-Match": created.headers["etag"]})
+    problem(await http.get("/skills/hello"), 404)
+
+
 async def test_put_creates_what_is_not_there(http: httpx.AsyncClient) -> None:
     absent = {"If-None-Match": "*"}
     assert (await http.put("/skills/hello", json=body(), headers=absent)).status_code == 201
