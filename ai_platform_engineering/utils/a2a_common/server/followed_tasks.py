@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 
-from a2a.types.a2a_pb2 import Task, TaskStatusUpdateEvent
+from a2a.types.a2a_pb2 import Task
 
 from ai_platform_engineering.storage.event_log.event_log import Entry, EventLog
 from ai_platform_engineering.utils.a2a_common.codec.labels import handed_over
-from ai_platform_engineering.utils.a2a_common.codec.parts import text_of
 from ai_platform_engineering.utils.a2a_common.protocol import TERMINAL_STATES, WAITING_STATES
-from ai_platform_engineering.utils.a2a_common.wire import StreamState, hand_over, stamp
+from ai_platform_engineering.utils.a2a_common.wire import StreamState, hand_over, is_handed_over, stamp
 
 
 class FollowedTasks:
@@ -38,7 +37,7 @@ class FollowedTasks:
             self._followers[task_id] -= 1
             if not self._followers[task_id]:
                 del self._followers[task_id]
-        if self._are_ended and not self._says_so(last):
+        if self._are_ended and not (last is not None and is_handed_over(last.event)):
             task = await self._log.task(task_id)
             if task is not None and task.status.state not in TERMINAL_STATES | WAITING_STATES:
                 yield [self._goes_on(task, after if last is None else last.seq)]
@@ -56,17 +55,9 @@ class FollowedTasks:
         elif stored := await self._log.read(task_id, after):
             yield stored
 
-    def _says_so(self, entry: Entry | None) -> bool:
-        event = entry.event if entry is not None else None
-        return isinstance(event, TaskStatusUpdateEvent) and self._sentence == text_of(event.status.message.parts)
-
     def _goes_on(self, task: Task, seq: int) -> Entry:
         trace_id = task.metadata.fields["trace_id"].string_value
         state = StreamState(task.id, task.context_id, trace_id, self._agent)
-        (event,) = hand_over(state, task.status.state, self._sentence)
+        (event,) = hand_over(state, task.status.state, handed_over(self._agent))
         stamp(event, seq)
         return Entry(seq, event)
-
-    @property
-    def _sentence(self) -> str:
-        return handed_over(self._agent)
