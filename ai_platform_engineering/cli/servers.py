@@ -10,7 +10,7 @@ import gc
 import logging
 from collections.abc import Callable
 from socket import socket
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ai_platform_engineering.settings import Settings, SettingsError
 from ai_platform_engineering.utils.keys import Place, check_exposure
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_LOCAL_STORES: Final = frozenset({"sqlite", "memory"})
+"""Stores of conversations that one process uses alone."""
+
 
 def serve(options: argparse.Namespace, settings: Settings) -> int:
     begin_start()
@@ -32,9 +35,14 @@ def serve(options: argparse.Namespace, settings: Settings) -> int:
     workers: int = getattr(options, "workers", 1)
     if workers > 1:
         check_shared_stores(settings, workers)
+    elif settings.event_log == "postgres" and settings.checkpoint_type in _LOCAL_STORES:
+        logger.warning(
+            "Tasks are shared through Postgres (EVENT_LOG), but conversations are not: run only this supervisor, or "
+            "set LANGGRAPH_CHECKPOINT_TYPE to postgres, mongodb or redis"
+        )
     registry = AgentRegistry.load(settings)
     check_data_files(settings)
-    if settings.checkpoint_type not in {"sqlite", "memory"}:
+    if settings.checkpoint_type not in _LOCAL_STORES:
         from ai_platform_engineering.storage.checkpoints.stores import check_store
 
         check_store(settings)
@@ -102,7 +110,7 @@ def check_shared_stores(settings: Settings, workers: int) -> None:
             f"--workers {workers} needs EVENT_LOG=postgres, so that the processes share their tasks. EVENT_LOG is "
             f"{settings.event_log}."
         )
-    if settings.checkpoint_type in {"sqlite", "memory"}:
+    if settings.checkpoint_type in _LOCAL_STORES:
         raise SettingsError(
             f"--workers {workers} needs conversations on a server, so that the processes share them: set "
             f"LANGGRAPH_CHECKPOINT_TYPE to postgres, mongodb or redis. It is {settings.checkpoint_type}."

@@ -160,3 +160,9 @@ async def test_a_killed_worker_process_is_replaced_and_its_run_continues(databas
 
 def children(process: int) -> list[int]:
     return [int(child) for child in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+
+
+async def test_a_supervisor_that_shares_its_tasks_alone_says_so(database: str, tmp_path: Path) -> None:
+    environ = environ_of(tmp_path, EVENT_LOG="postgres", EVENT_LOG_POSTGRES_DSN=database)
+    async with CommandLine(["serve", "--port", "0"], environ) as supervisor:
+        assert "conversations are not: run only this supervisor" in "".join(supervisor.output)

@@ -21,7 +21,7 @@ from google.protobuf.json_format import ParseDict
 
 from ai_platform_engineering.events import Event, Form, InputRequired
 from ai_platform_engineering.utils.a2a_common.codec.decoder import decode_updates
-from ai_platform_engineering.utils.a2a_common.wire import WireEvent, metadata_of
+from ai_platform_engineering.utils.a2a_common.wire import WireEvent, is_handed_over, metadata_of
 
 TASK_SECONDS = 120
 """Much longer than a task takes with a restart in it, for machines that are busy with other things."""
@@ -167,8 +167,10 @@ class TaskClient:
             await asyncio.sleep(_AGAIN_SECONDS)
 
     async def _take(self, task: FollowedTask, number: int, update: StreamResponse) -> bool:
-        assert number == task.last + 1, f"event {number} came after event {task.last}"
         taken: WireEvent = getattr(update, update.WhichOneof("payload") or "")
+        if number == task.last and is_handed_over(taken):  # the end of the stream, which is no event of the task
+            return False
+        assert number == task.last + 1, f"event {number} came after event {task.last}"
         task.updates.append(taken)
         return await task.watch(Frame(number, taken))
 

@@ -23,6 +23,7 @@ from ai_platform_engineering.storage.checkpoints.fencing import FencedRun
 from ai_platform_engineering.storage.checkpoints.server_saver import ServerSaver
 from ai_platform_engineering.storage.event_log.event_log import SupersededError
 from ai_platform_engineering.storage.event_log.postgres.schema import SUPERSEDED
+from ai_platform_engineering.storage.postgres.async_connections import limit_transactions
 from ai_platform_engineering.storage.servers.errors import StoreError
 from ai_platform_engineering.storage.servers.postgres import setup_lock
 from ai_platform_engineering.utils.postgres_address import PostgresAddress
@@ -70,6 +71,7 @@ class PostgresSaver(ServerSaver):
             max_size=_CONNECTIONS,
             timeout=_CONNECTION_SECONDS,
             kwargs=_CONNECTION_OPTIONS,
+            configure=limit_transactions,
             open=False,
         )
         saver = cls(pool, address, with_event_log=with_event_log)

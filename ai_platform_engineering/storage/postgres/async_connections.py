@@ -17,11 +17,12 @@ Connection = AsyncConnection[tuple[Any, ...]]
 STATEMENT_SECONDS: Final = 15
 """The server cancels a statement that takes longer, also one that waits for a lock."""
 
-# A process that is stopped in the middle of a transaction must not keep its locks: others wait for them.
-_LIMITS: Final[LiteralString] = (
-    f"SELECT set_config('statement_timeout', '{STATEMENT_SECONDS}s', false),"
-    " set_config('idle_in_transaction_session_timeout', '5s', false)"
-)
+# A process that is suspended in the middle of a transaction must not keep its locks: others wait for them. The limit
+# for idle connections does not apply to a pipeline that is suspended before its end; the other one does.
+_IDLE_LIMIT: Final[LiteralString] = "SELECT set_config('idle_in_transaction_session_timeout', '5s', false)"
+_STATEMENT_LIMIT: Final[LiteralString] = f"SELECT set_config('statement_timeout', '{STATEMENT_SECONDS}s', false)"
+_TRANSACTION_LIMIT: Final[LiteralString] = "SELECT set_config('transaction_timeout', '20s', false)"
+_HAS_TRANSACTION_LIMIT: Final = 170000
 
 
 async def connect(conninfo: str) -> Connection:
@@ -77,4 +78,12 @@ class AsyncPool:
 
 async def _configure(connection: Connection) -> None:
     store_any_text(connection)
-    await connection.execute(_LIMITS)
+    await connection.execute(_STATEMENT_LIMIT)
+    await limit_transactions(connection)
+
+
+async def limit_transactions(connection: AsyncConnection[Any]) -> None:
+    """Let the server end a transaction that takes too long. The connection must be in autocommit mode."""
+    await connection.execute(_IDLE_LIMIT)
+    if connection.info.server_version >= _HAS_TRANSACTION_LIMIT:
+        await connection.execute(_TRANSACTION_LIMIT)
