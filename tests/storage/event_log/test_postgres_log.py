@@ -175,8 +175,22 @@ async def test_a_claim_by_another_replica_ends_the_one_here(logs: tuple[Postgres
     assert await there.append("t", encode(writer.state, ANSWER), theirs.epoch)
     with pytest.raises(TaskEndedError):
         await here.append("t", encode(writer.state, ANSWER), theirs.epoch)
+    with pytest.raises(SupersededError):
+        await here.append("t", encode(writer.state, ANSWER), mine.epoch)
     with pytest.raises(TaskEndedError):
         await here.add_message("t", message("q2"))
+
+
+async def test_a_claim_ends_the_transaction_of_a_process_that_was_stopped_in_it(
+    log: PostgresEventLog, database: str
+) -> None:
+    await Writer(log).begin()
+    claim = await log.claim("t", 0)
+    async with await psycopg.AsyncConnection.connect(database) as stopped:
+        await stopped.execute("SELECT event_log.check_epoch(%s, %s)", ("t", claim.epoch))
+        assert (await log.claim("t", 0)).epoch == claim.epoch + 1
+        with pytest.raises(psycopg.OperationalError):
+            await stopped.commit()
 
 
 async def test_of_an_answer_and_an_expiry_at_two_replicas_one_counts(

@@ -11,7 +11,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import ClassVar, Final, Self, TypeVar
+from typing import ClassVar, Final, LiteralString, Self, TypeVar
 
 import psycopg
 from a2a.types.a2a_pb2 import Message, Task, TaskState, TaskStatusUpdateEvent
@@ -56,6 +56,12 @@ _READ_CONNECTIONS: Final = 4
 _READ_SECONDS: Final = 3.0
 """How long a query waits for a server that is away."""
 _RETRY_SECONDS: Final = 0.05
+_LOCK_SECONDS: Final = 1.0
+"""How long a claim waits for the transaction of another process."""
+# Time limits of Postgres do not end a transaction whose statements arrive in a pipeline without its end.
+_END_BLOCKING: Final[LiteralString] = (
+    "SELECT pid FROM unnest(pg_blocking_pids(%s)) AS pid WHERE pg_terminate_backend(pid)"
+)
 _CLOSE_SECONDS: Final = 2.0
 _BROKEN: Final = (psycopg.OperationalError, psycopg.InterfaceError, OSError)
 _BROKEN_OFF: Final = frozenset({TaskState.TASK_STATE_FAILED, TaskState.TASK_STATE_CANCELED})
@@ -138,7 +144,13 @@ class PostgresEventLog:
         return await self._read(lambda reader: reader.find_message(context_id, message_id))
 
     async def claim(self, task_id: str, progress: int) -> Claim:
-        return await self._write(statements.claim(self._server, task_id, progress))
+        claiming = asyncio.ensure_future(self._write(statements.claim(self._server, task_id, progress)))
+        try:
+            while not (await asyncio.wait([claiming], timeout=_LOCK_SECONDS))[0]:
+                await self._end_blocking_connections()
+        finally:
+            claiming.cancel()
+        return claiming.result()
 
     async def check_epoch(self, task_id: str, epoch: int) -> None:
         found = await self._read(lambda reader: reader.epoch(task_id))
@@ -272,6 +284,15 @@ class PostgresEventLog:
         breaks_off = ends and _state_of(events[-1]) in _BROKEN_OFF
         result: list[Entry] = await self._parts.writer.submit(append, settle, until_stored=breaks_off)
         return result
+
+    async def _end_blocking_connections(self) -> None:
+        """End the connections with locks that the writer waits for. A process that was stopped in a transaction about
+        the run has such locks; one that is alive connects again and repeats its writes."""
+        pid = self._parts.writer.pid
+        if pid is not None:
+            cursor = await self._run(lambda connection: connection.execute(_END_BLOCKING, (pid,)))
+            for (blocking,) in await cursor.fetchall():
+                logger.warning("%s: connection %d was ended, because it blocked a claim", self._address, blocking)
 
     async def _store_folded(self, task_id: str) -> None:
         """Store an ended task as a whole, so that reading it does not need its events."""

@@ -279,10 +279,10 @@ class LogWriter:
             return UnknownTaskError(write.task_id)
         has_ended, epoch = row
         needs_open_task = isinstance(write, Append) or write.needs_open_task
-        if has_ended and needs_open_task:
-            return TaskEndedError(write.task_id)
         if write.epoch not in (None, epoch):
             return SupersededError(write.task_id)
+        if has_ended and needs_open_task:
+            return TaskEndedError(write.task_id)
         return NothingWrittenError(write.task_id)
 
     def _parameters(self, appends: Iterable[tuple[PendingWrite, Append]]) -> dict[str, Any]:
