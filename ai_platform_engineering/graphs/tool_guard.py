@@ -15,6 +15,7 @@ from langgraph.types import Command
 
 from ai_platform_engineering.compat.agent_middleware import AGENT_ARGUMENT, DELEGATION_TOOL
 from ai_platform_engineering.runs.failures import failure_of, log_failure, reason_of, short_reason
+from ai_platform_engineering.storage.event_log.event_log import SupersededError
 
 logger = logging.getLogger(__name__)
 
@@ -44,7 +45,7 @@ class ToolGuard(AgentMiddleware[Any, Any, Any]):
             return _error(request, f"There is no agent named {agent!r}. Agents: {known}.", "there is no such agent")
         try:
             result = await handler(request)
-        except GraphBubbleUp:
+        except (GraphBubbleUp, SupersededError):
             raise
         except Exception as error:  # the only handler of a tool's exceptions
             failure = failure_of(error)

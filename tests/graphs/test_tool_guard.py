@@ -11,6 +11,7 @@ from langchain_core.tools import BaseTool, InjectedToolCallId, ToolException, to
 from ai_platform_engineering.events import AgentFinished, FinalResult, ToolFinished
 from ai_platform_engineering.llm.scripted import ModelInput, ScriptedChatModel, Turn
 from ai_platform_engineering.mcp.errors import ToolFailed
+from ai_platform_engineering.storage.event_log.event_log import SupersededError
 from tests.invariants import check
 from tests.runs.graphs import agent, events_of, supervisor
 
@@ -37,6 +38,12 @@ def refuse() -> str:
 def reject() -> str:
     """Fails with an answer for the model and a reason for people."""
     raise ToolFailed("401 Unauthorized: token t-1 has expired", "the credentials were rejected")
+
+
+@tool
+def lose() -> str:
+    """Finds that another process has claimed the run."""
+    raise SupersededError("t")
 
 
 @tool
@@ -100,6 +107,11 @@ async def test_a_failure_is_logged_under_the_name_of_the_tool_with_the_reason_fo
     await call("reject", {}, reject)
     assert "reject: the credentials were rejected" in caplog.messages
     assert "t-1" not in caplog.text
+
+
+async def test_a_run_that_another_process_has_claimed_ends_without_a_result() -> None:
+    with pytest.raises(SupersededError):
+        await events_of(agent("supervisor", ScriptedChatModel(script=[Turn("", [("lose", {})])]), [lose]))
 
 
 async def test_a_tool_that_does_not_exist() -> None:

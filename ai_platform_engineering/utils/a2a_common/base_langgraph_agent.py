@@ -31,6 +31,7 @@ from ai_platform_engineering.runs.translation import (
     ignore_model_turn,
 )
 from ai_platform_engineering.storage.checkpoints.fencing import FencedRun
+from ai_platform_engineering.storage.event_log.event_log import SupersededError
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
 from ai_platform_engineering.utils.checkpointer import is_persistent, release, settle, store_problem
 from ai_platform_engineering.utils.errors import ReadableError
@@ -122,7 +123,10 @@ class GraphRun:
             )
 
     async def events(self) -> AsyncIterator[Event]:
-        """Yield the events as they happen, the ending last. A cancelled run yields no end; `canceled` has it."""
+        """Yield the events as they happen, the ending last. A cancelled run yields no end; `canceled` has it.
+
+        Raises `SupersededError` if another process has claimed the run, which then belongs to that process.
+        """
         try:
             stored = await self._stored()
             if stored is not None:
@@ -144,12 +148,10 @@ class GraphRun:
         except ConversationUnreadableError as error:
             yield self._asked_again(error)
             return
+        except SupersededError:
+            raise
         except Exception as error:  # every failure of a graph becomes an event
-            failure = failure_of(error)
-            log_failure(logger, self._context.trace_id, failure)
-            ending = [*self._translation.fail(error)]
-            if not isinstance(error, UnfinishedWorkError | NotDoneError):  # their texts name the completed work
-                ending = [*self._explained(ending, START_OVER if isinstance(error, ConversationGoneError) else "")]
+            ending = self._failure(error)
         else:
             ending = [*self._explained(self._translation.conclude(), "Ask again.")]
             if isinstance(ending[-1], InputRequired) and not self._graph.checkpointer:
@@ -161,6 +163,14 @@ class GraphRun:
             yield event
         if not waits:
             await self._settle(ending[-1])
+
+    def _failure(self, error: Exception) -> list[Event]:
+        """The last events of a run whose graph failed."""
+        log_failure(logger, self._context.trace_id, failure_of(error))
+        ending = [*self._translation.fail(error)]
+        if isinstance(error, UnfinishedWorkError | NotDoneError):  # their texts name the completed work
+            return ending
+        return [*self._explained(ending, START_OVER if isinstance(error, ConversationGoneError) else "")]
 
     def _note(self, event: Event) -> None:
         if not isinstance(event, TextDelta):
