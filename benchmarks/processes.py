@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final
@@ -44,8 +44,7 @@ class Process:
         return found[0]
 
     def cpu_seconds(self) -> float:
-        """User and system time of the process and of those it has started."""
-        return sum(_cpu_clock(pid) for pid in _family(self.pid))
+        return cpu_seconds(self.pid)
 
     def resident_mb(self) -> float:
         pages = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1])
@@ -61,6 +60,17 @@ class Process:
         self.stdin.write(json.dumps(command) + "\n")
         self.stdin.flush()
         return json.loads(self.stdout.readline())
+
+    def kill(self) -> None:
+        """Kill the process, and return when it is gone."""
+        os.kill(self.pid, signal.SIGKILL)
+        # `started` reaps it.
+        os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
+
+
+def cpu_seconds(pid: int) -> float:
+    """User and system time of the process and of those it has started."""
+    return sum(_cpu_clock(each) for each in _family(pid))
 
 
 @contextmanager
@@ -106,12 +116,16 @@ def _stop(process: subprocess.Popen[str]) -> None:
 def _cpu_clock(pid: int) -> float:
     # The kernel's clock of another process's CPU time, as clock_getcpuclockid(3) makes it: nanoseconds, where
     # /proc/<pid>/stat counts in hundredths of a second.
-    return time.clock_gettime((~pid << 3) | 2)
+    # A process of a database server may have ended meanwhile.
+    with suppress(OSError):
+        return time.clock_gettime((~pid << 3) | 2)
+    return 0.0
 
 
 def _family(pid: int) -> Sequence[int]:
     family = [pid]
-    for thread in Path(f"/proc/{pid}/task").iterdir():
-        for child in (thread / "children").read_text().split():
-            family += _family(int(child))
+    with suppress(OSError):
+        for thread in Path(f"/proc/{pid}/task").iterdir():
+            for child in (thread / "children").read_text().split():
+                family += _family(int(child))
     return family

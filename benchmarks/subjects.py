@@ -30,10 +30,12 @@ Key = TypeVar("Key")
 Kind = TypeVar("Kind")
 
 
-class Subject(Protocol):
+class Loadable(Protocol):
     def load(self, requests: int, *, streams: int = 1, context: str | None = None) -> Sample:
         """Ask that many times, `streams` at once, each in a conversation of its own or all in one."""
 
+
+class Subject(Loadable, Protocol):
     def waiting(self, streams: int) -> AbstractContextManager[None]:
         """Open that many streams, which wait for their model as long as the context lasts."""
 
@@ -158,6 +160,22 @@ def product(
             settings |= {"DISTRIBUTED_AGENTS": "argocd", "ARGOCD_AGENT_URL": others[0].url}
         supervisor = stack.enter_context(started("benchmarks.serve", "supervisor", *options, environ=settings))
         yield Served(supervisor, others)
+
+
+@contextmanager
+def served(settings: Mapping[str, str], *arguments: str) -> Iterator[Process]:
+    """The product as its command starts it, with an empty data directory."""
+    with TemporaryDirectory() as folder:
+        environ = {"DATA_DIR": folder, "LOG_LEVEL": "warning", **settings}
+        with started("ai_platform_engineering.cli", "serve", "--port=0", *arguments, environ=environ) as process:
+            yield process
+
+
+@contextmanager
+def command(provider: str, storage: Mapping[str, str], *arguments: str) -> Iterator[Process]:
+    """The product as its command starts it, with the agent that is asked and the model of a provider."""
+    with workplace() as place, served({**place, **provider_settings(provider), **storage}, *arguments) as process:
+        yield process
 
 
 @contextmanager

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from benchmarks.knowledge.plot import sizes
 from benchmarks.knowledge.questions import questions
+from benchmarks.markdown import table
 from benchmarks.measurements.knowledge import PARTS, STORES
 from benchmarks.measurements.retrieval import METRICS, WAYS
 from benchmarks.rows import Row, by_name
@@ -85,7 +86,7 @@ def section(rows: Sequence[Row], run: str) -> str:
 
 
 def _quality(found: dict[str, Row]) -> str:
-    return _table(
+    return table(
         ["Search", *(title for title, _ in METRICS.values())],
         (
             [label, *(found[f"retrieval.{metric}.{way}"].shown_value for metric in METRICS)]
@@ -96,7 +97,7 @@ def _quality(found: dict[str, Row]) -> str:
 
 def _kinds(found: dict[str, Row]) -> str:
     kinds = dict.fromkeys(question.kind for question in questions())
-    return _table(
+    return table(
         ["nDCG@10 of", *WAYS.values()],
         (
             [
@@ -111,15 +112,10 @@ def _kinds(found: dict[str, Row]) -> str:
 def _costs(rows: Sequence[Row]) -> str:
     found = by_name(rows)
     columns = [(store, size) for store in STORES for size in sizes(rows, store)]
-    return _table(
+    return table(
         ["", *(f"{STORES[store]}, {size:,}" for store, size in columns)],
         (
             [title, *(f"{found[f'knowledge.{store}.{size}.{name}'].value:,.0f}" for store, size in columns)]
             for name, title in _COSTS.items()
         ),
     )
-
-
-def _table(head: Sequence[str], body: Iterable[Sequence[str]]) -> str:
-    lines = [head, ["---", *("---:" for _ in head[1:])], *body]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import psycopg
-import pytest
 
-from tests.services.postgres import new_database, postgres_server
+from benchmarks.databases import postgres
+from tests.services.postgres import new_database
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +39,9 @@ def in_a_file() -> Iterator[TemporaryStore]:
 @contextmanager
 def in_postgres() -> Iterator[TemporaryStore | None]:
     """In the server of `TEST_POSTGRES_URL`, or in one that is started here. None if Postgres is not installed."""
-    with TemporaryDirectory() as folder, ExitStack() as stack:
-        address = os.environ.get("TEST_POSTGRES_URL")
-        if address is None:
-            try:
-                address = stack.enter_context(postgres_server()).address()
-            except pytest.skip.Exception:
-                yield None
-                return
-        database = stack.enter_context(new_database(address))
-        yield TemporaryStore({"DATA_DIR": folder, "RAG_DATABASE_URL": database})
+    with TemporaryDirectory() as folder, postgres() as server:
+        if server is None:
+            yield None
+            return
+        with new_database(server.address) as database:
+            yield TemporaryStore({"DATA_DIR": folder, "RAG_DATABASE_URL": database})

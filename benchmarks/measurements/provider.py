@@ -6,9 +6,7 @@ Memory per open stream and the start are in `provider_memory` and `provider_star
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from statistics import median
 from typing import Final
 
@@ -18,26 +16,13 @@ from benchmarks.measurements.provider_start import start
 from benchmarks.processes import Process, started
 from benchmarks.provider.subjects import LABELS, subjects
 from benchmarks.rows import Row
-from benchmarks.samples import Sample, bests, middle_ratio
+from benchmarks.samples import bests, middle_ratio
 from benchmarks.scenario import MODEL_CALLS
 from benchmarks.subjects import Subject, together
+from benchmarks.watched import Watched
 
 _MANY_STREAMS: Final = 32
-
-
-@dataclass(frozen=True)
-class _Watched:
-    """A subject, and the share of a core that the model's server is busy while the subject is asked."""
-
-    subject: Subject
-    server: Process
-    shares: list[float] = field(default_factory=list)
-
-    def load(self, requests: int, *, streams: int = 1, context: str | None = None) -> Sample:
-        before, began = self.server.cpu_seconds(), time.perf_counter()
-        found = self.subject.load(requests, streams=streams, context=context)
-        self.shares.append((self.server.cpu_seconds() - before) / (time.perf_counter() - began))
-        return found
+_SERVER: Final = "model"
 
 
 def provider(effort: Effort) -> list[Row]:
@@ -50,7 +35,8 @@ def _load(effort: Effort) -> list[Row]:
         for subject in found.values():
             _check_calls(subject, server)
         for streams in effort.streams:
-            rows += _rows({name: _Watched(subject, server) for name, subject in found.items()}, effort, streams)
+            clocks = {_SERVER: server.cpu_seconds}
+            rows += _rows({name: Watched(subject, clocks) for name, subject in found.items()}, effort, streams)
     return rows
 
 
@@ -61,7 +47,7 @@ def _check_calls(subject: Subject, server: Process) -> None:
         raise RuntimeError(f"a request made {calls} model calls, and not {MODEL_CALLS}")
 
 
-def _rows(watched: Mapping[str, _Watched], effort: Effort, streams: int) -> list[Row]:
+def _rows(watched: Mapping[str, Watched], effort: Effort, streams: int) -> list[Row]:
     # Every stream has a request, so a round with many of them is long and says more.
     count = max(min(2, effort.provider_rounds), effort.provider_rounds * _MANY_STREAMS // max(_MANY_STREAMS, streams))
     rounds = in_turns(watched, count, max(effort.requests // 2, streams), streams=streams)
@@ -92,7 +78,7 @@ def _rows(watched: Mapping[str, _Watched], effort: Effort, streams: int) -> list
             Row(
                 f"provider.{streams}.{name}.server",
                 f"Model's server: {where}",
-                median(watched[name].shares) * 100,
+                watched[name].share(_SERVER) * 100,
                 "%",
             ),
         ]

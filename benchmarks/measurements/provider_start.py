@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from benchmarks.effort import Effort
-from benchmarks.measurements.start_up import served
 from benchmarks.processes import started
 from benchmarks.rows import Row
-from benchmarks.subjects import provider_settings
+from benchmarks.subjects import provider_settings, served
 
 _STARTS: Final = 5
 

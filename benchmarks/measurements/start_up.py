@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from tempfile import TemporaryDirectory
-
 from benchmarks.effort import Effort
-from benchmarks.processes import Process, started
+from benchmarks.processes import started
 from benchmarks.rows import Row
-from benchmarks.subjects import Served
+from benchmarks.subjects import Served, served
 
 
 def start_up(effort: Effort) -> list[Row]:
@@ -34,12 +30,3 @@ def start_up(effort: Effort) -> list[Row]:
         Row("memory.rest", "Resident at rest: product, all sandbox agents", min(rest), "MB", min(rest) / bare_rest),
         Row("memory.used", f"Resident after {questions} questions: product", used, "MB", used / bare_rest),
     ]
-
-
-@contextmanager
-def served(settings: Mapping[str, str]) -> Iterator[Process]:
-    """The product as its command starts it, with an empty data directory."""
-    with TemporaryDirectory() as folder:
-        environ = {"DATA_DIR": folder, "LOG_LEVEL": "warning", **settings}
-        with started("ai_platform_engineering.cli", "serve", "--port=0", environ=environ) as process:
-            yield process

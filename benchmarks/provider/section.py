@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from benchmarks.markdown import cell
 from benchmarks.measurements.provider_memory import AGENT
 from benchmarks.provider.subjects import LABELS
 from benchmarks.rows import Row, by_name
@@ -83,8 +84,4 @@ def _start(rows: Sequence[Row]) -> str:
 
 
 def _cell(found: Mapping[str, Row], name: str) -> str:
-    if (row := found.get(name)) is None:
-        return ""
-    ratio = "" if row.ratio is None or ".bare" in name else f" ({row.shown_ratio})"
-    verdict = {True: "", False: " **not met**", None: ""}[row.met]
-    return f"{row.shown_value}{ratio}{verdict}"
+    return cell(found.get(name), ratio=".bare" not in name)

@@ -35,6 +35,12 @@ class LocalServer:
         self._answers = answers
         self._process: subprocess.Popen[str] | None = None
 
+    @property
+    def pid(self) -> int:
+        """The shell that the server is a child of."""
+        assert self._process is not None
+        return self._process.pid
+
     def start(self) -> None:
         log_file = self.directory / "log"
         with log_file.open("a") as log:

@@ -44,6 +44,12 @@ class PostgresServer:
     def address(self, database: str = "postgres", user: str = "postgres", password: str = PASSWORD) -> str:
         return f"postgresql://{user}:{password}@/{database}?host={self.directory}"
 
+    @property
+    def pid(self) -> int:
+        """The shell that the server is a child of."""
+        assert self._process is not None
+        return self._process.pid
+
     def create(self) -> None:
         password = self.directory / "password"
         password.write_text(PASSWORD, encoding="utf-8")
