@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from benchmarks.samples import Sample, bests
-from benchmarks.subjects import Subject
+from benchmarks.subjects import Loadable
 
 Key = TypeVar("Key")
 
@@ -15,7 +15,8 @@ Key = TypeVar("Key")
 @dataclass(frozen=True, slots=True)
 class Effort:
     """`rounds` of `requests` each; `calls` of a tool each; `starts` of a process; `conversations` of full length;
-    catalogs with so many `skills`; `provider_rounds` with each number of `streams` at once.
+    catalogs with so many `skills`; `provider_rounds` with each number of `streams` at once; `store_rounds` of all
+    stores, `kills` of a process that runs a task, and `subscriptions` to a task.
 
     For the knowledge base: so many `pages` of documentation and `readmes` of packages (None for all), so many chunks
     `embedded`, and `queries` of a store that has been given so many `chunks`.
@@ -33,6 +34,9 @@ class Effort:
     skills: tuple[int, ...]
     provider_rounds: int
     streams: tuple[int, ...]
+    store_rounds: int
+    kills: int
+    subscriptions: int
     pages: int | None
     readmes: int | None
     embedded: int
@@ -54,6 +58,9 @@ FULL: Final = Effort(
     skills=(10, 500, 5_000),
     provider_rounds=5,
     streams=(1, 8, 32, 128),
+    store_rounds=8,
+    kills=7,
+    subscriptions=50,
     pages=None,
     readmes=None,
     embedded=400,
@@ -74,6 +81,9 @@ QUICK: Final = Effort(
     skills=(5, 20),
     provider_rounds=1,
     streams=(1, 2),
+    store_rounds=1,
+    kills=1,
+    subscriptions=2,
     pages=2,
     readmes=1,
     embedded=4,
@@ -84,7 +94,7 @@ QUICK: Final = Effort(
 
 
 def in_turns(
-    subjects: Mapping[Key, Subject], rounds: int, requests: int, *, streams: int = 1
+    subjects: Mapping[Key, Loadable], rounds: int, requests: int, *, streams: int = 1
 ) -> list[dict[Key, Sample]]:
     """Rounds in which every subject has its turn, so that a busy moment of the machine does not fall on one only; each
     round begins with another one, as it matters whose turn was before."""
@@ -99,6 +109,6 @@ def in_turns(
     return found
 
 
-def compared(subjects: Mapping[Key, Subject], rounds: int, requests: int, *, streams: int = 1) -> dict[Key, Sample]:
+def compared(subjects: Mapping[Key, Loadable], rounds: int, requests: int, *, streams: int = 1) -> dict[Key, Sample]:
     """The best of each subject."""
     return bests(in_turns(subjects, rounds, requests, streams=streams))

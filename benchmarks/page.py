@@ -15,6 +15,7 @@ from benchmarks.replacements import section as own_code_section
 from benchmarks.results import Results, load_results, machines_of, runs_of
 from benchmarks.rows import Row, by_subject
 from benchmarks.skills.section import section as skills_section
+from benchmarks.stores.section import section as stores_section
 
 _PAGE: Final = """\
 # Performance
@@ -60,7 +61,7 @@ make bench
 - *In Slack* is the bot in a process of its own, with 30 people who ask at once and prepared events of the supervisor.
   Slack is a stand-in on the same machine that enforces Slack's limits; the network to Slack is not included.
 
-{skills}
+{stores}{skills}
 {knowledge}
 {own_code}
 ## The machine
@@ -71,6 +72,7 @@ make bench
 # All other measurements are in the section with the model in the process.
 _SECTIONS: Final = {
     "provider": ("provider",),
+    "stores": ("stores", "takeover", "replicas", "workers"),
     "skills": ("skills",),
     "knowledge": ("retrieval", "knowledge"),
     "own-code": ("own-code",),
@@ -79,7 +81,7 @@ _VERDICTS: Final = {True: "met", False: "**not met**", None: ""}
 
 
 def page(results: Results) -> str:
-    provider, requests, knowledge, skills, own_code = by_subject(
+    provider, requests, stores, knowledge, skills, own_code = by_subject(
         row for result in results.values() for row in result.rows
     )
     table = "\n".join(
@@ -92,6 +94,7 @@ def page(results: Results) -> str:
         table=table,
         run=runs_of(results, [name for name in results if name not in elsewhere]),
         provider=provider_section(provider, runs["provider"]),
+        stores=stores_section(stores, runs["stores"]),
         skills=skills_section(skills, runs["skills"]),
         knowledge=knowledge_section(knowledge, runs["knowledge"]),
         own_code=own_code_section(own_code, provider, runs["own-code"]),

@@ -12,8 +12,18 @@ Of = Literal["value", "ratio"]
 
 @dataclass(frozen=True, slots=True)
 class Aim:
+    """The value, or the ratio, is at most `limit`; with `at_least`, it is not less."""
+
     limit: float
     of: Of = "value"
+    at_least: bool = False
+
+    @property
+    def sign(self) -> str:
+        return "≥" if self.at_least else "≤"
+
+    def is_met(self, reached: float) -> bool:
+        return reached >= self.limit if self.at_least else reached <= self.limit
 
 
 AIMS: Final[Mapping[str, Aim]] = MappingProxyType(
@@ -30,6 +40,9 @@ AIMS: Final[Mapping[str, Aim]] = MappingProxyType(
         "idle.tasks": Aim(150),
         "idle.watchers": Aim(150),
         "slack.first": Aim(500),
+        "stores.default": Aim(1.2),
+        "takeover.replica.slowest": Aim(5),
+        "workers.ratio": Aim(1.7, at_least=True),
         "retrieval.alone.ndcg": Aim(1.0),
         "retrieval.alone.recall": Aim(1.0),
     }
@@ -52,7 +65,8 @@ _DIGITS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """`ratio` is the value divided by that of the plain graph."""
+    """`ratio` is the value divided by that of the plain graph; for stores, by that of memory; for a subscriber at
+    another replica, by that at the replica that runs the task."""
 
     name: str
     label: str
@@ -73,10 +87,10 @@ class Row:
         match AIMS.get(self.name):
             case None:
                 return ""
-            case Aim(limit, "ratio"):
-                return f"≤ {limit:g}x plain graph"
-            case Aim(limit):
-                return f"≤ {limit:g}{'' if self.unit == 'x' else ' '}{self.unit}"
+            case Aim(limit, "ratio") as aim:
+                return f"{aim.sign} {limit:g}x plain graph"
+            case Aim(limit) as aim:
+                return f"{aim.sign} {limit:g}{'' if self.unit == 'x' else ' '}{self.unit}"
 
     @property
     def met(self) -> bool | None:
@@ -84,7 +98,7 @@ class Row:
         if aim is None:
             return None
         reached = self.ratio if aim.of == "ratio" else self.value
-        return reached is not None and reached <= aim.limit
+        return reached is not None and aim.is_met(reached)
 
 
 def by_name(rows: Iterable[Row]) -> dict[str, Row]:
@@ -94,17 +108,24 @@ def by_name(rows: Iterable[Row]) -> dict[str, Row]:
 class Subjects(NamedTuple):
     provider: list[Row]
     requests: list[Row]
+    stores: list[Row]
     knowledge: list[Row]
     skills: list[Row]
     own_code: list[Row]
 
 
-_SUBJECTS: Final = {"provider": 0, "retrieval": 2, "knowledge": 2, "skills": 3, "own-code": 4}
+_SUBJECTS: Final = {
+    "provider": 0,
+    **dict.fromkeys(("stores", "takeover", "replicas", "workers"), 2),
+    **dict.fromkeys(("retrieval", "knowledge"), 3),
+    "skills": 4,
+    "own-code": 5,
+}
 _REQUESTS: Final = 1
 
 
 def by_subject(rows: Iterable[Row]) -> Subjects:
-    found = Subjects([], [], [], [], [])
+    found = Subjects([], [], [], [], [], [])
     for row in rows:
         found[_SUBJECTS.get(row.name.partition(".")[0], _REQUESTS)].append(row)
     return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import TypeVar
@@ -30,6 +30,10 @@ class Sample:
     per_second: float
     events: float
     parts: tuple[float, ...] = ()
+
+
+def _cpu(taken: Sample) -> float:
+    return taken.cpu_ms
 
 
 def sample(answers: Sequence[Answered], cpu_seconds: Sequence[float], wall_seconds: float) -> Sample:
@@ -66,9 +70,12 @@ def bests(rounds: Sequence[Mapping[Key, Sample]]) -> dict[Key, Sample]:
     return {name: best(batches[name] for batches in rounds) for name in rounds[0]}
 
 
-def middle_ratio(rounds: Sequence[Mapping[Key, Sample]], name: Key, to: Key) -> float:
-    """The CPU of one subject against that of another in the same round: the middle one of all rounds."""
-    return median(batches[name].cpu_ms / batches[to].cpu_ms for batches in rounds)
+def middle_ratio(
+    rounds: Sequence[Mapping[Key, Sample]], name: Key, to: Key, of: Callable[[Sample], float] = _cpu
+) -> float:
+    """A number of one subject, its CPU if no other is named, against that of another in the same round: the middle one
+    of all rounds."""
+    return median(of(batches[name]) / of(batches[to]) for batches in rounds)
 
 
 def cost_of_one(many: Sample, few: Sample) -> float:

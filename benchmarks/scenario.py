@@ -16,6 +16,8 @@ VERSION: Final = "v3.1.8"
 TOOL: Final = "version_service__version"
 ANSWER_WORDS: Final = 40
 MODEL_CALLS: Final = 5
+CALLS_UNTIL_AGENT: Final = 3
+"""The supervisor's plan, its delegation, and the agent's first call."""
 
 _AGENT: Final = "argocd"
 _PROMPT: Final = "You look after {title}. Use your tools and report what they say."

@@ -13,7 +13,7 @@ _VERDICTS: Final = {True: "[green]met[/]", False: "[red]not met[/]", None: ""}
 
 
 def tables(rows: Sequence[Row]) -> list[Table]:
-    provider, requests, knowledge, skills, own_code = by_subject(rows)
+    provider, requests, stores, knowledge, skills, own_code = by_subject(rows)
     found = []
     if provider:
         title = "Costs with a model provider over HTTP, compared with a plain create_deep_agent graph"
@@ -21,6 +21,8 @@ def tables(rows: Sequence[Row]) -> list[Table]:
     if requests:
         title = "Costs, compared with a plain create_deep_agent graph with the same scripted model"
         found.append(_table(title, requests, "vs. plain graph"))
+    if stores:
+        found.append(_table("Stores and replicas, compared with memory or one replica", stores, "ratio"))
     if knowledge:
         found.append(_table("The knowledge base", knowledge))
     if skills:

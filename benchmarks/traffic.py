@@ -7,6 +7,7 @@ import itertools
 import json
 import socket
 import time
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlsplit
@@ -18,6 +19,15 @@ _numbers = itertools.count(1)
 
 class UnansweredError(RuntimeError):
     """A request did not end as completed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """An event as it arrived: `number` is its SSE id, `seconds` the time of its arrival (`time.perf_counter`)."""
+
+    number: int
+    result: dict[str, Any]
+    seconds: float
 
 
 class Connection:
@@ -65,19 +75,32 @@ class Connection:
         message = _message(question) | ({"contextId": context} if context else {})
         await self._send("message/stream", {"message": message})
 
-    async def watch(self, task_id: str) -> None:
-        """Subscribe to a task, and leave the stream open."""
-        await self._send("tasks/resubscribe", {"id": task_id})
+    async def watch(self, task_id: str, *, after: int | None = None) -> None:
+        """Subscribe to a task, to all events or to those after a number, and leave the stream open."""
+        await self._send("tasks/resubscribe", {"id": task_id}, after)
 
     async def next_event(self) -> dict[str, Any]:
-        while line := await self._reader.readline():
-            if line.startswith(b"data:"):
-                result: dict[str, Any] = json.loads(line.removeprefix(b"data:"))["result"]
-                return result
-        raise UnansweredError("the connection was closed")
+        if (frame := await self.next_frame()) is None:
+            raise UnansweredError("the stream has ended")
+        return frame.result
 
-    async def _send(self, method: str, params: dict[str, Any]) -> None:
-        self._writer.write(_request(self._host, method, params))
+    async def next_frame(self) -> Frame | None:
+        """None at the end of the stream."""
+        number = 0
+        while (line := await self._reader.readline()) != b"0\r\n":
+            if not line:
+                raise UnansweredError("the connection was closed")
+            name, _, value = line.partition(b":")
+            if name == b"id":
+                number = int(value)
+            elif name == b"data":
+                arrived = time.perf_counter()
+                return Frame(number, json.loads(value)["result"], arrived)
+        await self._reader.readline()
+        return None
+
+    async def _send(self, method: str, params: dict[str, Any], after: int | None = None) -> None:
+        self._writer.write(_request(self._host, method, params, after))
         await self._writer.drain()
 
 
@@ -93,7 +116,9 @@ def _message(question: str) -> dict[str, Any]:
     return {"role": "user", "parts": [{"kind": "text", "text": question}], "messageId": f"m{next(_numbers)}"}
 
 
-def _request(host: str, method: str, params: dict[str, Any]) -> bytes:
+def _request(host: str, method: str, params: dict[str, Any], after: int | None = None) -> bytes:
     body = json.dumps({"jsonrpc": "2.0", "id": next(_numbers), "method": method, "params": params}).encode()
     head = f"POST / HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
+    if after is not None:
+        head += f"\r\nLast-Event-ID: {after}"
     return head.encode() + b"\r\n\r\n" + body

@@ -17,15 +17,19 @@ from benchmarks.measurements.own_code import own_code
 from benchmarks.measurements.per_event import per_event
 from benchmarks.measurements.prompts import prompts
 from benchmarks.measurements.provider import provider
+from benchmarks.measurements.replicas import replicas
 from benchmarks.measurements.requests import requests
 from benchmarks.measurements.retrieval import retrieval
 from benchmarks.measurements.skills import skills
 from benchmarks.measurements.slack import slack
 from benchmarks.measurements.start_up import start_up
+from benchmarks.measurements.stores import stores
+from benchmarks.measurements.takeover import takeover
 from benchmarks.measurements.throughput import throughput
 from benchmarks.measurements.tool_calls import tool_calls
 from benchmarks.measurements.unreachable import unreachable
 from benchmarks.measurements.work import work
+from benchmarks.measurements.workers import workers
 from benchmarks.rows import Row
 
 Measurement = Callable[[Effort], list[Row]]
@@ -45,6 +49,10 @@ EVERYTHING: Final[Mapping[str, Measurement]] = MappingProxyType(
         "agents": agents,
         "turns": turns,
         "slack": slack,
+        "stores": stores,
+        "takeover": takeover,
+        "replicas": replicas,
+        "workers": workers,
         "skills": skills,
         "retrieval": retrieval,
         "knowledge": knowledge,

@@ -13,12 +13,11 @@ from benchmarks.effort import Effort
 from benchmarks.processes import Process, started
 from benchmarks.provider.subjects import LABELS, subjects
 from benchmarks.rows import Row
+from benchmarks.scenario import CALLS_UNTIL_AGENT
 from benchmarks.subjects import Subject, together
 
 AGENT: Final = "remote-agent"
 _WARM_UP: Final = 5
-_CALLS_UNTIL_HELD: Final = 3
-"""The supervisor's plan, its delegation, and the agent's first call, which is held."""
 _LIVES: Final = 3
 
 
@@ -68,6 +67,6 @@ def _resident(subject: Subject, server: Process, sizes: list[int]) -> dict[int, 
     with ExitStack() as stack:
         for before, size in zip([0, *sizes], sizes, strict=False):
             stack.enter_context(subject.waiting(size - before))
-            server.order({"until": size * _CALLS_UNTIL_HELD})
+            server.order({"until": size * CALLS_UNTIL_AGENT})
             found[size] = subject.resident_parts()
     return found

@@ -5,7 +5,7 @@ conversations at once. Texts and the arguments of calls are streamed in chunks, 
 
 Each line of JSON on its standard input is an order, answered with the number of model calls since the last reset:
 `{"reset": true, "hold": true}` resets the number and leaves agents' calls unanswered from then on, `{"until": n}`
-waits for n calls.
+waits for n calls, `{"release": true}` answers the held calls.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Model:
         self._hold = False
         self._calls = 0
         self._called = asyncio.Condition()
-        self._never = asyncio.Event()
+        self._released = asyncio.Event()
 
     async def converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -62,6 +62,10 @@ class Model:
         if order.get("reset"):
             self._calls = 0
             self._hold = order.get("hold", False)
+        if order.get("release"):
+            self._hold = False
+            self._released.set()
+            self._released = asyncio.Event()
         async with self._called:
             await self._called.wait_for(lambda: self._calls >= order.get("until", 0))
         return self._calls
@@ -71,7 +75,7 @@ class Model:
             self._calls += 1
             self._called.notify_all()
         if self._hold and not _is_supervisor(request):
-            await self._never.wait()
+            await self._released.wait()
         answer = answer_to(request)
         if request.get("stream"):
             await _stream(writer, answer.chunks, self._pace)
