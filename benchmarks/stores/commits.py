@@ -13,7 +13,7 @@ from ai_platform_engineering.events import SUPERVISOR
 
 
 class Commits:
-    """Listens on a connection from the moment it was made by `listening`."""
+    """Those since `listening`, of the tasks that there were."""
 
     def __init__(self, connection: psycopg.AsyncConnection[Any], numbers: Mapping[str, int]) -> None:
         self._connection = connection
@@ -22,7 +22,6 @@ class Commits:
 
     @classmethod
     async def listening(cls, connection: psycopg.AsyncConnection[Any]) -> Commits:
-        """Of the tasks that there are."""
         await connection.execute(f'LISTEN "event_log_{SUPERVISOR}"')
         tasks = await connection.execute("SELECT id, number FROM event_log.task")
         return cls(connection, dict(await tasks.fetchall()))
@@ -35,9 +34,11 @@ class Commits:
                 self._committed[number].append((last, arrived))
 
     def latencies(self, task_id: str, arrivals: Mapping[int, float]) -> list[float]:
-        """The seconds from the commit of each event to its arrival."""
+        """The seconds from the commit of each event to its arrival. The last notifications may be missing."""
         committed = self._committed[self._numbers[task_id]]
-        return [
-            arrived - next(seconds for last, seconds in committed if last >= number)
-            for number, arrived in arrivals.items()
-        ]
+        found = []
+        for number, arrived in arrivals.items():
+            notified = [seconds for last, seconds in committed if last >= number]
+            if notified:
+                found.append(arrived - notified[0])
+        return found
