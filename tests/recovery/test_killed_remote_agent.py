@@ -64,6 +64,7 @@ async def test_a_delegation_goes_on_after_each_of_many_kills(
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("shard", range(SHARDS))
 @pytest.mark.parametrize("killed", ["agent", "supervisor"])
 async def test_a_delegation_goes_on_after_a_kill_at_any_event(tmp_path: Path, killed: Killed, shard: int) -> None:

@@ -124,6 +124,7 @@ async def test_another_replica_takes_over_the_task_of_a_killed_one(tmp_path: Pat
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("shard", range(SHARDS))
 async def test_another_replica_takes_over_after_a_kill_at_any_event(tmp_path: Path, database: str, shard: int) -> None:
     async with replicated(tmp_path, database) as replicas:
@@ -134,6 +135,7 @@ async def test_another_replica_takes_over_after_a_kill_at_any_event(tmp_path: Pa
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 async def test_a_replica_that_was_stopped_writes_nothing_into_a_task_that_was_taken_over(
     tmp_path: Path, database: str
 ) -> None:
@@ -143,6 +145,7 @@ async def test_a_replica_that_was_stopped_writes_nothing_into_a_task_that_was_ta
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 async def test_a_rolling_update_under_load_loses_nothing(tmp_path: Path, database: str) -> None:
     async with replicated(tmp_path, database, SHUTDOWN_GRACE="1") as replicas:
         updated = asyncio.Event()

@@ -46,6 +46,7 @@ async def test_a_run_goes_on_after_each_of_many_kills(tmp_path: Path, unused_por
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("shard", range(SHARDS))
 async def test_a_run_goes_on_after_a_kill_at_any_event(tmp_path: Path, unused_port: int, shard: int) -> None:
     async with alone(tmp_path, unused_port) as (stage, supervisor):
