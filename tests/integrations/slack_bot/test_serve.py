@@ -170,10 +170,10 @@ async def test_a_bot_on_standby_stops_on_a_signal(slack: Slack, tmp_path: Path, 
         waiting = CommandLine(["slack", "--port", "0"], {**slack.environ(), **shared, "DATA_DIR": str(tmp_path)})
         starting = asyncio.create_task(waiting.__aenter__())
         await slack.until(lambda: any("is on standby at" in line for line in waiting.output))
-        assert waiting.process is not None
-        waiting.process.terminate()
-        assert await waiting.process.wait() == 0
+        starting.cancel()  # terminates the process and waits for it
         await asyncio.gather(starting, return_exceptions=True)
+        assert waiting.process is not None
+        assert waiting.process.returncode == 0
 
 
 async def test_a_bot_that_was_replaced_ends_its_process(slack: Slack, tmp_path: Path, database: str) -> None:

@@ -72,7 +72,7 @@ class RunExecutor:
         history = decode_updates(self._agent.name, updates)
         begun: Sequence[Event] | None = None
         if assignment.resumes:
-            self._metrics.recovered("handover" if is_handed_over(updates[-1]) else "lost")
+            self._metrics.recovered("handover" if updates and is_handed_over(updates[-1]) else "lost")
             before = decode_updates(self._agent.name, updates[: assignment.request.after])
             history, begun = before, history[len(before) :]
         message = assignment.request.message

@@ -173,6 +173,8 @@ class JobRuns:
                 return False
             run.assignment = self._assignment(run, turn, request, entries)
             run.assignment.epoch = claim.epoch
+            # A run may have begun although the log has no event of it yet.
+            run.assignment.resumes = run.assignment.resumes or claim.attempts > 1
             if run.assignment.resumes and not run.resumable:
                 await self._endings.stop(run.task_id)
                 return False

@@ -43,7 +43,8 @@ async def take_over(log: EventLog, endings: TaskEndings, task_id: str, context_i
         context_id,
         request,
         begins_task=not entries,
-        resumes=bool(entries),
+        # A run may have begun although the log has no event of it yet.
+        resumes=True,
         epoch=claim.epoch,
     )
 
