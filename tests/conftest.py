@@ -16,7 +16,7 @@ from hypothesis import HealthCheck
 from tests.event_loops import CheckedEventLoop
 from tests.forked_commands import forked_commands, is_possible
 from tests.ports import reserved_port
-from tests.selection import ProcessStarts
+from tests.selection import ProcessStarts, slow_first
 from tests.servers import MEASURED, Command, Completed
 
 # How long an example takes says more about the machine than about the code.
@@ -44,13 +44,22 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(session: pytest.Session, items: list[pytest.Item]) -> None:
     starts = ProcessStarts(session)
     for item in items:
         if item.get_closest_marker("process") is None and starts.of_item(item):
             item.add_marker(pytest.mark.process)
-    # The longest begin first, so that no worker is left with one at the end.
-    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True, specname="pytest_collection_modifyitems")
+def pytest_begin_with_slow_tests(config: pytest.Config, items: list[pytest.Item]) -> Generator[None, object, object]:
+    result = yield
+    # After the deselection: each worker of xdist gets one part of the remaining tests, and begins with its first.
+    workers: int = getattr(config, "workerinput", {}).get("workercount", 1)
+    is_slow = [item.get_closest_marker("slow") is not None for item in items]
+    items[:] = slow_first(items, is_slow, workers)
+    return result
 
 
 @pytest.hookimpl(wrapper=True)

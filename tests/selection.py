@@ -12,14 +12,16 @@ import asyncio
 import inspect
 import multiprocessing
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from http.server import ThreadingHTTPServer
 from types import CodeType, FunctionType, MethodType
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
 from tests.servers import serving
+
+T = TypeVar("T")
 
 STARTERS = (
     subprocess,
@@ -105,3 +107,22 @@ def _strings(code: CodeType) -> Iterator[str]:
             yield constant
         elif isinstance(constant, CodeType):
             yield from _strings(constant)
+
+
+def slow_first(items: Sequence[T], is_slow: Sequence[bool], workers: int) -> list[T]:
+    """The items in an order in which every worker begins with its share of the slow ones.
+
+    xdist's `worksteal` cuts the list into one part per worker. Without this order, one worker would get all of them.
+    """
+    marked = [*zip(items, is_slow, strict=True)]
+    # The benchmark's rows take longest, and are collected last.
+    slow = [item for item, slow in marked if slow][::-1]
+    others = [item for item, slow in marked if not slow]
+    ordered: list[T] = []
+    for number in range(workers):
+        size = (len(items) - len(ordered)) // (workers - number)
+        own = slow[number::workers]
+        rest = max(0, size - len(own))
+        ordered += [*own, *others[:rest]]
+        del others[:rest]
+    return [*ordered, *others]
