@@ -61,10 +61,6 @@ class CallLedger:
         """The ids of all calls that have started."""
         return frozenset(self._seen)
 
-    def open_calls(self) -> list[str]:
-        """The ids of the open calls, in the order in which they started."""
-        return [*self._open]
-
     def position(self, call_id: str) -> int:
         """The number of open calls that started before this one."""
         return [*self._open].index(call_id) if call_id in self._open else len(self._open)
