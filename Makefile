@@ -10,6 +10,9 @@ INSTALLED := $(shell cat $(STAMP) 2> /dev/null)
 EXTRAS ?= $(INSTALLED)
 SERVICES := $(or $(SERVICES_VENV),.services)
 MEASURE := .measure
+WEB := ai_platform_engineering/ui/web
+PAGE := ai_platform_engineering/ui/built/index.html
+PAGE_SOURCES := $(shell find $(WEB) -path $(WEB)/node_modules -prune -o -path $(WEB)/built-tests -prune -o -type f -print)
 PACKAGES ?=
 COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock"
@@ -26,7 +29,7 @@ NOT_IN_FIRST = NR == FNR {present[$$0]; next} /^[^ \#]/ {skipped = $$0 in presen
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: $(STAMP) ## Install the product and the tools into .venv; EXTRAS="aws groq", or all, adds model providers.
+setup: $(STAMP) $(PAGE) ## Install the product and the tools into .venv, build the page; EXTRAS="aws groq", or all, adds model providers.
 
 services: setup ## Install the servers that tests use into .services.
 	@$(BIN)/uv venv --quiet --allow-existing --python $(BIN)/python $(SERVICES)
@@ -44,11 +47,12 @@ test-fast: setup ## Run the tests that start no process and take no second, in u
 test-slow: setup ## Run the slow tests, which take minutes.
 	$(BIN)/python -m tests.suite slow $(PYTEST_ARGS)
 
-check: setup ## Check lint rules, formatting, types and imports between packages.
+check: setup ## Check lint rules, formatting, types, imports between packages, and the types of the page.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	UV=$(CURDIR)/$(BIN)/uv $(WEB)/page check
 
 format: setup ## Format the code and apply automatic lint fixes.
 	$(BIN)/ruff check --fix .
@@ -91,8 +95,8 @@ lock: setup ## Update all dependencies in requirements.lock, locks/ and .ci/.
 	$(COMPILE) --upgrade --constraints requirements.lock --output-file $(VENV)/extra.lock .ci/measure.in
 	awk '$(NOT_IN_FIRST)' requirements.lock $(VENV)/extra.lock > .ci/measure.txt
 
-clean: ## Remove .venv, .services and the caches.
-	rm -rf $(VENV) .services $(MEASURE) .mutants .coverage .coverage.* htmlcov .mypy_cache .pytest_cache .ruff_cache .hypothesis dist
+clean: ## Remove .venv, .services, the built page and the caches.
+	rm -rf $(VENV) .services $(MEASURE) .node ai_platform_engineering/ui/built $(WEB)/node_modules $(WEB)/built-tests .mutants .coverage .coverage.* htmlcov .mypy_cache .pytest_cache .ruff_cache .hypothesis dist
 
 # Installs uv from PyPI in the version of the lock, checked against its hashes; uv installs the rest.
 $(STAMP): requirements.lock pyproject.toml $(wildcard locks/*)
@@ -105,6 +109,10 @@ $(STAMP): requirements.lock pyproject.toml $(wildcard locks/*)
 		$(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes --compile-bytecode requirements.lock $$locks
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
 	@echo "$(strip $(EXTRAS))" > $@
+
+# Without Node.js and without PyPI, everything but the page works; the page's address says how to get it.
+$(PAGE): $(PAGE_SOURCES) | $(STAMP)
+	@UV=$(CURDIR)/$(BIN)/uv $(WEB)/page build || echo "The web page was not built: that needs Node.js 20 or newer."
 
 ifneq ($(strip $(EXTRAS)),$(INSTALLED))
 .PHONY: $(STAMP)

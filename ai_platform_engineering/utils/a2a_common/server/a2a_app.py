@@ -62,6 +62,7 @@ def with_a2a(
     were pruned or deleted.
     `release` is called for runs that were ended from outside: by a kill, or because a form expired.
     `app.state.degraded` may be replaced by a function that says whether the server works only in part.
+    `app.state.public_paths` may be set to paths that can be read without authentication.
     `app.state.stop_work(grace)` ends all runs; a server calls it while callers still get responses.
     `app.state.now()` is the state of the server for `/metrics`.
     """
@@ -138,6 +139,7 @@ def with_a2a(
     app.state.stop_work = handler.stop_work
     app.state.now = now
     app.state.degraded = lambda: None
+    app.state.public_paths = frozenset()
     return app
 
 

@@ -1,6 +1,7 @@
 """Authentication of callers with the shared key or an access token of the OAuth2 issuer, if these are configured.
 
-Health checks and the agent card need no authentication, nor do the metrics with `METRICS_PUBLIC`.
+Health checks, the agent card and the files of the web page need no authentication, nor do the metrics with
+`METRICS_PUBLIC`.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ class BearerAuth:
         self._issuer = issuer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan" or scope["path"] in self._open_paths:
+        if scope["type"] == "lifespan" or scope["path"] in self._open_paths or _is_public(scope):
             await self._app(scope, receive, send)
             return
         found = await self._verified(_bearer(Headers(scope=scope)))
@@ -112,6 +113,13 @@ class BearerAuth:
         return JSONResponse(
             {"error": "unauthorized", "message": message}, status_code=401, headers={"WWW-Authenticate": challenge}
         )
+
+
+def _is_public(scope: Scope) -> bool:
+    """Whether the request reads one of the app's `public_paths`."""
+    if scope["type"] != "http" or scope["method"] not in {"GET", "HEAD"} or "app" not in scope:
+        return False
+    return scope["path"] in getattr(scope["app"].state, "public_paths", ())
 
 
 def _issuer(settings: Settings) -> Issuer | None:

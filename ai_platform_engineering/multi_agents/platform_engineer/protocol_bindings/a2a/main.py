@@ -1,5 +1,5 @@
 """The supervisor's app: routes for A2A, health, tools, workflows and feedback, the REST API of the knowledge base and,
-at the root, that of the skills.
+at the root, that of the skills; and the web page.
 
 `app` is created from the environment on first access.
 """
@@ -38,6 +38,7 @@ from ai_platform_engineering.skills_middleware.card import CardWithSkills
 from ai_platform_engineering.skills_middleware.rest.mount import SkillsMount
 from ai_platform_engineering.storage.memories.memories import Memories
 from ai_platform_engineering.storage.memories.stores import memories_for
+from ai_platform_engineering.ui.page import Page
 from ai_platform_engineering.utils.a2a_common.server.a2a_app import metrics_route, tool_rows, with_a2a
 from ai_platform_engineering.utils.a2a_common.server.a2a_server import Degraded, agent_card
 from ai_platform_engineering.utils.a2a_common.server.auth import security_schemes
@@ -77,6 +78,7 @@ def create_app(settings: Settings, mas: PlatformEngineerDeepAgent | None = None)
     binding = AIPlatformEngineerA2ABinding(supervisor, metrics.model_turn)
     executor = AIPlatformEngineerA2AExecutor(binding, log, settings, metrics)
     feedback = FeedbackRoutes(settings)
+    page = Page()
 
     conversations: FallbackSaver | None = None
     memories: Memories | None = None
@@ -112,6 +114,7 @@ def create_app(settings: Settings, mas: PlatformEngineerDeepAgent | None = None)
         release=executor.release,
     )
     app.state.degraded = degraded
+    app.state.public_paths = page.paths
     app.router.routes.append(metrics_route(metrics, SUPERVISOR, app.state.now))
     app.router.routes.append(_workflow_route(supervisor.offers))
     app.router.routes.extend(feedback.routes())
@@ -119,6 +122,7 @@ def create_app(settings: Settings, mas: PlatformEngineerDeepAgent | None = None)
         app.router.routes.extend(MemoryRoutes(settings, lambda: memories).routes())
     if settings.enable_rag and settings.rag_server_url is None:
         app.mount("/rag", lazy_rest(supervisor.knowledge))
+    app.router.routes.extend(page.routes())
     app.router.routes.append(SkillsMount(supervisor.skills, settings))
     return app
 

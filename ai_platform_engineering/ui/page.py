@@ -1,0 +1,131 @@
+"""Serves the built page: `GET /` and its files. They contain no data, so they need no authentication.
+
+Addresses in the page are relative: behind a proxy it works under any path that ends with a slash.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import mimetypes
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
+
+BUILT: Final = Path(__file__).parent / "built"
+
+_ENCODINGS: Final = {".br": "br", ".gz": "gzip"}
+_INDEX: Final = "index.html"
+_DIAGRAM: Final = "diagram.html"
+
+_POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; frame-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types dompurify 'allow-duplicates'"
+)
+# A diagram is drawn in a frame with an origin of its own. Mermaid needs inline styles; nothing may be loaded.
+_DIAGRAM_POLICY: Final = (
+    "sandbox allow-scripts; default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'self'"
+)
+_HEADERS: Final = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+_MISSING: Final = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<title>Platform Engineer</title>
+<h1>The supervisor is running, but its web page was not built</h1>
+<p>Building it needs Node.js 20 or newer. Run <code>make setup</code> where Node.js is installed or PyPI can be
+reached, then restart the supervisor.</p>
+<p>Without the page, use the terminal: <code>platform-engineer chat --url</code> and this address.</p>
+</html>
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """One file of the page, in all encodings; `None` is the plain one."""
+
+    media_type: str
+    variants: Mapping[str | None, bytes]
+    etag: str
+    policy: str | None
+    is_hashed: bool
+
+    def response(self, request: Request) -> Response:
+        headers = {
+            **_HEADERS,
+            "ETag": self.etag,
+            "Vary": "Accept-Encoding",
+            "Cache-Control": "public, max-age=31536000, immutable" if self.is_hashed else "no-cache",
+        }
+        if self.policy is not None:
+            headers["Content-Security-Policy"] = self.policy
+        if self.etag in request.headers.get("if-none-match", ""):
+            return Response(status_code=304, headers=headers)
+        encoding = _accepted(request.headers.get("accept-encoding", ""), self.variants)
+        if encoding is not None:
+            headers["Content-Encoding"] = encoding
+        return Response(self.variants[encoding], media_type=self.media_type, headers=headers)
+
+
+class Page:
+    """The files of the page, read once. `paths` are those that are served."""
+
+    def __init__(self, built: Path = BUILT) -> None:
+        self._files = _read(built)
+        self.paths: frozenset[str] = frozenset({"/", *self._files})
+
+    @property
+    def is_built(self) -> bool:
+        return f"/{_INDEX}" in self._files
+
+    def routes(self) -> Sequence[Route]:
+        return [
+            Route("/", self._index, methods=["GET"]),
+            *(Route(path, self._file, methods=["GET"]) for path in self._files),
+        ]
+
+    async def _index(self, request: Request) -> Response:
+        index = self._files.get(f"/{_INDEX}")
+        return HTMLResponse(_MISSING, status_code=404) if index is None else index.response(request)
+
+    async def _file(self, request: Request) -> Response:
+        return self._files[request.scope["path"]].response(request)
+
+
+def _read(built: Path) -> dict[str, _File]:
+    files = {}
+    for file in sorted(built.rglob("*")) if built.is_dir() else ():
+        if not file.is_file() or file.suffix in _ENCODINGS:
+            continue
+        content = file.read_bytes()
+        variants: dict[str | None, bytes] = {None: content}
+        for suffix, encoding in _ENCODINGS.items():
+            encoded = file.with_name(file.name + suffix)
+            if encoded.is_file():
+                variants[encoding] = encoded.read_bytes()
+        path = f"/{file.relative_to(built).as_posix()}"
+        files[path] = _File(
+            media_type=mimetypes.guess_type(file.name)[0] or "application/octet-stream",
+            variants=variants,
+            etag=f'"{hashlib.sha256(content).hexdigest()[:16]}"',
+            policy={_INDEX: _POLICY, _DIAGRAM: _DIAGRAM_POLICY}.get(file.name),
+            is_hashed=path.startswith("/assets/"),
+        )
+    return files
+
+
+def _accepted(header: str, variants: Mapping[str | None, bytes]) -> str | None:
+    """The smallest variant that the browser accepts."""
+    wanted = [part.split(";") for part in header.lower().replace(" ", "").split(",")]
+    accepted = {name for name, *parameters in wanted if "q=0" not in parameters}
+    return next((encoding for encoding in variants if encoding in accepted), None)

@@ -1,0 +1,93 @@
+// Builds the page into ../built: hashed files under assets/, each also compressed, and index.html.
+// With --tests, bundles the unit tests for Node into built-tests.
+import { build } from "esbuild";
+import { readFile, readdir, rm, writeFile } from "node:fs/promises";
+import { basename, join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { brotliCompress, constants, gzip } from "node:zlib";
+
+const here = fileURLToPath(new URL(".", import.meta.url));
+const built = join(here, "..", "built");
+const compressed = /\.(css|html|js|json|svg)$/;
+
+const shared = {
+  absWorkingDir: here,
+  bundle: true,
+  format: "esm",
+  jsx: "automatic",
+  jsxImportSource: "preact",
+  logLevel: "warning",
+  target: "es2022",
+};
+
+if (process.argv.includes("--tests")) {
+  await bundleTests();
+} else {
+  await buildPage();
+}
+
+async function buildPage() {
+  await rm(built, { recursive: true, force: true });
+  const { metafile } = await build({
+    ...shared,
+    assetNames: "assets/[name]-[hash]",
+    chunkNames: "assets/[name]-[hash]",
+    define: { "process.env.NODE_ENV": '"production"' },
+    entryNames: "assets/[name]-[hash]",
+    entryPoints: ["src/main.tsx", "src/styles/page.css"],
+    legalComments: "linked",
+    metafile: true,
+    minify: true,
+    outdir: built,
+    platform: "browser",
+    splitting: true,
+  });
+  const page = outputOf(metafile, "src/main.tsx");
+  const styles = outputOf(metafile, "src/styles/page.css");
+  // Chunks that the page imports at once are fetched with it, not after it.
+  const chunks = metafile.outputs[page.output].imports
+    .filter((one) => one.kind === "import-statement")
+    .map((one) => `<link rel="modulepreload" href="${fromBuilt(one.path)}">`);
+  const template = await readFile(join(here, "index.html"), "utf8");
+  const html = template
+    .replace("<!-- styles -->", `<link rel="stylesheet" href="${styles.url}">`)
+    .replace("<!-- script -->", [...chunks, `<script type="module" src="${page.url}"></script>`].join("\n    "));
+  await writeFile(join(built, "index.html"), html);
+  await compressAll();
+}
+
+function outputOf(metafile, entryPoint) {
+  const found = Object.entries(metafile.outputs).find(([, output]) => output.entryPoint === entryPoint);
+  if (!found) throw new Error(`esbuild wrote no output for ${entryPoint}`);
+  return { output: found[0], url: fromBuilt(found[0]) };
+}
+
+function fromBuilt(output) {
+  return relative(built, join(here, output));
+}
+
+async function compressAll() {
+  for (const entry of await readdir(built, { recursive: true, withFileTypes: true })) {
+    if (!entry.isFile() || !compressed.test(entry.name)) continue;
+    const file = join(entry.parentPath, entry.name);
+    const content = await readFile(file);
+    const brotli = { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } };
+    await writeFile(`${file}.br`, await promisify(brotliCompress)(content, brotli));
+    await writeFile(`${file}.gz`, await promisify(gzip)(content, { level: 9 }));
+  }
+}
+
+async function bundleTests() {
+  const folder = join(here, "tests");
+  const names = (await readdir(folder)).filter((name) => /\.tsx?$/.test(name));
+  await rm(join(here, "built-tests"), { recursive: true, force: true });
+  await build({
+    ...shared,
+    entryPoints: names.map((name) => join("tests", basename(name))),
+    outdir: join(here, "built-tests"),
+    outExtension: { ".js": ".mjs" },
+    packages: "external",
+    platform: "node",
+  });
+}

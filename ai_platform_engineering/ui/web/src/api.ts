@@ -1,0 +1,117 @@
+// The supervisor's REST resources that the page uses beside A2A: their JSON, and one function for each request.
+// Addresses are relative to the page, so that it works behind a path prefix.
+
+import type { FieldValue, RecordedLine } from "./events";
+
+/** States of A2A tasks, as `tasks list` names them. */
+export type TaskState =
+  | "submitted"
+  | "working"
+  | "input-required"
+  | "auth-required"
+  | "completed"
+  | "failed"
+  | "canceled"
+  | "rejected";
+
+export interface Session {
+  /** Whether requests need a sign-in. */
+  required: boolean;
+  signed_in: boolean;
+  subject: string | null;
+  /** Sent in the header X-CSRF-Token of every changing request. */
+  csrf_token: string | null;
+}
+
+export interface ConversationRow {
+  id: string;
+  /** The name that a person gave it. */
+  name: string | null;
+  /** The first question. */
+  question: string;
+  state: TaskState;
+  tasks: number;
+  /** ISO 8601, as all times here. */
+  created: string;
+  changed: string;
+}
+
+export interface ConversationPage {
+  conversations: ConversationRow[];
+  /** The value of `after` for the next page. */
+  next: string | null;
+}
+
+/** What a person answered to a form. */
+export interface Decision {
+  form_id: string;
+  at: string;
+  /** Who answered, if the supervisor knows. */
+  by: string | null;
+  kind: "values" | "approve" | "edit" | "reject" | "cancel" | "text";
+  values: Record<string, FieldValue>;
+  reason: string | null;
+  /** Whether the approval holds for the rest of the conversation. */
+  always: boolean;
+}
+
+export interface StoredTask {
+  id: string;
+  state: TaskState;
+  question: string;
+  message_id: string;
+  created: string;
+  changed: string;
+  /** The number of the last event in `events`. */
+  last_seq: number;
+  /** The events so far, each with `seq` and with `at`, in seconds since `created`. */
+  events: RecordedLine[];
+  decisions: Decision[];
+}
+
+export interface StoredConversation {
+  id: string;
+  name: string | null;
+  /** The oldest first. */
+  tasks: StoredTask[];
+}
+
+export interface ToolRow {
+  name: string;
+  description: string;
+  read_only: boolean;
+  destructive: boolean;
+}
+
+export interface AgentRow {
+  name: string;
+  title: string;
+  description: string;
+  enabled: boolean;
+  /** Where it runs; null if it is not enabled. */
+  placement: "in-process" | "remote" | null;
+  /** Why it is enabled and runs there, as `doctor` says it. */
+  why: string;
+  /** Whether it uses the sandbox instead of its real backend. */
+  sandbox: boolean;
+  /** null: not known yet. */
+  reachable: boolean | null;
+  /** Why it cannot be reached or has no tools. */
+  problem: string | null;
+  /** The settings that a real backend still needs. */
+  missing: { setting: string; description: string }[];
+  examples: string[];
+  tools: ToolRow[];
+}
+
+export interface About {
+  version: string;
+  model: { provider: string; name: string; offline: boolean };
+  knowledge_base: boolean;
+  memories: boolean;
+  sandbox: boolean;
+  /** Questions to begin with, from the examples of the enabled agents. */
+  suggestions: { agent: string; question: string }[];
+  /** Why the supervisor works only in part; null if it works. */
+  degraded: string | null;
+}
