@@ -110,6 +110,8 @@ export interface About {
   knowledge_base: boolean;
   memories: boolean;
   sandbox: boolean;
+  /** The titles of the enabled agents by name. */
+  agent_titles: Record<string, string>;
   /** Questions to begin with, from the examples of the enabled agents. */
   suggestions: { agent: string; question: string }[];
   /** Why the supervisor works only in part; null if it works. */

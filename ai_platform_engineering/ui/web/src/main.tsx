@@ -1,6 +1,7 @@
 import { render } from "preact";
 
-import { TEXTS } from "./texts";
+import { App } from "./app/App";
+import { createStore } from "./state/page_store";
 
 const root = document.getElementById("page");
-if (root) render(<h1>{TEXTS.title}</h1>, root);
+if (root) render(<App store={createStore()} />, root);

@@ -1,0 +1,166 @@
+// What a run does: plan with agents and their tools, narration, timeline. It folds away when the answer is there.
+
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+
+import { CheckIcon, ClockIcon, CrossIcon, QuestionIcon, RunningIcon } from "../icons";
+import { Markdown } from "../markdown/Markdown";
+import type { Turn } from "../store";
+import { TEXTS } from "../texts";
+import { Timeline } from "../timeline/Timeline";
+import type { AgentView, CallState, RunView, StepView, ToolView } from "../view";
+import { agentName } from "./names";
+import { isRunning, narrationOf } from "./turns";
+
+export function RunDetails({ turn }: { turn: Turn }) {
+  const run = turn.run.value;
+  const open = useSignal(run.ending?.event !== "final_result");
+  const answered = run.ending?.event === "final_result";
+  useEffect(() => {
+    if (answered) open.value = false;
+  }, [answered]);
+  const narration = narrationOf(run);
+  if (run.steps.length === 0 && run.calls.length === 0 && narration.length === 0) return null;
+  return (
+    <details class="run" open={open.value} onToggle={(event) => (open.value = event.currentTarget.open)}>
+      <summary>
+        {isRunning(turn) ? TEXTS.run.working : TEXTS.run.details}
+        <span class="soft"> · {summaryOf(run)}</span>
+      </summary>
+      {/* The rest of a folded run is not rendered: a long conversation has many. */}
+      {open.value && (
+        <div class="run-body">
+          <Narration turn={turn} />
+          <Plan run={run} />
+          <Timeline run={run} />
+        </div>
+      )}
+    </details>
+  );
+}
+
+function summaryOf(run: RunView): string {
+  const parts = [];
+  if (run.steps.length > 0) {
+    const done = run.steps.filter((step) => step.status === "completed").length;
+    parts.push(TEXTS.run.steps(done, run.steps.length));
+  }
+  const agents = new Set(run.calls.filter((call) => call.kind === "agent").map((call) => agentName(call.agent)));
+  if (agents.size > 0) parts.push([...agents].join(", "));
+  if (run.elapsed > 0) parts.push(TEXTS.run.duration(run.elapsed));
+  return parts.join(" · ");
+}
+
+function Narration({ turn }: { turn: Turn }) {
+  return (
+    <>
+      {narrationOf(turn.run.value).map((message) => (
+        <div key={message.id} class={message.superseded ? "narration superseded" : "narration"}>
+          <Markdown text={message.text} streaming={!message.ended && isRunning(turn)} />
+          {message.superseded && <p class="soft">{TEXTS.run.supersededNote}</p>}
+        </div>
+      ))}
+    </>
+  );
+}
+
+function Plan({ run }: { run: RunView }) {
+  const ids = new Set(run.steps.map((step) => step.id));
+  const loose = run.calls.filter((call) => call.stepId === null || !ids.has(call.stepId));
+  return (
+    <>
+      {run.steps.length > 0 && (
+        <section aria-label={TEXTS.run.plan}>
+          <h3 class="plan-title">{run.planTitle || TEXTS.run.plan}</h3>
+          <ol class="plan">
+            {run.steps.map((step) => (
+              <Step key={step.id} step={step} run={run} />
+            ))}
+          </ol>
+        </section>
+      )}
+      {loose.length > 0 && <Calls calls={loose} />}
+    </>
+  );
+}
+
+function Step({ step, run }: { step: StepView; run: RunView }) {
+  const calls = run.calls.filter((call) => call.stepId === step.id);
+  return (
+    <li class={`step ${step.status}`}>
+      <span class="step-line">
+        <StepIcon status={step.status} />
+        {step.agent && <span class="badge">{agentName(step.agent)}</span>}
+        <span class="step-title">{step.title}</span>
+        <span class="visually-hidden">({TEXTS.run.status[step.status]})</span>
+      </span>
+      {calls.length > 0 && <Calls calls={calls} />}
+    </li>
+  );
+}
+
+function StepIcon({ status }: { status: StepView["status"] }) {
+  switch (status) {
+    case "completed":
+      return <CheckIcon />;
+    case "failed":
+      return <CrossIcon />;
+    case "in_progress":
+      return <RunningIcon />;
+    default:
+      return <ClockIcon />;
+  }
+}
+
+function Calls({ calls }: { calls: readonly (AgentView | ToolView)[] }) {
+  return (
+    <ul class="calls">
+      {calls.map((call) => (
+        <li key={call.callId}>
+          <CallLine call={call} />
+          {call.kind === "agent" && call.tools.length > 0 && (
+            <ul class="calls">
+              {call.tools.map((tool) => (
+                <li key={tool.callId}>
+                  <CallLine call={tool} />
+                </li>
+              ))}
+            </ul>
+          )}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function CallLine({ call }: { call: AgentView | ToolView }) {
+  const seconds = call.endedAt === null ? null : call.endedAt - call.startedAt;
+  return (
+    <span class={`call ${call.state}`}>
+      <CallIcon state={call.state} />
+      {call.kind === "agent" ? (
+        <span>{agentName(call.agent)}</span>
+      ) : (
+        <code class="tool-name">{call.skill ? `${call.tool} (${TEXTS.run.skill(call.skill)})` : call.tool}</code>
+      )}
+      <span class="soft call-state">
+        {TEXTS.run.call[call.state]}
+        {call.reason && `: ${call.reason}`}
+        {seconds !== null && ` · ${TEXTS.run.duration(seconds)}`}
+      </span>
+    </span>
+  );
+}
+
+function CallIcon({ state }: { state: CallState }) {
+  switch (state) {
+    case "completed":
+      return <CheckIcon />;
+    case "failed":
+      return <CrossIcon />;
+    case "running":
+      return <RunningIcon />;
+    default:
+      return <QuestionIcon />;
+  }
+}

@@ -1,0 +1,13 @@
+// The names of agents as people read them: the titles of their manifests.
+
+import { signal } from "@preact/signals";
+
+import { SUPERVISOR } from "../events";
+import { TEXTS } from "../texts";
+
+export const agentTitles = signal<Readonly<Record<string, string>>>({});
+
+export function agentName(name: string): string {
+  if (name === SUPERVISOR) return TEXTS.chat.supervisor;
+  return agentTitles.value[name] ?? name.replace(/[_-]+/g, " ").replace(/^\w/, (letter) => letter.toUpperCase());
+}

@@ -1,0 +1,5 @@
+import type { Turn } from "../store";
+
+export function DeveloperView({ turn }: { turn: Turn }) {
+  return <p>{String(turn)}</p>;
+}

@@ -1,0 +1,5 @@
+import type { Store } from "../store";
+
+export function ReplayView({ store }: { store: Store }) {
+  return <p>{String(store)}</p>;
+}
