@@ -245,7 +245,10 @@ class A2ARemoteAgentConnectTool:
             self._other_origin = _shown_origin(card.supported_interfaces[0].url)
         if url := _own_transport_url(card):
             return self._own_transport(card, url)
-        return ClientFactory(ClientConfig(streaming=True, httpx_client=self._http_client())).create(card)
+        try:
+            return ClientFactory(ClientConfig(streaming=True, httpx_client=self._http_client())).create(card)
+        except ValueError as error:
+            raise self._unreachable("its card names no protocol that the supervisor knows") from error
 
     def _own_transport(self, card: AgentCard, url: str) -> OwnTransport:
         # Imported on first use: it takes a fifth of a second, which supervisors without remote agents save.

@@ -360,3 +360,12 @@ async def test_the_time_counts_from_the_first_loss_and_again_after_progress() ->
     assert not reconnection.lost(), "nothing new was received"
     reconnection.received(1)
     assert reconnection.lost()
+
+
+async def test_an_agent_whose_protocol_is_unknown_gives_a_sentence_also_when_its_task_is_canceled() -> None:
+    async with serving(Runs(), agent="argocd") as served, connected(served) as connection:
+        for interface in served.card.supported_interfaces:
+            interface.protocol_binding = "CARRIER-PIGEON"
+        with pytest.raises(RemoteAgentError, match="its card names no protocol that the supervisor knows"):
+            await asked(connection, RemoteThread("d"))
+        await connection.cancel("t1", context())

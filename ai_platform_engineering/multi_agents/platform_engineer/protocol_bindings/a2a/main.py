@@ -142,7 +142,7 @@ def _skills(supervisor: PlatformEngineerDeepAgent) -> list[AgentSkill]:
             id=entry.name,
             name=entry.manifest.title if entry.manifest else entry.name,
             description=supervisor.registry.description(entry.name),
-            tags=list(entry.manifest.keywords) if entry.manifest else [entry.name],
+            tags=list(entry.manifest.keywords if entry.manifest else ()) or [entry.name],
             examples=list(entry.manifest.examples) if entry.manifest else [],
         )
         for entry in supervisor.registry.enabled()
