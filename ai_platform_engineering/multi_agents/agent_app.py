@@ -104,7 +104,7 @@ def create_agent_app(settings: Settings, name: str, models: ModelFactory = model
         id=manifest.name,
         name=manifest.title,
         description=manifest.description,
-        tags=list(manifest.keywords),
+        tags=list(manifest.keywords) or [manifest.name],
         examples=list(manifest.examples),
     )
     card = agent_card(
