@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-SOURCES = [
-    ROOT / "README.md",
-    ROOT / "CONTRIBUTING.md",
-    *(ROOT / "docs").glob("*.md"),
-    *(path for path in (ROOT / "ai_platform_engineering").rglob("*") if path.suffix in {".py", ".yaml", ".md"}),
-]
+INSTALLED_OR_BUILT = {"node_modules", "built", "built-tests"}
 AVOIDED = re.compile(
     r"(?<![a-z])(patience|keeper|told|telling|hearing|whisper|surroundings|discreet|company|owe[ds]?|paid|nobody|somebody"
     r"|whoever|whatsoever|whom|marks)(?![a-z])|\b(most|longest|deepest)_[a-z]|\b(corner|ears|flight)\b(?<!in flight)",
@@ -29,9 +26,18 @@ ALLOWED = {
 }
 
 
+def sources() -> Iterator[Path]:
+    yield from (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md"))
+    for folder, folders, names in os.walk(ROOT / "ai_platform_engineering"):
+        folders[:] = [name for name in folders if name not in INSTALLED_OR_BUILT]
+        for path in (Path(folder, name) for name in names):
+            if path.suffix in {".py", ".yaml", ".md", ".ts", ".tsx", ".css", ".mjs"}:
+                yield path
+
+
 def test_avoided_words_are_not_used() -> None:
     found = []
-    for path in SOURCES:
+    for path in sources():
         allowed = next((words for name, words in ALLOWED.items() if path.as_posix().endswith(name)), set[str]())
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             words = {match[0].lower() for match in AVOIDED.finditer(line)} - allowed
