@@ -35,6 +35,7 @@ __all__ = [
     "release",
     "settle",
     "store_problem",
+    "until_stored",
 ]
 
 
@@ -131,6 +132,12 @@ async def settle(graph: Graph, thread_id: str, *, for_good: bool = False) -> Non
         has_ended = await saver.keep_latest(thread_id)
         if has_ended and for_good:
             await saver.forget([thread_id])
+
+
+async def until_stored(graph: Graph) -> None:
+    """Wait until the conversations of this graph can be read from their store."""
+    if isinstance(graph.checkpointer, FallbackSaver):
+        await graph.checkpointer.usable()
 
 
 def store_problem(graph: Graph) -> str | None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import httpx
 import pytest
+from a2a.types.a2a_pb2 import GetTaskRequest, TaskState
 
 from ai_platform_engineering.events import FinalResult, InputRequired
+from ai_platform_engineering.utils.a2a_common.wire import decode_task
 from tests.invariants import check
 from tests.servers import ROOT, Caller, CommandLine, calling
 from tests.storage.stores import SERVERS, WRONG, Store, store_of, with_wrong_password
@@ -109,6 +112,30 @@ async def test_a_form_whose_conversation_cannot_be_read_now_is_answered_later(
                 done = (await caller.ask("repository: demo-service", context_id=context))[-1]
                 assert isinstance(done, FinalResult)
                 assert "demo-service" in done.text
+
+
+async def test_a_killed_run_waits_for_its_store_and_continues(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    with store_of("postgres", tmp_path, request) as store:
+        environ = environ_of(store, tmp_path / "data", OFFLINE_MODEL_DELAY="0.05")
+        async with CommandLine(["--port", "0"], environ) as supervisor, calling(supervisor.url) as caller:
+            async for update in caller.updates(QUESTION, context_id=store.thread("talk")):
+                if update.artifact_update.artifact.name == "tool_notification_end":
+                    break
+            await supervisor.stop(signal.SIGKILL)
+        with store.stopped() as start:
+            async with CommandLine(["--port", "0"], environ) as supervisor, calling(supervisor.url) as again:
+                assert (await health(supervisor.url))[1]["status"] == "degraded"
+                task = await again.client.get_task(GetTaskRequest(id=caller.task_id))
+                assert task.status.state == TaskState.TASK_STATE_WORKING
+                await asyncio.to_thread(start)
+                async with asyncio.timeout(RETURN_SECONDS):
+                    while task.status.state == TaskState.TASK_STATE_WORKING:
+                        await asyncio.sleep(0.1)
+                        task = await again.client.get_task(GetTaskRequest(id=caller.task_id))
+                ending = check(decode_task(task))
+                assert isinstance(ending, FinalResult)
+                assert "guestbook" in ending.text
+        assert "the run is resumed when its conversation can be read" in "".join(supervisor.output)
 
 
 @pytest.mark.parametrize("kind", SERVERS)

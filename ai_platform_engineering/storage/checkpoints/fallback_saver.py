@@ -135,6 +135,8 @@ class FallbackSaver(BaseCheckpointSaver[str]):
         # Forms to drop, or conversations to delete, when the store is open again.
         self._releases: dict[str, bool] = {}
         self._failed = asyncio.Event()
+        self._usable = asyncio.Event()
+        self._usable.set()
 
     @classmethod
     @asynccontextmanager
@@ -174,6 +176,10 @@ class FallbackSaver(BaseCheckpointSaver[str]):
         if self._reason is None:
             return None
         return f"Conversations are in memory, because {self._address.kind} cannot be used: {self._reason}."
+
+    async def usable(self) -> None:
+        """Wait until conversations are stored."""
+        await self._usable.wait()
 
     async def keep_latest(self, thread_id: str) -> bool:
         if self._store is None and not self._is_known(thread_id):
@@ -361,6 +367,7 @@ class FallbackSaver(BaseCheckpointSaver[str]):
                 self._address.problem(error),
             )
         self._reason = _reason(error)
+        self._usable.clear()
 
     async def _watch(self) -> None:
         delay = _MIN_REOPEN_SECONDS
@@ -404,6 +411,7 @@ class FallbackSaver(BaseCheckpointSaver[str]):
         written = await self._write_back(store)
         if self._store is store:
             self._reason = None
+            self._usable.set()
             logger.warning("%s can be used again; %d conversations were written to it", self._address.kind, written)
 
     async def _write_back(self, store: ConversationStore) -> int:

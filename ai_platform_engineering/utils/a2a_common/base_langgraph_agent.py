@@ -33,7 +33,7 @@ from ai_platform_engineering.runs.translation import (
 from ai_platform_engineering.storage.checkpoints.fencing import FencedRun
 from ai_platform_engineering.storage.event_log.event_log import SupersededError
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
-from ai_platform_engineering.utils.checkpointer import is_persistent, release, settle, store_problem
+from ai_platform_engineering.utils.checkpointer import is_persistent, release, settle, store_problem, until_stored
 from ai_platform_engineering.utils.errors import ReadableError
 
 logger = logging.getLogger(__name__)
@@ -180,7 +180,15 @@ class GraphRun:
         """How far another process has brought this run; None if it begins here."""
         if self._begun is None:
             return None
-        return await stored_run(self._graph, self._context.context_id, self._context.task_id)
+        while True:
+            if (problem := store_problem(self._graph)) is not None:
+                logger.warning(
+                    "%s: the run is resumed when its conversation can be read. %s", self._context.trace_id, problem
+                )
+                await until_stored(self._graph)
+            stored = await stored_run(self._graph, self._context.context_id, self._context.task_id)
+            if store_problem(self._graph) is None:
+                return stored
 
     async def _input(self, stored: StoredRun | None) -> dict[str, Any] | Command[Any] | None:
         """The graph's input; None to continue from its checkpoint."""
