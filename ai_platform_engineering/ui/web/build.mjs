@@ -35,8 +35,9 @@ async function buildPage() {
     chunkNames: "assets/[name]-[hash]",
     define: { "process.env.NODE_ENV": '"production"' },
     entryNames: "assets/[name]-[hash]",
-    entryPoints: ["src/main.tsx", "src/styles/page.css"],
+    entryPoints: ["src/main.tsx", "src/styles/page.css", "src/icon.svg"],
     legalComments: "linked",
+    loader: { ".svg": "copy" },
     metafile: true,
     minify: true,
     outdir: built,
@@ -45,12 +46,14 @@ async function buildPage() {
   });
   const page = outputOf(metafile, "src/main.tsx");
   const styles = outputOf(metafile, "src/styles/page.css");
+  const icon = outputOf(metafile, "src/icon.svg");
   // Chunks that the page imports at once are fetched with it, not after it.
   const chunks = metafile.outputs[page.output].imports
     .filter((one) => one.kind === "import-statement")
     .map((one) => `<link rel="modulepreload" href="${fromBuilt(one.path)}">`);
   const template = await readFile(join(here, "index.html"), "utf8");
   const html = template
+    .replace("<!-- icon -->", `<link rel="icon" href="${icon.url}">`)
     .replace("<!-- styles -->", `<link rel="stylesheet" href="${styles.url}">`)
     .replace("<!-- script -->", [...chunks, `<script type="module" src="${page.url}"></script>`].join("\n    "));
   await writeFile(join(built, "index.html"), html);

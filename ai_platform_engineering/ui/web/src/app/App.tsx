@@ -23,6 +23,8 @@ export function App({ store }: { store: Store }) {
   return (
     <div class={menuOpen.value ? "frame menu-open" : "frame"}>
       <a class="skip" href="#main">{TEXTS.app.skip}</a>
+      {/* The header is not displayed on wide screens. */}
+      <h1 class="visually-hidden">{TEXTS.title}</h1>
       <header class="top">
         <button
           type="button"
@@ -34,7 +36,7 @@ export function App({ store }: { store: Store }) {
         >
           {menuOpen.value ? <CrossIcon /> : <MenuIcon />}
         </button>
-        <h1 class="brand">{TEXTS.title}</h1>
+        <span class="brand" aria-hidden="true">{TEXTS.title}</span>
       </header>
       <Sidebar store={store} onNavigate={() => (menuOpen.value = false)} />
       <main id="main" class="main" tabIndex={-1}>
