@@ -32,6 +32,8 @@ _PATTERNS: Final = (
         ),
         rf"\g<keep>{MASK}",
     ),
+    # The cookie of a browser's session
+    (re.compile(r"(?P<keep>\bplatform-engineer-session[\w-]*=)[^\s\"';,]+"), rf"\g<keep>{MASK}"),
     # Formats that are credentials in any context: JSON web tokens, GitHub, GitLab, Slack, OpenAI-like, AWS.
     (
         re.compile(

@@ -28,6 +28,11 @@ from ai_platform_engineering.utils.redact import MASK, Redactor, looks_secret, r
         ("GET /x?access_token=abcd1234&page=2", "GET /x?access_token=***&page=2"),
         ("ARGOCD_API_TOKEN=abcd1234", "ARGOCD_API_TOKEN=***"),
         ("jwt eyJhbGciOiJI.eyJzdWIiOiIx.c2lnbmF0dXJl here", "jwt *** here"),
+        (
+            "Cookie: __Host-platform-engineer-session-1f=a.b; x=1",
+            "Cookie: __Host-platform-engineer-session-1f=***; x=1",
+        ),
+        ("X-CSRF-Token: 0123456789abcdef", "X-CSRF-Token: ***"),
         ("ghp_0123456789abcdefghij and xoxb-1234567890-abc", "*** and ***"),
         ("sk-proj-0123456789abcdef", "***"),
         ("AKIAIOSFODNN7EXAMPLE", "***"),

@@ -36,6 +36,7 @@ from ai_platform_engineering.utils.a2a_common.server.log_maintenance import (
 )
 from ai_platform_engineering.utils.a2a_common.server.metrics import RunMetrics, ServerState
 from ai_platform_engineering.utils.a2a_common.server.push_configs import open_receivers
+from ai_platform_engineering.utils.a2a_common.server.sign_in import SessionRoutes
 from ai_platform_engineering.utils.a2a_common.server.work import Executor
 from ai_platform_engineering.utils.keys import Place
 
@@ -131,6 +132,7 @@ def with_a2a(
     ]
     if agent == SUPERVISOR:
         routes += ConversationRoutes(handler, lambda: forget_checkpoints).routes()
+        routes += SessionRoutes(settings).routes()
     app = Starlette(
         routes=routes,
         lifespan=lifespan,

@@ -1,18 +1,20 @@
 """Authentication of callers with the shared key or an access token of the OAuth2 issuer, if these are configured.
 
-Health checks, the agent card and the files of the web page need no authentication, nor do the metrics with
-`METRICS_PUBLIC`.
+Browsers that have signed in with the key send the cookie of their session instead. Health checks, the agent card and
+the files of the web page need no authentication, nor do the metrics with `METRICS_PUBLIC`.
 """
 
 from __future__ import annotations
 
 import hmac
 from collections.abc import Container
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 
 from a2a.types.a2a_pb2 import HTTPAuthSecurityScheme, SecurityScheme
 from starlette.datastructures import Headers
 from starlette.middleware import Middleware
+from starlette.requests import HTTPConnection
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -21,12 +23,18 @@ from ai_platform_engineering.utils.a2a_common.caller import CALLER, KEY_HOLDER, 
 from ai_platform_engineering.utils.keys import Key, Place, opening_key
 
 if TYPE_CHECKING:
+    from ai_platform_engineering.utils.a2a_common.server.browser_sessions import BrowserSession, BrowserSessions
     from ai_platform_engineering.utils.a2a_common.server.issuer import Issuer
 
 CARD_PATHS: Final = ("/.well-known/agent-card.json", "/.well-known/agent.json")
 METRICS_PATH: Final = "/metrics"
 OPEN_PATHS: Final = frozenset({"/healthz", "/readyz", *CARD_PATHS})
+SESSION_PATH: Final = "/session"
+CSRF_HEADER: Final = "X-CSRF-Token"
 _RETRY_SECONDS: Final = "5"
+_READ_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+_SESSION: Final = "browser_session"
+"""The key of the session in the state of an ASGI scope."""
 
 
 def auth_middleware(settings: Settings, place: Place = "front") -> list[Middleware]:
@@ -35,7 +43,44 @@ def auth_middleware(settings: Settings, place: Place = "front") -> list[Middlewa
     if key is None and issuer is None:
         return []
     open_paths = OPEN_PATHS | {METRICS_PATH} if settings.metrics_public else OPEN_PATHS
-    return [Middleware(BearerAuth, key=key, issuer=issuer, open_paths=open_paths)]
+    is_front = place == "front"
+    return [
+        Middleware(
+            BearerAuth,
+            key=key,
+            issuer=issuer,
+            open_paths=open_paths,
+            optional_paths={SESSION_PATH} if is_front else (),
+            sessions=browser_sessions(settings) if is_front else None,
+        )
+    ]
+
+
+def browser_sessions(settings: Settings) -> BrowserSessions | None:
+    """The sessions of the supervisor's web page; None if there is no key to sign in with."""
+    key = opening_key(settings, "front")
+    if key is None:
+        return None
+    # Imported on demand: cryptography is slow to load.
+    from ai_platform_engineering.utils.a2a_common.server.browser_sessions import BrowserSessions  # noqa: PLC0415
+
+    return BrowserSessions(key.value, secure=urlsplit(settings.public_url).scheme == "https")
+
+
+def session_in(request: HTTPConnection) -> BrowserSession | None:
+    """The session whose cookie has authenticated the request."""
+    session: BrowserSession | None = request.scope.get("state", {}).get(_SESSION)
+    return session
+
+
+def csrf_problem(request: HTTPConnection, session: BrowserSession | None) -> Response | None:
+    """The error response to a changing request that has the cookie of a session, but not its token."""
+    if session is None or session.accepts(request.headers.get(CSRF_HEADER, "")):
+        return None
+    message = (
+        f"The header {CSRF_HEADER} must have the token of the session. Read it with GET {SESSION_PATH}, csrf_token."
+    )
+    return JSONResponse({"error": "csrf", "message": message}, status_code=403)
 
 
 def security_schemes(settings: Settings, place: Place = "front") -> dict[str, SecurityScheme]:
@@ -56,9 +101,9 @@ def security_schemes(settings: Settings, place: Place = "front") -> dict[str, Se
 
 
 class BearerAuth:
-    """Accepts requests whose `Authorization: Bearer` is the key or a valid access token.
+    """Accepts requests whose `Authorization: Bearer` is the key or a valid access token, and those of `sessions`.
 
-    Accepted requests have the verified caller in `scope["state"]`.
+    Accepted requests have the verified caller in `scope["state"]`. On `optional_paths` the others are accepted too.
     """
 
     def __init__(
@@ -67,23 +112,39 @@ class BearerAuth:
         key: Key | None = None,
         issuer: Issuer | None = None,
         open_paths: Container[str] = OPEN_PATHS,
+        optional_paths: Container[str] = (),
+        sessions: BrowserSessions | None = None,
     ) -> None:
         self._app = app
         self._open_paths = open_paths
+        self._optional_paths = optional_paths
         self._key = key
         self._issuer = issuer
+        self._sessions = sessions
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan" or scope["path"] in self._open_paths or _is_public(scope):
             await self._app(scope, receive, send)
             return
-        found = await self._verified(_bearer(Headers(scope=scope)))
-        if isinstance(found, Caller):
-            await self._app({**scope, "state": {**scope.get("state", {}), CALLER: found}}, receive, send)
+        is_optional = scope["path"] in self._optional_paths
+        request = HTTPConnection(scope)
+        session = self._session(request)
+        found = session.caller if session is not None else await self._verified(_bearer(request.headers))
+        if session is not None and scope["method"] not in _READ_METHODS and not is_optional:
+            found = csrf_problem(request, session) or found
+        if isinstance(found, Caller) or is_optional:
+            verified: dict[str, Any] = {CALLER: found, _SESSION: session} if isinstance(found, Caller) else {}
+            await self._app({**scope, "state": {**scope.get("state", {}), **verified}}, receive, send)
         elif scope["type"] == "http":
             await found(scope, receive, send)
         else:
             await send({"type": "websocket.close", "code": 1008})
+
+    def _session(self, request: HTTPConnection) -> BrowserSession | None:
+        """The session of the request. An Authorization header takes precedence."""
+        if self._sessions is None or request.scope["type"] != "http" or "authorization" in request.headers:
+            return None
+        return self._sessions.read(request.cookies)
 
     async def _verified(self, sent: str) -> Caller | Response:
         """The caller of the key or token, or the error response."""

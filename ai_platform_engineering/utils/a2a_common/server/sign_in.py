@@ -1,0 +1,146 @@
+"""The route `/session`: a browser asks whether it is signed in, signs in and signs out."""
+
+from __future__ import annotations
+
+import hmac
+import logging
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+
+from a2a.utils.errors import A2AError
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.utils.a2a_common.caller import ANONYMOUS, KEY_HOLDER, Caller, caller_in
+from ai_platform_engineering.utils.a2a_common.server.auth import (
+    SESSION_PATH,
+    browser_sessions,
+    csrf_problem,
+    session_in,
+)
+from ai_platform_engineering.utils.a2a_common.server.request_body import PayloadTooLargeError, read_json
+from ai_platform_engineering.utils.a2a_common.server.sign_in_attempts import SignInAttempts
+from ai_platform_engineering.utils.keys import Key, opening_key
+
+if TYPE_CHECKING:
+    from ai_platform_engineering.utils.a2a_common.server.browser_sessions import BrowserSession, BrowserSessions
+
+logger = logging.getLogger(__name__)
+
+_MAX_BODY_SIZE: Final = 16_384
+_HEADERS: Final = {"Cache-Control": "no-store"}
+
+
+class SignInError(Exception):
+    """The sent fields cannot be used; the text is a sentence for the sender."""
+
+
+class SignIn(Protocol):
+    """Verifies the sign-in of a browser."""
+
+    @property
+    def method(self) -> Literal["key"]:
+        """What the page asks for."""
+
+    async def verify(self, sent: Mapping[str, Any]) -> Caller | None:
+        """The caller who sent these fields; None if they are wrong. Raises `SignInError` if they cannot be used."""
+
+
+class KeySignIn:
+    """Sign-in with the shared key."""
+
+    method: Final = "key"
+
+    def __init__(self, key: Key) -> None:
+        self._key = key
+
+    async def verify(self, sent: Mapping[str, Any]) -> Caller | None:
+        match sent:
+            case {"key": str(key)}:
+                # A JSON string may contain surrogates, which UTF-8 cannot encode.
+                is_correct = hmac.compare_digest(key.encode(errors="surrogatepass"), self._key.value.encode())
+                return KEY_HOLDER if is_correct else None
+            case _:
+                raise SignInError('Send a JSON object with the key: {"key": "..."}.')
+
+
+class SessionRoutes:
+    """The authentication middleware has put the caller and the session of a request into its state."""
+
+    def __init__(self, settings: Settings) -> None:
+        key = opening_key(settings, "front")
+        self._required = key is not None or settings.a2a_oauth_issuer is not None
+        self._sign_in: SignIn | None = None if key is None else KeySignIn(key)
+        self._sessions: BrowserSessions | None = browser_sessions(settings)
+        self._attempts = SignInAttempts()
+
+    def routes(self) -> list[Route]:
+        return [
+            Route(SESSION_PATH, self._get, methods=["GET"]),
+            Route(SESSION_PATH, self._post, methods=["POST"]),
+            Route(SESSION_PATH, self._delete, methods=["DELETE"]),
+        ]
+
+    async def _get(self, request: Request) -> Response:
+        return self._facts(caller_in(request.scope.get("state")), session_in(request))
+
+    async def _post(self, request: Request) -> Response:
+        if self._sign_in is None or self._sessions is None:
+            why = "browsers cannot sign in here" if self._required else "this server requires no sign-in"
+            return _problem(404, "not_found", f"A session cannot be started: {why}.")
+        try:
+            sent = await read_json(request, _MAX_BODY_SIZE)
+        except ClientDisconnect:
+            return Response(status_code=400)
+        except PayloadTooLargeError:
+            return _problem(413, "payload_too_large", f"A sign-in may have at most {_MAX_BODY_SIZE} bytes.")
+        except A2AError as error:
+            return _problem(400, "invalid_request", error.message)
+        return await self._signed_in(request, sent if isinstance(sent, dict) else {}, self._sign_in, self._sessions)
+
+    async def _signed_in(
+        self, request: Request, sent: Mapping[str, Any], sign_in: SignIn, sessions: BrowserSessions
+    ) -> Response:
+        address = request.client.host if request.client else ""
+        pause = math.ceil(self._attempts.begin(address))
+        if pause > 0:
+            message = f"Too many sign-ins from this address have failed. Try again in {pause} s."
+            return _problem(429, "too_many_attempts", message, {"Retry-After": str(pause)})
+        try:
+            caller = await sign_in.verify(sent)
+        except SignInError as error:
+            return _problem(400, "invalid_request", str(error))
+        if caller is None:
+            logger.warning("A sign-in from %s was refused: the key is not correct.", address)
+            return _problem(401, "unauthorized", "The key is not correct.")
+        self._attempts.succeeded(address)
+        session = sessions.begin(caller)
+        response = self._facts(caller, session)
+        sessions.write(session, response)
+        return response
+
+    async def _delete(self, request: Request) -> Response:
+        if (problem := csrf_problem(request, session_in(request))) is not None:
+            return problem
+        response = Response(status_code=204, headers=_HEADERS)
+        if self._sessions is not None:
+            self._sessions.delete(response)
+        return response
+
+    def _facts(self, caller: Caller, session: BrowserSession | None) -> Response:
+        facts = {
+            "required": self._required,
+            "signed_in": caller != ANONYMOUS,
+            "subject": caller.subject,
+            "csrf_token": session.csrf_token if session is not None else None,
+            "method": self._sign_in.method if self._sign_in is not None else None,
+        }
+        return JSONResponse(facts, headers=_HEADERS)
+
+
+def _problem(code: int, error: str, sentence: str, headers: Mapping[str, str] | None = None) -> Response:
+    body = {"error": error, "message": sentence}
+    return JSONResponse(body, status_code=code, headers={**_HEADERS, **(headers or {})})
