@@ -21,6 +21,8 @@ export interface Session {
   subject: string | null;
   /** Sent in the header X-CSRF-Token of every changing request. */
   csrf_token: string | null;
+  /** How a browser can sign in; null: it cannot, or need not. */
+  method: "key" | null;
 }
 
 export interface ConversationRow {

@@ -128,7 +128,18 @@ export const TEXTS = {
 
   feedback: {},
 
-  session: {},
+  session: {
+    key: "Key of the supervisor",
+    hint: "This supervisor requires a key. Its operator has it (A2A_AUTH_SHARED_KEY).",
+    signIn: "Sign in",
+    signingIn: "Signing in…",
+    missing: "Enter the key.",
+    notAvailable:
+      "This supervisor accepts access tokens of an OAuth2 issuer only. Signing in with a browser is not available for " +
+      "them yet.",
+    terminal: "Use the terminal, with the settings of the issuer:",
+    command: (address: string) => `platform-engineer chat --url ${address}`,
+  },
 };
 
 export type Texts = typeof TEXTS;
