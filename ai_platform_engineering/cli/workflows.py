@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 from ai_platform_engineering.cli.exit_codes import fail
 from ai_platform_engineering.multi_agents.agent_registry import AgentRegistry
 from ai_platform_engineering.multi_agents.platform_engineer.workflows.definition import (
-    Condition,
     Input,
     Step,
     Workflow,
     suggestion,
+    value_text,
 )
 from ai_platform_engineering.multi_agents.platform_engineer.workflows.loader import (
     WorkflowOffer,
@@ -103,7 +103,7 @@ def _described(offer: WorkflowOffer) -> Iterator[str]:
 def _input_row(declared: Input) -> tuple[str, ...]:
     kind = f"{declared.type}: {', '.join(declared.options)}" if declared.options else declared.type
     if declared.default is not None:
-        need = f"default {_value_text(declared.default)}"
+        need = f"default {value_text(declared.default)}"
     else:
         need = "required" if declared.required else "optional"
     return declared.name, kind, need, declared.description
@@ -111,22 +111,7 @@ def _input_row(declared: Input) -> tuple[str, ...]:
 
 def _step_row(number: int, step: Step) -> tuple[str, ...]:
     how = f"tool {step.tool}" if step.tool is not None else "instruction"
-    return f"{number}.", step.title, step.agent, how, "" if step.when is None else f"if {_condition_text(step.when)}"
-
-
-def _condition_text(condition: Condition) -> str:
-    value = condition.value
-    if "equals" in condition.model_fields_set:
-        return f"{value} is {_value_text(condition.equals)}"
-    if "not_equals" in condition.model_fields_set:
-        return f"{value} is not {_value_text(condition.not_equals)}"
-    if "one_of" in condition.model_fields_set:
-        return f"{value} is one of {', '.join(map(_value_text, condition.one_of))}"
-    return f"{value} is set" if condition.is_set else f"{value} is not set"
-
-
-def _value_text(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return f"{number}.", step.title, step.agent, how, "" if step.when is None else f"if {step.when.text()}"
 
 
 def _print(text: str) -> None:

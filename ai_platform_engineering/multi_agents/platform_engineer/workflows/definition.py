@@ -6,6 +6,7 @@ Reading a file finds all errors in it: unknown keys, invalid values, placeholder
 from __future__ import annotations
 
 import difflib
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -147,6 +148,16 @@ class Condition(_DefinitionModel):
             return any(_same(value, option) for option in self.one_of)
         return (value not in (None, "", [], ())) is self.is_set
 
+    def text(self) -> str:
+        """The condition as people read it: `{{ inputs.severity }} is one of 1, 2`."""
+        if "equals" in self.model_fields_set:
+            return f"{self.value} is {value_text(self.equals)}"
+        if "not_equals" in self.model_fields_set:
+            return f"{self.value} is not {value_text(self.not_equals)}"
+        if "one_of" in self.model_fields_set:
+            return f"{self.value} is one of {', '.join(map(value_text, self.one_of))}"
+        return f"{self.value} is set" if self.is_set else f"{self.value} is not set"
+
 
 class Step(_DefinitionModel):
     """One delegation: a tool that the agent calls with `arguments`, or an `instruction` for the agent.
@@ -255,6 +266,11 @@ def suggestion(name: str, known: Sequence[str]) -> str:
     if near := difflib.get_close_matches(name.lower().replace("-", "_"), known, n=1):
         return f"did you mean {near[0]!r}"
     return f"known are {', '.join(known)}" if known else "there are none"
+
+
+def value_text(value: object) -> str:
+    """A value of a definition, for people: text as it is, anything else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _problems(error: ValidationError) -> Iterator[str]:

@@ -17,6 +17,7 @@ from ai_platform_engineering.multi_agents.platform_engineer.workflows.definition
 from ai_platform_engineering.settings import Settings
 
 _REQUEST: Final = re.compile(r"(?:(?:start|run) )?(?:the )?(?:workflow )?(?P<name>.+?)(?: workflow)?")
+_INPUTS: Final = {"inputs": {"__all__": {"name", "type", "description", "required", "default", "options"}}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,19 @@ class WorkflowOffer:
             "ready": self.reason is None,
             "reason": self.reason,
         }
+
+    def details(self) -> dict[str, object]:
+        """JSON form with the inputs and the steps, as people see them before they start the workflow."""
+        steps = [
+            {
+                "title": step.title,
+                "agent": step.agent,
+                "tool": step.tool,
+                "when": None if step.when is None else step.when.text(),
+            }
+            for step in self.workflow.steps
+        ]
+        return {**self.facts(), **self.workflow.model_dump(mode="json", include=_INPUTS), "steps": steps}
 
 
 def library_directory() -> Path:

@@ -128,10 +128,10 @@ def create_app(settings: Settings, mas: PlatformEngineerDeepAgent | None = None)
 
 
 def _workflow_route(offers: Sequence[WorkflowOffer]) -> Route:
-    """`GET /workflows`: all workflows, with the reason why one cannot be started."""
+    """`GET /workflows`: all workflows, with their inputs and steps, and the reason why one cannot be started."""
 
     async def list_workflows(_request: Request) -> Response:
-        return JSONResponse({"workflows": [offer.facts() for offer in offers]})
+        return JSONResponse({"workflows": [offer.details() for offer in offers]})
 
     return Route("/workflows", list_workflows, methods=["GET"])
 
