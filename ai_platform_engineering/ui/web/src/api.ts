@@ -119,3 +119,55 @@ export interface About {
   /** Why the supervisor works only in part; null if it works. */
   degraded: string | null;
 }
+
+/** Sends a request to an address relative to the page and resolves to the JSON of the response. */
+export interface Requests {
+  json<Result>(method: string, path: string, body?: unknown): Promise<Result>;
+}
+
+export function getSession(http: Requests): Promise<Session> {
+  return http.json("GET", "session");
+}
+
+export function signIn(http: Requests, key: string): Promise<Session> {
+  return http.json("POST", "session", { key });
+}
+
+export function signOut(http: Requests): Promise<null> {
+  return http.json("DELETE", "session");
+}
+
+export function getAbout(http: Requests): Promise<About> {
+  return http.json("GET", "about");
+}
+
+export function getAgents(http: Requests): Promise<{ agents: AgentRow[] }> {
+  return http.json("GET", "agents");
+}
+
+export function listConversations(
+  http: Requests,
+  query: { limit: number; search?: string; after?: string },
+): Promise<ConversationPage> {
+  const parameters = new URLSearchParams({ limit: String(query.limit) });
+  if (query.search) parameters.set("search", query.search);
+  if (query.after) parameters.set("after", query.after);
+  return http.json("GET", `conversations?${parameters}`);
+}
+
+export function getConversation(http: Requests, id: string): Promise<StoredConversation> {
+  return http.json("GET", conversationPath(id));
+}
+
+export function renameConversation(http: Requests, id: string, name: string): Promise<unknown> {
+  return http.json("PATCH", conversationPath(id), { name });
+}
+
+/** `force` also deletes a conversation that has unfinished tasks. */
+export function deleteConversation(http: Requests, id: string, force: boolean): Promise<unknown> {
+  return http.json("DELETE", force ? `${conversationPath(id)}?force=true` : conversationPath(id));
+}
+
+function conversationPath(id: string): string {
+  return `conversations/${encodeURIComponent(id)}`;
+}

@@ -13,6 +13,8 @@ export const TEXTS = {
     offlineModel:
       "This is the offline model: it matches words and needs no key. Configure a model provider for real answers.",
     disconnected: "There is no connection to the supervisor. The page reconnects by itself.",
+    notSignedIn: "You are not signed in.",
+    requestFailed: (status: number) => `The supervisor answered with HTTP status ${status}.`,
     degraded: (reason: string) => `The supervisor works only in part. ${reason}`,
     loading: "Loading…",
     views: {
@@ -81,6 +83,8 @@ export const TEXTS = {
     notSent: "The message was not sent.",
     queued: "Waiting for the previous message of this conversation.",
     lost: "The connection was lost. The run continues; the page reconnects.",
+    answerRejected: "The answer was not accepted.",
+    formClosed: "This form is no longer open.",
     newestBelow: "Go to the newest message",
     log: "Messages of this conversation",
   },

@@ -1,0 +1,91 @@
+// Requests to the supervisor: the header against forged requests, errors as sentences, and whether it can be reached.
+
+import { signal } from "@preact/signals";
+
+import { TEXTS } from "../texts";
+
+const UNAUTHORIZED = 401;
+const NO_CONTENT = 204;
+const SERVER_ERROR = 500;
+const CHANGING = new Set(["POST", "PUT", "PATCH", "DELETE"]);
+
+/** The supervisor rejected a request; `message` is a sentence for people. */
+export class RequestError extends Error {
+  constructor(
+    readonly status: number,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+/** There was no response. */
+export class UnreachableError extends Error {}
+
+export class Http {
+  /** Whether the last request got a response. */
+  readonly online = signal(true);
+  csrfToken: string | null = null;
+  /** Called after a response with the status 401. */
+  onUnauthorized: () => void = () => {};
+
+  /** A request to a resource; `path` is relative to the page. Resolves to the JSON of the response. */
+  async json<Result>(method: string, path: string, body?: unknown): Promise<Result> {
+    const response = await this.fetch(path, {
+      method,
+      headers: { Accept: "application/json", ...(body === undefined ? {} : { "Content-Type": "application/json" }) },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    if (!response.ok) throw await rejectionOf(response);
+    return (response.status === NO_CONTENT ? null : await response.json()) as Result;
+  }
+
+  /** `fetch` that throws `UnreachableError` without a response, and `RequestError` for 401 and failures of servers. */
+  readonly fetch = async (address: RequestInfo | URL, init: RequestInit = {}): Promise<Response> => {
+    const headers = new Headers(init.headers);
+    if (this.csrfToken !== null && CHANGING.has(init.method ?? "GET")) headers.set("X-CSRF-Token", this.csrfToken);
+    let response: Response;
+    try {
+      response = await fetch(address, { ...init, headers });
+    } catch (error) {
+      if (init.signal?.aborted) throw error;
+      this.online.value = false;
+      throw new UnreachableError(TEXTS.app.disconnected, { cause: error });
+    }
+    this.online.value = true;
+    if (response.status === UNAUTHORIZED) {
+      this.onUnauthorized();
+      throw new RequestError(UNAUTHORIZED, TEXTS.app.notSignedIn);
+    }
+    if (response.status >= SERVER_ERROR) throw await rejectionOf(response);
+    return response;
+  };
+}
+
+export async function rejectionOf(response: Response): Promise<RequestError> {
+  return new RequestError(response.status, await sentenceOf(response));
+}
+
+/** Why a request failed, for people. */
+export function problemOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const cause = error.cause;
+  return cause instanceof Error && !(error instanceof UnreachableError) ? problemOf(cause) : error.message;
+}
+
+async function sentenceOf(response: Response): Promise<string> {
+  try {
+    const body: unknown = await response.json();
+    if (typeof body === "object" && body !== null) {
+      const { message, detail, error } = body as Record<string, unknown>;
+      for (const sentence of [message, detail, error]) {
+        if (typeof sentence === "string" && sentence) return sentence;
+        const inner = (sentence as { message?: unknown } | null | undefined)?.message;
+        if (typeof inner === "string" && inner) return inner;
+      }
+    }
+  } catch {
+    // The body is not JSON.
+  }
+  return TEXTS.app.requestFailed(response.status);
+}

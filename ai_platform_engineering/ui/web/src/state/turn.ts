@@ -1,0 +1,216 @@
+// A question and its run in the page: the signals that components read, fed by a follower.
+
+import { signal } from "@preact/signals";
+
+import type { Decision, StoredTask, TaskState } from "../api";
+import { Decoder, isAtRest, type NumberedEvent } from "../decoding";
+import type { Form, RecordedLine, RunEvent } from "../events";
+import { fold, resumed } from "../reducer";
+import type { FormAnswer, Turn } from "../store";
+import { TEXTS } from "../texts";
+import { EMPTY_RUN, type RunView } from "../view";
+import type { Outgoing, Supervisor } from "./a2a";
+import { complaintOf, decisionOf, resumeData } from "./answers";
+import { RunFollower, type Connection, type Listener } from "./follower";
+import type { Frames } from "./frames";
+import { problemOf } from "./http";
+import { randomId } from "./ids";
+
+export interface Environment {
+  supervisor: Supervisor;
+  frames: Frames;
+  /** Who answers forms here, if known. */
+  subject: () => string | null;
+}
+
+interface PendingAnswer {
+  formId: string;
+  /** Called with the reason if the answer was not accepted. */
+  settle: (problem: string | null) => void;
+}
+
+export class TurnState implements Turn, Listener {
+  readonly key: string;
+  readonly question: string;
+  readonly askedAt: number;
+  readonly taskId = signal<string | null>(null);
+  readonly state = signal<TaskState | "sending" | "not-sent">("sending");
+  readonly run = signal<RunView>(EMPTY_RUN);
+  readonly decisions = signal<readonly Decision[]>([]);
+  readonly connection = signal<Connection>("idle");
+  readonly problem = signal<string | null>(null);
+  readonly events: RecordedLine[] = [];
+  readonly messageId: string;
+  /** Called when the supervisor has given out the id of the task. */
+  onAccepted: (taskId: string) => void = () => {};
+  /** Called after the run has ended or asks. */
+  onRest: () => void = () => {};
+  private readonly decoder: Decoder;
+  private readonly follower: RunFollower;
+  private pendingAnswer: PendingAnswer | null = null;
+  private answers: Promise<unknown> = Promise.resolve();
+  private following: Promise<void> = Promise.resolve();
+
+  constructor(
+    private readonly environment: Environment,
+    readonly contextId: string,
+    asked: { question: string; messageId: string; askedAt: number },
+    stored: StoredTask | null = null,
+  ) {
+    this.question = asked.question;
+    this.messageId = asked.messageId;
+    this.key = asked.messageId;
+    this.askedAt = asked.askedAt;
+    this.decoder = new Decoder(stored?.last_seq ?? 0, stored?.state ?? null);
+    this.follower = new RunFollower(environment.supervisor, this.decoder, this, stored?.id ?? null);
+    if (stored !== null) {
+      this.taskId.value = stored.id;
+      this.state.value = stored.state;
+      this.decisions.value = stored.decisions;
+      this.events.push(...stored.events);
+      this.run.value = fold(stored.events);
+    }
+  }
+
+  static stored(environment: Environment, contextId: string, task: StoredTask): TurnState {
+    const asked = { question: task.question, messageId: task.message_id || task.id, askedAt: Date.parse(task.created) };
+    return new TurnState(environment, contextId, asked, task);
+  }
+
+  get lastSeq(): number {
+    return this.decoder.lastSeq;
+  }
+
+  get isAtRest(): boolean {
+    const state = this.state.value;
+    return state === "not-sent" || (state !== "sending" && isAtRest(state));
+  }
+
+  get isFollowed(): boolean {
+    return this.follower.isActive;
+  }
+
+  /** Send the question and follow its run. */
+  async send(metadata?: Record<string, unknown>): Promise<void> {
+    const { messageId, contextId, question: text } = this;
+    this.state.value = "sending";
+    await this.follow({ messageId, contextId, text, ...(metadata ? { metadata } : {}) });
+  }
+
+  /** Follow the task until it is at rest. */
+  async resume(): Promise<void> {
+    if (!this.isFollowed && this.taskId.value !== null) await this.follow(null);
+  }
+
+  async stop(): Promise<void> {
+    const taskId = this.taskId.value;
+    if (taskId === null) return;
+    try {
+      await this.environment.supervisor.cancel(taskId);
+      void this.resume();
+    } catch (error) {
+      this.problem.value = problemOf(error);
+    }
+  }
+
+  /** Answer a form. One answer at a time: the run takes the next one when it waits again. */
+  answer(form: Form, answer: FormAnswer): Promise<string | null> {
+    const answered = this.answers.then(() => this.sendAnswer(form, answer));
+    this.answers = answered;
+    return answered;
+  }
+
+  wake(mayBeDead: boolean): void {
+    this.follower.wake(mayBeDead);
+  }
+
+  close(): void {
+    this.follower.close();
+  }
+
+  /** Add what another client did: the stored task is newer than the page's. */
+  update(stored: StoredTask): void {
+    this.decisions.value = stored.decisions;
+    if (this.isFollowed || stored.last_seq <= this.lastSeq) return;
+    const later = stored.events.filter((line) => (line.seq ?? 0) > this.lastSeq);
+    this.events.push(...later);
+    this.run.value = fold(later, this.run.value);
+    this.decoder.lastSeq = stored.last_seq;
+    this.decoder.state = stored.state;
+    this.state.value = stored.state;
+  }
+
+  accepted(taskId: string): void {
+    this.environment.frames.add(() => (this.taskId.value = taskId));
+    this.onAccepted(taskId);
+  }
+
+  received(events: readonly NumberedEvent[], state: TaskState | null): void {
+    const at = Math.max((Date.now() - this.askedAt) / 1000, this.events.at(-1)?.at ?? 0);
+    const lines = events.map(({ seq, event }) => ({ ...event, seq, at }));
+    this.events.push(...lines);
+    const answered = this.settleAnswer(events[0]?.event);
+    this.environment.frames.add(() => this.apply(lines, state, answered));
+  }
+
+  connected(connection: Connection): void {
+    if (connection !== this.connection.value) this.environment.frames.add(() => (this.connection.value = connection));
+  }
+
+  rejected(sentence: string): void {
+    this.environment.frames.add(() => {
+      this.problem.value = sentence;
+      if (this.state.value === "sending") this.state.value = "not-sent";
+    });
+    this.pendingAnswer?.settle(sentence);
+  }
+
+  private apply(lines: readonly RecordedLine[], state: TaskState | null, answered: string | null): void {
+    const before = this.run.value;
+    const view = fold(lines, answered === null ? before : resumed(before, answered));
+    if (view !== before) this.run.value = view;
+    this.problem.value = null;
+    if (state !== null) this.state.value = state;
+  }
+
+  /** The id of the form that was answered, if `event` is the first one of the run that continues. */
+  private settleAnswer(event: RunEvent | undefined): string | null {
+    const answer = this.pendingAnswer;
+    if (answer === null || event === undefined) return null;
+    this.pendingAnswer = null;
+    if (event.event !== "input_required") {
+      answer.settle(null);
+      return answer.formId;
+    }
+    const again = event.forms.find((form) => form.form_id === answer.formId);
+    answer.settle(again === undefined ? null : complaintOf(again));
+    return null;
+  }
+
+  private async follow(message: Outgoing | null): Promise<void> {
+    this.problem.value = null;
+    this.following = this.follower.follow(message);
+    await this.following;
+    this.environment.frames.add(() => this.isAtRest && this.onRest());
+  }
+
+  private async sendAnswer(form: Form, answer: FormAnswer): Promise<string | null> {
+    await this.following;
+    this.environment.frames.flush();
+    const taskId = this.taskId.value;
+    const isOpen = this.run.value.forms.some((one) => one.form_id === form.form_id);
+    if (taskId === null || !isOpen) return TEXTS.chat.formClosed;
+    const data = resumeData(form.form_id, answer);
+    const message = { messageId: randomId(), contextId: this.contextId, taskId, data };
+    const problem = await new Promise<string | null>((settle) => {
+      this.pendingAnswer = { formId: form.form_id, settle };
+      void this.follow(message).finally(() => settle(null));
+    });
+    this.pendingAnswer = null;
+    if (problem === null) {
+      const decision = decisionOf(form.form_id, answer, new Date(), this.environment.subject());
+      this.decisions.value = [...this.decisions.value, decision];
+    }
+    return problem;
+  }
+}
