@@ -6,11 +6,11 @@ Addresses in the page are relative: behind a proxy it works under any path that 
 from __future__ import annotations
 
 import hashlib
-import mimetypes
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
@@ -19,6 +19,20 @@ from starlette.routing import Route
 BUILT: Final = Path(__file__).parent / "built"
 
 _ENCODINGS: Final = {".br": "br", ".gz": "gzip"}
+# Not from `mimetypes`: its answers depend on the files of the system, and browsers refuse scripts of another type.
+_MEDIA_TYPES: Final = {
+    ".css": "text/css",
+    ".html": "text/html",
+    ".ico": "image/x-icon",
+    ".js": "text/javascript",
+    ".json": "application/json",
+    ".png": "image/png",
+    ".svg": "image/svg+xml",
+    ".txt": "text/plain",
+    ".webmanifest": "application/manifest+json",
+    ".woff2": "font/woff2",
+}
+_REFUSED: Final = re.compile(r"q=0(\.0*)?")
 _INDEX: Final = "index.html"
 _DIAGRAM: Final = "diagram.html"
 
@@ -69,7 +83,8 @@ class _File:
         }
         if self.policy is not None:
             headers["Content-Security-Policy"] = self.policy
-        if self.etag in request.headers.get("if-none-match", ""):
+        known = {tag.strip() for tag in request.headers.get("if-none-match", "").split(",")}
+        if not known.isdisjoint({self.etag, self.etag.removeprefix("W/"), "*"}):
             return Response(status_code=304, headers=headers)
         encoding = _accepted(request.headers.get("accept-encoding", ""), self.variants)
         if encoding is not None:
@@ -90,16 +105,21 @@ class Page:
 
     def routes(self) -> Sequence[Route]:
         return [
-            Route("/", self._index, methods=["GET"]),
-            *(Route(path, self._file, methods=["GET"]) for path in self._files),
+            Route("/", _serve(self._files[f"/{_INDEX}"]) if self.is_built else _missing, methods=["GET"]),
+            *(Route(path, _serve(file), methods=["GET"]) for path, file in self._files.items()),
         ]
 
-    async def _index(self, request: Request) -> Response:
-        index = self._files.get(f"/{_INDEX}")
-        return HTMLResponse(_MISSING, status_code=404) if index is None else index.response(request)
 
-    async def _file(self, request: Request) -> Response:
-        return self._files[request.scope["path"]].response(request)
+def _serve(file: _File) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+    async def serve(request: Request) -> Response:
+        return file.response(request)
+
+    return serve
+
+
+async def _missing(_request: Request) -> Response:
+    headers = {**_HEADERS, "Content-Security-Policy": _POLICY, "Cache-Control": "no-store"}
+    return HTMLResponse(_MISSING, status_code=404, headers=headers)
 
 
 def _read(built: Path) -> dict[str, _File]:
@@ -115,9 +135,10 @@ def _read(built: Path) -> dict[str, _File]:
                 variants[encoding] = encoded.read_bytes()
         path = f"/{file.relative_to(built).as_posix()}"
         files[path] = _File(
-            media_type=mimetypes.guess_type(file.name)[0] or "application/octet-stream",
+            media_type=_MEDIA_TYPES.get(file.suffix, "application/octet-stream"),
             variants=variants,
-            etag=f'"{hashlib.sha256(content).hexdigest()[:16]}"',
+            # Weak, because it is the same for all encodings.
+            etag=f'W/"{hashlib.sha256(content).hexdigest()[:16]}"',
             policy={_INDEX: _POLICY, _DIAGRAM: _DIAGRAM_POLICY}.get(file.name),
             is_hashed=path.startswith("/assets/"),
         )
@@ -127,5 +148,5 @@ def _read(built: Path) -> dict[str, _File]:
 def _accepted(header: str, variants: Mapping[str | None, bytes]) -> str | None:
     """The smallest variant that the browser accepts."""
     wanted = [part.split(";") for part in header.lower().replace(" ", "").split(",")]
-    accepted = {name for name, *parameters in wanted if "q=0" not in parameters}
+    accepted = {name for name, *parameters in wanted if not any(map(_REFUSED.fullmatch, parameters))}
     return next((encoding for encoding in variants if encoding in accepted), None)
