@@ -17,6 +17,7 @@ from playwright.async_api import (
     ConsoleMessage,
     Page,
     Request,
+    ViewportSize,
     WebError,
     async_playwright,
     expect,
@@ -26,8 +27,8 @@ from ai_platform_engineering.ui.page import Page as BuiltPage
 from tests.servers import ROOT
 from tests.services.environment import not_here
 
-NARROW = {"width": 360, "height": 740}
-WIDE = {"width": 1400, "height": 900}
+NARROW: ViewportSize = {"width": 360, "height": 740}
+WIDE: ViewportSize = {"width": 1400, "height": 900}
 VIEWPORTS = {"narrow": NARROW, "wide": WIDE}
 THEMES = ("light", "dark")
 WAIT_MS = 15_000
@@ -115,13 +116,13 @@ class Contexts:
     problems: Problems = field(default_factory=Problems)
     _open: list[BrowserContext] = field(default_factory=list)
 
-    async def new_page(self, *, theme: str = "light", viewport: Any = None, **options: Any) -> Page:
+    async def new_page(self, *, theme: str = "light", viewport: ViewportSize = WIDE, **options: Any) -> Page:
         """A blank page. `page.goto("")` opens the supervisor's page."""
         context = await self.browser.new_context(
             base_url=f"{self.url}/",
             color_scheme="dark" if theme == "dark" else "light",
             reduced_motion="reduce",
-            viewport=viewport or WIDE,
+            viewport=viewport,
             **options,
         )
         self._open.append(context)
