@@ -39,7 +39,7 @@ _DIAGRAM: Final = "diagram.html"
 _POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; frame-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
-    "require-trusted-types-for 'script'; trusted-types dompurify 'allow-duplicates'"
+    "require-trusted-types-for 'script'; trusted-types dompurify"
 )
 # A diagram is drawn in a frame with an origin of its own. Mermaid needs inline styles; nothing may be loaded.
 _DIAGRAM_POLICY: Final = (

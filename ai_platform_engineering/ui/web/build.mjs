@@ -1,14 +1,17 @@
 // Builds the page into ../built: hashed files under assets/, each also compressed, and index.html.
-// With --tests, bundles the unit tests for Node into built-tests.
+// With --tests, bundles the unit tests for Node into built-tests. With --parts FOLDER, builds into that folder a page
+// with single parts of the page, for browser tests.
 import { build } from "esbuild";
 import { readFile, readdir, rm, writeFile } from "node:fs/promises";
-import { basename, join, relative } from "node:path";
+import { basename, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { brotliCompress, constants, gzip } from "node:zlib";
 
 const here = fileURLToPath(new URL(".", import.meta.url));
-const built = join(here, "..", "built");
+const [mode, folder] = process.argv.slice(2);
+const built = mode === "--parts" ? resolve(folder) : join(here, "..", "built");
+const main = mode === "--parts" ? "tests/parts/main.tsx" : "src/main.tsx";
 const compressed = /\.(css|html|js|json|svg)$/;
 
 const shared = {
@@ -21,7 +24,7 @@ const shared = {
   target: "es2022",
 };
 
-if (process.argv.includes("--tests")) {
+if (mode === "--tests") {
   await bundleTests();
 } else {
   await buildPage();
@@ -35,7 +38,7 @@ async function buildPage() {
     chunkNames: "assets/[name]-[hash]",
     define: { "process.env.NODE_ENV": '"production"' },
     entryNames: "assets/[name]-[hash]",
-    entryPoints: ["src/main.tsx", "src/styles/page.css", "src/icon.svg"],
+    entryPoints: [main, "src/styles/page.css", "src/icon.svg"],
     legalComments: "linked",
     loader: { ".svg": "copy" },
     metafile: true,
@@ -44,7 +47,7 @@ async function buildPage() {
     platform: "browser",
     splitting: true,
   });
-  const page = outputOf(metafile, "src/main.tsx");
+  const page = outputOf(metafile, main);
   const styles = outputOf(metafile, "src/styles/page.css");
   const icon = outputOf(metafile, "src/icon.svg");
   // Chunks that the page imports at once are fetched with it, not after it.

@@ -116,7 +116,22 @@ export const TEXTS = {
 
   forms: {},
 
-  markdown: {},
+  markdown: {
+    code: (language: string) => `Code, ${language}`,
+    plainCode: "text",
+    table: "Table",
+    taskDone: "done",
+    taskOpen: "open",
+    rows: (shown: number, all: number) => `The first ${shown} of ${all} rows.`,
+    cut: (length: number) => `This text is very long (${length.toLocaleString("en")} characters). This is its beginning.`,
+    showAll: "Show all as plain text",
+    showFormatted: "Show the beginning, formatted",
+    diagram: (kind: string) => `Diagram (${kind})`,
+    diagramKind: "mermaid",
+    diagramSource: "Show the source",
+    diagramPicture: "Show the diagram",
+    diagramFailed: "This diagram could not be drawn. This is its source.",
+  },
 
   agents: {},
 
