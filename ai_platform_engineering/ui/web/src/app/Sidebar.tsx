@@ -3,6 +3,7 @@
 import { useSignal } from "@preact/signals";
 
 import type { ConversationRow } from "../api";
+import { copyText } from "../clipboard";
 import { PlusIcon, TrashIcon, EditIcon, LinkIcon } from "../icons";
 import type { Place, Store } from "../store";
 import { TEXTS } from "../texts";
@@ -125,7 +126,7 @@ function ConversationItem({ store, row, open }: ItemProps) {
 }
 
 function copyLink(target: Place): void {
-  void navigator.clipboard?.writeText(new URL(addressOf(target), window.location.href).href);
+  void copyText(new URL(addressOf(target), window.location.href).href);
 }
 
 interface IconButtonProps {

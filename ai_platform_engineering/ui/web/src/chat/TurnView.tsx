@@ -2,10 +2,11 @@
 
 import { useSignal } from "@preact/signals";
 
+import { CopyButton } from "../clipboard";
 import { DeveloperView } from "../developer/DeveloperView";
 import { Decisions } from "../forms/Decisions";
 import { FormCard } from "../forms/FormCard";
-import { CopyIcon, EditIcon, RetryIcon } from "../icons";
+import { EditIcon, RetryIcon } from "../icons";
 import { Markdown } from "../markdown/Markdown";
 import type { Store, Turn } from "../store";
 import { TEXTS } from "../texts";
@@ -127,19 +128,5 @@ function Actions({ store, turn, run }: { store: Store; turn: Turn; run: RunView 
       </div>
       {developer.value && <DeveloperView turn={turn} />}
     </>
-  );
-}
-
-function CopyButton({ text }: { text: string }) {
-  const copied = useSignal(false);
-  const copy = async () => {
-    await navigator.clipboard.writeText(text);
-    copied.value = true;
-    setTimeout(() => (copied.value = false), 2000);
-  };
-  return (
-    <button type="button" class="button plain small" onClick={() => void copy()}>
-      <CopyIcon /> {copied.value ? TEXTS.chat.copied : TEXTS.chat.copy}
-    </button>
   );
 }

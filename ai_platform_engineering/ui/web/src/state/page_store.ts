@@ -29,7 +29,7 @@ import { TurnState, type Environment } from "./turn";
 
 const NOT_FOUND = 404;
 const CONFLICT = 409;
-const OPEN_SESSION: Session = { required: false, signed_in: true, subject: null, csrf_token: null };
+const OPEN_SESSION: Session = { required: false, signed_in: true, subject: null, csrf_token: null, method: null };
 
 /** The store of the page in this window. */
 export function createStore(): Store {
