@@ -87,11 +87,16 @@ _ITEM: Final[TypeAdapter[Event | Asked]] = TypeAdapter(
 )
 
 
+def encode(item: Event | Asked) -> dict[str, Any]:
+    """`item` as a JSON object."""
+    fields: dict[str, Any] = _ITEM.dump_python(item, exclude_defaults=True)
+    return {"event": _KINDS[type(item)], **fields}
+
+
 def encode_line(item: Event | Asked, at: float | None = None) -> str:
     """`item` as one line of ASCII, without the line end."""
     head: dict[str, Any] = {} if at is None else {"at": round(at, 3)}
-    head["event"] = _KINDS[type(item)]
-    return json.dumps(head | _ITEM.dump_python(item, exclude_defaults=True))
+    return json.dumps(head | encode(item))
 
 
 def decode_line(line: str | bytes) -> Line:

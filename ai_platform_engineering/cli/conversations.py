@@ -20,19 +20,21 @@ import httpx
 
 from ai_platform_engineering.cli.confirmation import confirmed
 from ai_platform_engineering.cli.exit_codes import FAILED, fail, refuse
-from ai_platform_engineering.cli.tasks import STATE_NAMES, first_question, short_question, timeline, utc_time
+from ai_platform_engineering.cli.tasks import recorded, short_question
 from ai_platform_engineering.events import SUPERVISOR, Canceled, Ending, Failed, FinalResult, Form, InputRequired
 from ai_platform_engineering.events_json import Asked
 from ai_platform_engineering.settings import Settings, SettingsError
 from ai_platform_engineering.storage.event_log.archive import TaskArchive, open_archive
+from ai_platform_engineering.storage.event_log.conversations import ConversationQuery, ConversationRow
 from ai_platform_engineering.storage.event_log.event_log import TaskQuery
 from ai_platform_engineering.storage.event_log.file import LogInUseError, tasks_file
-from ai_platform_engineering.storage.event_log.reader import ConversationRow, Row
+from ai_platform_engineering.storage.event_log.reader import Row
 from ai_platform_engineering.text.form_text import form_lines
 from ai_platform_engineering.text.plain_text import aligned, clean, one_line
 from ai_platform_engineering.utils.a2a_common.client.supervisor_run import SupervisorError, refusal
 from ai_platform_engineering.utils.a2a_common.codec.forms import form_data
-from ai_platform_engineering.utils.a2a_common.protocol import WAITING_STATES
+from ai_platform_engineering.utils.a2a_common.protocol import STATE_NAMES, WAITING_STATES
+from ai_platform_engineering.utils.a2a_common.server.timeline import first_question, iso_time, utc_time
 from ai_platform_engineering.utils.access_tokens import AccessTokenError, SupervisorAuth
 from ai_platform_engineering.utils.connections import reason_of
 from ai_platform_engineering.utils.errors import ReadableError
@@ -103,7 +105,7 @@ class _Turn:
 
 def list_conversations(options: argparse.Namespace, settings: Settings) -> int:
     with open_archive(settings) as archive:
-        rows = archive.conversations(options.limit)
+        rows = archive.conversations(ConversationQuery(limit=options.limit)).rows
     if options.json:
         lines = [json.dumps(_facts(row)) for row in rows]
     else:
@@ -187,7 +189,7 @@ def _turns(archive: TaskArchive, context_id: str) -> Iterator[_Turn]:
         record = archive.record(row.id)
         if record is None:
             continue  # deleted since the listing
-        items = [item for _, item in timeline(record, SUPERVISOR)]
+        items = [item for _, item in recorded(record, SUPERVISOR)]
         endings = [item for item in items if isinstance(item, Ending)]
         questions = tuple(item.question for item in items if isinstance(item, Asked))
         yield _Turn(row, questions, endings[-1] if endings else None)
@@ -259,10 +261,7 @@ def _facts(row: ConversationRow) -> dict[str, object]:
 
 
 def _times(row: ConversationRow | Row) -> dict[str, str]:
-    return {
-        "created": utc_time(row.created_ns).isoformat(timespec="milliseconds"),
-        "changed": utc_time(row.changed_ns).isoformat(timespec="milliseconds"),
-    }
+    return {"created": iso_time(row.created_ns), "changed": iso_time(row.changed_ns)}
 
 
 def _cells(row: ConversationRow) -> tuple[str, ...]:

@@ -6,11 +6,10 @@ import argparse
 import json
 import sys
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final, cast
+from typing import Final
 
-from a2a.types.a2a_pb2 import Message, Task, TaskState
+from a2a.types.a2a_pb2 import Message, Task
 from google.protobuf.json_format import MessageToDict
 
 from ai_platform_engineering.cli.exit_codes import fail, refuse
@@ -25,15 +24,11 @@ from ai_platform_engineering.terminal.plain import plain_lines
 from ai_platform_engineering.terminal.reducer import reduce, resume_view
 from ai_platform_engineering.terminal.view import View
 from ai_platform_engineering.text.plain_text import clean, one_line
+from ai_platform_engineering.utils.a2a_common.protocol import STATE_NAMES
 from ai_platform_engineering.utils.a2a_common.server.incoming import question_of
-from ai_platform_engineering.utils.a2a_common.wire import Decoder
+from ai_platform_engineering.utils.a2a_common.server.timeline import first_question, iso_time, timeline, utc_time
 
-STATES: Final[dict[str, TaskState]] = {
-    name.removeprefix("TASK_STATE_").lower().replace("_", "-"): cast("TaskState", value)
-    for name, value in TaskState.items()
-    if value != TaskState.TASK_STATE_UNSPECIFIED
-}
-STATE_NAMES: Final = {value: name for name, value in STATES.items()}
+STATES: Final = {name: state for state, name in STATE_NAMES.items()}
 _QUESTION_LENGTH: Final = 60
 
 
@@ -61,7 +56,7 @@ def _recording(archive: TaskArchive, id_prefix: str, agent: str) -> list[tuple[f
     record = _record(archive, id_prefix)
     # The task is read first: a running task may get another event between the two reads.
     began, *times = archive.times(record.submitted.id)
-    return [(((times[seq - 1] if seq else began) - began) / 1e9, item) for seq, item in timeline(record, agent)]
+    return [(((times[seq - 1] if seq else began) - began) / 1e9, item) for seq, item in recorded(record, agent)]
 
 
 def list_tasks(options: argparse.Namespace, settings: Settings) -> int:
@@ -126,21 +121,10 @@ def export_task(options: argparse.Namespace, settings: Settings) -> int:
     return 0
 
 
-def timeline(record: TaskRecord, agent: str) -> Iterator[tuple[int, Event | Asked]]:
+def recorded(record: TaskRecord, agent: str) -> Iterator[tuple[int, Event | Asked]]:
     """Questions and events, each with a sequence number. A question has the number of the event that follows it."""
-    messages = record.messages
-    decoder = Decoder(agent)
-    yield 0, Asked(first_question(record.submitted), record.submitted.context_id)
-    for entry in record.entries():
-        while messages and messages[0][0] < entry.seq:
-            _, message = messages.pop(0)
-            yield entry.seq, Asked(question_of(message), record.submitted.context_id)
-        for event in decoder.feed(entry.event):
-            yield entry.seq, event
-
-
-def first_question(submitted: Task) -> str:
-    return question_of(submitted.history[0] if submitted.history else Message())
+    for seq, item in timeline(record.submitted, record.entries(), record.messages, agent):
+        yield seq, Asked(question_of(item), record.submitted.context_id) if isinstance(item, Message) else item
 
 
 def short_question(submitted: Task) -> str:
@@ -154,15 +138,11 @@ def _facts(row: Row) -> dict[str, object]:
         "id": row.id,
         "context_id": row.context_id,
         "state": STATE_NAMES[row.state],
-        "created": utc_time(row.created_ns).isoformat(timespec="milliseconds"),
-        "changed": utc_time(row.changed_ns).isoformat(timespec="milliseconds"),
+        "created": iso_time(row.created_ns),
+        "changed": iso_time(row.changed_ns),
         "events": row.events,
         "question": first_question(row.submitted),
     }
-
-
-def utc_time(ns: int) -> datetime:
-    return datetime.fromtimestamp(ns / 1e9, UTC)
 
 
 def _print_view(view: View) -> None:

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.storage.event_log import reader
+from ai_platform_engineering.storage.event_log.conversations import ConversationPage, ConversationQuery
 from ai_platform_engineering.storage.event_log.event_log import TaskQuery
 from ai_platform_engineering.storage.event_log.file import open_for_reading, tasks_file
 from ai_platform_engineering.storage.event_log.log_database import log_address
-from ai_platform_engineering.storage.event_log.reader import ConversationRow, Page
+from ai_platform_engineering.storage.event_log.reader import Page
 from ai_platform_engineering.storage.event_log.task_record import TaskRecord
 
 if TYPE_CHECKING:
@@ -41,8 +42,7 @@ class TaskArchive(Protocol):
     def find_conversations(self, beginning: str) -> list[str]:
         """The conversation with this id; else at most two whose ids begin with it."""
 
-    def conversations(self, limit: int) -> list[ConversationRow]:
-        """The conversations that changed last, newest first."""
+    def conversations(self, query: ConversationQuery) -> ConversationPage: ...
 
 
 @contextmanager
@@ -81,8 +81,8 @@ class _FileArchive:
     def find_conversations(self, beginning: str) -> list[str]:
         return reader.find_conversations(self._connection, beginning)
 
-    def conversations(self, limit: int) -> list[ConversationRow]:
-        return reader.read_conversations(self._connection, limit)
+    def conversations(self, query: ConversationQuery) -> ConversationPage:
+        return reader.read_conversations(self._connection, query)
 
 
 @contextmanager
@@ -128,8 +128,8 @@ class _DatabaseArchive:
     def find_conversations(self, beginning: str) -> list[str]:
         return self._run(lambda: self._reader.find_conversations(beginning))
 
-    def conversations(self, limit: int) -> list[ConversationRow]:
-        return self._run(lambda: self._reader.conversations(limit))
+    def conversations(self, query: ConversationQuery) -> ConversationPage:
+        return self._run(lambda: self._reader.conversations(query))
 
     def _run(self, query: Callable[[], Awaitable[T]]) -> T:
         async def run() -> T:

@@ -7,6 +7,7 @@ served from it.
 from __future__ import annotations
 
 import time
+from array import array
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -15,7 +16,15 @@ from typing import ClassVar, Protocol, Self
 
 from a2a.types.a2a_pb2 import Message, Task, TaskState
 
+from ai_platform_engineering.storage.event_log.conversations import (
+    ConversationPage,
+    ConversationQuery,
+    ConversationRow,
+    PageBuilder,
+    TaskTexts,
+)
 from ai_platform_engineering.storage.event_log.task_fold import TaskFold
+from ai_platform_engineering.storage.event_log.task_history import SentMessage, TaskHistory
 from ai_platform_engineering.storage.event_log.task_record import (
     Entry,
     Snapshot,
@@ -181,6 +190,12 @@ class EventLog(Protocol):
     async def tasks(self, query: TaskQuery) -> TaskPage:
         """A page of tasks."""
 
+    async def conversations(self, query: ConversationQuery) -> ConversationPage:
+        """A page of conversations."""
+
+    async def histories(self, context_id: str) -> list[TaskHistory]:
+        """The tasks of a conversation with all events, the oldest first. Each is as of one moment."""
+
     async def waiting(self, context_id: str) -> str | None:
         """The task of a conversation that waits for a person; the latest, if there are several."""
 
@@ -201,7 +216,11 @@ class EventLog(Protocol):
 class _MemoryRun:
     """What the log stores about the run of a task beside its events."""
 
-    caller: Caller
+    callers: list[Caller]
+    """The callers of the messages, in their order."""
+    created_ns: int = field(default_factory=time.time_ns)
+    times: array[int] = field(default_factory=lambda: array("q"))
+    """The time of each event."""
     epoch: int = 0
     attempts: int = 0
     progress: int = -1
@@ -235,16 +254,16 @@ class MemoryEventLog:
         if task.id in self._records:
             raise ValueError(f"the event log already has task {task.id!r}")
         self._records[task.id] = TaskRecord(task)
-        self._runs[task.id] = _MemoryRun(caller)
+        self._runs[task.id] = _MemoryRun([caller])
         self._update_indexes(task.id)
 
     async def add_message(self, task_id: str, message: Message, caller: Caller = ANONYMOUS) -> None:
         self._open(task_id).add_message(message)
-        self._runs[task_id].caller = caller
+        self._runs[task_id].callers.append(caller)
 
     async def request(self, task_id: str) -> StoredRequest | None:
         record = self._records.get(task_id)
-        return None if record is None else record.request(self._runs[task_id].caller)
+        return None if record is None else record.request(self._runs[task_id].callers[-1])
 
     async def find_message(self, context_id: str, message_id: str) -> FoundMessage | None:
         for task_id, record in self._records.items():
@@ -277,9 +296,10 @@ class MemoryEventLog:
 
     async def append(self, task_id: str, events: Sequence[WireEvent], epoch: int | None = None) -> list[Entry]:
         record = self._open(task_id)
-        self._claimed(task_id, epoch)
+        run = self._claimed(task_id, epoch)
         if continues_after_end(events):
             raise TaskEndedError(task_id)
+        run.times.extend([time.time_ns()] * len(events))
         entries = record.append(events)
         self._update_indexes(task_id)
         for observer in self._observers:
@@ -327,6 +347,22 @@ class MemoryEventLog:
             next=page[-1] if len(page) < len(places) else None,
         )
 
+    async def conversations(self, query: ConversationQuery) -> ConversationPage:
+        by_id: dict[str, list[TaskRecord]] = {}
+        for record in self._records.values():
+            by_id.setdefault(record.fold.context_id, []).append(record)
+        rows = [self._row(context_id, records) for context_id, records in by_id.items()]
+        builder = PageBuilder(query)
+        for row in sorted(rows, key=lambda row: row.position, reverse=True):
+            if query.after is None or row.position < query.after:
+                tasks = (TaskTexts(record.submitted, record.last_artifact) for record in by_id[row.id])
+                builder.add(row, (text for task in tasks for text in task))
+        return builder.page()
+
+    async def histories(self, context_id: str) -> list[TaskHistory]:
+        records = [record for record in self._records.values() if record.fold.context_id == context_id]
+        return [self._history(record) for record in records]
+
     async def waiting(self, context_id: str) -> str | None:
         return next(reversed(self._waiting.get(context_id, {})), None)
 
@@ -353,6 +389,30 @@ class MemoryEventLog:
         for task_id in ended:
             del self._ended[task_id], self._records[task_id], self._runs[task_id]
         return len(ended)
+
+    def _row(self, context_id: str, records: Sequence[TaskRecord]) -> ConversationRow:
+        last = max(records, key=lambda record: (not record.ended, record.fold.changed_ns))
+        return ConversationRow(
+            context_id,
+            len(records),
+            last.fold.state,
+            min(self._runs[record.submitted.id].created_ns for record in records),
+            max(record.fold.changed_ns for record in records),
+            records[0].submitted,
+        )
+
+    def _history(self, record: TaskRecord) -> TaskHistory:
+        run = self._runs[record.submitted.id]
+        sent = zip(record.messages, run.callers[1:], strict=True)
+        return TaskHistory(
+            record.submitted,
+            record.fold.state,
+            run.created_ns,
+            record.fold.changed_ns,
+            record.packed(),
+            list(run.times),
+            [SentMessage(after, message, caller) for (after, message), caller in sent],
+        )
 
     def _record(self, task_id: str) -> TaskRecord:
         try:

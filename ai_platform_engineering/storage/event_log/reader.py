@@ -5,16 +5,25 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from a2a.types.a2a_pb2 import Message, Task, TaskState
 
+from ai_platform_engineering.storage.event_log.conversations import (
+    ConversationPage,
+    ConversationQuery,
+    ConversationRow,
+    PageBuilder,
+    TaskTexts,
+)
 from ai_platform_engineering.storage.event_log.event_log import FoundMessage, TaskQuery
 from ai_platform_engineering.storage.event_log.file import WAITS, open_for_reading
+from ai_platform_engineering.storage.event_log.task_history import TaskHistory
 from ai_platform_engineering.storage.event_log.task_record import PackedEvent, TaskRecord
 from ai_platform_engineering.utils.a2a_common.caller import Caller
 
@@ -46,29 +55,24 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class ConversationRow:
-    """A conversation in a listing. `state` is that of the task that changed last, of the open ones if there are any."""
-
-    id: str
-    tasks: int
-    state: TaskState
-    created_ns: int
-    changed_ns: int
-    first: Task
-    """The first task, as it was submitted."""
-
-
-@dataclass(frozen=True, slots=True)
 class Page:
     rows: list[Row]
     total: int
     has_more: bool
 
 
-def read_task(connection: sqlite3.Connection, task_id: str) -> StoredTask | None:
-    # One transaction reads a consistent state of a task that is being written.
+@contextmanager
+def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """One transaction reads a consistent state of tasks that are being written."""
     connection.execute("BEGIN")
     try:
+        yield
+    finally:
+        connection.execute("COMMIT")
+
+
+def read_task(connection: sqlite3.Connection, task_id: str) -> StoredTask | None:
+    with _transaction(connection):
         row = connection.execute("SELECT number, submitted, folded FROM task WHERE id = ?", (task_id,)).fetchone()
         if row is None:
             return None
@@ -77,8 +81,6 @@ def read_task(connection: sqlite3.Connection, task_id: str) -> StoredTask | None
         packed = [PackedEvent(bool(is_status), body) for is_status, body in events]
         rows = connection.execute("SELECT after, body FROM message WHERE task = ? ORDER BY place", (number,))
         messages = [(after, Message.FromString(body)) for after, body in rows]
-    finally:
-        connection.execute("COMMIT")
     record = TaskRecord.stored(
         Task.FromString(submitted),
         packed,
@@ -132,20 +134,57 @@ def find_conversations(connection: sqlite3.Connection, beginning: str) -> list[s
     return [context_id for (context_id,) in rows]
 
 
-def read_conversations(connection: sqlite3.Connection, limit: int) -> list[ConversationRow]:
-    """The conversations that changed last, newest first."""
+def read_conversations(connection: sqlite3.Connection, query: ConversationQuery) -> ConversationPage:
+    builder = PageBuilder(query)
+    with _transaction(connection):
+        for context_id, tasks, created_ns, changed_ns in _conversation_keys(connection, query):
+            state, first = connection.execute(
+                "SELECT (SELECT state FROM task WHERE context_id = :id"
+                " ORDER BY ended_ns IS NOT NULL, changed_ns DESC, number DESC LIMIT 1),"
+                " (SELECT submitted FROM task WHERE context_id = :id ORDER BY number LIMIT 1)",
+                {"id": context_id},
+            ).fetchone()
+            row = ConversationRow(context_id, tasks, state, created_ns, changed_ns, Task.FromString(first))
+            builder.add(row, _conversation_texts(connection, context_id))
+            if builder.is_complete:
+                break
+    return builder.page()
+
+
+def _conversation_keys(connection: sqlite3.Connection, query: ConversationQuery) -> list[tuple[str, int, int, int]]:
+    """Id, number of tasks, creation and last change of each conversation of the query, before it is searched."""
+    after = "" if query.after is None else " HAVING (changed, context_id) < (?, ?)"
+    return connection.execute(
+        "SELECT context_id, count(*), min(created_ns), max(changed_ns) AS changed FROM task GROUP BY context_id"  # noqa: S608
+        f"{after} ORDER BY changed DESC, context_id DESC LIMIT ?",
+        [*(query.after or ()), -1 if query.words else query.limit + 1],
+    ).fetchall()
+
+
+def _conversation_texts(connection: sqlite3.Connection, context_id: str) -> Iterator[str]:
     rows = connection.execute(
-        "SELECT context_id, count(*), min(created_ns), max(changed_ns) AS changed,"
-        " (SELECT state FROM task AS last WHERE last.context_id = task.context_id"
-        "  ORDER BY ended_ns IS NOT NULL, changed_ns DESC, number DESC LIMIT 1),"
-        " (SELECT submitted FROM task AS first WHERE first.context_id = task.context_id ORDER BY number LIMIT 1)"
-        " FROM task GROUP BY context_id ORDER BY changed DESC, context_id DESC LIMIT ?",
-        (limit,),
+        "SELECT submitted, (SELECT body FROM event WHERE event.task = task.number AND NOT is_status"
+        " ORDER BY seq DESC LIMIT 1) FROM task WHERE context_id = ?",
+        (context_id,),
     )
-    return [
-        ConversationRow(context_id, tasks, state, created_ns, changed_ns, Task.FromString(first))
-        for context_id, tasks, created_ns, changed_ns, state, first in rows
-    ]
+    for submitted, body in rows:
+        yield from TaskTexts(Task.FromString(submitted), body and PackedEvent(is_status=False, body=body))
+
+
+def read_histories(connection: sqlite3.Connection, context_id: str) -> list[TaskHistory]:
+    """The tasks of a conversation, the oldest first."""
+    with _transaction(connection):
+        tasks = connection.execute(
+            "SELECT number, submitted, state, created_ns, changed_ns FROM task WHERE context_id = ? ORDER BY number",
+            (context_id,),
+        ).fetchall()
+        return [_history(connection, number, (*task,)) for number, *task in tasks]
+
+
+def _history(connection: sqlite3.Connection, number: int, task: tuple[Any, ...]) -> TaskHistory:
+    events = connection.execute("SELECT is_status, body, at_ns FROM event WHERE task = ? ORDER BY seq", (number,))
+    messages = connection.execute("SELECT after, body, caller FROM message WHERE task = ? ORDER BY place", (number,))
+    return TaskHistory.of_rows(task, events.fetchall(), messages)
 
 
 def read_state(connection: sqlite3.Connection, task_id: str) -> TaskState | None:

@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Final, Self, TypeVar
 
 from a2a.types.a2a_pb2 import Message, Task, TaskState, TaskStatusUpdateEvent
 
+from ai_platform_engineering.storage.event_log.conversations import ConversationPage, ConversationQuery
 from ai_platform_engineering.storage.event_log.event_log import (
     Claim,
     Entry,
@@ -41,7 +42,9 @@ from ai_platform_engineering.storage.event_log.reader import (
     StoredTask,
     find_message,
     read_caller,
+    read_conversations,
     read_ended,
+    read_histories,
     read_overdue,
     read_page,
     read_state,
@@ -52,8 +55,9 @@ from ai_platform_engineering.storage.event_log.reader import (
 from ai_platform_engineering.storage.event_log.statements import begin_effect, claim, finish_effect, insertion
 from ai_platform_engineering.storage.event_log.task_cache import CachedTask, TaskCache
 from ai_platform_engineering.storage.event_log.task_fold import ends_task
+from ai_platform_engineering.storage.event_log.task_history import TaskHistory
 from ai_platform_engineering.storage.event_log.task_record import TaskRecord, continues_after_end
-from ai_platform_engineering.storage.event_log.writer import LogWriter, Write
+from ai_platform_engineering.storage.event_log.writer import LogWriter, Write, error_for, result_for
 from ai_platform_engineering.storage.sqlite.wal_checkpointer import WalCheckpointer
 from ai_platform_engineering.storage.store_timer import NO_TIMER, StoreTimer
 from ai_platform_engineering.utils.a2a_common.caller import ANONYMOUS, Caller
@@ -267,6 +271,12 @@ class SqliteEventLog:
             next=(last.changed_ns, last.id) if last is not None and page.has_more else None,
         )
 
+    async def conversations(self, query: ConversationQuery) -> ConversationPage:
+        return await self._readers.run(lambda connection: read_conversations(connection, query))
+
+    async def histories(self, context_id: str) -> list[TaskHistory]:
+        return await self._readers.run(lambda connection: read_histories(connection, context_id))
+
     async def waiting(self, context_id: str) -> str | None:
         # Runs for every message. A lookup in a small index never blocks; handing it to a thread costs fifty times more.
         return read_waiting(self._parts.index, context_id)
@@ -340,9 +350,9 @@ class SqliteEventLog:
             try:
                 settled = settle(result)
             except ValueError as error:
-                _error_for(done)(error)
+                error_for(done)(error)
             else:
-                _result_for(done)(settled)
+                result_for(done)(settled)
             self._flush_retries()
 
         def failed(error: Exception) -> None:
@@ -350,9 +360,9 @@ class SqliteEventLog:
             cached.writes -= 1
             cached.roll_back()
             if otherwise is None:
-                _error_for(done)(LogWriteError("disk"))
+                error_for(done)(LogWriteError("disk"))
             else:
-                _result_for(done)(otherwise())
+                result_for(done)(otherwise())
                 cached.roll_back()
 
         self._writer.submit(Write(cached.number, work, committed, failed))
@@ -470,19 +480,3 @@ def _state_of(event: WireEvent) -> TaskState | None:
 
 def _known(task_id: str) -> ValueError:
     return ValueError(f"the event log already has task {task_id!r}")
-
-
-def _result_for(future: asyncio.Future[T]) -> Callable[[T], None]:
-    def settle(result: T) -> None:
-        if not future.done():
-            future.set_result(result)
-
-    return settle
-
-
-def _error_for(future: asyncio.Future[Any]) -> Callable[[Exception], None]:
-    def fail(error: Exception) -> None:
-        if not future.done():
-            future.set_exception(error)
-
-    return fail

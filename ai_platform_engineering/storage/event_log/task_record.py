@@ -133,6 +133,11 @@ class TaskRecord:
         return list(self._messages)
 
     @property
+    def last_artifact(self) -> PackedEvent | None:
+        """The last event of a resting task that is not a status: its answer, if it has one."""
+        return next((event for event in reversed(self._packed) if not event.is_status), None)
+
+    @property
     def resting(self) -> bool:
         """The task has ended or waits for a message."""
         return self.ended or len(self._pauses) >= self.turns
@@ -187,6 +192,10 @@ class TaskRecord:
         packed = self._packed[after:]
         unpacked = [Entry(after + place, event.unpacked(after + place)) for place, event in enumerate(packed, 1)]
         return unpacked + self._entries[max(0, after - len(self._packed)) :]
+
+    def packed(self) -> list[PackedEvent]:
+        """All events, serialized."""
+        return self._packed + [PackedEvent.of(entry.event) for entry in self._entries]
 
     def snapshot(self, at: int | None = None) -> Snapshot:
         seq = self.last if at is None else min(at, self.last)

@@ -14,12 +14,14 @@ import logging
 import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from ai_platform_engineering.storage.sqlite.shared_file import is_busy
 from ai_platform_engineering.storage.store_timer import NO_TIMER, StoreTimer
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 _BATCH_SECONDS: Final = 0.002
 _BUSY_SECONDS: Final = 10.0
@@ -164,3 +166,21 @@ class LogWriter:
                 self._connection.execute("ROLLBACK")
             except sqlite3.Error:
                 logger.exception("a transaction of the event log could not be rolled back")
+
+
+def result_for(future: asyncio.Future[T]) -> Callable[[T], None]:
+    """A `settle` that sets the result of `future`, unless the task that awaits it was cancelled."""
+
+    def settle(result: T) -> None:
+        if not future.done():
+            future.set_result(result)
+
+    return settle
+
+
+def error_for(future: asyncio.Future[Any]) -> Callable[[Exception], None]:
+    def fail(error: Exception) -> None:
+        if not future.done():
+            future.set_exception(error)
+
+    return fail

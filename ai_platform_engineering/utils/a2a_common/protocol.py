@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Final
+from typing import Final, cast
 
 from a2a.types.a2a_pb2 import AgentCard, AgentSkill, TaskState
 
@@ -18,6 +18,15 @@ TERMINAL_STATES: Final = frozenset(
 )
 WAITING_STATES: Final = frozenset({TaskState.TASK_STATE_INPUT_REQUIRED, TaskState.TASK_STATE_AUTH_REQUIRED})
 """The task waits for a person."""
+
+STATE_NAMES: Final[Mapping[TaskState, str]] = MappingProxyType(
+    {
+        cast("TaskState", value): name.removeprefix("TASK_STATE_").lower().replace("_", "-")
+        for name, value in TaskState.items()
+        if value != TaskState.TASK_STATE_UNSPECIFIED
+    }
+)
+"""The names of task states for people and in JSON: `input-required`."""
 
 RESUME_EXTENSION: Final = "urn:ai-platform-engineering:a2a:resume:v1"
 """Extension in the agent card: a subscription with the header Last-Event-ID resumes a stream."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import tempfile
+import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,9 @@ from a2a.types.a2a_pb2 import Message, Part, Role, Task, TaskState, TaskStatus
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ai_platform_engineering.events import Canceled, Event, FinalResult, Form, InputRequired, TextDelta
+from ai_platform_engineering.events import Canceled, Event, Failed, FinalResult, Form, InputRequired, TextDelta
+from ai_platform_engineering.storage.event_log import conversations
+from ai_platform_engineering.storage.event_log.conversations import ConversationQuery, search_words
 from ai_platform_engineering.storage.event_log.event_log import (
     Entry,
     EventLog,
@@ -269,6 +272,93 @@ async def test_listing_pages_through_every_task_newest_first(log: EventLog) -> N
     recent = await log.tasks(TaskQuery(changed_since_ns=1_005_000_000_000))
     assert [task.id for task in recent.tasks] == ["t6", "t5"]
     assert (await log.tasks(TaskQuery(context_id="unknown"))).next is None
+
+
+async def listed(log: EventLog, search: str = "", limit: int = 50) -> list[list[str]]:
+    """The ids of the conversations, page by page."""
+    pages, after = [], None
+    while True:
+        page = await log.conversations(ConversationQuery(search_words(search), after, limit))
+        pages.append([row.id for row in page.rows])
+        after = page.next
+        if after is None:
+            return pages
+
+
+async def test_listing_pages_through_every_conversation_newest_change_first(log: EventLog) -> None:
+    assert await listed(log) == [[]]
+    for number in range(8):
+        writer = Writer(log, f"t{number}", f"c{number % 5}")
+        writer.state.clock = lambda at=number: 5_000_000_000.0 + at
+        await writer.begin()
+        if number != 5:
+            await writer.write(ANSWER)
+    assert await listed(log, limit=2) == [["c2", "c1"], ["c0", "c4"], ["c3"]]
+    assert await listed(log, limit=5) == [["c2", "c1", "c0", "c4", "c3"]]
+    rows = (await log.conversations(ConversationQuery())).rows
+    assert [(row.tasks, row.state) for row in rows[2:4]] == [
+        (2, TaskState.TASK_STATE_WORKING),
+        (1, TaskState.TASK_STATE_COMPLETED),
+    ]
+    assert rows[2].changed_ns == 5_000_000_005_000_000_000
+    assert (rows[2].first.id, rows[2].first.history[0].message_id) == ("t0", "q1")
+    await log.prune(max_tasks=0, max_age_days=0)
+    assert await listed(log) == [["c0"]]
+
+
+async def test_a_search_finds_all_words_in_questions_and_answers(
+    log: EventLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = {
+        "one": [("Deploy the Payments API", FinalResult("Deployed to Staging.", "m1")), ("And now?", ANSWER)],
+        "two": [("deploy the search API", Failed("limit", "Too long.", "Half of the deployment to STAGING."))],
+        "three": [("Größe der Datenbank?", FinalResult("40 GB", "m1"))],
+        "four": [("deploy staging", QUESTION), ("deploy staging", None)],
+    }
+    for place, (context_id, tasks) in enumerate(texts.items()):
+        for number, (question, ending) in enumerate(tasks):
+            writer = Writer(log, f"{context_id}-{number}", context_id)
+            writer.state.clock = lambda at=place: 5_000_000_000.0 - at
+            task = submitted(writer.state.task_id, context_id)
+            task.history[0].parts[0].text = question
+            await log.create(task)
+            await log.append(task.id, begin(writer.state))
+            await writer.write(TextDelta("supervisor", "m1", "narration"), *([ending] if ending else []))
+    assert await listed(log, "Deploy STAGING") == [["one", "two", "four"]]
+    assert await listed(log, "staging", limit=2) == [["one", "two"], ["four"]]
+    assert await listed(log, "payments done") == [["one"]]
+    assert await listed(log, "größe") == [["three"]]
+    assert await listed(log, "narration") == await listed(log, "which?") == [[]]
+    # A search that has read enough tasks continues on the next page.
+    monkeypatch.setattr(conversations, "MAX_SCANNED_TASKS", 2)
+    assert await listed(log, "gb") == [[], ["three"], []]
+
+
+async def test_the_history_of_a_conversation_has_times_and_callers(log: EventLog) -> None:
+    assert await log.histories("c") == []
+    before = time.time_ns()
+    person = Caller("token", "ada", frozenset())
+    await log.create(submitted())
+    writer = Writer(log)
+    await log.append("t", begin(writer.state))
+    await writer.write(TextDelta("supervisor", "m0", "hm"), QUESTION)
+    await log.add_message("t", message("q2"), person)
+    await (await Writer(log, "other", "d").begin()).write(ANSWER)
+    await Writer(log, "t2").begin()
+    first, second = await log.histories("c")
+    assert [first.submitted.id, second.submitted.id] == ["t", "t2"]
+    assert (first.state, second.state) == (TaskState.TASK_STATE_INPUT_REQUIRED, TaskState.TASK_STATE_WORKING)
+    assert [entry.event for entry in first.entries()] == [entry.event for entry in await log.read("t")]
+    assert [seq_of(entry.event) for entry in first.entries()] == [1, 2, 3, 4]
+    times = [before, first.created_ns, *first.times, time.time_ns()]
+    assert times == sorted(times)
+    assert len(first.times) == 4
+    (sent,) = first.messages
+    assert (sent.after, sent.message.message_id, sent.caller) == (4, "q2", person)
+    await writer.write(ANSWER)
+    ended, _ = await log.histories("c")
+    assert (ended.state, len(ended.events), ended.messages) == (TaskState.TASK_STATE_COMPLETED, 6, first.messages)
+    assert ended.changed_ns == (await log.tasks(TaskQuery(context_id="c"))).tasks[0].status.timestamp.ToNanoseconds()
 
 
 async def test_which_task_of_a_conversation_waits(log: EventLog) -> None:

@@ -17,6 +17,7 @@ import psycopg
 from a2a.types.a2a_pb2 import Message, Task, TaskState, TaskStatusUpdateEvent
 
 from ai_platform_engineering.events import SUPERVISOR
+from ai_platform_engineering.storage.event_log.conversations import ConversationPage, ConversationQuery
 from ai_platform_engineering.storage.event_log.event_log import (
     Claim,
     Entry,
@@ -42,6 +43,7 @@ from ai_platform_engineering.storage.event_log.postgres.schema import LOG_SCHEMA
 from ai_platform_engineering.storage.event_log.postgres.statements import Append, Row
 from ai_platform_engineering.storage.event_log.postgres.writer import LogWriter, NothingWrittenError
 from ai_platform_engineering.storage.event_log.task_fold import ends_task
+from ai_platform_engineering.storage.event_log.task_history import TaskHistory
 from ai_platform_engineering.storage.event_log.task_record import TaskRecord, continues_after_end
 from ai_platform_engineering.storage.postgres.async_connections import STATEMENT_SECONDS, AsyncPool, Connection
 from ai_platform_engineering.storage.store_timer import NO_TIMER, StoreTimer
@@ -212,6 +214,12 @@ class PostgresEventLog:
             total=page.total,
             next=(last.changed_ns, last.id) if last is not None and page.has_more else None,
         )
+
+    async def conversations(self, query: ConversationQuery) -> ConversationPage:
+        return await self._read(lambda reader: reader.conversations(query))
+
+    async def histories(self, context_id: str) -> list[TaskHistory]:
+        return await self._read(lambda reader: reader.histories(context_id))
 
     async def waiting(self, context_id: str) -> str | None:
         return await self._read(lambda reader: reader.waiting(context_id))

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, LiteralString
 
 from a2a.types.a2a_pb2 import Message, Task, TaskState
 
+from ai_platform_engineering.storage.event_log.conversations import (
+    ConversationPage,
+    ConversationQuery,
+    ConversationRow,
+    PageBuilder,
+    TaskTexts,
+)
 from ai_platform_engineering.storage.event_log.event_log import FoundMessage, StoredRequest, TaskQuery
 from ai_platform_engineering.storage.event_log.postgres.schema import WAITS
-from ai_platform_engineering.storage.event_log.reader import ConversationRow, Page, Row
+from ai_platform_engineering.storage.event_log.reader import Page, Row
+from ai_platform_engineering.storage.event_log.task_history import TaskHistory
 from ai_platform_engineering.storage.event_log.task_record import PackedEvent, TaskRecord
 from ai_platform_engineering.storage.postgres.async_connections import Connection
+from ai_platform_engineering.storage.postgres.connections import storable
 from ai_platform_engineering.utils.a2a_common.caller import Caller
 
 # Events and messages in the order in which they came. A message has the position of the event before it.
@@ -51,12 +61,27 @@ FROM event_log.task AS task LEFT JOIN event_log.message AS message
 WHERE task.id = %(id)s AND task.server = %(server)s
 """
 _CONVERSATIONS: Final[LiteralString] = """
-SELECT context_id, count(*), min(created_ns), max(changed_ns) AS changed,
-    (array_agg(state ORDER BY ended_ns IS NOT NULL, changed_ns DESC, number DESC))[1],
-    (SELECT first.submitted FROM event_log.task AS first WHERE first.number = min(task.number))
-FROM event_log.task AS task WHERE server = %(server)s
-GROUP BY context_id ORDER BY changed DESC, context_id DESC LIMIT %(limit)s
+SELECT context_id, tasks, state, created_ns, changed_ns,
+    (SELECT submitted FROM event_log.task AS first WHERE first.number = conversation.first)
+FROM (
+    SELECT context_id, count(*) AS tasks, min(created_ns) AS created_ns, max(changed_ns) AS changed_ns,
+        (array_agg(state ORDER BY ended_ns IS NOT NULL, changed_ns DESC, number DESC))[1] AS state,
+        min(number) AS first
+    FROM event_log.task WHERE server = %(server)s GROUP BY context_id
+    HAVING %(after_ns)s::bigint IS NULL OR (max(changed_ns), context_id) < (%(after_ns)s::bigint, %(after_id)s)
+    ORDER BY max(changed_ns) DESC, context_id DESC LIMIT %(limit)s
+) AS conversation ORDER BY changed_ns DESC, context_id DESC
 """
+_TEXTS: Final[LiteralString] = """
+SELECT context_id, submitted, (
+    SELECT body FROM event_log.event WHERE event.task = task.number AND NOT is_status ORDER BY seq DESC LIMIT 1
+) FROM event_log.task AS task WHERE server = %(server)s AND context_id = ANY(%(ids)s)
+"""
+_HISTORIES: Final[LiteralString] = """
+SELECT number, last, messages, submitted, state, created_ns, changed_ns FROM event_log.task
+WHERE server = %(server)s AND context_id = %(context_id)s ORDER BY number
+"""
+_SEARCHED_AT_ONCE: Final = 100
 _TIMES: Final[LiteralString] = """
 SELECT created_ns FROM event_log.task WHERE id = %(id)s AND server = %(server)s
 UNION ALL (
@@ -180,12 +205,44 @@ class LogReader:
         """The conversation with this id; else at most two whose ids begin with it."""
         return await self._beginning("context_id", beginning)
 
-    async def conversations(self, limit: int) -> list[ConversationRow]:
-        """The conversations that changed last, newest first."""
-        return [
-            ConversationRow(context_id, tasks, state, created_ns, changed_ns, Task.FromString(first))
-            for context_id, tasks, created_ns, changed_ns, state, first in await self._all(_CONVERSATIONS, limit=limit)
-        ]
+    async def conversations(self, query: ConversationQuery) -> ConversationPage:
+        builder = PageBuilder(query)
+        after = query.after
+        while not builder.is_complete:
+            limit = _SEARCHED_AT_ONCE if query.words else query.limit + 1
+            after_ns, after_id = after or (None, "")
+            found = await self._all(_CONVERSATIONS, after_ns=after_ns, after_id=storable(after_id), limit=limit)
+            rows = [_conversation(*row) for row in found]
+            stored: list[Any] = []
+            if query.words:
+                stored = await self._all(_TEXTS, ids=[row.id for row in rows])
+            # In a thread, because parsing many answers would delay the streams of others.
+            await asyncio.to_thread(_add_rows, builder, rows, stored)
+            if len(rows) < limit:
+                break
+            after = rows[-1].position
+        return builder.page()
+
+    async def histories(self, context_id: str) -> list[TaskHistory]:
+        """The tasks of a conversation, the oldest first. One that is deleted meanwhile is left out."""
+        tasks = await self._all(_HISTORIES, context_id=storable(context_id))
+        histories = [await self._history(number, last, sent, (*task,)) for number, last, sent, *task in tasks]
+        return [history for history in histories if history is not None]
+
+    async def _history(self, number: int, last: int, sent: int, task: tuple[Any, ...]) -> TaskHistory | None:
+        # Later events and messages do not belong to the state that was read.
+        events = await self._all(
+            "SELECT is_status, body, at_ns FROM event_log.event WHERE task = %(task)s AND seq <= %(last)s ORDER BY seq",
+            task=number,
+            last=last,
+        )
+        messages = await self._all(
+            "SELECT after, body, caller FROM event_log.message WHERE task = %(task)s AND place < %(sent)s"
+            " ORDER BY place",
+            task=number,
+            sent=sent,
+        )
+        return None if len(events) < last else TaskHistory.of_rows(task, events, messages)
 
     async def times(self, task_id: str) -> list[int]:
         """The times of the task's creation and of each event, in nanoseconds since the epoch."""
@@ -207,6 +264,27 @@ class LogReader:
     async def _one(self, query: LiteralString, **values: Any) -> tuple[Any, ...] | None:
         rows = await self._all(query, **values)
         return rows[0] if rows else None
+
+
+def _conversation(
+    context_id: str, tasks: int, state: TaskState, created_ns: int, changed_ns: int, first: bytes
+) -> ConversationRow:
+    return ConversationRow(context_id, tasks, state, created_ns, changed_ns, Task.FromString(first))
+
+
+def _add_rows(builder: PageBuilder, rows: Iterable[ConversationRow], stored: Iterable[tuple[str, bytes, Any]]) -> None:
+    """Add rows to a page. `stored` are the searched texts: conversation, submitted task, last artifact."""
+    tasks: dict[str, list[tuple[bytes, Any]]] = {}
+    for context_id, submitted, body in stored:
+        tasks.setdefault(context_id, []).append((submitted, body))
+    for row in rows:
+        texts = (
+            TaskTexts(Task.FromString(submitted), body and PackedEvent(is_status=False, body=body))
+            for submitted, body in tasks.get(row.id, ())
+        )
+        builder.add(row, (text for task in texts for text in task))
+        if builder.is_complete:
+            break
 
 
 def _conditions(query: TaskQuery) -> tuple[LiteralString, dict[str, Any]]:

@@ -1,9 +1,11 @@
-"""Deletes conversations: the tasks and events of the log, and the checkpoints. `DELETE /conversations/{id}`."""
+"""The routes `/conversations` and `/conversations/{id}`: GET lists conversations or reads one, DELETE deletes one with
+its checkpoints."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -13,17 +15,33 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from ai_platform_engineering.storage.event_log.conversations import ConversationQuery, search_words
 from ai_platform_engineering.storage.event_log.event_log import EventLog, TaskQuery
+from ai_platform_engineering.storage.event_log.log_errors import LogClosedError, LogReadError, LogWriteError
+from ai_platform_engineering.storage.event_log.task_history import TaskHistory
+from ai_platform_engineering.utils.a2a_common.codec.event_json import dumps
 from ai_platform_engineering.utils.a2a_common.protocol import TERMINAL_STATES, WAITING_STATES
 from ai_platform_engineering.utils.a2a_common.server.calls import call_context
 from ai_platform_engineering.utils.a2a_common.server.log_maintenance import Forget
+from ai_platform_engineering.utils.a2a_common.server.page_tokens import page_token, read_page_token
 from ai_platform_engineering.utils.a2a_common.server.request_handler import LogRequestHandler
+from ai_platform_engineering.utils.a2a_common.server.stored_conversations import conversation_json, task_json
 from ai_platform_engineering.utils.errors import ReadableError
 
 logger = logging.getLogger(__name__)
 
+PATH: Final = "/conversations"
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+
 _PAGE: Final = 50
+_MAX_LIMIT: Final = 200
+_MAX_SEARCH_LENGTH: Final = 200
 _FORCE_VALUES: Final = {"": False, "false": False, "true": True}
+
+
+class InvalidRequestError(ReadableError):
+    """A value in the request is wrong; the text names it."""
 
 
 class UnknownConversationError(ReadableError):
@@ -63,19 +81,33 @@ class ConversationRoutes:
         self._forget = forget
 
     def routes(self) -> list[Route]:
-        return [Route("/conversations/{id}", self._delete, methods=["DELETE"])]
+        one = f"{PATH}/{{id}}"
+        return [
+            Route(PATH, _answer(self._list), methods=["GET"]),
+            Route(one, _answer(self._get), methods=["GET"]),
+            Route(one, _answer(self._delete), methods=["DELETE"]),
+        ]
+
+    async def _list(self, request: Request) -> Response:
+        query = _query(request.query_params)
+        page = await self._handler.log.conversations(query)
+        rows = [conversation_json(row) for row in page.rows]
+        return JSONResponse({"conversations": rows, "next": page_token(page.next) if page.next else None})
+
+    async def _get(self, request: Request) -> Response:
+        context_id: str = request.path_params["id"]
+        histories = await self._handler.log.histories(context_id)
+        if not histories:
+            raise UnknownConversationError(context_id)
+        # In a thread, because decoding thousands of events would delay the streams of others.
+        return Response(await asyncio.to_thread(_rendered, context_id, histories), media_type="application/json")
 
     async def _delete(self, request: Request) -> Response:
         context_id: str = request.path_params["id"]
         force = _FORCE_VALUES.get(request.query_params.get("force", ""))
         if force is None:
-            return _problem(400, "invalid_request", "force: must be true or false.")
-        try:
-            count = await self._delete_conversation(request, context_id, force=force)
-        except UnknownConversationError as error:
-            return _problem(404, "not_found", str(error))
-        except ConversationOpenError as error:
-            return _problem(409, "conflict", str(error))
+            raise InvalidRequestError("force: must be true or false.")
+        count = await self._delete_conversation(request, context_id, force=force)
         logger.info("conversation %s was deleted, with %d tasks", context_id, count)
         return JSONResponse({"id": context_id, "deleted_tasks": count})
 
@@ -95,6 +127,40 @@ class ConversationRoutes:
             count = await log.delete_conversation(context_id)
             await self._handler.pushes.prune()
             return count
+
+
+def _query(params: Mapping[str, str]) -> ConversationQuery:
+    search, limit, after = params.get("search", ""), params.get("limit", ""), params.get("after", "")
+    if len(search) > _MAX_SEARCH_LENGTH:
+        raise InvalidRequestError(f"search: must have at most {_MAX_SEARCH_LENGTH} characters.")
+    if limit and not (limit.isdecimal() and len(limit) <= 3 and 1 <= int(limit) <= _MAX_LIMIT):
+        raise InvalidRequestError(f"limit: must be a number from 1 to {_MAX_LIMIT}.")
+    position = read_page_token(after) if after else None
+    if after and position is None:
+        raise InvalidRequestError("after: must be the value of `next` on the page before.")
+    return ConversationQuery(search_words(search), position, int(limit or _PAGE))
+
+
+def _rendered(context_id: str, histories: Sequence[TaskHistory]) -> bytes:
+    return dumps({"id": context_id, "name": None, "tasks": [task_json(history) for history in histories]})
+
+
+def _answer(endpoint: Endpoint) -> Endpoint:
+    """`endpoint` with its errors as responses."""
+
+    async def answer(request: Request) -> Response:
+        try:
+            return await endpoint(request)
+        except InvalidRequestError as error:
+            return _problem(400, "invalid_request", str(error))
+        except UnknownConversationError as error:
+            return _problem(404, "not_found", str(error))
+        except ConversationOpenError as error:
+            return _problem(409, "conflict", str(error))
+        except (LogReadError, LogWriteError, LogClosedError) as error:
+            return _problem(503, "unavailable", str(error))
+
+    return answer
 
 
 def _problem(code: int, error: str, sentence: str) -> Response:

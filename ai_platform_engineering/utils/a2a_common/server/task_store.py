@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import binascii
-import json
-from base64 import urlsafe_b64decode, urlsafe_b64encode
-
 from a2a.server.context import ServerCallContext
 from a2a.server.tasks import TaskStore
 from a2a.types.a2a_pb2 import ListTasksRequest, ListTasksResponse, Task
@@ -13,6 +9,7 @@ from a2a.utils.constants import DEFAULT_LIST_TASKS_PAGE_SIZE
 from a2a.utils.errors import InvalidParamsError, UnsupportedOperationError
 
 from ai_platform_engineering.storage.event_log.event_log import EventLog, TaskQuery
+from ai_platform_engineering.utils.a2a_common.server.page_tokens import page_token, read_page_token
 
 
 class LogTaskStore(TaskStore):
@@ -44,22 +41,15 @@ class LogTaskStore(TaskStore):
             tasks=page.tasks,
             total_size=page.total,
             page_size=size,
-            next_page_token=_token(page.next) if page.next else "",
+            next_page_token=page_token(page.next) if page.next else "",
         )
 
     async def delete(self, task_id: str, context: ServerCallContext) -> None:
         raise UnsupportedOperationError(message="Single tasks cannot be deleted; old tasks are pruned automatically.")
 
 
-def _token(position: tuple[int, str]) -> str:
-    return urlsafe_b64encode(json.dumps(position).encode()).decode().rstrip("=")
-
-
 def _position(token: str) -> tuple[int, str]:
-    try:
-        changed_ns, task_id = json.loads(urlsafe_b64decode(token + "=" * (-len(token) % 4)))
-    except (binascii.Error, ValueError, TypeError, RecursionError):
-        changed_ns = task_id = None
-    if type(changed_ns) is not int or not isinstance(task_id, str):
+    position = read_page_token(token)
+    if position is None:
         raise InvalidParamsError(message="pageToken: not a token of this server.")
-    return changed_ns, task_id
+    return position
