@@ -64,6 +64,13 @@ def test_the_build_context_is_what_the_recipe_copies_and_no_more() -> None:
     assert all((ROOT / source).exists() for source in copied())
 
 
+def test_the_image_builds_its_own_page() -> None:
+    rules = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
+    assert {"ai_platform_engineering/ui/built", "**/node_modules"} <= set(rules)
+    page, wheel = RECIPE.index("web/page build"), RECIPE.index("uv build")
+    assert page < wheel < RECIPE.index("\nFROM ", page)
+
+
 def test_it_serves_as_an_ordinary_user_where_the_health_check_asks() -> None:
     (user,) = re.findall(r"^USER (\S+)", RECIPE, re.MULTILINE)
     assert int(user) > 0
