@@ -1,4 +1,4 @@
-// Builds the page into ../built: hashed files under assets/, each also compressed, and index.html.
+// Builds the page into ../built: hashed files under assets/, each also compressed, index.html and diagram.html.
 // With --tests, bundles the unit tests for Node into built-tests. With --parts FOLDER, builds into that folder a page
 // with single parts of the page, for browser tests.
 import { build } from "esbuild";
@@ -32,13 +32,42 @@ if (mode === "--tests") {
 
 async function buildPage() {
   await rm(built, { recursive: true, force: true });
+  await Promise.all([buildIndex(), buildDiagram()]);
+  await compressAll();
+}
+
+async function buildIndex() {
+  const metafile = await bundle("assets", [main, "src/styles/page.css", "src/icon.svg"]);
+  const styles = outputOf(metafile, "src/styles/page.css");
+  const icon = outputOf(metafile, "src/icon.svg");
+  const template = await readFile(join(here, "index.html"), "utf8");
+  const html = template
+    .replace("<!-- icon -->", `<link rel="icon" href="${icon.url}">`)
+    .replace("<!-- styles -->", `<link rel="stylesheet" href="${styles.url}">`)
+    .replace("<!-- script -->", scriptOf(metafile, main));
+  await writeFile(join(built, "index.html"), html);
+}
+
+// The page of the frame that draws diagrams. Its files have a folder of their own, because the frame has an origin of
+// its own: the supervisor serves them to every origin.
+async function buildDiagram() {
+  const metafile = await bundle("assets/diagram", ["src/diagram/frame.ts"]);
+  const template = await readFile(join(here, "diagram.html"), "utf8");
+  await writeFile(
+    join(built, "diagram.html"),
+    template.replace("<!-- script -->", scriptOf(metafile, "src/diagram/frame.ts")),
+  );
+}
+
+async function bundle(folder, entryPoints) {
+  const names = `${folder}/[name]-[hash]`;
   const { metafile } = await build({
     ...shared,
-    assetNames: "assets/[name]-[hash]",
-    chunkNames: "assets/[name]-[hash]",
+    assetNames: names,
+    chunkNames: names,
     define: { "process.env.NODE_ENV": '"production"' },
-    entryNames: "assets/[name]-[hash]",
-    entryPoints: [main, "src/styles/page.css", "src/icon.svg"],
+    entryNames: names,
+    entryPoints,
     legalComments: "linked",
     loader: { ".svg": "copy" },
     metafile: true,
@@ -47,20 +76,16 @@ async function buildPage() {
     platform: "browser",
     splitting: true,
   });
-  const page = outputOf(metafile, main);
-  const styles = outputOf(metafile, "src/styles/page.css");
-  const icon = outputOf(metafile, "src/icon.svg");
-  // Chunks that the page imports at once are fetched with it, not after it.
-  const chunks = metafile.outputs[page.output].imports
+  return metafile;
+}
+
+function scriptOf(metafile, entryPoint) {
+  const script = outputOf(metafile, entryPoint);
+  // Chunks that the script imports at once are fetched with it, not after it.
+  const chunks = metafile.outputs[script.output].imports
     .filter((one) => one.kind === "import-statement")
     .map((one) => `<link rel="modulepreload" href="${fromBuilt(one.path)}">`);
-  const template = await readFile(join(here, "index.html"), "utf8");
-  const html = template
-    .replace("<!-- icon -->", `<link rel="icon" href="${icon.url}">`)
-    .replace("<!-- styles -->", `<link rel="stylesheet" href="${styles.url}">`)
-    .replace("<!-- script -->", [...chunks, `<script type="module" src="${page.url}"></script>`].join("\n    "));
-  await writeFile(join(built, "index.html"), html);
-  await compressAll();
+  return [...chunks, `<script type="module" src="${script.url}"></script>`].join("\n    ");
 }
 
 function outputOf(metafile, entryPoint) {

@@ -1,6 +1,6 @@
 // The colors that a person chose, stored in this browser.
 
-import { signal } from "@preact/signals";
+import { computed, signal } from "@preact/signals";
 
 export type Theme = "system" | "light" | "dark";
 
@@ -8,6 +8,13 @@ const KEY = "theme";
 
 export const theme = signal<Theme>(stored());
 apply(theme.value);
+
+const systemIsDark = matchMedia("(prefers-color-scheme: dark)");
+const systemTheme = signal(systemIsDark.matches);
+systemIsDark.addEventListener("change", (event) => (systemTheme.value = event.matches));
+
+/** Whether the page is dark now, for parts that style sheets do not reach. */
+export const isDark = computed(() => (theme.value === "system" ? systemTheme.value : theme.value === "dark"));
 
 export function setTheme(chosen: Theme): void {
   theme.value = chosen;

@@ -1,8 +1,8 @@
 // A table, which scrolls sideways where it is too wide. Of a long one, the first rows.
 
+import { useSignal } from "@preact/signals";
 import type { Tokens } from "marked";
 
-import { useSignal } from "@preact/signals";
 import { TEXTS } from "../texts";
 import { Inline } from "./Inline";
 import { PlainText } from "./PlainText";
