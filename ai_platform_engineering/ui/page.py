@@ -35,13 +35,15 @@ _MEDIA_TYPES: Final = {
 _REFUSED: Final = re.compile(r"q=0(\.0*)?")
 _INDEX: Final = "index.html"
 _DIAGRAM: Final = "diagram.html"
+_DIAGRAM_FILES: Final = "/assets/diagram/"
 
 _POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; frame-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
     "require-trusted-types-for 'script'; trusted-types dompurify"
 )
-# A diagram is drawn in a frame with an origin of its own. Mermaid needs inline styles; nothing may be loaded.
+# A diagram is drawn in a frame with an origin of its own. Mermaid needs inline styles; the frame loads its scripts and
+# nothing else, and `frame-src` of the page's policy keeps it from going to another host.
 _DIAGRAM_POLICY: Final = (
     "sandbox allow-scripts; default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'self'"
@@ -73,6 +75,8 @@ class _File:
     etag: str
     policy: str | None
     is_hashed: bool
+    # Browsers load modules of another origin, which that of the frame for diagrams is, only with permission.
+    is_for_all_origins: bool
 
     def response(self, request: Request) -> Response:
         headers = {
@@ -81,6 +85,8 @@ class _File:
             "Vary": "Accept-Encoding",
             "Cache-Control": "public, max-age=31536000, immutable" if self.is_hashed else "no-cache",
         }
+        if self.is_for_all_origins:
+            headers["Access-Control-Allow-Origin"] = "*"
         if self.policy is not None:
             headers["Content-Security-Policy"] = self.policy
         known = {tag.strip() for tag in request.headers.get("if-none-match", "").split(",")}
@@ -141,6 +147,7 @@ def _read(built: Path) -> dict[str, _File]:
             etag=f'W/"{hashlib.sha256(content).hexdigest()[:16]}"',
             policy={_INDEX: _POLICY, _DIAGRAM: _DIAGRAM_POLICY}.get(file.name),
             is_hashed=path.startswith("/assets/"),
+            is_for_all_origins=path.startswith(_DIAGRAM_FILES),
         )
     return files
 

@@ -141,7 +141,21 @@ export const TEXTS = {
 
   knowledge: {},
 
-  timeline: {},
+  timeline: {
+    title: "Timeline",
+    columns: ["Call", "Agent", "State", "Start", "Duration"],
+    summary: (seconds: number) => `Timeline of ${spokenTime(seconds)}.`,
+    row: (name: string, start: number, end: number, state: string) =>
+      `${name}: from ${spokenTime(start)} to ${spokenTime(end)}, ${state}.`,
+    more: (count: number) => `And ${count} more.`,
+    parallel: (names: readonly string[]) => `${new Intl.ListFormat("en").format(names)} worked in parallel.`,
+    parallelCalls: (name: string) => `${name} worked on several things in parallel.`,
+    hidden: (count: number) => `${count} more calls are not in the picture.`,
+    time: (seconds: number) => {
+      if (seconds < 120) return `${seconds} s`;
+      return seconds < 7200 ? `${Number((seconds / 60).toFixed(1))} min` : `${Number((seconds / 3600).toFixed(1))} h`;
+    },
+  },
 
   developer: {},
 
@@ -162,3 +176,7 @@ export const TEXTS = {
 };
 
 export type Texts = typeof TEXTS;
+
+function spokenTime(seconds: number): string {
+  return seconds < 120 ? `${seconds.toFixed(1)} seconds` : `${Math.round(seconds / 60)} minutes`;
+}

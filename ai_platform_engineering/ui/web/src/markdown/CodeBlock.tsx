@@ -5,6 +5,7 @@ import { useEffect } from "preact/hooks";
 
 import { CopyButton } from "../clipboard";
 import { TEXTS } from "../texts";
+import { canHighlight } from "./languages";
 import type { SafeHtml } from "./sanitizing";
 
 /** A longer block stays without colors. */
@@ -20,7 +21,7 @@ interface Props {
 export function CodeBlock({ code, language, finished }: Props) {
   const colored = useSignal<{ code: string; html: SafeHtml } | null>(null);
   useEffect(() => {
-    if (!finished || !language || code.length > MAX_HIGHLIGHTED) return;
+    if (!finished || !canHighlight(language) || code.length > MAX_HIGHLIGHTED) return;
     let isWanted = true;
     void import("./highlighting")
       .then(({ highlighted }) => {

@@ -6,7 +6,6 @@ export function hcl(hljs: HLJSApi): Language {
   const interpolation = { scope: "subst", begin: /[$%]\{/, end: /\}/ };
   return {
     name: "HCL",
-    aliases: ["terraform", "tf", "tfvars"],
     keywords: {
       keyword: ["for", "in", "if", "else", "endif", "endfor", "dynamic"],
       literal: ["true", "false", "null"],

@@ -1,5 +1,6 @@
 // Colors for code, loaded when the first block of code is shown.
 
+import type { LanguageFn } from "highlight.js";
 import hljs from "highlight.js/lib/core";
 import bash from "highlight.js/lib/languages/bash";
 import diff from "highlight.js/lib/languages/diff";
@@ -15,15 +16,16 @@ import sql from "highlight.js/lib/languages/sql";
 import yaml from "highlight.js/lib/languages/yaml";
 
 import { hcl } from "./hcl";
+import { type Grammar, grammarOf } from "./languages";
 import { type SafeHtml, safeSpans } from "./sanitizing";
 
-const LANGUAGES = { bash, diff, dockerfile, go, hcl, ini, json, makefile, nginx, python, shell, sql, yaml };
+const GRAMMARS: Record<Grammar, LanguageFn> = { bash, diff, dockerfile, go, hcl, ini, json, makefile, nginx, python, shell, sql, yaml };
 
-for (const [name, language] of Object.entries(LANGUAGES)) hljs.registerLanguage(name, language);
-hljs.registerAliases(["jsonc", "json5"], { languageName: "json" });
+for (const [name, language] of Object.entries(GRAMMARS)) hljs.registerLanguage(name, language);
 
 /** `code` with colors, or null for a language that is not known. */
 export function highlighted(code: string, language: string): SafeHtml | null {
-  if (!hljs.getLanguage(language)) return null;
-  return safeSpans(hljs.highlight(code, { language, ignoreIllegals: true }).value);
+  const grammar = grammarOf(language);
+  if (grammar === null) return null;
+  return safeSpans(hljs.highlight(code, { language: grammar, ignoreIllegals: true }).value);
 }
