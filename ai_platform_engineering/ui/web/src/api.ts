@@ -1,7 +1,7 @@
 // The supervisor's REST resources that the page uses beside A2A: their JSON, and one function for each request.
 // Addresses are relative to the page, so that it works behind a path prefix.
 
-import type { FieldValue, RecordedLine } from "./events";
+import type { RecordedLine } from "./events";
 
 /** States of A2A tasks, as `tasks list` names them. */
 export type TaskState =
@@ -51,7 +51,8 @@ export interface Decision {
   /** Who answered, if the supervisor knows. */
   by: string | null;
   kind: "values" | "approve" | "edit" | "reject" | "cancel" | "text";
-  values: Record<string, FieldValue>;
+  /** The values of the fields, or the changed arguments of the call. */
+  values: Record<string, unknown>;
   reason: string | null;
   /** Whether the approval holds for the rest of the conversation. */
   always: boolean;

@@ -37,9 +37,10 @@ export type Place =
 export type FormAnswer =
   | { kind: "values"; values: Record<string, FieldValue> }
   | { kind: "approve"; always: boolean }
-  | { kind: "edit"; values: Record<string, FieldValue> }
+  /** `values` are the changed arguments of the call, which are any JSON. */
+  | { kind: "edit"; values: Record<string, unknown> }
   | { kind: "reject"; reason: string }
-  | { kind: "cancel" };
+  | { kind: "cancel"; reason?: string };
 
 export interface Notice {
   id: string;

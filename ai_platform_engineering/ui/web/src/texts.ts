@@ -114,7 +114,142 @@ export const TEXTS = {
     duration: (seconds: number) => (seconds < 10 ? `${seconds.toFixed(1)} s` : `${Math.round(seconds)} s`),
   },
 
-  forms: {},
+  forms: {
+    needed: { approval: "Approval needed", input: "Input needed" },
+    untitled: "A few details",
+    someTool: "a tool",
+    submit: "Submit",
+    send: "Send",
+    cancel: "Cancel the form…",
+    back: "Back",
+    sending: "Sending…",
+    sent: "Sent. The run continues.",
+    nothingToFillIn: "There is nothing to fill in.",
+    optional: "optional",
+    isRequired: "required",
+    yes: "Yes",
+    no: "No",
+    noAnswer: "No answer",
+    choose: "Choose…",
+    filter: (label: string) => `Filter the options of ${label}`,
+    filterHint: "Type to filter",
+    chosen: (options: string) => `Chosen: ${options}`,
+    noneChosen: "Nothing is chosen.",
+    noMatch: "No option matches.",
+    moreOptions: (count: number) => `${count} more. Type to filter them.`,
+    linesHint: "One per line, or separated by commas.",
+    keepsProposal: "Leave it empty to keep the proposed value.",
+    emptyMeansProposal: "Left empty, it gets the proposed value.",
+    takesHint: (expected: string) => `It takes ${expected}.`,
+    secretHint: "It is not stored in this browser.",
+    errors: (count: number) =>
+      count === 1 ? "One field needs your attention." : `${count} fields need your attention.`,
+
+    takes: (expected: string, given: string, wrong: string) => `Please enter ${expected}; ${given} ${wrong}.`,
+    required: (expected: string) =>
+      expected === "text" ? "This field is required." : `This field is required. It takes ${expected}.`,
+    wrong: {
+      kind: "is not that",
+      text: "is not text",
+      comma: "is not that. Write decimals with a point",
+      length: (length: number) => `has ${length}`,
+      pattern: "does not",
+      secret: "the value",
+    },
+    expected: {
+      text: "text",
+      texts: "texts with commas between them",
+      boolean: "yes or no",
+      url: "an address that begins with http:// or https://",
+      email: "an e-mail address like name@example.com",
+      select: (options: string) => `one of ${options}`,
+      multiselect: (options: string, required: boolean) => `${required ? "one or more" : "any"} of ${options}`,
+      list: (options: readonly string[], more: number) =>
+        more > 0 ? `${options.join(", ")} and ${more} more` : options.join(", "),
+      number: (whole: boolean, low: string | null, high: string | null) => {
+        const kind = whole ? "a whole number" : "a number";
+        if (low !== null && high !== null) return `${kind} from ${low} to ${high}`;
+        if (low !== null) return `${kind} of at least ${low}`;
+        return high === null ? kind : `${kind} of at most ${high}`;
+      },
+      length: (low: number, high: number | null) => {
+        const characters = (count: number) => `${count} ${count === 1 ? "character" : "characters"}`;
+        if (high === null) return low > 0 ? ` of at least ${characters(low)}` : "";
+        return low > 0 ? ` of ${low} to ${characters(high)}` : ` of at most ${characters(high)}`;
+      },
+      pattern: (pattern: string) => ` that matches the pattern ${pattern}`,
+    },
+
+    cancelTitle: "Cancel this form",
+    cancelHint: "The agent is told that you do not want to answer.",
+    cancelReason: "Why? (optional)",
+    confirmCancel: "Cancel the form",
+
+    call: (agent: string, tool: string) => `${agent} wants to call ${tool}`,
+    wants: "wants to call",
+    effects: {
+      read: "Only reads",
+      write: "Changes something",
+      destructive: "Destructive: can delete or overwrite",
+    },
+    noArguments: "The call has no arguments.",
+    argumentsOf: (tool: string) => `Arguments of ${tool}`,
+    showAll: "Show all",
+    showLess: "Show less",
+    partHint: "The supervisor shows only a part of this value.",
+    severalCalls: (count: number) => `One decision is for all ${count} calls.`,
+    approve: "Approve",
+    always: "Approve for this conversation…",
+    edit: "Edit…",
+    reject: "Reject…",
+    alwaysTitle: "Approve, and do not ask again in this conversation",
+    confirmAlways: "Approve for this conversation",
+    permission: (
+      agent: string,
+      tool: string,
+      given: readonly string[],
+      missing: readonly string[],
+      effect: "read" | "write" | "destructive" | null,
+    ) => {
+      const parts = [
+        given.length > 0 ? `with ${given.join(", ")}` : "",
+        missing.length > 0 ? `without ${missing.join(", ")}` : "",
+      ].filter((part) => part !== "");
+      const limit = { read: ", as long as it only reads", write: ", unless the call is destructive", destructive: "" };
+      return (
+        `${agent} may call ${tool} ${parts.join(" ") || "with any arguments"}, whatever else is in the call, ` +
+        `until this conversation ends${effect === null ? "" : limit[effect]}.`
+      );
+    },
+    editTitle: "Change the arguments",
+    editHint: "Arguments that you do not change stay as they are. Nothing is called before you approve.",
+    confirmEdit: "Approve with changes",
+    was: "Before:",
+    keepsArgument: "Leave it empty to keep the value.",
+    nothingChanged: "Nothing was changed. To approve the call as it is, go back and choose Approve.",
+    notJson: (example: string) => `Please enter JSON, for example ${example.length > 80 ? "null" : example}.`,
+    tooManyDigits: (number: string) => `${number} has more digits than can be sent.`,
+    shownInPart: "Only a part of this value is shown. Replace the whole value, or leave it as it was.",
+    rejectTitle: "Reject the call",
+    rejectReason: "Why? The agent gets the reason. (optional)",
+    confirmReject: "Reject",
+
+    decisions: "Decisions",
+    by: (person: string) => ` by ${person}`,
+    decided: {
+      values: "Answered",
+      text: "Answered with a message",
+      approve: "Approved",
+      always: "Approved for this conversation",
+      edit: "Edited and approved",
+      reject: "Rejected",
+      cancel: "Canceled",
+    },
+    because: (reason: string) => `: ${reason}`,
+    changedTo: "to",
+    asProposed: "As proposed.",
+    emptyValue: "empty",
+  },
 
   markdown: {
     code: (language: string) => `Code, ${language}`,
