@@ -77,4 +77,9 @@ export interface Store {
   answer(turn: Turn, form: Form, answer: FormAnswer): Promise<string | null>;
   dismiss(notice: Notice): void;
   loadAgents(): Promise<void>;
+  /**
+   * A request to a REST resource; `path` is relative to the page. Resolves to the JSON of the response. Rejects with an
+   * error whose message is a sentence for people and which has the `status` of the response.
+   */
+  request<Result>(method: "GET" | "POST", path: string, body?: unknown): Promise<Result>;
 }

@@ -268,13 +268,114 @@ export const TEXTS = {
     diagramFailed: "This diagram could not be drawn. This is its source.",
   },
 
-  agents: {},
+  /** Shared by the views beside the chat. */
+  views: {
+    refresh: "Refresh",
+    retry: "Try again",
+    search: "Search",
+    pages: "Pages",
+    previous: "Previous",
+    next: "Next",
+  },
 
-  workflows: {},
+  agents: {
+    title: "Agents",
+    hint: "The agents that the supervisor delegates to, where each runs, and what each can do.",
+    model: "Model",
+    offline: "offline model",
+    offlineExplained:
+      "The offline model answers. It is part of the product, matches words and needs no key. It selects agents and " +
+      "tools, but it does not understand what you mean. Configure a model provider for real answers.",
+    modelUsed: (name: string, provider: string) => `${name} answers. Its provider is ${provider}.`,
+    configureModel: "Configure a model",
+    provider: "Provider",
+    setLines: "Write these lines with your values into the file .env, and restart the supervisor.",
+    settingsOf: (what: string) => `Settings for ${what}`,
+    extra: "This provider needs one more package. Install it with:",
+    extraCommand: "Install the package",
+    none: "There are no agents.",
+    filter: "Filter agents and tools",
+    noneFound: "No agent and no tool matches.",
+    enabled: "Enabled",
+    disabled: "Not enabled",
+    off: "off",
+    placement: { "in-process": "in-process", remote: "remote" },
+    reachable: "reachable",
+    unreachable: "not reachable",
+    notChecked: "not checked yet",
+    sandbox: "sandbox",
+    realBackend: "real backend",
+    examples: (title: string) => `Questions for ${title}`,
+    missing: (count: number) =>
+      count === 1 ? "The real backend needs 1 more setting" : `The real backend needs ${count} more settings`,
+    tools: (shown: number, all: number) => (shown === all ? `Tools (${all})` : `Tools (${shown} of ${all})`),
+    effects: { readOnly: "read-only", changes: "changes data", destructive: "destructive" },
+  },
 
-  skills: {},
+  workflows: {
+    title: "Workflows",
+    hint: "Procedures with fixed steps. A workflow asks for its inputs first and does nothing before you submit them.",
+    none: "There are no workflows. Put YAML files into the directory WORKFLOWS_DIR.",
+    off: "off",
+    reason: (reason: string) => `It cannot be started: ${reason}.`,
+    start: (title: string) => `Start ${title}`,
+    steps: (count: number) => `Steps (${count})`,
+    when: (condition: string) => `if ${condition}`,
+    inputs: (count: number) => `Inputs (${count})`,
+    required: "required",
+    optional: "optional",
+    default: (value: string) => `default: ${value}`,
+    options: (options: string) => `One of: ${options}.`,
+  },
 
-  knowledge: {},
+  skills: {
+    title: "Skills",
+    hint: "Instructions for recurring work. The supervisor reads a skill when a request needs it.",
+    search: "Search skills",
+    none: "There are no skills.",
+    noneFound: "No skill matches.",
+    shown: (first: number, last: number, total: number) => `Skills ${first} to ${last} of ${total}`,
+    back: "All skills",
+    subject: "Subject, for example the name of a service",
+    use: "Use this skill",
+    sources: { "built-in": "built-in", directory: "directory", git: "Git", api: "API" },
+    visibility: {
+      global: () => "for everyone",
+      team: (team: string) => `team ${team}`,
+      personal: () => "personal",
+    },
+    origin: "Origin",
+    added: "Added",
+    updated: "Changed",
+    license: "License",
+    compatibility: "Compatibility",
+    overrides: (source: string) => `Overrides a skill (${source})`,
+  },
+
+  knowledge: {
+    title: "Knowledge base",
+    hint: "The documents that the supervisor searches. Answers name them as their sources.",
+    external:
+      "The knowledge base runs on a server of its own (RAG_SERVER_URL). Search it by asking in a conversation; that " +
+      "server's REST API and the command platform-engineer rag show its documents.",
+    disabled: "The knowledge base is disabled (ENABLE_RAG=false).",
+    search: "Search the documents",
+    searchIn: "Search in",
+    allSources: "all sources",
+    results: "Search results",
+    found: (count: number) =>
+      count === 0 ? "No document matches." : count === 1 ? "1 passage, the best first" : `${count} passages, the best first`,
+    score: (score: number) => `score ${score.toFixed(2)}`,
+    sources: (count: number) => `Sources (${count})`,
+    counts: (documents: number, chunks: number) =>
+      `${documents} ${documents === 1 ? "document" : "documents"} in ${chunks} ${chunks === 1 ? "chunk" : "chunks"}`,
+    updated: (age: string) => `updated ${age}`,
+    none: "There are no documents yet. Ingest a folder, a file, a web page or a sitemap on the supervisor's machine:",
+    addDocuments: "Add documents",
+    ingest: "Ingest a folder, a file, a web page or a sitemap on the supervisor's machine:",
+    ingestCommands: "Commands that ingest documents",
+    back: "Back to the search",
+  },
 
   timeline: {
     title: "Timeline",
@@ -294,7 +395,18 @@ export const TEXTS = {
 
   developer: {},
 
-  feedback: {},
+  feedback: {
+    label: "Feedback on this answer",
+    up: "Good answer",
+    down: "Bad answer",
+    stored: "Feedback stored. Thank you.",
+    failed: (sentence: string) => `The feedback was not stored. ${sentence}`,
+    why: "What was wrong?",
+    reasons: ["Incorrect", "Incomplete", "Did not do what I asked", "Wrong agent or tool", "Too slow"],
+    comment: "Comment",
+    send: "Send feedback",
+    cancel: "Cancel",
+  },
 
   session: {
     key: "Key of the supervisor",

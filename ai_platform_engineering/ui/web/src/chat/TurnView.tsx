@@ -116,7 +116,7 @@ function Actions({ store, turn, run }: { store: Store; turn: Turn; run: RunView 
         <button type="button" class="button plain small" onClick={() => void store.retry(turn)}>
           <RetryIcon /> {TEXTS.chat.retry}
         </button>
-        {answer && run.ending?.event === "final_result" && <Feedback turn={turn} />}
+        {answer && run.ending?.event === "final_result" && <Feedback store={store} turn={turn} />}
         <button
           type="button"
           class="button plain small"

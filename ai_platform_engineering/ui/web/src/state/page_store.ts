@@ -142,6 +142,10 @@ class PageStore implements Store {
     this.agents.value = agents;
   }
 
+  request<Result>(method: "GET" | "POST", path: string, body?: unknown): Promise<Result> {
+    return this.http.json(method, path, body);
+  }
+
   private begin(): ConversationState {
     const conversation = this.prepared(randomId());
     this.opened.value = conversation;

@@ -1,0 +1,34 @@
+import { LoadStatus, useLoaded } from "../controls/loading";
+import { Reader } from "../controls/Reader";
+import { Markdown } from "../markdown/Markdown";
+import type { Store } from "../store";
+import { TEXTS } from "../texts";
+import { loadDocument } from "./requests";
+import { age, openableLink } from "./values";
+
+export function DocumentReader({ store, id, close }: { store: Store; id: string; close: () => void }) {
+  const loaded = useLoaded(() => loadDocument(store, id), [id]);
+  const document = loaded.value;
+  const address = document && openableLink(document.link);
+  return (
+    <Reader title={document?.title ?? id} back={TEXTS.knowledge.back} close={close}>
+      <LoadStatus loaded={loaded} />
+      {document && (
+        <>
+          <p class="soft">
+            {document.datasource} ·{" "}
+            {address ? (
+              <a href={address} target="_blank" rel="noopener noreferrer">{document.link}</a>
+            ) : (
+              document.link
+            )}
+            {document.updated && <> · {TEXTS.knowledge.updated(age(document.updated, Date.now()))}</>}
+          </p>
+          <div class="card document">
+            <Markdown text={document.text} />
+          </div>
+        </>
+      )}
+    </Reader>
+  );
+}
