@@ -12,8 +12,9 @@ export function ModelCard({ about }: { about: About }) {
   const { provider, name, offline } = about.model;
   return (
     <section class="card model" aria-label={TEXTS.agents.model}>
-      <h3>
-        {TEXTS.agents.model} <span class={offline ? "badge wait" : "badge good"}>{offline ? TEXTS.agents.offline : provider}</span>
+      <h3 class="entry-title">
+        {TEXTS.agents.model}{" "}
+        <span class={offline ? "badge wait" : "badge good"}>{offline ? TEXTS.agents.offline : provider}</span>
       </h3>
       <p>{offline ? TEXTS.agents.offlineExplained : TEXTS.agents.modelUsed(name, provider)}</p>
       {offline && (

@@ -9,17 +9,21 @@ export interface FoundAgent {
   byTools: boolean;
 }
 
-/** The agents that contain every word of `text`; an agent that was found by its tools has only the matching ones. */
+/**
+ * The agents that match every word of `text` by their name, else by their tools, else by their description. An agent that
+ * was found by its tools has only the matching ones.
+ */
 export function findAgents(agents: readonly AgentRow[], text: string): FoundAgent[] {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   return agents.flatMap((agent): FoundAgent[] => {
-    if (containsAll(words, [agent.name, agent.title, agent.description])) {
-      return [{ agent, tools: agent.tools, byTools: false }];
-    }
+    const whole: FoundAgent = { agent, tools: agent.tools, byTools: false };
+    const names = [agent.name, agent.title];
+    if (containsAll(words, names)) return [whole];
     const tools = agent.tools.filter((tool) =>
-      containsAll(words, [agent.name, agent.title, tool.name, tool.name.replaceAll("_", " "), tool.description]),
+      containsAll(words, [...names, tool.name, tool.name.replaceAll("_", " "), tool.description]),
     );
-    return tools.length > 0 ? [{ agent, tools, byTools: true }] : [];
+    if (tools.length > 0) return [{ agent, tools, byTools: true }];
+    return containsAll(words, [...names, agent.description]) ? [whole] : [];
   });
 }
 

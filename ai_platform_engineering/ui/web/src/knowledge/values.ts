@@ -23,9 +23,10 @@ export interface SnippetPart {
   matched: boolean;
 }
 
-/** The parts of a snippet; the words that matched are between pairs of asterisks. */
+/** The parts of a snippet, without its empty lines; the words that matched are between pairs of asterisks. */
 export function partsOf(snippet: string): SnippetPart[] {
   return snippet
+    .replace(/\n\s*\n/g, "\n")
     .split("**")
     .map((text, index) => ({ text, matched: index % 2 === 1 }))
     .filter((part) => part.text !== "");
