@@ -111,7 +111,7 @@ export const TEXTS = {
     canceled: (by: string) => (by === "user" ? "The run was stopped." : `The run was stopped by ${by}.`),
     skill: (name: string) => `skill ${name}`,
     sources: "Sources",
-    duration: (seconds: number) => (seconds < 10 ? `${seconds.toFixed(1)} s` : `${Math.round(seconds)} s`),
+    duration: (seconds: number) => (seconds < 0.95 ? `${Math.round(seconds * 1000)} ms` : seconds < 10 ? `${seconds.toFixed(1)} s` : `${Math.round(seconds)} s`),
   },
 
   forms: {

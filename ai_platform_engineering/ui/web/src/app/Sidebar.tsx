@@ -21,6 +21,7 @@ export function Sidebar({ store, onNavigate }: { store: Store; onNavigate: () =>
   };
   return (
     <nav id="sidebar" class="sidebar" aria-label={TEXTS.conversations.list}>
+      <p class="brand wide-only" aria-hidden="true">{TEXTS.title}</p>
       <button type="button" class="button primary" onClick={() => open({ view: "chat", conversation: null })}>
         <PlusIcon /> {TEXTS.conversations.create}
       </button>

@@ -79,13 +79,15 @@ function Plan({ run }: { run: RunView }) {
           </ol>
         </section>
       )}
-      {loose.length > 0 && <Calls calls={loose} />}
+      <Calls calls={loose} />
     </>
   );
 }
 
 function Step({ step, run }: { step: StepView; run: RunView }) {
   const calls = run.calls.filter((call) => call.stepId === step.id);
+  // The line of the step names its agent already.
+  const only = calls.length === 1 && calls[0]?.kind === "agent" && calls[0].agent === step.agent ? calls[0] : null;
   return (
     <li class={`step ${step.status}`}>
       <span class="step-line">
@@ -93,8 +95,9 @@ function Step({ step, run }: { step: StepView; run: RunView }) {
         {step.agent && <span class="badge">{agentName(step.agent)}</span>}
         <span class="step-title">{step.title}</span>
         <span class="visually-hidden">({TEXTS.run.status[step.status]})</span>
+        {only && <Outcome call={only} />}
       </span>
-      {calls.length > 0 && <Calls calls={calls} />}
+      <Calls calls={only ? only.tools : calls} />
     </li>
   );
 }
@@ -113,20 +116,13 @@ function StepIcon({ status }: { status: StepView["status"] }) {
 }
 
 function Calls({ calls }: { calls: readonly (AgentView | ToolView)[] }) {
+  if (calls.length === 0) return null;
   return (
     <ul class="calls">
       {calls.map((call) => (
         <li key={call.callId}>
           <CallLine call={call} />
-          {call.kind === "agent" && call.tools.length > 0 && (
-            <ul class="calls">
-              {call.tools.map((tool) => (
-                <li key={tool.callId}>
-                  <CallLine call={tool} />
-                </li>
-              ))}
-            </ul>
-          )}
+          {call.kind === "agent" && <Calls calls={call.tools} />}
         </li>
       ))}
     </ul>
@@ -134,7 +130,6 @@ function Calls({ calls }: { calls: readonly (AgentView | ToolView)[] }) {
 }
 
 function CallLine({ call }: { call: AgentView | ToolView }) {
-  const seconds = call.endedAt === null ? null : call.endedAt - call.startedAt;
   return (
     <span class={`call ${call.state}`}>
       <CallIcon state={call.state} />
@@ -143,11 +138,18 @@ function CallLine({ call }: { call: AgentView | ToolView }) {
       ) : (
         <code class="tool-name">{call.skill ? `${call.tool} (${TEXTS.run.skill(call.skill)})` : call.tool}</code>
       )}
-      <span class="soft call-state">
-        {TEXTS.run.call[call.state]}
-        {call.reason && `: ${call.reason}`}
-        {seconds !== null && ` · ${TEXTS.run.duration(seconds)}`}
-      </span>
+      <Outcome call={call} />
+    </span>
+  );
+}
+
+function Outcome({ call }: { call: AgentView | ToolView }) {
+  const seconds = call.endedAt === null ? null : call.endedAt - call.startedAt;
+  return (
+    <span class="soft call-state">
+      {TEXTS.run.call[call.state]}
+      {call.reason && `: ${call.reason}`}
+      {seconds !== null && ` · ${TEXTS.run.duration(seconds)}`}
     </span>
   );
 }
