@@ -79,6 +79,14 @@ def model_label(settings: Settings, agent: str | None = None, manifest_model: Mo
     return f"{model.asdict()['_type'].removesuffix('-chat')} {name}".strip()
 
 
+def model_name(settings: Settings) -> tuple[Provider, str]:
+    """The provider and the name of the supervisor's model, without creating it."""
+    provider = default_provider(settings)
+    if provider == "offline":
+        return provider, "offline"
+    return provider, _model_name(settings, provider, None, None)[0] or ""
+
+
 def _offline(settings: Settings, *, is_supervisor: bool) -> BaseChatModel:
     """Only the supervisor's answer is slowed down, as people read it while it is streamed."""
     if settings.offline_model_delay is not None:

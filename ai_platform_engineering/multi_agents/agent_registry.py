@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Self
+from typing import Final, Self
 
 import httpx
 
@@ -28,12 +28,15 @@ from ai_platform_engineering.multi_agents.placement import (
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.settings.approval_overrides import parse_overrides, unknown_agents
 from ai_platform_engineering.unknown_settings import unknown_settings
+from ai_platform_engineering.utils.a2a_common.codec.labels import display, one_line
 from ai_platform_engineering.utils.keys import agents_key
 from ai_platform_engineering.utils.redact import redact
 
 __all__ = ["AgentEntry", "AgentRegistry", "Reachability", "Where", "known_manifests"]
 
 logger = logging.getLogger(__name__)
+
+_MAX_TITLE_LENGTH: Final = 80
 
 
 def known_manifests(settings: Settings) -> dict[str, AgentManifest]:
@@ -88,6 +91,14 @@ class AgentRegistry:
     def reachability(self) -> Mapping[str, Reachability]:
         """Results of the last check by agent name. An agent that was never checked is missing."""
         return self._reachability
+
+    def title(self, name: str) -> str:
+        """The agent's display name, from its manifest or else from its card."""
+        entry = self._by_name[name]
+        if entry.manifest is not None:
+            return entry.manifest.title
+        found = self._reachability.get(name)
+        return one_line(found.card_name, _MAX_TITLE_LENGTH) if found is not None and found.card_name else display(name)
 
     def description(self, name: str) -> str:
         """The agent's purpose in one line, from its manifest or else from its card."""

@@ -63,6 +63,7 @@ def with_a2a(
     were pruned or deleted.
     `release` is called for runs that were ended from outside: by a kill, or because a form expired.
     `app.state.degraded` may be replaced by a function that says whether the server works only in part.
+    `app.state.problem()` is the reason why it works only in part, None if it works.
     `app.state.public_paths` may be set to paths that can be read without authentication.
     `app.state.stop_work(grace)` ends all runs; a server calls it while callers still get responses.
     `app.state.now()` is the state of the server for `/metrics`.
@@ -121,6 +122,10 @@ def with_a2a(
         problem: Degraded | None = app.state.degraded()
         return problem
 
+    def problem() -> str | None:
+        found = degraded()
+        return None if found is None else found.reason
+
     def now() -> ServerState:
         work = handler.work
         return ServerState(work.running, work.queued, handler.streams.count, degraded=degraded() is not None)
@@ -141,6 +146,7 @@ def with_a2a(
     app.state.stop_work = handler.stop_work
     app.state.now = now
     app.state.degraded = lambda: None
+    app.state.problem = problem
     app.state.public_paths = frozenset()
     return app
 

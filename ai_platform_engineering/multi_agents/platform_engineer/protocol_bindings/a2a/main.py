@@ -22,6 +22,7 @@ from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.installation import product_version
 from ai_platform_engineering.knowledge_bases.rag.rest import lazy_rest
 from ai_platform_engineering.multi_agents.connectivity import remote_tools
+from ai_platform_engineering.multi_agents.platform_engineer.about import about_route
 from ai_platform_engineering.multi_agents.platform_engineer.deep_agent import PlatformEngineerDeepAgent
 from ai_platform_engineering.multi_agents.platform_engineer.feedback.routes import FeedbackRoutes
 from ai_platform_engineering.multi_agents.platform_engineer.memories.routes import MemoryRoutes
@@ -117,6 +118,7 @@ def create_app(settings: Settings, mas: PlatformEngineerDeepAgent | None = None)
     app.state.public_paths = page.paths
     app.router.routes.append(metrics_route(metrics, SUPERVISOR, app.state.now))
     app.router.routes.append(_workflow_route(supervisor.offers))
+    app.router.routes.append(about_route(supervisor, app.state.problem))
     app.router.routes.extend(feedback.routes())
     if settings.langgraph_store_type is not None:
         app.router.routes.extend(MemoryRoutes(settings, lambda: memories).routes())
