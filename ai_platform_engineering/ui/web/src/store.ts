@@ -28,6 +28,8 @@ export interface Conversation {
   id: string;
   name: ReadonlySignal<string | null>;
   turns: ReadonlySignal<readonly Turn[]>;
+  /** `missing`: the supervisor has no such conversation. `failed`: it could not be loaded; the page tries again. */
+  loading: ReadonlySignal<"loading" | "loaded" | "missing" | "failed">;
 }
 
 export type Place =
@@ -45,7 +47,8 @@ export type FormAnswer =
 export interface Notice {
   id: string;
   conversation: string;
-  kind: "answered" | "asks" | "failed";
+  /** `problem`: something that the person did has failed. */
+  kind: "answered" | "asks" | "failed" | "problem";
   text: string;
 }
 

@@ -41,6 +41,10 @@ export const TEXTS = {
     save: "Save",
     cancel: "Cancel",
     confirmRemoval: (name: string) => `Delete “${name}” with all its tasks? This cannot be undone.`,
+    confirmUnfinished: "A run of this conversation has not ended. Stop it and delete the conversation?",
+    loading: "Loading the conversation…",
+    missing: "There is no such conversation. It may have been deleted.",
+    failed: "The conversation could not be loaded. The page tries again.",
     states: {
       submitted: "queued",
       working: "working",
@@ -58,6 +62,7 @@ export const TEXTS = {
     answered: "An answer is ready",
     asks: "A run waits for your input",
     failed: "A run has failed",
+    problem: "That did not work",
     open: "Open",
     dismiss: "Dismiss",
     region: "Notifications",

@@ -25,7 +25,9 @@ function NoticeCard({ store, notice }: { store: Store; notice: Notice }) {
         <strong>{TEXTS.notices[notice.kind]}</strong>
         <p class="notice-text">{notice.text}</p>
       </div>
-      <button type="button" class="button small" onClick={open}>{TEXTS.notices.open}</button>
+      {notice.conversation && (
+        <button type="button" class="button small" onClick={open}>{TEXTS.notices.open}</button>
+      )}
       <button
         type="button"
         class="button plain small"

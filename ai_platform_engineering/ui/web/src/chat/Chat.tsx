@@ -21,7 +21,7 @@ export function Chat({ store }: { store: Store }) {
     <div class="chat">
       <div class="turns-scroll" ref={scroller} tabIndex={0} role="region" aria-label={TEXTS.chat.log}>
         <div class="turns">
-          {turns.length === 0 && <Welcome store={store} />}
+          {turns.length === 0 && <Empty store={store} />}
           {turns.map((turn) => (
             <TurnView key={turn.key} store={store} turn={turn} edit={(question) => (draft.value = question)} />
           ))}
@@ -62,6 +62,12 @@ function useFollowing(scroller: { current: HTMLDivElement | null }, conversation
 
 function scrollToEnd(element: HTMLElement | null): void {
   if (element) element.scrollTop = element.scrollHeight;
+}
+
+function Empty({ store }: { store: Store }) {
+  const loading = store.current.value?.loading.value ?? "loaded";
+  if (loading === "loaded") return <Welcome store={store} />;
+  return <p class="soft" role="status">{TEXTS.conversations[loading]}</p>;
 }
 
 function Welcome({ store }: { store: Store }) {

@@ -5,26 +5,34 @@ import { signal } from "@preact/signals";
 import type { StoredConversation, StoredTask } from "../api";
 import type { Conversation } from "../store";
 import { randomId } from "./ids";
-import { TurnState, type Environment } from "./turn";
+import { TurnState, type Environment, type TurnEvents } from "./turn";
 
-export class ConversationState implements Conversation {
+/** Browsers open few connections to one server; the page needs some for other requests. */
+const MAX_STREAMS = 2;
+
+export class ConversationState implements Conversation, TurnEvents {
   readonly name = signal<string | null>(null);
   readonly turns = signal<readonly TurnState[]>([]);
-  /** Called after a run of this conversation has ended or asks. */
-  onRest: (turn: TurnState) => void = () => {};
+  readonly loading = signal<Conversation["loading"]["value"]>("loading");
+  private isInView = true;
 
   constructor(
     readonly id: string,
     private readonly environment: Environment,
+    /** Called after a run has begun or continues, and after it has ended or asks. */
+    private readonly onChange: (conversation: ConversationState, isRunning: boolean) => void,
   ) {}
+
+  get isFollowed(): boolean {
+    return this.turns.value.some((turn) => turn.isFollowed);
+  }
 
   /** Ask a question. Resolves when its run is at rest. */
   async ask(question: string, metadata?: Record<string, unknown>): Promise<void> {
-    const turn = new TurnState(this.environment, this.id, { question, messageId: randomId(), askedAt: Date.now() });
-    this.watch(turn);
-    turn.onAccepted = (taskId) => this.joinForm(turn, taskId);
+    const message = { messageId: randomId(), contextId: this.id, text: question, ...(metadata ? { metadata } : {}) };
+    const turn = new TurnState(this.environment, this, message, Date.now());
     this.turns.value = [...this.turns.value, turn];
-    await turn.send(metadata);
+    await turn.send();
   }
 
   /** Add what is stored, and follow the unfinished tasks. */
@@ -34,16 +42,20 @@ export class ConversationState implements Conversation {
     const turns = stored.tasks.map((task) => {
       const turn = known.find((one) => isOf(one, task));
       turn?.update(task);
-      return turn ?? this.watch(TurnState.stored(this.environment, this.id, task));
+      return turn ?? TurnState.stored(this.environment, this, this.id, task);
     });
-    this.turns.value = [...turns, ...known.filter((turn) => !turns.includes(turn) && turn.taskId.value === null)];
+    this.turns.value = [...turns, ...known.filter((turn) => !turns.includes(turn))];
+    this.loading.value = "loaded";
     this.follow();
   }
 
-  /** Follow the unfinished tasks. */
+  /** Follow the first unfinished tasks. The others wait for them anyway: a conversation works on one at a time. */
   follow(): void {
-    for (const turn of this.turns.value) {
-      if (!turn.isAtRest) void turn.resume();
+    if (!this.isInView) return;
+    const unfinished = this.turns.value.filter((turn) => !turn.isAtRest);
+    for (const turn of unfinished.slice(0, MAX_STREAMS)) void turn.resume();
+    for (const turn of unfinished.slice(MAX_STREAMS)) {
+      if (turn.taskId.value !== null) turn.close();
     }
   }
 
@@ -51,28 +63,41 @@ export class ConversationState implements Conversation {
     for (const turn of this.turns.value) turn.wake(mayBeDead);
   }
 
-  /** Stop following. Questions that are being sent are sent anyway. */
+  enter(): void {
+    this.isInView = true;
+    this.follow();
+  }
+
+  /** Stop following. A question that is being sent is sent anyway. */
   leave(): void {
+    this.isInView = false;
     for (const turn of this.turns.value) {
       if (turn.taskId.value !== null) turn.close();
     }
   }
 
-  private watch(turn: TurnState): TurnState {
-    turn.onRest = () => this.onRest(turn);
-    return turn;
+  accepted(turn: TurnState, taskId: string): void {
+    const asking = this.turns.value.find((one) => one !== turn && one.taskId.value === taskId);
+    if (asking !== undefined) {
+      // While a form is open, the supervisor takes a message as a reply to it. The message begins no turn of its own.
+      turn.close();
+      this.turns.value = this.turns.value.filter((one) => one !== turn);
+      void asking.replied(turn.message);
+      return;
+    }
+    this.environment.frames.add(() => {
+      if (this.isInView) this.follow();
+      else turn.close();
+      this.onChange(this, true);
+    });
   }
 
-  /** While a form is open, the supervisor takes a message as a reply to it: then it begins no turn of its own. */
-  private joinForm(turn: TurnState, taskId: string): void {
-    const asking = this.turns.value.find((one) => one !== turn && one.taskId.value === taskId);
-    if (asking === undefined) return;
-    turn.close();
-    this.turns.value = this.turns.value.filter((one) => one !== turn);
-    void asking.resume();
+  rested(): void {
+    this.follow();
+    this.onChange(this, false);
   }
 }
 
 function isOf(turn: TurnState, task: StoredTask): boolean {
-  return turn.taskId.value === task.id || turn.messageId === task.message_id;
+  return turn.taskId.value === task.id || turn.message.messageId === task.message_id;
 }

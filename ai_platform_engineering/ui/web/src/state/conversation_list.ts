@@ -19,22 +19,29 @@ export class ConversationList {
   searchFor(text: string): void {
     this.search.value = text;
     clearTimeout(this.searchTimer);
-    this.searchTimer = setTimeout(() => void this.refresh(), SEARCH_DELAY);
+    this.searchTimer = setTimeout(() => void this.find().catch(() => {}), SEARCH_DELAY);
   }
 
-  /** Load the first page again. Rows of later pages stay. */
-  async refresh(): Promise<void> {
-    const search = this.search.value;
-    const page = await listConversations(this.http, { limit: PAGE_SIZE, search }).catch(() => null);
-    if (page === null || search !== this.search.value) return;
-    this.rows.value = page.conversations;
-    this.setNext(page.next);
+  /** The newest conversations. They replace the rows, unless a search is shown. */
+  async refresh(): Promise<readonly ConversationRow[]> {
+    const page = await listConversations(this.http, { limit: PAGE_SIZE });
+    if (this.search.value) return page.conversations;
+    const newest = new Set(page.conversations.map((row) => row.id));
+    const oldest = page.conversations.at(-1)?.changed ?? "";
+    const isDeeper = this.rows.value.length > PAGE_SIZE;
+    const deeper = isDeeper ? this.rows.value.filter((row) => !newest.has(row.id) && row.changed <= oldest) : [];
+    this.rows.value = [...page.conversations, ...deeper];
+    if (!isDeeper) this.setNext(page.next);
+    return page.conversations;
   }
 
   async loadMore(): Promise<void> {
     if (this.next === null) return;
-    const page = await listConversations(this.http, { limit: PAGE_SIZE, search: this.search.value, after: this.next });
-    this.rows.value = [...this.rows.value, ...page.conversations];
+    const search = this.search.value;
+    const page = await listConversations(this.http, { limit: PAGE_SIZE, search, after: this.next });
+    if (search !== this.search.value) return;
+    const known = new Set(this.rows.value.map((row) => row.id));
+    this.rows.value = [...this.rows.value, ...page.conversations.filter((row) => !known.has(row.id))];
     this.setNext(page.next);
   }
 
@@ -44,6 +51,14 @@ export class ConversationList {
 
   remove(id: string): void {
     this.rows.value = this.rows.value.filter((row) => row.id !== id);
+  }
+
+  private async find(): Promise<void> {
+    const search = this.search.value;
+    const page = await listConversations(this.http, { limit: PAGE_SIZE, search });
+    if (search !== this.search.value) return;
+    this.rows.value = page.conversations;
+    this.setNext(page.next);
   }
 
   private setNext(next: string | null): void {

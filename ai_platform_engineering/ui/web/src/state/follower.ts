@@ -6,16 +6,12 @@ import type { StreamResponse } from "@a2a-js/sdk";
 import type { TaskState } from "../api";
 import { GapError, isAtRest, taskIdOf, type Decoder, type NumberedEvent } from "../decoding";
 import type { Outgoing, Supervisor } from "./a2a";
-import { problemOf, RequestError } from "./http";
+import { isTemporary, problemOf } from "./http";
 
 const FIRST_PAUSE = 250;
 const MAX_PAUSE = 5000;
 /** After this many milliseconds without an update, the connection may be dead without the browser noticing. */
 const MAX_SILENCE = 45_000;
-const CLIENT_ERROR = 400;
-const SERVER_ERROR = 500;
-const TOO_MANY_REQUESTS = 429;
-const INTERNAL_ERROR = -32603;
 
 export type Connection = "idle" | "live" | "lost";
 
@@ -30,56 +26,90 @@ export interface Listener {
 }
 
 export class RunFollower {
-  taskId: string | null;
-  private aborter: AbortController | null = null;
-  private wakeUp: (() => void) | null = null;
-  private isClosed = false;
-  private failures = 0;
-  private heardAt = 0;
-  private running: Promise<void> | null = null;
+  private following: Following | null = null;
 
   constructor(
     private readonly supervisor: Supervisor,
     private readonly decoder: Decoder,
     private readonly listener: Listener,
-    taskId: string | null = null,
     private readonly firstPause = FIRST_PAUSE,
-  ) {
-    this.taskId = taskId;
-  }
+  ) {}
 
   get isActive(): boolean {
-    return this.running !== null;
+    return this.following !== null;
   }
 
-  /** Follow the task until it is at rest; with a message, send it first. One call at a time. */
-  async follow(message: Outgoing | null = null): Promise<void> {
-    this.isClosed = false;
-    this.running = this.run(message);
-    const watch = setInterval(() => this.checkSilence(), MAX_SILENCE / 3);
-    try {
-      await this.running;
-    } finally {
-      clearInterval(watch);
-      this.running = null;
-    }
+  /** Send a message and follow its task until it is at rest. */
+  send(message: Outgoing): Promise<void> {
+    return this.run(message, null);
+  }
+
+  /** Follow a task until it is at rest. */
+  follow(taskId: string): Promise<void> {
+    return this.run(null, taskId);
   }
 
   /** Try again at once if the connection is lost; replace it if it may be dead. */
-  wake(mayBeDead = false): void {
-    this.wakeUp?.();
-    if (mayBeDead) this.aborter?.abort();
+  wake(mayBeDead: boolean): void {
+    this.following?.wake(mayBeDead);
+  }
+
+  /** Stop following. The run itself continues. */
+  close(): void {
+    this.following?.close();
+    this.following = null;
+  }
+
+  private async run(message: Outgoing | null, taskId: string | null): Promise<void> {
+    this.close();
+    const following = new Following(this.supervisor, this.decoder, this.listener, this.firstPause, taskId);
+    this.following = following;
+    try {
+      await following.run(message);
+    } finally {
+      if (this.following === following) this.following = null;
+    }
+  }
+}
+
+/** The connections to one task, until it is at rest. */
+class Following {
+  private isClosed = false;
+  private aborter = new AbortController();
+  private endPause: (() => void) | null = null;
+  private failures = 0;
+  private heardAt = 0;
+
+  constructor(
+    private readonly supervisor: Supervisor,
+    private readonly decoder: Decoder,
+    private readonly listener: Listener,
+    private readonly firstPause: number,
+    private taskId: string | null,
+  ) {}
+
+  async run(message: Outgoing | null): Promise<void> {
+    const watch = setInterval(() => this.checkSilence(), MAX_SILENCE / 3);
+    try {
+      await this.connectUntilRest(message);
+    } finally {
+      clearInterval(watch);
+    }
+  }
+
+  wake(mayBeDead: boolean): void {
+    this.endPause?.();
+    if (mayBeDead) this.aborter.abort();
   }
 
   close(): void {
     this.isClosed = true;
-    this.aborter?.abort();
-    this.wakeUp?.();
+    this.aborter.abort();
+    this.endPause?.();
   }
 
-  private async run(message: Outgoing | null): Promise<void> {
+  private async connectUntilRest(message: Outgoing | null): Promise<void> {
     let unsent = message;
-    this.failures = 0;
     while (!this.isClosed) {
       const aborter = new AbortController();
       this.aborter = aborter;
@@ -87,7 +117,6 @@ export class RunFollower {
       try {
         for await (const response of this.open(unsent, aborter.signal)) {
           if (this.isClosed) return;
-          this.heard();
           const isReply = unsent !== null;
           unsent = null;
           this.read(response, isReply);
@@ -97,9 +126,8 @@ export class RunFollower {
         if (this.isClosed) return;
         if (error instanceof GapError) continue;
         if (!isTemporary(error, unsent === null)) {
-          this.listener.connected("idle");
           this.listener.rejected(problemOf(error));
-          return;
+          break;
         }
       }
       // A connection that was replaced on purpose is not lost yet.
@@ -107,7 +135,7 @@ export class RunFollower {
       this.listener.connected("lost");
       await this.pause();
     }
-    this.listener.connected("idle");
+    if (!this.isClosed) this.listener.connected("idle");
   }
 
   private open(unsent: Outgoing | null, signal: AbortSignal): AsyncIterable<StreamResponse> {
@@ -117,10 +145,14 @@ export class RunFollower {
   }
 
   private read(response: StreamResponse, isReply: boolean): void {
+    this.heardAt = Date.now();
+    this.failures = 0;
+    this.listener.connected("live");
     const taskId = taskIdOf(response);
     if (isReply && taskId !== null) {
       this.taskId = taskId;
       this.listener.accepted(taskId);
+      if (this.isClosed) return;
       if (response.payload?.$case === "task" && this.decoder.state !== null) {
         // The snapshot is older than the answer, which lets the task continue.
         this.decoder.state = "working";
@@ -130,14 +162,8 @@ export class RunFollower {
     this.listener.received(this.decoder.feed(response), this.decoder.state);
   }
 
-  private heard(): void {
-    this.heardAt = Date.now();
-    this.failures = 0;
-    this.listener.connected("live");
-  }
-
   private checkSilence(): void {
-    if (Date.now() - this.heardAt >= MAX_SILENCE) this.aborter?.abort();
+    if (Date.now() - this.heardAt >= MAX_SILENCE) this.aborter.abort();
   }
 
   /** Twice as long after each failure, and of a random length, so that many pages do not come back at once. */
@@ -146,40 +172,11 @@ export class RunFollower {
     this.failures += 1;
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, longest * (0.5 + Math.random() / 2));
-      this.wakeUp = () => {
+      this.endPause = () => {
         clearTimeout(timer);
         resolve();
       };
     });
-    this.wakeUp = null;
+    this.endPause = null;
   }
-}
-
-/** Whether another attempt may succeed. `isAccepted`: the attempt only reads the events of a task that exists. */
-function isTemporary(error: unknown, isAccepted: boolean): boolean {
-  if (error instanceof RequestError) {
-    const { status } = error;
-    return status < CLIENT_ERROR || status >= SERVER_ERROR || status === TOO_MANY_REQUESTS || (status === 401 && isAccepted);
-  }
-  const rejection = rejectionIn(error);
-  if (rejection === null) return true;
-  return isServerStopping(rejection.data) || (isAccepted && rejection.envelopeCode === INTERNAL_ERROR);
-}
-
-interface Rejection {
-  envelopeCode: number;
-  data?: unknown;
-}
-
-/** The JSON-RPC error in `error`, which the SDK wraps if it came in a stream. */
-function rejectionIn(error: unknown): Rejection | null {
-  for (let one = error; one instanceof Error; one = one.cause) {
-    if ("envelopeCode" in one && typeof one.envelopeCode === "number") return one as Error & Rejection;
-  }
-  return null;
-}
-
-/** A message that came while the supervisor was stopping is accepted after its restart. */
-function isServerStopping(data: unknown): boolean {
-  return JSON.stringify(data ?? null).includes('"server":"stopping"');
 }

@@ -6,7 +6,10 @@ import { TEXTS } from "../texts";
 
 const UNAUTHORIZED = 401;
 const NO_CONTENT = 204;
+const TOO_MANY_REQUESTS = 429;
 const SERVER_ERROR = 500;
+/** The code of JSON-RPC. */
+const INTERNAL_ERROR = -32603;
 const CHANGING = new Set(["POST", "PUT", "PATCH", "DELETE"]);
 
 /** The supervisor rejected a request; `message` is a sentence for people. */
@@ -71,6 +74,39 @@ export function problemOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const cause = error.cause;
   return cause instanceof Error && !(error instanceof UnreachableError) ? problemOf(cause) : error.message;
+}
+
+/**
+ * Whether another attempt may succeed: the connection or the server failed, not the request. `isAccepted`: the attempt
+ * only reads the events of a task that exists.
+ */
+export function isTemporary(error: unknown, isAccepted: boolean): boolean {
+  if (error instanceof RequestError) {
+    const { status } = error;
+    return status >= SERVER_ERROR || status === TOO_MANY_REQUESTS || (status === UNAUTHORIZED && isAccepted);
+  }
+  const rejection = rejectionIn(error);
+  if (rejection === null) return true;
+  return isServerStopping(rejection.data) || (isAccepted && rejection.envelopeCode === INTERNAL_ERROR);
+}
+
+interface Rejection {
+  envelopeCode: number;
+  data?: unknown;
+}
+
+/** The JSON-RPC error in `error`. The SDK wraps an error that came in a stream. */
+function rejectionIn(error: unknown): Rejection | null {
+  for (let one = error; one instanceof Error; one = one.cause) {
+    if ("envelopeCode" in one && typeof one.envelopeCode === "number") return one as Error & Rejection;
+  }
+  return null;
+}
+
+/** A message that came while the supervisor was stopping is accepted after its restart. */
+function isServerStopping(data: unknown): boolean {
+  const details: unknown[] = Array.isArray(data) ? data : [data];
+  return details.some((detail) => (detail as { metadata?: { server?: unknown } } | null)?.metadata?.server === "stopping");
 }
 
 async function sentenceOf(response: Response): Promise<string> {

@@ -6,66 +6,68 @@ import {
   deleteConversation,
   getAbout,
   getAgents,
-  getConversation,
-  getSession,
   renameConversation,
-  signIn,
-  signOut,
   type About,
   type AgentRow,
-  type Session,
 } from "../api";
 import { addressOf, placeAt } from "../app/addresses";
 import { agentTitles } from "../chat/names";
 import type { Form } from "../events";
 import type { Conversation, FormAnswer, Notice, Place, Store, Turn } from "../store";
+import { TEXTS } from "../texts";
 import { A2ASupervisor } from "./a2a";
-import { ConversationState } from "./conversation";
 import { ConversationList } from "./conversation_list";
 import { Frames } from "./frames";
 import { Http, problemOf, RequestError } from "./http";
 import { randomId } from "./ids";
-import { TurnState, type Environment } from "./turn";
+import { Notifications } from "./notifications";
+import { OpenConversations } from "./open_conversations";
+import { SessionState } from "./session_state";
+import { TurnState } from "./turn";
 
-const NOT_FOUND = 404;
 const CONFLICT = 409;
-const OPEN_SESSION: Session = { required: false, signed_in: true, subject: null, csrf_token: null, method: null };
+const REFRESH_INTERVAL = 5000;
 
 /** The store of the page in this window. */
 export function createStore(): Store {
   return new PageStore(window);
 }
 
-class PageStore implements Store {
-  private readonly http = new Http();
+export class PageStore implements Store {
   readonly place: Signal<Place>;
-  readonly session = signal<Session | null>(null);
   readonly about = signal<About | null>(null);
   readonly agents = signal<readonly AgentRow[] | null>(null);
-  readonly notices = signal<readonly Notice[]>([]);
+  private readonly http = new Http();
   readonly online: ReadonlySignal<boolean> = this.http.online;
+  private readonly sessions = new SessionState(this.http, () => this.begin());
+  readonly session = this.sessions.session;
   private readonly list = new ConversationList(this.http);
   readonly conversations = this.list.rows;
   readonly hasMore = this.list.hasMore;
   readonly search = this.list.search;
-  private readonly opened = signal<ConversationState | null>(null);
-  readonly current = computed<Conversation | null>(() => this.opened.value);
-  private readonly environment: Environment;
+  private readonly notifications: Notifications;
+  readonly notices: ReadonlySignal<readonly Notice[]>;
+  private readonly open: OpenConversations;
+  readonly current = computed<Conversation | null>(() => this.open.current.value);
 
   constructor(private readonly window: Window & typeof globalThis) {
     this.place = signal(placeAt(window.location.hash));
-    this.environment = {
+    this.notifications = new Notifications(
+      (conversation) => this.isInView(conversation),
+      (conversation) => this.go({ view: "chat", conversation }),
+    );
+    this.notices = this.notifications.notices;
+    const environment = {
       supervisor: new A2ASupervisor(this.http, new URL(".", window.document.baseURI).href),
       frames: new Frames(),
       subject: () => this.session.value?.subject ?? null,
     };
-    this.http.onUnauthorized = () => void this.readSession();
-    window.addEventListener("hashchange", () => (this.place.value = placeAt(window.location.hash)));
-    window.addEventListener("online", () => this.wake(true));
-    window.document.addEventListener("visibilitychange", () => window.document.hidden || this.wake(false));
-    effect(() => void (agentTitles.value = this.about.value?.agent_titles ?? {}));
-    effect(() => this.show(this.place.value));
-    void this.readSession();
+    this.open = new OpenConversations(this.http, environment, (conversation, isRunning) => {
+      if (isRunning) this.notifications.await(conversation.id);
+      void this.refresh();
+    });
+    this.listen();
+    void this.sessions.read();
   }
 
   go(place: Place): void {
@@ -73,56 +75,51 @@ class PageStore implements Store {
     this.window.location.hash = addressOf(place);
   }
 
-  async signIn(key: string): Promise<string | null> {
-    try {
-      this.applySession(await signIn(this.http, key));
-      return null;
-    } catch (error) {
-      return problemOf(error);
-    }
+  signIn(key: string): Promise<string | null> {
+    return this.sessions.signIn(key);
   }
 
-  async signOut(): Promise<void> {
-    await signOut(this.http);
-    await this.readSession();
+  signOut(): Promise<void> {
+    return this.sessions.signOut();
   }
 
   searchFor(text: string): void {
     this.list.searchFor(text);
   }
 
-  loadMore(): Promise<void> {
-    return this.list.loadMore();
+  async loadMore(): Promise<void> {
+    await this.attempt("", () => this.list.loadMore());
   }
 
   async rename(conversation: string, name: string): Promise<void> {
-    await renameConversation(this.http, conversation, name);
-    this.list.replace(conversation, (row) => ({ ...row, name }));
-    const opened = this.opened.value;
-    if (opened?.id === conversation) opened.name.value = name;
+    await this.attempt(conversation, async () => {
+      await renameConversation(this.http, conversation, name);
+      this.list.replace(conversation, (row) => ({ ...row, name }));
+      this.open.renamed(conversation, name);
+    });
   }
 
   async remove(conversation: string): Promise<void> {
-    try {
-      await deleteConversation(this.http, conversation, false);
-    } catch (error) {
-      if (!(error instanceof RequestError && error.status === CONFLICT)) throw error;
-      await deleteConversation(this.http, conversation, true);
-    }
-    this.list.remove(conversation);
-    const place = this.place.value;
-    if (place.view === "chat" && place.conversation === conversation) this.go({ view: "chat", conversation: null });
+    await this.attempt(conversation, async () => {
+      if (!(await this.isDeleted(conversation))) return;
+      this.list.remove(conversation);
+      this.open.forget(conversation);
+      if (this.isAt(conversation)) this.go({ view: "chat", conversation: null });
+    });
   }
 
   async ask(question: string, metadata?: Record<string, unknown>): Promise<void> {
-    const conversation = this.opened.value ?? this.begin();
-    const running = conversation.ask(question, metadata);
-    void this.list.refresh();
-    await running;
+    const place = this.place.value;
+    const known = place.view === "chat" ? this.open.current.value : null;
+    const conversation = known ?? this.open.create(randomId());
+    if (known === null) this.go({ view: "chat", conversation: conversation.id });
+    await conversation.ask(question, metadata);
   }
 
   async retry(turn: Turn): Promise<void> {
-    await this.ask(turn.question);
+    if (!(turn instanceof TurnState)) return;
+    if (turn.state.value === "not-sent") await turn.send();
+    else await this.ask(turn.question, turn.message.metadata);
   }
 
   async stop(turn: Turn): Promise<void> {
@@ -134,70 +131,89 @@ class PageStore implements Store {
   }
 
   dismiss(notice: Notice): void {
-    this.notices.value = this.notices.value.filter((one) => one.id !== notice.id);
+    this.notifications.dismiss(notice);
   }
 
   async loadAgents(): Promise<void> {
-    const { agents } = await getAgents(this.http);
-    this.agents.value = agents;
+    await this.attempt("", async () => {
+      this.agents.value = (await getAgents(this.http)).agents;
+    });
   }
 
   request<Result>(method: "GET" | "POST", path: string, body?: unknown): Promise<Result> {
     return this.http.json(method, path, body);
   }
 
-  private begin(): ConversationState {
-    const conversation = this.prepared(randomId());
-    this.opened.value = conversation;
-    this.go({ view: "chat", conversation: conversation.id });
-    return conversation;
+  private listen(): void {
+    const { window } = this;
+    window.addEventListener("hashchange", () => (this.place.value = placeAt(window.location.hash)));
+    window.addEventListener("online", () => this.wake(true));
+    window.document.addEventListener("visibilitychange", () => window.document.hidden || this.wake(false));
+    window.setInterval(() => window.document.hidden || void this.refresh(), REFRESH_INTERVAL);
+    effect(() => {
+      agentTitles.value = this.about.value?.agent_titles ?? {};
+    });
+    effect(() => {
+      const place = this.place.value;
+      if (place.view === "chat") this.open.show(place.conversation);
+    });
   }
 
-  private prepared(id: string): ConversationState {
-    const conversation = new ConversationState(id, this.environment);
-    conversation.onRest = () => void this.list.refresh();
-    return conversation;
-  }
-
-  private show(place: Place): void {
-    if (place.view !== "chat") return;
-    const opened = this.opened.peek();
-    if (opened?.id === place.conversation) return;
-    opened?.leave();
-    this.opened.value = place.conversation === null ? null : this.prepared(place.conversation);
-    if (this.session.peek()?.signed_in) void this.load();
-  }
-
-  private async load(): Promise<void> {
-    const conversation = this.opened.value;
-    if (conversation === null) return;
-    try {
-      conversation.merge(await getConversation(this.http, conversation.id));
-    } catch (error) {
-      if (!(error instanceof RequestError && error.status === NOT_FOUND)) throw error;
-    }
-  }
-
-  private async readSession(): Promise<void> {
-    try {
-      this.applySession(await getSession(this.http));
-    } catch (error) {
-      if (error instanceof RequestError && error.status === NOT_FOUND) this.applySession(OPEN_SESSION);
-      else this.window.setTimeout(() => void this.readSession(), 2000);
-    }
-  }
-
-  private applySession(session: Session): void {
-    this.http.csrfToken = session.csrf_token;
-    this.session.value = session;
-    if (session.required && !session.signed_in) return;
-    void this.list.refresh();
-    void this.load();
-    this.wake(false);
-    void getAbout(this.http).then((about) => (this.about.value = about), () => {});
+  /** The person may use the supervisor. */
+  private begin(): void {
+    void this.refresh();
+    void this.open.load();
+    this.open.wake(false);
+    void getAbout(this.http).then((about) => (this.about.value = about)).catch(() => {});
   }
 
   private wake(mayBeDead: boolean): void {
-    this.opened.value?.wake(mayBeDead);
+    if (!this.sessions.isOpen) {
+      void this.sessions.read();
+      return;
+    }
+    this.open.wake(mayBeDead);
+    void this.refresh();
+  }
+
+  /** Load the list again, and what other clients did in the current conversation. */
+  private async refresh(): Promise<void> {
+    if (!this.sessions.isOpen) return;
+    const requestedAt = performance.now();
+    try {
+      const rows = await this.list.refresh();
+      this.notifications.check(rows, requestedAt);
+      await this.open.compare(rows);
+    } catch {
+      // The next refresh is soon; `online` says whether the supervisor can be reached.
+    }
+  }
+
+  private async isDeleted(conversation: string): Promise<boolean> {
+    try {
+      await deleteConversation(this.http, conversation, false);
+    } catch (error) {
+      if (!(error instanceof RequestError && error.status === CONFLICT)) throw error;
+      if (!this.window.confirm(TEXTS.conversations.confirmUnfinished)) return false;
+      await deleteConversation(this.http, conversation, true);
+    }
+    return true;
+  }
+
+  private async attempt(conversation: string, action: () => Promise<void>): Promise<void> {
+    try {
+      await action();
+    } catch (error) {
+      this.notifications.problem(conversation, problemOf(error));
+    }
+  }
+
+  private isInView(conversation: string): boolean {
+    return !this.window.document.hidden && this.isAt(conversation);
+  }
+
+  private isAt(conversation: string): boolean {
+    const place = this.place.value;
+    return place.view === "chat" && place.conversation === conversation;
   }
 }

@@ -23,6 +23,14 @@ export interface Environment {
   subject: () => string | null;
 }
 
+/** What the conversation of a turn is told. */
+export interface TurnEvents {
+  /** The supervisor has accepted the question as this task, or as a reply to the form of this task. */
+  accepted(turn: TurnState, taskId: string): void;
+  /** The run has ended or asks. */
+  rested(turn: TurnState): void;
+}
+
 interface PendingAnswer {
   formId: string;
   /** Called with the reason if the answer was not accepted. */
@@ -40,45 +48,38 @@ export class TurnState implements Turn, Listener {
   readonly connection = signal<Connection>("idle");
   readonly problem = signal<string | null>(null);
   readonly events: RecordedLine[] = [];
-  readonly messageId: string;
-  /** Called when the supervisor has given out the id of the task. */
-  onAccepted: (taskId: string) => void = () => {};
-  /** Called after the run has ended or asks. */
-  onRest: () => void = () => {};
   private readonly decoder: Decoder;
   private readonly follower: RunFollower;
-  private pendingAnswer: PendingAnswer | null = null;
-  private answers: Promise<unknown> = Promise.resolve();
   private following: Promise<void> = Promise.resolve();
+  private answers: Promise<unknown> = Promise.resolve();
+  private pendingAnswer: PendingAnswer | null = null;
+  private stopsWhenAccepted = false;
 
   constructor(
     private readonly environment: Environment,
-    readonly contextId: string,
-    asked: { question: string; messageId: string; askedAt: number },
+    private readonly parent: TurnEvents,
+    /** The question. */
+    readonly message: Outgoing,
+    askedAt: number,
     stored: StoredTask | null = null,
   ) {
-    this.question = asked.question;
-    this.messageId = asked.messageId;
-    this.key = asked.messageId;
-    this.askedAt = asked.askedAt;
+    this.key = message.messageId;
+    this.question = message.text ?? "";
+    this.askedAt = askedAt;
     this.decoder = new Decoder(stored?.last_seq ?? 0, stored?.state ?? null);
-    this.follower = new RunFollower(environment.supervisor, this.decoder, this, stored?.id ?? null);
+    this.follower = new RunFollower(environment.supervisor, this.decoder, this);
     if (stored !== null) {
       this.taskId.value = stored.id;
       this.state.value = stored.state;
       this.decisions.value = stored.decisions;
-      this.events.push(...stored.events);
+      this.events = [...stored.events];
       this.run.value = fold(stored.events);
     }
   }
 
-  static stored(environment: Environment, contextId: string, task: StoredTask): TurnState {
-    const asked = { question: task.question, messageId: task.message_id || task.id, askedAt: Date.parse(task.created) };
-    return new TurnState(environment, contextId, asked, task);
-  }
-
-  get lastSeq(): number {
-    return this.decoder.lastSeq;
+  static stored(environment: Environment, parent: TurnEvents, contextId: string, task: StoredTask): TurnState {
+    const message = { messageId: task.message_id || task.id, contextId, text: task.question };
+    return new TurnState(environment, parent, message, Date.parse(task.created), task);
   }
 
   get isAtRest(): boolean {
@@ -90,21 +91,28 @@ export class TurnState implements Turn, Listener {
     return this.follower.isActive;
   }
 
-  /** Send the question and follow its run. */
-  async send(metadata?: Record<string, unknown>): Promise<void> {
-    const { messageId, contextId, question: text } = this;
+  /** Send the question and follow its run until it is at rest. */
+  async send(): Promise<void> {
     this.state.value = "sending";
-    await this.follow({ messageId, contextId, text, ...(metadata ? { metadata } : {}) });
+    await this.untilRest(this.follower.send(this.message));
   }
 
   /** Follow the task until it is at rest. */
   async resume(): Promise<void> {
-    if (!this.isFollowed && this.taskId.value !== null) await this.follow(null);
+    if (!this.isFollowed && this.taskId.value !== null) await this.untilRest(this.follower.follow(this.taskId.value));
+  }
+
+  /** Follow the run after a message that the supervisor took as a reply to this turn's form. */
+  async replied(message: Outgoing): Promise<void> {
+    await this.untilRest(this.follower.send(message));
   }
 
   async stop(): Promise<void> {
     const taskId = this.taskId.value;
-    if (taskId === null) return;
+    if (taskId === null) {
+      this.stopsWhenAccepted = true;
+      return;
+    }
     try {
       await this.environment.supervisor.cancel(taskId);
       void this.resume();
@@ -124,15 +132,18 @@ export class TurnState implements Turn, Listener {
     this.follower.wake(mayBeDead);
   }
 
+  /** Stop following; the run continues. */
   close(): void {
     this.follower.close();
+    this.connection.value = "idle";
   }
 
-  /** Add what another client did: the stored task is newer than the page's. */
+  /** Add what happened while the page did not follow. */
   update(stored: StoredTask): void {
-    this.decisions.value = stored.decisions;
-    if (this.isFollowed || stored.last_seq <= this.lastSeq) return;
-    const later = stored.events.filter((line) => (line.seq ?? 0) > this.lastSeq);
+    if (this.taskId.value === null) this.taskId.value = stored.id;
+    if (stored.decisions.length >= this.decisions.value.length) this.decisions.value = stored.decisions;
+    if (this.isFollowed || stored.last_seq <= this.decoder.lastSeq) return;
+    const later = stored.events.filter((line) => (line.seq ?? 0) > this.decoder.lastSeq);
     this.events.push(...later);
     this.run.value = fold(later, this.run.value);
     this.decoder.lastSeq = stored.last_seq;
@@ -142,7 +153,10 @@ export class TurnState implements Turn, Listener {
 
   accepted(taskId: string): void {
     this.environment.frames.add(() => (this.taskId.value = taskId));
-    this.onAccepted(taskId);
+    this.parent.accepted(this, taskId);
+    if (!this.stopsWhenAccepted) return;
+    this.stopsWhenAccepted = false;
+    this.environment.frames.add(() => void this.stop());
   }
 
   received(events: readonly NumberedEvent[], state: TaskState | null): void {
@@ -154,21 +168,22 @@ export class TurnState implements Turn, Listener {
   }
 
   connected(connection: Connection): void {
-    if (connection !== this.connection.value) this.environment.frames.add(() => (this.connection.value = connection));
+    if (connection !== this.connection.value) {
+      this.environment.frames.add(() => (this.connection.value = this.isFollowed ? connection : "idle"));
+    }
   }
 
   rejected(sentence: string): void {
+    this.pendingAnswer?.settle(sentence);
     this.environment.frames.add(() => {
       this.problem.value = sentence;
       if (this.state.value === "sending") this.state.value = "not-sent";
     });
-    this.pendingAnswer?.settle(sentence);
   }
 
   private apply(lines: readonly RecordedLine[], state: TaskState | null, answered: string | null): void {
     const before = this.run.value;
-    const view = fold(lines, answered === null ? before : resumed(before, answered));
-    if (view !== before) this.run.value = view;
+    this.run.value = fold(lines, answered === null ? before : resumed(before, answered));
     this.problem.value = null;
     if (state !== null) this.state.value = state;
   }
@@ -187,11 +202,13 @@ export class TurnState implements Turn, Listener {
     return null;
   }
 
-  private async follow(message: Outgoing | null): Promise<void> {
+  private async untilRest(following: Promise<void>): Promise<void> {
     this.problem.value = null;
-    this.following = this.follower.follow(message);
-    await this.following;
-    this.environment.frames.add(() => this.isAtRest && this.onRest());
+    this.following = following;
+    await following;
+    this.environment.frames.add(() => {
+      if (this.isAtRest && !this.isFollowed) this.parent.rested(this);
+    });
   }
 
   private async sendAnswer(form: Form, answer: FormAnswer): Promise<string | null> {
@@ -200,17 +217,16 @@ export class TurnState implements Turn, Listener {
     const taskId = this.taskId.value;
     const isOpen = this.run.value.forms.some((one) => one.form_id === form.form_id);
     if (taskId === null || !isOpen) return TEXTS.chat.formClosed;
+    const { contextId } = this.message;
     const data = resumeData(form.form_id, answer);
-    const message = { messageId: randomId(), contextId: this.contextId, taskId, data };
     const problem = await new Promise<string | null>((settle) => {
       this.pendingAnswer = { formId: form.form_id, settle };
-      void this.follow(message).finally(() => settle(null));
+      const sent = this.follower.send({ messageId: randomId(), contextId, taskId, data });
+      void this.untilRest(sent).finally(() => settle(null));
     });
-    this.pendingAnswer = null;
-    if (problem === null) {
-      const decision = decisionOf(form.form_id, answer, new Date(), this.environment.subject());
-      this.decisions.value = [...this.decisions.value, decision];
-    }
-    return problem;
+    if (problem !== null) return problem;
+    const decision = decisionOf(form.form_id, answer, new Date(), this.environment.subject());
+    this.decisions.value = [...this.decisions.value, decision];
+    return null;
   }
 }

@@ -1,0 +1,65 @@
+// Whether the person may use the supervisor.
+
+import { signal } from "@preact/signals";
+
+import { getSession, signIn, signOut, type Session } from "../api";
+import { problemOf, RequestError, type Http } from "./http";
+
+const NOT_FOUND = 404;
+const RETRY_DELAY = 2000;
+const NOT_REQUIRED: Session = { required: false, signed_in: true, subject: null, csrf_token: null, method: null };
+
+export class SessionState {
+  readonly session = signal<Session | null>(null);
+  private reading: Promise<void> | null = null;
+
+  /** `onOpen` is called when the person may use the supervisor, also after a sign-in. */
+  constructor(
+    private readonly http: Http,
+    private readonly onOpen: () => void,
+  ) {
+    http.onUnauthorized = () => void this.read();
+  }
+
+  get isOpen(): boolean {
+    const session = this.session.value;
+    return session !== null && (!session.required || session.signed_in);
+  }
+
+  /** Read the session again. */
+  read(): Promise<void> {
+    this.reading ??= this.request().finally(() => (this.reading = null));
+    return this.reading;
+  }
+
+  /** Resolves to a sentence if the key was not accepted. */
+  async signIn(key: string): Promise<string | null> {
+    try {
+      this.apply(await signIn(this.http, key));
+      return null;
+    } catch (error) {
+      return problemOf(error);
+    }
+  }
+
+  async signOut(): Promise<void> {
+    await signOut(this.http).catch(() => null);
+    await this.read();
+  }
+
+  private async request(): Promise<void> {
+    try {
+      this.apply(await getSession(this.http));
+    } catch (error) {
+      if (error instanceof RequestError && error.status === NOT_FOUND) this.apply(NOT_REQUIRED);
+      else setTimeout(() => void this.read(), RETRY_DELAY);
+    }
+  }
+
+  private apply(session: Session): void {
+    const wasOpen = this.isOpen;
+    this.http.csrfToken = session.csrf_token;
+    this.session.value = session;
+    if (this.isOpen && !wasOpen) this.onOpen();
+  }
+}
