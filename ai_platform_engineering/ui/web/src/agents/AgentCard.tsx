@@ -4,6 +4,7 @@ import type { AgentRow, ToolRow } from "../api";
 import { askInNewConversation } from "../controls/asking";
 import { Fold } from "../controls/Fold";
 import { SettingLines } from "../controls/SettingLines";
+import { clean } from "../markdown/clean_text";
 import type { Store } from "../store";
 import { TEXTS } from "../texts";
 import type { FoundAgent } from "./filtering";
@@ -15,8 +16,8 @@ export function AgentCard({ store, found }: { store: Store; found: FoundAgent })
       <h4 class="entry-title">
         {agent.title} <Badges agent={agent} />
       </h4>
-      <p>{agent.description}</p>
-      {agent.problem && <p class="problem">{agent.problem}</p>}
+      <p>{clean(agent.description)}</p>
+      {agent.problem && <p class="problem">{clean(agent.problem)}</p>}
       <p class="soft entry-note">{agent.why}</p>
       {agent.enabled && <Examples store={store} agent={agent} />}
       <Missing agent={agent} />
@@ -98,8 +99,8 @@ function Tool({ tool }: { tool: ToolRow }) {
   const style = { destructive: "badge bad", changes: "badge wait", readOnly: "badge off" }[effect];
   return (
     <li>
-      <code class="tool-name">{tool.name}</code> <span class={style}>{TEXTS.agents.effects[effect]}</span>
-      {tool.description && <p class="soft tool-description">{tool.description}</p>}
+      <code class="tool-name">{clean(tool.name)}</code> <span class={style}>{TEXTS.agents.effects[effect]}</span>
+      {tool.description && <p class="soft tool-description">{clean(tool.description)}</p>}
     </li>
   );
 }

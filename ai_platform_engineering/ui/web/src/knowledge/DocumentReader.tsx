@@ -1,26 +1,28 @@
 import { LoadStatus, useLoaded } from "../controls/loading";
 import { Reader } from "../controls/Reader";
+import { linkTarget } from "../markdown/addresses";
+import { clean } from "../markdown/clean_text";
 import { Markdown } from "../markdown/Markdown";
 import type { Store } from "../store";
 import { TEXTS } from "../texts";
 import { loadDocument } from "./requests";
-import { age, openableLink } from "./values";
+import { age } from "./values";
 
 export function DocumentReader({ store, id, close }: { store: Store; id: string; close: () => void }) {
   const loaded = useLoaded(() => loadDocument(store, id), [id]);
   const document = loaded.value;
-  const address = document && openableLink(document.link);
+  const address = document && linkTarget(document.link);
   return (
-    <Reader title={document?.title ?? id} back={TEXTS.knowledge.back} close={close}>
+    <Reader title={clean(document?.title ?? id)} back={TEXTS.knowledge.back} close={close}>
       <LoadStatus loaded={loaded} />
       {document && (
         <>
           <p class="soft">
             {document.datasource} ·{" "}
             {address ? (
-              <a href={address} target="_blank" rel="noopener noreferrer">{document.link}</a>
+              <a href={address} target="_blank" rel="noopener noreferrer">{clean(document.link)}</a>
             ) : (
-              document.link
+              clean(document.link)
             )}
             {document.updated && <> · {TEXTS.knowledge.updated(age(document.updated, Date.now()))}</>}
           </p>

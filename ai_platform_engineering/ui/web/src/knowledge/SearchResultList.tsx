@@ -1,4 +1,5 @@
 import { LoadStatus, useLoaded } from "../controls/loading";
+import { clean } from "../markdown/clean_text";
 import type { Store } from "../store";
 import { TEXTS } from "../texts";
 import { searchKnowledge, type SearchResult } from "./requests";
@@ -38,10 +39,10 @@ function Result({ result, open }: { result: SearchResult; open: (documentId: str
   return (
     <li class="card result">
       <h4 class="entry-title">
-        <button type="button" class="link" onClick={() => open(result.document_id)}>{result.title}</button>
+        <button type="button" class="link" onClick={() => open(result.document_id)}>{clean(result.title)}</button>
       </h4>
       <p class="soft entry-note">
-        {result.datasource} · {result.section} · {TEXTS.knowledge.score(result.score)}
+        {result.datasource} · {clean(result.section)} · {TEXTS.knowledge.score(result.score)}
       </p>
       <p class="snippet">
         {partsOf(result.snippet).map((part, index) => (part.matched ? <mark key={index}>{part.text}</mark> : part.text))}

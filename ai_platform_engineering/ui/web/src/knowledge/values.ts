@@ -1,5 +1,7 @@
 // Values of the knowledge base as people read them.
 
+import { clean } from "../markdown/clean_text";
+
 const UNITS: readonly [Intl.RelativeTimeFormatUnit, number][] = [
   ["year", 31_536_000],
   ["month", 2_592_000],
@@ -25,14 +27,9 @@ export interface SnippetPart {
 
 /** The parts of a snippet, without its empty lines; the words that matched are between pairs of asterisks. */
 export function partsOf(snippet: string): SnippetPart[] {
-  return snippet
+  return clean(snippet)
     .replace(/\n\s*\n/g, "\n")
     .split("**")
     .map((text, index) => ({ text, matched: index % 2 === 1 }))
     .filter((part) => part.text !== "");
-}
-
-/** The address if people can open it in a browser, else null: a path, or another scheme. */
-export function openableLink(link: string): string | null {
-  return /^https?:\/\//i.test(link) ? link : null;
 }

@@ -6,7 +6,9 @@ import { askInNewConversation } from "../controls/asking";
 import { Fold } from "../controls/Fold";
 import { LoadStatus, useLoaded } from "../controls/loading";
 import { Reader } from "../controls/Reader";
+import { clean } from "../markdown/clean_text";
 import { Markdown } from "../markdown/Markdown";
+import { PlainText } from "../markdown/PlainText";
 import type { Store } from "../store";
 import { TEXTS } from "../texts";
 import { loadSkill, type SkillDetail, type SkillRow } from "./requests";
@@ -20,7 +22,7 @@ export function SkillDocument({ store, name, close }: { store: Store; name: stri
       {skill && (
         <>
           <p class="badges"><SkillBadges skill={skill} /></p>
-          <p>{skill.description}</p>
+          <p>{clean(skill.description)}</p>
           <UseForm store={store} name={name} />
           <Facts skill={skill} />
           <div class="card document">
@@ -28,7 +30,7 @@ export function SkillDocument({ store, name, close }: { store: Store; name: stri
           </div>
           {Object.entries(skill.contents ?? {}).map(([path, text]) => (
             <Fold key={path} summary={<code>{path}</code>}>
-              <pre class="file" tabIndex={0} role="group" aria-label={path}>{text}</pre>
+              <PlainText text={text} />
             </Fold>
           ))}
         </>
@@ -43,7 +45,7 @@ export function SkillBadges({ skill }: { skill: SkillRow }) {
       <span class="badge off">{TEXTS.skills.sources[skill.source]}</span>{" "}
       <span class="badge">{TEXTS.skills.visibility[skill.visibility](skill.team ?? "")}</span>
       {skill.tags.map((tag) => (
-        <span key={tag} class="badge off">{tag}</span>
+        <span key={tag} class="badge off">{clean(tag)}</span>
       ))}
     </>
   );
@@ -88,7 +90,7 @@ function Facts({ skill }: { skill: SkillDetail }) {
       {facts.map(([label, value]) => value && (
         <div key={label}>
           <dt>{label}</dt>
-          <dd>{value}</dd>
+          <dd>{clean(value)}</dd>
         </div>
       ))}
     </dl>

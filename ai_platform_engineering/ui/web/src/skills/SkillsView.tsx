@@ -5,6 +5,7 @@ import { useSignal, type Signal } from "@preact/signals";
 import { LoadStatus, useLoaded } from "../controls/loading";
 import { SearchField } from "../controls/SearchField";
 import { ViewHeader } from "../controls/ViewHeader";
+import { clean } from "../markdown/clean_text";
 import type { Store } from "../store";
 import { TEXTS } from "../texts";
 import { loadSkills, type SkillRow } from "./requests";
@@ -84,7 +85,7 @@ function SkillCard({ skill, open }: { skill: SkillRow; open: (name: string) => v
         <button type="button" class="link" onClick={() => open(skill.name)}>{skill.name}</button>{" "}
         <SkillBadges skill={skill} />
       </h3>
-      <p>{skill.description}</p>
+      <p>{clean(skill.description)}</p>
     </li>
   );
 }
