@@ -113,9 +113,11 @@ function Actions({ store, turn, run }: { store: Store; turn: Turn; run: RunView 
     <>
       <div class="turn-actions">
         {answer && <CopyButton text={answer.text} />}
-        <button type="button" class="button plain small" onClick={() => void store.retry(turn)}>
-          <RetryIcon /> {TEXTS.chat.retry}
-        </button>
+        {run.forms.length === 0 && (
+          <button type="button" class="button plain small" onClick={() => void store.retry(turn)}>
+            <RetryIcon /> {TEXTS.chat.retry}
+          </button>
+        )}
         {answer && run.ending?.event === "final_result" && <Feedback store={store} turn={turn} />}
         <button
           type="button"
