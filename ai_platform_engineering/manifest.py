@@ -212,7 +212,10 @@ class McpServer(_ManifestPart):
 
 
 class AgentManifest(_ManifestPart):
-    """An agent: its description and prompt, the MCP servers of its tools, and the skills it may read."""
+    """An agent: its description and prompt, the MCP servers of its tools, and the skills it may read.
+
+    `settings` describes the variables of its backend for people.
+    """
 
     name: AgentName
     title: Line
@@ -220,6 +223,7 @@ class AgentManifest(_ManifestPart):
     keywords: tuple[Keyword, ...] = ()
     prompt: Text
     requires: tuple[VariableName, ...] = ()
+    settings: Mapping[VariableName, Line] = Field(default_factory=dict)
     model: ModelChoice | None = None
     servers: tuple[McpServer, ...] = ()
     approval: Level | None = None

@@ -6,9 +6,7 @@ at the root, that of the skills; and the web page.
 
 from __future__ import annotations
 
-import asyncio
-import logging
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -21,8 +19,8 @@ from starlette.routing import Route
 from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.installation import product_version
 from ai_platform_engineering.knowledge_bases.rag.rest import lazy_rest
-from ai_platform_engineering.multi_agents.connectivity import remote_tools
 from ai_platform_engineering.multi_agents.platform_engineer.about import about_route
+from ai_platform_engineering.multi_agents.platform_engineer.agent_rows import agents_route, all_tools
 from ai_platform_engineering.multi_agents.platform_engineer.deep_agent import PlatformEngineerDeepAgent
 from ai_platform_engineering.multi_agents.platform_engineer.feedback.routes import FeedbackRoutes
 from ai_platform_engineering.multi_agents.platform_engineer.memories.routes import MemoryRoutes
@@ -32,7 +30,6 @@ from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2
 from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.agent_executor import (
     AIPlatformEngineerA2AExecutor,
 )
-from ai_platform_engineering.multi_agents.platform_engineer.rag_tools import KNOWLEDGE_BASE
 from ai_platform_engineering.multi_agents.platform_engineer.workflows.loader import WorkflowOffer
 from ai_platform_engineering.settings import Settings, load_settings
 from ai_platform_engineering.skills_middleware.card import CardWithSkills
@@ -40,17 +37,13 @@ from ai_platform_engineering.skills_middleware.rest.mount import SkillsMount
 from ai_platform_engineering.storage.memories.memories import Memories
 from ai_platform_engineering.storage.memories.stores import memories_for
 from ai_platform_engineering.ui.page import Page
-from ai_platform_engineering.utils.a2a_common.server.a2a_app import metrics_route, tool_rows, with_a2a
+from ai_platform_engineering.utils.a2a_common.server.a2a_app import metrics_route, with_a2a
 from ai_platform_engineering.utils.a2a_common.server.a2a_server import Degraded, agent_card
 from ai_platform_engineering.utils.a2a_common.server.auth import security_schemes
 from ai_platform_engineering.utils.a2a_common.server.log_maintenance import Forget, event_log
 from ai_platform_engineering.utils.a2a_common.server.metrics import RunMetrics
-from ai_platform_engineering.utils.access_tokens import AccessTokenError
 from ai_platform_engineering.utils.checkpointer import ConversationSaver, FallbackSaver, checkpointer_for
 
-logger = logging.getLogger(__name__)
-
-_TOOLS_SECONDS = 2.0
 _DESCRIPTION = "Plans platform-engineering requests and delegates them to domain agents."
 _KNOWLEDGE_SKILL = AgentSkill(
     id="knowledge_base",
@@ -111,13 +104,14 @@ def create_app(settings: Settings, mas: PlatformEngineerDeepAgent | None = None)
         CardWithSkills(card, supervisor.skills),
         settings,
         running=running,
-        tools=lambda: _tools(supervisor),
+        tools=lambda: all_tools(supervisor),
         release=executor.release,
     )
     app.state.degraded = degraded
     app.state.public_paths = page.paths
     app.router.routes.append(metrics_route(metrics, SUPERVISOR, app.state.now))
     app.router.routes.append(_workflow_route(supervisor.offers))
+    app.router.routes.append(agents_route(supervisor))
     app.router.routes.append(about_route(supervisor, app.state.problem))
     app.router.routes.extend(feedback.routes())
     if settings.langgraph_store_type is not None:
@@ -150,23 +144,6 @@ def _skills(supervisor: PlatformEngineerDeepAgent) -> list[AgentSkill]:
         for entry in supervisor.registry.enabled()
     ]
     return [*agents, _KNOWLEDGE_SKILL] if supervisor.settings.enable_rag else agents
-
-
-async def _tools(supervisor: PlatformEngineerDeepAgent) -> list[Mapping[str, Any]]:
-    """The tools of all agents. Remote agents are asked now; one that does not answer is left out."""
-    registry = supervisor.registry
-    here = [*(entry.name for entry in registry.local()), KNOWLEDGE_BASE]
-    local = [row for name in here for row in tool_rows(name, supervisor.mcp)]
-    try:
-        token = await supervisor.bearer.token()
-    except AccessTokenError as error:
-        logger.warning("The tools of remote agents cannot be listed: %s", error)
-        return local
-    remote = await asyncio.gather(
-        *(remote_tools(entry, registry.client, timeout=_TOOLS_SECONDS, auth_token=token) for entry in registry.remote())
-    )
-    listed = zip(registry.remote(), remote, strict=True)
-    return [*local, *({**row, "agent": entry.name} for entry, rows in listed for row in rows or ())]
 
 
 def __getattr__(name: str) -> Any:
