@@ -79,6 +79,8 @@ def test_an_empty_environment_gives_the_defaults() -> None:
         ("LOG_FORMAT", "xml", "one of text, json"),
         ("DISTRIBUTED_MODE", "perhaps", "true or false (also 1/0, yes/no, on/off)"),
         ("SKIP_AGENT_CONNECTIVITY_CHECK", "2", "true or false (also 1/0, yes/no, on/off)"),
+        ("FORWARDED_ALLOW_IPS", "proxy", "IP addresses and networks, comma-separated, or *"),
+        ("FORWARDED_ALLOW_IPS", "::1,10.0.0.1/8", "IP addresses and networks, comma-separated, or *"),
         ("AGENTS_DIR", "/nowhere/at/all", "the path of an existing directory"),
         ("AGENT_CONNECT_TIMEOUT", "5.1", "a number above 0 and at most 5"),
         ("AGENT_CONNECT_TIMEOUT", "0", "a number above 0 and at most 5"),

@@ -138,7 +138,8 @@ def _run_app(app: Starlette, listener: socket, on_ready: Callable[[], None], set
     """Serve `app` until a signal stops it, and return the exit code."""
     disable_tracing_threads()
     on_stop = {"on_stop": app.state.stop_work} if hasattr(app.state, "stop_work") else {}
-    return run(app, listener, on_ready, grace=settings.shutdown_grace, **on_stop)
+    proxies = settings.forwarded_allow_ips
+    return run(app, listener, on_ready, grace=settings.shutdown_grace, forwarded_allow_ips=proxies, **on_stop)
 
 
 def _run_workers(number: int, app: Callable[[], Starlette], listener: socket, line: str, settings: Settings) -> int:

@@ -128,6 +128,13 @@ def host_names(value: str) -> str:
     return value
 
 
+def networks(value: str) -> str:
+    for part in filter(None, map(str.strip, value.split(","))):
+        if part != "*":
+            ipaddress.ip_network(part)
+    return value
+
+
 def existing_directory(value: Path | None) -> Path | None:
     if value is None:
         return None

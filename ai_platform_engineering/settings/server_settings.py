@@ -17,6 +17,7 @@ from ai_platform_engineering.settings.fields import (
     SettingsGroup,
     host_names,
     lower,
+    networks,
     setting,
 )
 
@@ -56,6 +57,14 @@ class ServerSettings(SettingsGroup):
         "`A2A_PUBLIC_URL` and the listening address are always accepted. `.example.com` accepts the domain and its "
         "subdomains, `*` accepts any name.",
         "",
+    )
+    forwarded_allow_ips: Annotated[
+        str, AfterValidator(networks), AllowedValues("IP addresses and networks, comma-separated, or *")
+    ] = setting(
+        "Server",
+        "Proxies in front of the server. The headers `X-Forwarded-For` and `X-Forwarded-Proto` of a request are used "
+        "only if it comes from one of them.",
+        "127.0.0.1,::1",
     )
     allow_anonymous: Flag = setting(
         "Server",

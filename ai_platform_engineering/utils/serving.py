@@ -164,8 +164,11 @@ def run(
     on_stop: Stop = _nothing_to_stop,
     grace: float = 0.0,
     until: Until | None = None,
+    forwarded_allow_ips: str = "127.0.0.1,::1",
 ) -> int:
     """Serve `app` until SIGINT or SIGTERM, or until `until` returns; the exit code of the process.
+
+    The address and the scheme of a request come from the headers of a proxy, if it is one of `forwarded_allow_ips`.
 
     The order of the shutdown: no new connections, `on_stop` (with `grace` seconds after SIGTERM), responses in flight,
     the app's own shutdown.
@@ -177,6 +180,7 @@ def run(
         log_config=None,
         access_log=False,
         server_header=False,
+        forwarded_allow_ips=forwarded_allow_ips,
         lifespan="on",
         timeout_graceful_shutdown=GRACEFUL_SHUTDOWN_SECONDS,
         timeout_keep_alive=KEEP_ALIVE_SECONDS,

@@ -121,8 +121,8 @@ QUESTIONS = [
         "how does authentication work?",
         [f"{DEPLOY} > Authentication", f"{CONFIGURATION} > Server"],
         DEPLOY,
-        "With a key or an OAuth2 issuer set, every path except `/healthz`, `/readyz` and the agent card requires the "
-        "header `Authorization: Bearer ...` with the key or an access token.",
+        "With a key or an OAuth2 issuer set, every path except `/healthz`, `/readyz`, the agent card, the files of the "
+        "web page",
     ),
     (
         "how do I approve a call from a script?",
@@ -170,7 +170,7 @@ QUESTIONS = [
         "which paths need no authentication?",
         [f"{DEPLOY} > Authentication", f"{DEPLOY} > Health"],
         DEPLOY,
-        "every path except `/healthz`, `/readyz` and the agent card",
+        "every path except `/healthz`, `/readyz`, the agent card, the files of the web page and its ",
     ),
     (
         "how do I measure performance on my own machine?",
