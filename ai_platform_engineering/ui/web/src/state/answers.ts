@@ -21,7 +21,7 @@ function answerData(answer: FormAnswer): Record<string, unknown> {
     case "reject":
       return { decisions: [{ type: "reject", message: answer.reason }] };
     case "cancel":
-      return { cancel: true };
+      return { cancel: true, message: answer.reason ?? "" };
   }
 }
 
@@ -32,7 +32,7 @@ export function decisionOf(formId: string, answer: FormAnswer, at: Date, by: str
     by,
     kind: answer.kind,
     values: "values" in answer ? answer.values : {},
-    reason: answer.kind === "reject" ? answer.reason || null : null,
+    reason: ("reason" in answer && answer.reason) || null,
     always: answer.kind === "approve" && answer.always,
   };
 }
