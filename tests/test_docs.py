@@ -295,6 +295,7 @@ def test_variables_on_the_pages_exist(page: Path) -> None:
         "XDG_DATA_HOME",
         "REQUIRE_SERVICES",
         "FORKED_COMMANDS",
+        "WRITE_SCREENSHOTS",
     }
     known |= {name for manifest in load_manifests([builtin_directory()]).values() for name in manifest.requires}
     text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)

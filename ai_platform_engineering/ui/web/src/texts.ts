@@ -186,7 +186,7 @@ export const TEXTS = {
     },
 
     cancelTitle: "Cancel this form",
-    cancelHint: "The agent is told that you do not want to answer.",
+    cancelHint: "The agent learns that you do not want to answer.",
     cancelReason: "Why? (optional)",
     confirmCancel: "Cancel the form",
 

@@ -1,4 +1,4 @@
-// The forms of a run that were answered: what was decided, by whom, and when.
+// The forms of a run that were answered: the decision, who made it, and when.
 
 import { useEffect } from "preact/hooks";
 

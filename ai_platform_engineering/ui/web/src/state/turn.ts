@@ -23,7 +23,7 @@ export interface Environment {
   subject: () => string | null;
 }
 
-/** What the conversation of a turn is told. */
+/** The callbacks of the conversation that a turn is part of. */
 export interface TurnEvents {
   /** The supervisor has accepted the question as this task, or as a reply to the form of this task. */
   accepted(turn: TurnState, taskId: string): void;
