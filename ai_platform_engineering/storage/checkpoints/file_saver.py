@@ -14,7 +14,6 @@ from typing import Any, Final, TypeVar
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
-    WRITES_IDX_MAP,
     ChannelVersions,
     Checkpoint,
     CheckpointMetadata,
@@ -30,9 +29,9 @@ from ai_platform_engineering.compat.checkpoint_sqlite import (
     idle_threads,
     keep_latest,
 )
-from ai_platform_engineering.compat.langgraph import is_only_task_of_step
 from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.storage.checkpoints.omissions import are_in_next_checkpoint, is_followed_at_once
 from ai_platform_engineering.storage.checkpoints.pending_forms import UnreadableConversationError, migrate_pending_forms
 from ai_platform_engineering.storage.conversation_formats import check_format, write_format
 from ai_platform_engineering.storage.data_files import (
@@ -146,8 +145,7 @@ class FileSaver(SqliteSaver):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        if metadata.get("source") == "input":
-            # The checkpoint after the input's step follows at once, and has all values of this one.
+        if is_followed_at_once(metadata):
             place = config["configurable"]
             namespace = place.get("checkpoint_ns", "")
             stored = {"thread_id": place["thread_id"], "checkpoint_ns": namespace, "checkpoint_id": checkpoint["id"]}
@@ -157,10 +155,8 @@ class FileSaver(SqliteSaver):
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        if is_only_task_of_step(task_path) and not any(channel in WRITES_IDX_MAP for channel, _ in writes):
-            # The checkpoint after its step follows at once. Only a step with several tasks needs the result of each.
-            return
-        await self._run(self.put_writes, config, writes, task_id, task_path)
+        if not are_in_next_checkpoint(writes, task_path):
+            await self._run(self.put_writes, config, writes, task_id, task_path)
 
     async def adelete_thread(self, thread_id: str) -> None:
         await self._run(self.delete_thread, thread_id)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, ClassVar, Final, TypeVar
+from typing import Any, ClassVar, Final
 
 import psycopg
 from langchain_core.runnables import RunnableConfig
@@ -17,12 +18,15 @@ from psycopg.rows import dict_row
 from psycopg_pool import AsyncConnectionPool
 
 from ai_platform_engineering.compat import checkpoint_postgres
+from ai_platform_engineering.compat.checkpoint_postgres import ALWAYS, Condition
 from ai_platform_engineering.compat.checkpoint_sqlite import first_id_since
 from ai_platform_engineering.settings import ADDRESS_VARIABLES, SettingsError
 from ai_platform_engineering.storage.checkpoints.fencing import FencedRun
+from ai_platform_engineering.storage.checkpoints.memory_saver import thread_of
+from ai_platform_engineering.storage.checkpoints.omissions import are_in_next_checkpoint, is_followed_at_once
 from ai_platform_engineering.storage.checkpoints.server_saver import ServerSaver
 from ai_platform_engineering.storage.event_log.event_log import SupersededError
-from ai_platform_engineering.storage.event_log.postgres.schema import SUPERSEDED
+from ai_platform_engineering.storage.event_log.postgres.schema import CLAIMED
 from ai_platform_engineering.storage.postgres.async_connections import limit_transactions
 from ai_platform_engineering.storage.servers.errors import StoreError
 from ai_platform_engineering.storage.servers.postgres import setup_lock
@@ -30,11 +34,10 @@ from ai_platform_engineering.utils.postgres_address import PostgresAddress
 
 _CONNECTIONS: Final = 8
 _CONNECTION_SECONDS: Final = 5.0
+_MAX_OMITTED: Final = 10_000
 _SETUP_LOCK: Final = 0x706C6174666F726D
 _SETUP_SECONDS: Final = 60.0
 _CONNECTION_OPTIONS: Final[dict[str, Any]] = {"autocommit": True, "prepare_threshold": 0, "row_factory": dict_row}
-
-T = TypeVar("T")
 
 _Connection = AsyncConnection[dict[str, Any]]
 
@@ -56,6 +59,8 @@ class PostgresSaver(ServerSaver):
         self._pool = pool
         self._address = address
         self._with_event_log = with_event_log
+        # By conversation and namespace: the versions of values in a checkpoint that was not stored.
+        self._omitted: OrderedDict[tuple[str, str], ChannelVersions] = OrderedDict()
         # A saver has one operation at a time, so there is one for each connection.
         self._savers: list[BaseCheckpointSaver[Any]] = [AsyncPostgresSaver(pool) for _ in range(_CONNECTIONS)]
 
@@ -102,37 +107,44 @@ class PostgresSaver(ServerSaver):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        run = self._fenced_run(config)
-        if run is None:
-            return await super().aput(config, checkpoint, metadata, new_versions)
-        return await self._run(
-            lambda: self._put_fenced(run, lambda saver: saver.aput(config, checkpoint, metadata, new_versions))
-        )
+        place = thread_of(config), config["configurable"].get("checkpoint_ns", "")
+        if is_followed_at_once(metadata):
+            self._omitted[place] = new_versions
+            if len(self._omitted) > _MAX_OMITTED:
+                self._omitted.popitem(last=False)
+        else:
+            versions = {**self._omitted.pop(place, {}), **new_versions}
+            await self._put(
+                config,
+                lambda connection, condition: checkpoint_postgres.put(
+                    connection, self.serde, config, checkpoint, metadata, versions, condition
+                ),
+            )
+        thread_id, namespace = place
+        return {"configurable": {"thread_id": thread_id, "checkpoint_ns": namespace, "checkpoint_id": checkpoint["id"]}}
 
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        run = self._fenced_run(config)
-        if run is None or not writes:
-            await super().aput_writes(config, writes, task_id, task_path)
-            return
-        await self._run(
-            lambda: self._put_fenced(run, lambda saver: saver.aput_writes(config, writes, task_id, task_path))
-        )
+        if writes and not are_in_next_checkpoint(writes, task_path):
+            await self._put(
+                config,
+                lambda connection, condition: checkpoint_postgres.put_writes(
+                    connection, self.serde, config, writes, task_id, task_path, condition
+                ),
+            )
 
-    def _fenced_run(self, config: RunnableConfig) -> FencedRun | None:
-        return FencedRun.of(config) if self._with_event_log else None
+    async def _put(self, config: RunnableConfig, put: Callable[[_Connection, Condition], Awaitable[bool]]) -> None:
+        """Write with one statement, which locks the claim of a run: a process that claims the run waits for it."""
+        run = FencedRun.of(config) if self._with_event_log else None
+        condition = ALWAYS if run is None else Condition(CLAIMED, {"run_task": run.task_id, "run_epoch": run.epoch})
 
-    async def _put_fenced(self, run: FencedRun, put: Callable[[AsyncPostgresSaver], Awaitable[T]]) -> T:
-        """The claim is locked until the commit: another process that claims the run waits for it, or it fails."""
-        try:
-            async with self._pool.connection() as connection, connection.pipeline(), connection.transaction():
-                await connection.execute("SELECT event_log.check_epoch(%s, %s)", (run.task_id, run.epoch))
-                return await put(AsyncPostgresSaver(connection))
-        except psycopg.Error as error:
-            if error.sqlstate == SUPERSEDED:
-                raise SupersededError(run.task_id) from None
-            raise
+        async def write() -> bool:
+            async with self._pool.connection() as connection:
+                return await put(connection, condition)
+
+        if not await self._run(write) and run is not None:
+            raise SupersededError(run.task_id)
 
     async def keep_latest(self, thread_id: str) -> bool:
         async def keep() -> bool:

@@ -12,8 +12,10 @@ from ai_platform_engineering.settings import SettingsError
 from ai_platform_engineering.storage.postgres.schema import Schema
 from ai_platform_engineering.utils.postgres_address import PostgresAddress
 
-SUPERSEDED: Final = "PE001"
-"""The SQLSTATE of `event_log.check_epoch` if the run was claimed by another process."""
+CLAIMED: Final[LiteralString] = (
+    "SELECT 1 FROM event_log.task WHERE id = %(run_task)s AND epoch = %(run_epoch)s FOR SHARE"
+)
+"""Locks the claim of a run. No row if the run was claimed by another process since."""
 
 WAITS: Final[LiteralString] = "state IN (6, 8)"
 """Condition for tasks that wait for a person (`WAITING_STATES`)."""
@@ -74,14 +76,6 @@ CREATE TABLE event_log.effect (
     result text,
     PRIMARY KEY (task, call_id)
 );
-CREATE FUNCTION event_log.check_epoch(task_id text, claimed int) RETURNS void LANGUAGE plpgsql AS $$
-BEGIN
-    PERFORM FROM event_log.task WHERE id = task_id AND epoch = claimed FOR SHARE;
-    IF NOT FOUND THEN
-        RAISE EXCEPTION 'the run was claimed by another process' USING ERRCODE = '{SUPERSEDED}';
-    END IF;
-END
-$$;
 """
 
 
