@@ -419,6 +419,7 @@ export const TEXTS = {
     signIn: "Sign in",
     signingIn: "Signing in…",
     missing: "Enter the key.",
+    wrong: "The key is not correct.",
     notAvailable:
       "This supervisor accepts access tokens of an OAuth2 issuer only. Signing in with a browser is not available for " +
       "them yet.",

@@ -4,7 +4,8 @@ import { signal } from "@preact/signals";
 
 import { TEXTS } from "../texts";
 
-const UNAUTHORIZED = 401;
+export const UNAUTHORIZED = 401;
+const FORBIDDEN = 403;
 const NO_CONTENT = 204;
 const TOO_MANY_REQUESTS = 429;
 const SERVER_ERROR = 500;
@@ -31,6 +32,8 @@ export class Http {
   csrfToken: string | null = null;
   /** Called after a response with the status 401. */
   onUnauthorized: () => void = () => {};
+  /** Called when the token belongs to an earlier session, because another tab has signed in. */
+  renewToken: () => Promise<void> = () => Promise.resolve();
 
   /** A request to a resource; `path` is relative to the page. Resolves to the JSON of the response. */
   async json<Result>(method: string, path: string, body?: unknown): Promise<Result> {
@@ -45,17 +48,12 @@ export class Http {
 
   /** `fetch` that throws `UnreachableError` without a response, and `RequestError` for 401 and failures of servers. */
   readonly fetch = async (address: RequestInfo | URL, init: RequestInit = {}): Promise<Response> => {
-    const headers = new Headers(init.headers);
-    if (this.csrfToken !== null && CHANGING.has(init.method ?? "GET")) headers.set("X-CSRF-Token", this.csrfToken);
-    let response: Response;
-    try {
-      response = await fetch(address, { ...init, headers });
-    } catch (error) {
-      if (init.signal?.aborted) throw error;
-      this.online.value = false;
-      throw new UnreachableError(TEXTS.app.disconnected, { cause: error });
+    const token = this.csrfToken;
+    let response = await this.send(address, init);
+    if (response.status === FORBIDDEN && (await isTokenRejected(response.clone()))) {
+      await this.renewToken();
+      if (this.csrfToken !== token) response = await this.send(address, init);
     }
-    this.online.value = true;
     if (response.status === UNAUTHORIZED) {
       this.onUnauthorized();
       throw new RequestError(UNAUTHORIZED, TEXTS.app.notSignedIn);
@@ -63,6 +61,25 @@ export class Http {
     if (response.status >= SERVER_ERROR) throw await rejectionOf(response);
     return response;
   };
+
+  private async send(address: RequestInfo | URL, init: RequestInit): Promise<Response> {
+    const headers = new Headers(init.headers);
+    if (this.csrfToken !== null && CHANGING.has(init.method ?? "GET")) headers.set("X-CSRF-Token", this.csrfToken);
+    try {
+      const response = await fetch(address, { ...init, headers });
+      this.online.value = true;
+      return response;
+    } catch (error) {
+      if (init.signal?.aborted) throw error;
+      this.online.value = false;
+      throw new UnreachableError(TEXTS.app.disconnected, { cause: error });
+    }
+  }
+}
+
+async function isTokenRejected(response: Response): Promise<boolean> {
+  const body = (await response.json().catch(() => null)) as { error?: unknown } | null;
+  return body?.error === "csrf";
 }
 
 export async function rejectionOf(response: Response): Promise<RequestError> {

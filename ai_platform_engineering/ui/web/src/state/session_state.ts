@@ -3,7 +3,8 @@
 import { signal } from "@preact/signals";
 
 import { getSession, signIn, signOut, type Session } from "../api";
-import { problemOf, RequestError, type Http } from "./http";
+import { TEXTS } from "../texts";
+import { problemOf, RequestError, UNAUTHORIZED, type Http } from "./http";
 
 const NOT_FOUND = 404;
 const RETRY_DELAY = 2000;
@@ -19,6 +20,7 @@ export class SessionState {
     private readonly onOpen: () => void,
   ) {
     http.onUnauthorized = () => void this.read();
+    http.renewToken = () => this.read();
   }
 
   get isOpen(): boolean {
@@ -38,7 +40,8 @@ export class SessionState {
       this.apply(await signIn(this.http, key));
       return null;
     } catch (error) {
-      return problemOf(error);
+      const isWrong = error instanceof RequestError && error.status === UNAUTHORIZED;
+      return isWrong ? TEXTS.session.wrong : problemOf(error);
     }
   }
 
