@@ -15,6 +15,7 @@ class Restartable:
 
     def __init__(self, arguments: list[str], port: int, environ: Mapping[str, str]) -> None:
         self.port = port
+        self.data_dir = environ["DATA_DIR"]
         self.url = f"http://127.0.0.1:{port}"
         self.output: list[str] = []
         self._arguments = [*arguments, "--port", str(port)]

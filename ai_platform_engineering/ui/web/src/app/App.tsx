@@ -23,8 +23,6 @@ export function App({ store }: { store: Store }) {
   return (
     <div class={menuOpen.value ? "frame menu-open" : "frame"}>
       <a class="skip" href="#main">{TEXTS.app.skip}</a>
-      {/* The header is not displayed on wide screens. */}
-      <h1 class="visually-hidden">{TEXTS.title}</h1>
       <header class="top">
         <button
           type="button"
@@ -40,6 +38,8 @@ export function App({ store }: { store: Store }) {
       </header>
       <Sidebar store={store} onNavigate={() => (menuOpen.value = false)} />
       <main id="main" class="main" tabIndex={-1}>
+        {/* The header with the visible title is not displayed on wide screens. */}
+        <h1 class="visually-hidden">{TEXTS.title}</h1>
         <Banners store={store} />
         <View store={store} />
       </main>

@@ -71,7 +71,7 @@ function Progress({ turn }: { turn: Turn }) {
   );
 }
 
-function Answer({ turn, run }: { turn: Turn; run: RunView }) {
+export function Answer({ turn, run }: { turn: Turn; run: RunView }) {
   const answer = answerOf(run);
   if (!answer) return null;
   return (
@@ -81,7 +81,7 @@ function Answer({ turn, run }: { turn: Turn; run: RunView }) {
   );
 }
 
-function Ending({ run }: { run: RunView }) {
+export function Ending({ run }: { run: RunView }) {
   const ending = run.ending;
   if (ending?.event === "failed") {
     return (
@@ -125,7 +125,7 @@ function Actions({ store, turn, run }: { store: Store; turn: Turn; run: RunView 
           aria-expanded={developer.value}
           onClick={() => (developer.value = !developer.value)}
         >
-          {"{ }"} <span class="visually-hidden">{TEXTS.run.details}</span>
+          {"{ }"} <span class="visually-hidden">{TEXTS.developer.title}</span>
         </button>
       </div>
       {developer.value && <DeveloperView turn={turn} />}
