@@ -1,6 +1,6 @@
 """The events of a run, as a closed union of frozen values.
 
-A run of the supervisor, or of one agent, is a sequence of these. Surfaces (A2A, terminal, Slack) are computed from that
+A run of the supervisor, or of one agent, is a sequence of these. Surfaces (A2A, terminal, Slack, web page) are computed from that
 sequence and from nothing else. No I/O.
 """
 
