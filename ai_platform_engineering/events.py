@@ -1,7 +1,7 @@
 """The events of a run, as a closed union of frozen values.
 
-A run of the supervisor, or of one agent, is a sequence of these. Surfaces (A2A, terminal, Slack, web page) are computed from that
-sequence and from nothing else. No I/O.
+A run of the supervisor, or of one agent, is a sequence of these. Surfaces (A2A, terminal, Slack, web page) are computed
+from that sequence and from nothing else. No I/O.
 """
 
 from __future__ import annotations
