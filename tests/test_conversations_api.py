@@ -93,6 +93,38 @@ async def test_a_conversation_is_listed_found_and_read(environ: dict[str, str], 
         assert (len(questions), questions[:2]) == (3, ["Create GitHub Repo", "Not valid!"])
 
 
+@pytest.mark.parametrize("log", ["memory", "sqlite"])
+async def test_a_conversation_is_renamed(environ: dict[str, str], log: str) -> None:
+    async with supervisor({**environ, "EVENT_LOG": log}) as (caller, http):
+        assert (await http.patch("/conversations/talk", json={"name": "x"})).status_code == 404
+        await caller.ask("show argocd version", context_id="talk")
+        for given, name in (
+            ("Versions", "Versions"),
+            ("  Versions\nof\tArgo \u202eCD\u0007 ", "Versions of Argo CD"),
+            ("x" * 200, "x" * 200),
+            ("", None),
+            ("Größe", "Größe"),
+            (None, None),
+            (" \n", None),
+        ):
+            response = await http.patch("/conversations/talk", json={"name": given})
+            assert (response.status_code, response.json()) == (200, {"id": "talk", "name": name})
+            assert (await get(http, "/conversations/talk"))["name"] == name
+            (row,) = (await get(http, "/conversations"))["conversations"]
+            assert (row["name"], row["question"]) == (name, "show argocd version")
+        for body in ({}, [], "Versions", {"name": 7}, {"name": ["x"]}, {"name": "x" * 201}):
+            response = await http.patch("/conversations/talk", json=body)
+            assert (response.status_code, response.json()["error"]) == (400, "invalid_request")
+            assert response.json()["message"].startswith("name: ")
+        for content, code in ((b"{", 400), (b"\xff", 400), (b'"' + b"x" * 20_000 + b'"', 413)):
+            response = await http.patch("/conversations/talk", content=content)
+            assert (response.status_code, response.json()["error"]) == (code, "invalid_request")
+        await http.patch("/conversations/talk", json={"name": "Kept"})
+        assert (await http.delete("/conversations/talk")).status_code == 200
+        await caller.ask("show argocd version", context_id="talk")
+        assert (await get(http, "/conversations/talk"))["name"] is None
+
+
 async def test_a_subscriber_continues_where_the_conversation_was_read(environ: dict[str, str]) -> None:
     async with supervisor({**environ, "OFFLINE_MODEL_DELAY": "0.02"}) as (caller, http):
         asking = asyncio.create_task(caller.ask("show argocd version", context_id="talk"))
@@ -118,6 +150,7 @@ async def test_bad_requests_are_refused(environ: dict[str, str]) -> None:
     async with supervisor({**environ, "A2A_AUTH_SHARED_KEY": key}) as (_, http):
         for path in ("/conversations", "/conversations/talk"):
             assert (await http.get(path)).status_code == 401
+        assert (await http.patch("/conversations/talk", json={"name": "x"})).status_code == 401
         http.headers["Authorization"] = f"Bearer {key}"
         response = await http.get("/conversations/talk")
         assert response.status_code == 404

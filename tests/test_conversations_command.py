@@ -79,7 +79,10 @@ async def test_listing_and_showing_beside_a_running_supervisor(environ: dict[str
         assert second.split()[0] == "talk-1"
         assert second.endswith("  2 tasks  completed       show argocd version")
         assert (await run("list", "--limit", "1"))[1].startswith("form-1 ")
+        await caller.http.patch(f"{url}/conversations/talk-1", json={"name": "Versions of Argo CD"})
+        assert (await run("list"))[1].splitlines()[1].endswith("  completed       Versions of Argo CD")
         rows = [json.loads(line) for line in (await run("list", "--json"))[1].splitlines()]
+        assert [row["name"] for row in rows] == [None, "Versions of Argo CD"]
         assert [(row["id"], row["tasks"], row["state"]) for row in rows] == [
             ("form-1", 1, "input-required"),
             ("talk-1", 2, "completed"),

@@ -97,6 +97,19 @@ async def test_a_form_that_waits_is_answered(stored: Stored) -> None:
     assert "from-a-stored-form" in events[-1].text
 
 
+async def test_a_conversation_is_listed_read_and_renamed(stored: Stored) -> None:
+    path = f"/conversations/{CONVERSATION}"
+    first = (await stored.http.get(path)).json()["tasks"][0]
+    assert (first["id"], first["question"], first["events"][-1]["text"]) == (
+        stored.contents["task"],
+        QUESTION,
+        stored.contents["answer"],
+    )
+    assert (await stored.http.patch(path, json={"name": "Guestbook"})).status_code == 200
+    listed = (await stored.http.get("/conversations", params={"search": "guestbook"})).json()["conversations"]
+    assert (CONVERSATION, "Guestbook") in {(row["id"], row["name"]) for row in listed}
+
+
 @pytest.mark.parametrize("query", ["policy", "undo deployment"], ids=["words", "meaning"])
 async def test_a_document_is_found(stored: Stored, query: str) -> None:
     answer = await stored.http.post("/rag/v1/search", json={"query": query})

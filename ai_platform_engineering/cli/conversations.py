@@ -20,7 +20,7 @@ import httpx
 
 from ai_platform_engineering.cli.confirmation import confirmed
 from ai_platform_engineering.cli.exit_codes import FAILED, fail, refuse
-from ai_platform_engineering.cli.tasks import recorded, short_question
+from ai_platform_engineering.cli.tasks import recorded, short_question, shortened
 from ai_platform_engineering.events import SUPERVISOR, Canceled, Ending, Failed, FinalResult, Form, InputRequired
 from ai_platform_engineering.events_json import Asked
 from ai_platform_engineering.settings import Settings, SettingsError
@@ -256,6 +256,7 @@ def _facts(row: ConversationRow) -> dict[str, object]:
         "tasks": row.tasks,
         "state": STATE_NAMES[row.state],
         **_times(row),
+        "name": row.name,
         "question": first_question(row.first),
     }
 
@@ -270,7 +271,7 @@ def _cells(row: ConversationRow) -> tuple[str, ...]:
         f"{utc_time(row.changed_ns):%Y-%m-%d %H:%M:%S}",
         _number(row.tasks),
         STATE_NAMES[row.state],
-        short_question(row.first),
+        shortened(one_line(row.name)) if row.name else short_question(row.first),
     )
 
 

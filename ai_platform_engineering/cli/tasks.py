@@ -129,8 +129,11 @@ def recorded(record: TaskRecord, agent: str) -> Iterator[tuple[int, Event | Aske
 
 def short_question(submitted: Task) -> str:
     """The first words of a task's question, on one line."""
-    question = one_line(first_question(submitted))
-    return question if len(question) <= _QUESTION_LENGTH else f"{question[: _QUESTION_LENGTH - 1]}…"
+    return shortened(one_line(first_question(submitted)))
+
+
+def shortened(line: str) -> str:
+    return line if len(line) <= _QUESTION_LENGTH else f"{line[: _QUESTION_LENGTH - 1]}…"
 
 
 def _facts(row: Row) -> dict[str, object]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final
 
 from a2a.types.a2a_pb2 import Task, TaskArtifactUpdateEvent, TaskState
@@ -25,7 +26,8 @@ _ANSWERS: Final = frozenset({"final_result", "partial_result"})
 class ConversationQuery:
     """A filter for conversations. Newest change first, at most `limit`, beginning behind the position `after`.
 
-    Each of the `words` must be in the question or the answer of a task of the conversation. Case does not matter.
+    Each of the `words` must be in the name of the conversation, or in the question or the answer of one of its tasks.
+    Case does not matter.
     """
 
     words: tuple[str, ...] = ()
@@ -44,6 +46,8 @@ class ConversationRow:
     changed_ns: int
     first: Task
     """The first task, as it was submitted."""
+    name: str | None = None
+    """The name that a person gave it."""
 
     @property
     def position(self) -> Position:
@@ -111,7 +115,7 @@ class PageBuilder:
             return
         if self._query.words:
             self._scanned += row.tasks
-        if has_words(self._query.words, texts):
+        if has_words(self._query.words, chain([row.name or ""], texts)):
             self._rows.append(row)
         self._last = row.position
 

@@ -196,6 +196,12 @@ class EventLog(Protocol):
     async def histories(self, context_id: str) -> list[TaskHistory]:
         """The tasks of a conversation with all events, the oldest first. Each is as of one moment."""
 
+    async def name(self, context_id: str) -> str | None:
+        """The name that a person gave a conversation. It is deleted with the conversation."""
+
+    async def rename(self, context_id: str, name: str | None) -> bool:
+        """Set or remove the name of a conversation. False if there is no such conversation."""
+
     async def waiting(self, context_id: str) -> str | None:
         """The task of a conversation that waits for a person; the latest, if there are several."""
 
@@ -209,7 +215,7 @@ class EventLog(Protocol):
         """Delete ended tasks beyond the limits (age 0: no limit). Returns conversations without any task left."""
 
     async def delete_conversation(self, context_id: str) -> int:
-        """Delete the ended tasks of a conversation. Returns their number."""
+        """Delete the ended tasks of a conversation and its name. Returns the number of tasks."""
 
 
 @dataclass(slots=True)
@@ -241,6 +247,7 @@ class MemoryEventLog:
         # By conversation, the latest question last.
         self._waiting: dict[str, dict[str, None]] = {}
         self._dropped_from: set[str] = set()
+        self._names: dict[str, str] = {}
         self._observers: list[Observer] = []
 
     def subscribe(self, observer: Observer) -> None:
@@ -363,6 +370,17 @@ class MemoryEventLog:
         records = [record for record in self._records.values() if record.fold.context_id == context_id]
         return [self._history(record) for record in records]
 
+    async def name(self, context_id: str) -> str | None:
+        return self._names.get(context_id)
+
+    async def rename(self, context_id: str, name: str | None) -> bool:
+        if not self._has_tasks(context_id):
+            return False
+        self._names.pop(context_id, None)
+        if name is not None:
+            self._names[context_id] = name
+        return True
+
     async def waiting(self, context_id: str) -> str | None:
         return next(reversed(self._waiting.get(context_id, {})), None)
 
@@ -388,6 +406,7 @@ class MemoryEventLog:
         ended = [task_id for task_id in self._ended if self._records[task_id].fold.context_id == context_id]
         for task_id in ended:
             del self._ended[task_id], self._records[task_id], self._runs[task_id]
+        self._names.pop(context_id, None)
         return len(ended)
 
     def _row(self, context_id: str, records: Sequence[TaskRecord]) -> ConversationRow:
@@ -399,7 +418,11 @@ class MemoryEventLog:
             min(self._runs[record.submitted.id].created_ns for record in records),
             max(record.fold.changed_ns for record in records),
             records[0].submitted,
+            self._names.get(context_id),
         )
+
+    def _has_tasks(self, context_id: str) -> bool:
+        return any(record.fold.context_id == context_id for record in self._records.values())
 
     def _history(self, record: TaskRecord) -> TaskHistory:
         run = self._runs[record.submitted.id]
@@ -452,7 +475,10 @@ class MemoryEventLog:
     def _drop_oldest(self) -> None:
         task_id, _ = self._ended.popitem(last=False)
         del self._runs[task_id]
-        self._dropped_from.add(self._records.pop(task_id).fold.context_id)
+        context_id = self._records.pop(task_id).fold.context_id
+        self._dropped_from.add(context_id)
+        if context_id in self._names and not self._has_tasks(context_id):
+            del self._names[context_id]
 
 
 def prune_before_ns(max_age_days: float) -> int:

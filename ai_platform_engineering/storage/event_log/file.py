@@ -16,9 +16,9 @@ from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.settings import Settings, SettingsError
 from ai_platform_engineering.storage.sqlite.owned_file import FileInUseError, own, reason
 
-FORMAT: Final = 2
-_READABLE_FORMATS: Final = frozenset({1, FORMAT})
-"""Formats with the tables and columns that the commands read."""
+FORMAT: Final = 3
+_READABLE_FORMATS: Final = frozenset({1, 2, FORMAT})
+"""Formats with the tables and columns that the commands read. Formats before 3 have no names of conversations."""
 
 WAITS: Final = "state IN (6, 8)"
 """Condition for tasks that wait for a person (`WAITING_STATES`). SQLite uses the partial index for this text only."""
@@ -71,6 +71,12 @@ CREATE TABLE effect (
     PRIMARY KEY (task, call_id)
 ) WITHOUT ROWID;
 """
+_NAMES: Final = """
+CREATE TABLE conversation (
+    context_id TEXT PRIMARY KEY,
+    name TEXT NOT NULL
+) WITHOUT ROWID;
+"""
 _FROM_FORMAT_1: Final = f"""
 ALTER TABLE task ADD COLUMN message_id TEXT NOT NULL DEFAULT '';
 ALTER TABLE task ADD COLUMN caller TEXT;
@@ -81,6 +87,8 @@ ALTER TABLE message ADD COLUMN message_id TEXT NOT NULL DEFAULT '';
 ALTER TABLE message ADD COLUMN caller TEXT;
 {_EFFECTS}
 """
+_MIGRATIONS: Final = {1: _FROM_FORMAT_1 + _NAMES, 2: _NAMES}
+"""The statements that lead from an earlier format to this one."""
 _WAITING_INDEX: Final = f"CREATE INDEX IF NOT EXISTS task_waiting ON task (context_id, changed_ns) WHERE {WAITS}"
 
 
@@ -160,10 +168,10 @@ def _prepared(path: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA wal_autocheckpoint = 0")
         found = connection.execute("PRAGMA user_version").fetchone()[0]
         if found == 0:
-            _upgrade(connection, _TABLES + _EFFECTS)
-        elif found == 1:
+            _upgrade(connection, _TABLES + _EFFECTS + _NAMES)
+        elif found in _MIGRATIONS:
             _check_format(path, connection)
-            _upgrade(connection, _FROM_FORMAT_1)
+            _upgrade(connection, _MIGRATIONS[found])
         _check_format(path, connection)
         # A write here finds a read-only file at the start rather than at the first message.
         connection.execute("BEGIN IMMEDIATE")

@@ -35,16 +35,24 @@ def prune_some(connection: sqlite3.Connection, max_tasks: int, oldest_ns: int) -
         for context_id in conversations
         if connection.execute("SELECT 1 FROM task WHERE context_id = ? LIMIT 1", (context_id,)).fetchone()
     }
-    return Pruned(tuple(task_id for _, task_id, _ in rows), frozenset(conversations - left))
+    gone = frozenset(conversations - left)
+    for context_id in gone:
+        _delete_name(connection, context_id)
+    return Pruned(tuple(task_id for _, task_id, _ in rows), gone)
 
 
 def delete_ended(connection: sqlite3.Connection, context_id: str) -> list[str]:
-    """Delete the ended tasks of a conversation, and return their ids."""
+    """Delete the ended tasks of a conversation and its name. Returns the ids of the tasks."""
     rows = connection.execute(
         "SELECT number, id FROM task WHERE context_id = ? AND ended_ns IS NOT NULL", (context_id,)
     ).fetchall()
     _delete(connection, [number for number, _ in rows])
+    _delete_name(connection, context_id)
     return [task_id for _, task_id in rows]
+
+
+def _delete_name(connection: sqlite3.Connection, context_id: str) -> None:
+    connection.execute("DELETE FROM conversation WHERE context_id = ?", (context_id,))
 
 
 def _delete(connection: sqlite3.Connection, numbers: Iterable[int]) -> None:

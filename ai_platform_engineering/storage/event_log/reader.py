@@ -137,6 +137,7 @@ def find_conversations(connection: sqlite3.Connection, beginning: str) -> list[s
 def read_conversations(connection: sqlite3.Connection, query: ConversationQuery) -> ConversationPage:
     builder = PageBuilder(query)
     with _transaction(connection):
+        names = _names(connection)
         for context_id, tasks, created_ns, changed_ns in _conversation_keys(connection, query):
             state, first = connection.execute(
                 "SELECT (SELECT state FROM task WHERE context_id = :id"
@@ -144,11 +145,24 @@ def read_conversations(connection: sqlite3.Connection, query: ConversationQuery)
                 " (SELECT submitted FROM task WHERE context_id = :id ORDER BY number LIMIT 1)",
                 {"id": context_id},
             ).fetchone()
-            row = ConversationRow(context_id, tasks, state, created_ns, changed_ns, Task.FromString(first))
+            task, name = Task.FromString(first), names.get(context_id)
+            row = ConversationRow(context_id, tasks, state, created_ns, changed_ns, task, name)
             builder.add(row, _conversation_texts(connection, context_id))
             if builder.is_complete:
                 break
     return builder.page()
+
+
+def read_name(connection: sqlite3.Connection, context_id: str) -> str | None:
+    row = connection.execute("SELECT name FROM conversation WHERE context_id = ?", (context_id,)).fetchone()
+    return None if row is None else row[0]
+
+
+def _names(connection: sqlite3.Connection) -> dict[str, str]:
+    """The names of conversations by id. A file that no server of this version has opened has none."""
+    if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'conversation'").fetchone() is None:
+        return {}
+    return dict(connection.execute("SELECT context_id, name FROM conversation"))
 
 
 def _conversation_keys(connection: sqlite3.Connection, query: ConversationQuery) -> list[tuple[str, int, int, int]]:

@@ -35,7 +35,7 @@ from ai_platform_engineering.storage.event_log.event_log import (
     prune_before_ns,
 )
 from ai_platform_engineering.storage.event_log.file import LogFile, open_for_reading
-from ai_platform_engineering.storage.event_log.log_errors import LogClosedError, LogWriteError
+from ai_platform_engineering.storage.event_log.log_errors import LogClosedError, LogWriteError, RequestNotStoredError
 from ai_platform_engineering.storage.event_log.pruning import Pruned, delete_ended, prune_some
 from ai_platform_engineering.storage.event_log.reader import (
     ReaderThreads,
@@ -45,6 +45,7 @@ from ai_platform_engineering.storage.event_log.reader import (
     read_conversations,
     read_ended,
     read_histories,
+    read_name,
     read_overdue,
     read_page,
     read_state,
@@ -52,7 +53,7 @@ from ai_platform_engineering.storage.event_log.reader import (
     read_waiting,
     unfinished,
 )
-from ai_platform_engineering.storage.event_log.statements import begin_effect, claim, finish_effect, insertion
+from ai_platform_engineering.storage.event_log.statements import begin_effect, claim, finish_effect, insertion, rename
 from ai_platform_engineering.storage.event_log.task_cache import CachedTask, TaskCache
 from ai_platform_engineering.storage.event_log.task_fold import ends_task
 from ai_platform_engineering.storage.event_log.task_history import TaskHistory
@@ -276,6 +277,16 @@ class SqliteEventLog:
 
     async def histories(self, context_id: str) -> list[TaskHistory]:
         return await self._readers.run(lambda connection: read_histories(connection, context_id))
+
+    async def name(self, context_id: str) -> str | None:
+        return await self._readers.run(lambda connection: read_name(connection, context_id))
+
+    async def rename(self, context_id: str, name: str | None) -> bool:
+        try:
+            return await self._parts.wal_checkpointer.run(lambda connection: rename(connection, context_id, name))
+        except sqlite3.Error as error:
+            logger.error("%s: the name of a conversation cannot be stored: %s", self._path, error)
+            raise RequestNotStoredError from None
 
     async def waiting(self, context_id: str) -> str | None:
         # Runs for every message. A lookup in a small index never blocks; handing it to a thread costs fifty times more.

@@ -1,4 +1,4 @@
-"""The writes of a log file that are more than one statement: events, claims and recorded effects."""
+"""The writes of a log file that are more than one statement: events, claims, names and recorded effects."""
 
 from __future__ import annotations
 
@@ -42,6 +42,21 @@ def claim(connection: sqlite3.Connection, number: int, progress: int) -> Claim:
         {"number": number, "progress": progress},
     ).fetchone()
     return Claim(*row)
+
+
+def rename(connection: sqlite3.Connection, context_id: str, name: str | None) -> bool:
+    """Set or remove the name of a conversation. False if it has no task."""
+    if connection.execute("SELECT 1 FROM task WHERE context_id = ? LIMIT 1", (context_id,)).fetchone() is None:
+        return False
+    if name is None:
+        connection.execute("DELETE FROM conversation WHERE context_id = ?", (context_id,))
+    else:
+        connection.execute(
+            "INSERT INTO conversation (context_id, name) VALUES (?, ?)"
+            " ON CONFLICT (context_id) DO UPDATE SET name = excluded.name",
+            (context_id, name),
+        )
+    return True
 
 
 def begin_effect(connection: sqlite3.Connection, number: int, call_id: str) -> RecordedEffect | None:

@@ -334,6 +334,38 @@ async def test_a_search_finds_all_words_in_questions_and_answers(
     assert await listed(log, "gb") == [[], ["three"], []]
 
 
+async def test_a_name_is_found_and_is_deleted_with_its_conversation(log: EventLog) -> None:
+    assert not await log.rename("c", "Nothing")
+    assert await log.name("c") is None
+    for task_id, context_id in (("t1", "c"), ("t2", "c"), ("t3", "d")):
+        await (await Writer(log, task_id, context_id).begin()).write(ANSWER)
+    waiting = await Writer(log, "t4", "c").begin()
+    await waiting.write(QUESTION)
+    assert await log.rename("c", "Payments in trouble")
+    assert await log.rename("d", "Search")
+    rows = (await log.conversations(ConversationQuery())).rows
+    assert {row.id: row.name for row in rows} == {"c": "Payments in trouble", "d": "Search"}
+    assert await listed(log, "TROUBLE hello") == [["c"]]
+    assert await log.rename("c", "Checkout")
+    assert (await log.name("c"), await log.name("d"), await log.name("e")) == ("Checkout", "Search", None)
+    assert await listed(log, "trouble") == [[]]
+    assert await log.rename("d", None)
+    assert await log.name("d") is None
+    assert await log.rename("d", "Search again")
+
+    assert await log.prune(max_tasks=0, max_age_days=0) == {"d"}
+    assert (await log.name("c"), await log.name("d")) == ("Checkout", None)
+    assert not await log.rename("d", "Too late")
+    # The open task begins the conversation anew.
+    assert await log.delete_conversation("c") == 0
+    assert await log.name("c") is None
+    assert await log.rename("c", "New")
+    await waiting.write(Canceled())
+    assert await log.delete_conversation("c") == 1
+    await Writer(log, "t5", "c").begin()
+    assert await log.name("c") is None
+
+
 async def test_the_history_of_a_conversation_has_times_and_callers(log: EventLog) -> None:
     assert await log.histories("c") == []
     before = time.time_ns()

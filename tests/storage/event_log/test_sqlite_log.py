@@ -33,16 +33,18 @@ from ai_platform_engineering.events import (
     TextDelta,
     ToolStarted,
 )
+from ai_platform_engineering.storage.event_log.conversations import ConversationQuery
 from ai_platform_engineering.storage.event_log.event_log import TaskQuery
 from ai_platform_engineering.storage.event_log.file import (
+    FORMAT,
     WAITS,
     LogFile,
     LogFileError,
     LogInUseError,
     open_for_reading,
 )
-from ai_platform_engineering.storage.event_log.log_errors import LogClosedError, LogWriteError
-from ai_platform_engineering.storage.event_log.reader import read_page, read_waiting
+from ai_platform_engineering.storage.event_log.log_errors import LogClosedError, LogWriteError, RequestNotStoredError
+from ai_platform_engineering.storage.event_log.reader import read_conversations, read_page, read_waiting
 from ai_platform_engineering.storage.event_log.sqlite_log import SqliteEventLog
 from ai_platform_engineering.utils.a2a_common.protocol import WAITING_STATES
 from ai_platform_engineering.utils.a2a_common.server.log_maintenance import end_interrupted
@@ -290,6 +292,30 @@ def test_files_that_cannot_be_used_are_named_with_the_way_out(path: Path, conten
     else:
         with pytest.raises(LogFileError, match="format 99"):
             open_for_reading(path)
+
+
+async def test_a_file_without_names_of_conversations_gets_them(path: Path) -> None:
+    async with SqliteEventLog(path).opened() as log:
+        await (await Writer(log).begin()).write(ANSWER)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript("DROP TABLE conversation; PRAGMA user_version = 2")
+    with closing(open_for_reading(path)) as connection:
+        (row,) = read_conversations(connection, ConversationQuery()).rows
+        assert (row.id, row.name) == ("c", None)
+    async with SqliteEventLog(path).opened() as log:
+        assert await log.rename("c", "Versions")
+    with closing(open_for_reading(path)) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (FORMAT,)
+        assert read_conversations(connection, ConversationQuery(("versions",))).rows[0].name == "Versions"
+
+
+async def test_a_name_that_cannot_be_stored_is_refused(path: Path) -> None:
+    async with SqliteEventLog(path).opened() as log:
+        await Writer(log).begin()
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute("DROP TABLE conversation")
+        with pytest.raises(RequestNotStoredError):
+            await log.rename("c", "Versions")
 
 
 def test_a_directory_that_cannot_be_made(tmp_path: Path) -> None:

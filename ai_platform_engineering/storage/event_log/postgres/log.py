@@ -46,6 +46,7 @@ from ai_platform_engineering.storage.event_log.task_fold import ends_task
 from ai_platform_engineering.storage.event_log.task_history import TaskHistory
 from ai_platform_engineering.storage.event_log.task_record import TaskRecord, continues_after_end
 from ai_platform_engineering.storage.postgres.async_connections import STATEMENT_SECONDS, AsyncPool, Connection
+from ai_platform_engineering.storage.postgres.connections import storable
 from ai_platform_engineering.storage.store_timer import NO_TIMER, StoreTimer
 from ai_platform_engineering.utils.a2a_common.caller import ANONYMOUS, Caller
 from ai_platform_engineering.utils.a2a_common.wire import WireEvent, stamp
@@ -220,6 +221,14 @@ class PostgresEventLog:
 
     async def histories(self, context_id: str) -> list[TaskHistory]:
         return await self._read(lambda reader: reader.histories(context_id))
+
+    async def name(self, context_id: str) -> str | None:
+        return await self._read(lambda reader: reader.name(context_id))
+
+    async def rename(self, context_id: str, name: str | None) -> bool:
+        values = {"server": self._server, "context_id": storable(context_id), "name": name and storable(name)}
+        cursor = await self._run(lambda connection: connection.execute(statements.RENAME, values))
+        return cursor.rowcount > 0
 
     async def waiting(self, context_id: str) -> str | None:
         return await self._read(lambda reader: reader.waiting(context_id))

@@ -62,7 +62,9 @@ WHERE task.id = %(id)s AND task.server = %(server)s
 """
 _CONVERSATIONS: Final[LiteralString] = """
 SELECT context_id, tasks, state, created_ns, changed_ns,
-    (SELECT submitted FROM event_log.task AS first WHERE first.number = conversation.first)
+    (SELECT submitted FROM event_log.task AS first WHERE first.number = listed.first),
+    (SELECT name FROM event_log.conversation AS named
+        WHERE named.server = %(server)s AND named.context_id = listed.context_id)
 FROM (
     SELECT context_id, count(*) AS tasks, min(created_ns) AS created_ns, max(changed_ns) AS changed_ns,
         (array_agg(state ORDER BY ended_ns IS NOT NULL, changed_ns DESC, number DESC))[1] AS state,
@@ -70,7 +72,7 @@ FROM (
     FROM event_log.task WHERE server = %(server)s GROUP BY context_id
     HAVING %(after_ns)s::bigint IS NULL OR (max(changed_ns), context_id) < (%(after_ns)s::bigint, %(after_id)s)
     ORDER BY max(changed_ns) DESC, context_id DESC LIMIT %(limit)s
-) AS conversation ORDER BY changed_ns DESC, context_id DESC
+) AS listed ORDER BY changed_ns DESC, context_id DESC
 """
 _TEXTS: Final[LiteralString] = """
 SELECT context_id, submitted, (
@@ -223,6 +225,13 @@ class LogReader:
             after = rows[-1].position
         return builder.page()
 
+    async def name(self, context_id: str) -> str | None:
+        row = await self._one(
+            "SELECT name FROM event_log.conversation WHERE server = %(server)s AND context_id = %(context_id)s",
+            context_id=storable(context_id),
+        )
+        return None if row is None else row[0]
+
     async def histories(self, context_id: str) -> list[TaskHistory]:
         """The tasks of a conversation, the oldest first. One that is deleted meanwhile is left out."""
         tasks = await self._all(_HISTORIES, context_id=storable(context_id))
@@ -267,9 +276,9 @@ class LogReader:
 
 
 def _conversation(
-    context_id: str, tasks: int, state: TaskState, created_ns: int, changed_ns: int, first: bytes
+    context_id: str, tasks: int, state: TaskState, created_ns: int, changed_ns: int, first: bytes, name: str | None
 ) -> ConversationRow:
-    return ConversationRow(context_id, tasks, state, created_ns, changed_ns, Task.FromString(first))
+    return ConversationRow(context_id, tasks, state, created_ns, changed_ns, Task.FromString(first), name)
 
 
 def _add_rows(builder: PageBuilder, rows: Iterable[ConversationRow], stored: Iterable[tuple[str, bytes, Any]]) -> None:

@@ -20,6 +20,15 @@ CLAIMED: Final[LiteralString] = (
 WAITS: Final[LiteralString] = "state IN (6, 8)"
 """Condition for tasks that wait for a person (`WAITING_STATES`)."""
 
+_NAMES: Final[LiteralString] = """
+CREATE TABLE event_log.conversation (
+    server text COLLATE "C" NOT NULL,
+    context_id text COLLATE "C" NOT NULL,
+    name text NOT NULL,
+    PRIMARY KEY (server, context_id)
+);
+"""
+
 # Events have no foreign key: its check would cost more than the insertion. `write_id` names the write, so that a write
 # whose commit was not confirmed is not repeated; of several events in one write only the first has it.
 _TABLES: Final[LiteralString] = f"""
@@ -76,6 +85,7 @@ CREATE TABLE event_log.effect (
     result text,
     PRIMARY KEY (task, call_id)
 );
+{_NAMES}
 """
 
 
@@ -90,4 +100,4 @@ class LogAddress(PostgresAddress):
     tables_gone = "Its tables are gone; restart the server, which creates them"
 
 
-LOG_SCHEMA: Final = Schema("event_log", format=1, tables=_TABLES)
+LOG_SCHEMA: Final = Schema("event_log", format=2, tables=_TABLES, migrations={1: _NAMES})

@@ -91,6 +91,20 @@ WITH known AS (
 )
 SELECT place, after, pg_notify(%(channel)s, {_NEWS}) FROM updated UNION ALL SELECT place, after, NULL FROM known
 """
+# The lock keeps the task, and with it the conversation, from being deleted meanwhile.
+RENAME: Final[LiteralString] = """
+WITH task AS (
+    SELECT FROM event_log.task WHERE server = %(server)s AND context_id = %(context_id)s LIMIT 1 FOR KEY SHARE
+), renamed AS (
+    INSERT INTO event_log.conversation (server, context_id, name)
+    SELECT %(server)s, %(context_id)s, %(name)s FROM task WHERE %(name)s::text IS NOT NULL
+    ON CONFLICT (server, context_id) DO UPDATE SET name = excluded.name
+), removed AS (
+    DELETE FROM event_log.conversation
+    WHERE server = %(server)s AND context_id = %(context_id)s AND %(name)s::text IS NULL
+)
+SELECT FROM task
+"""
 _CLAIM: Final[LiteralString] = """
 UPDATE event_log.task SET epoch = epoch + 1, progress = %(progress)s,
     attempts = CASE WHEN %(progress)s > progress THEN 1 ELSE attempts + 1 END

@@ -1,5 +1,5 @@
-"""The routes `/conversations` and `/conversations/{id}`: GET lists conversations or reads one, DELETE deletes one with
-its checkpoints."""
+"""The routes `/conversations` and `/conversations/{id}`: GET lists conversations or reads one, PATCH renames one,
+DELETE deletes one with its checkpoints."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from contextlib import suppress
 from typing import Final
 
 from a2a.types.a2a_pb2 import CancelTaskRequest, Task
-from a2a.utils.errors import TaskNotCancelableError, TaskNotFoundError
-from starlette.requests import Request
+from a2a.utils.errors import A2AError, TaskNotCancelableError, TaskNotFoundError
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
@@ -19,11 +19,13 @@ from ai_platform_engineering.storage.event_log.conversations import Conversation
 from ai_platform_engineering.storage.event_log.event_log import EventLog, TaskQuery
 from ai_platform_engineering.storage.event_log.log_errors import LogClosedError, LogReadError, LogWriteError
 from ai_platform_engineering.storage.event_log.task_history import TaskHistory
+from ai_platform_engineering.text.plain_text import one_line
 from ai_platform_engineering.utils.a2a_common.codec.event_json import dumps
 from ai_platform_engineering.utils.a2a_common.protocol import TERMINAL_STATES, WAITING_STATES
 from ai_platform_engineering.utils.a2a_common.server.calls import call_context
 from ai_platform_engineering.utils.a2a_common.server.log_maintenance import Forget
 from ai_platform_engineering.utils.a2a_common.server.page_tokens import page_token, read_page_token
+from ai_platform_engineering.utils.a2a_common.server.request_body import PayloadTooLargeError, read_json
 from ai_platform_engineering.utils.a2a_common.server.request_handler import LogRequestHandler
 from ai_platform_engineering.utils.a2a_common.server.stored_conversations import conversation_json, task_json
 from ai_platform_engineering.utils.errors import ReadableError
@@ -37,6 +39,8 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 _PAGE: Final = 50
 _MAX_LIMIT: Final = 200
 _MAX_SEARCH_LENGTH: Final = 200
+_MAX_NAME_LENGTH: Final = 200
+_MAX_BODY_SIZE: Final = 10_000
 _FORCE_VALUES: Final = {"": False, "false": False, "true": True}
 
 
@@ -73,6 +77,17 @@ async def open_tasks(log: EventLog, context_id: str) -> list[Task]:
     return [task for task in tasks if task.status.state not in TERMINAL_STATES]
 
 
+_PROBLEMS: Final[Mapping[type[ReadableError], tuple[int, str]]] = {
+    InvalidRequestError: (400, "invalid_request"),
+    UnknownConversationError: (404, "not_found"),
+    ConversationOpenError: (409, "conflict"),
+    LogReadError: (503, "unavailable"),
+    LogWriteError: (503, "unavailable"),
+    LogClosedError: (503, "unavailable"),
+}
+"""The errors of the routes, each with its status and the value of `error`."""
+
+
 class ConversationRoutes:
     """`forget` gives the function that deletes checkpoints; it is called while the app runs."""
 
@@ -85,6 +100,7 @@ class ConversationRoutes:
         return [
             Route(PATH, _answer(self._list), methods=["GET"]),
             Route(one, _answer(self._get), methods=["GET"]),
+            Route(one, _answer(self._rename), methods=["PATCH"]),
             Route(one, _answer(self._delete), methods=["DELETE"]),
         ]
 
@@ -100,7 +116,15 @@ class ConversationRoutes:
         if not histories:
             raise UnknownConversationError(context_id)
         # In a thread, because decoding thousands of events would delay the streams of others.
-        return Response(await asyncio.to_thread(_rendered, context_id, histories), media_type="application/json")
+        body = await asyncio.to_thread(_rendered, context_id, await self._handler.log.name(context_id), histories)
+        return Response(body, media_type="application/json")
+
+    async def _rename(self, request: Request) -> Response:
+        context_id: str = request.path_params["id"]
+        name = _name(await read_json(request, _MAX_BODY_SIZE))
+        if not await self._handler.log.rename(context_id, name):
+            raise UnknownConversationError(context_id)
+        return JSONResponse({"id": context_id, "name": name})
 
     async def _delete(self, request: Request) -> Response:
         context_id: str = request.path_params["id"]
@@ -141,8 +165,22 @@ def _query(params: Mapping[str, str]) -> ConversationQuery:
     return ConversationQuery(search_words(search), position, int(limit or _PAGE))
 
 
-def _rendered(context_id: str, histories: Sequence[TaskHistory]) -> bytes:
-    return dumps({"id": context_id, "name": None, "tasks": [task_json(history) for history in histories]})
+def _name(body: object) -> str | None:
+    """The name in the body of a request, on one line; None removes the name."""
+    match body:
+        case {"name": None}:
+            return None
+        case {"name": str(given)}:
+            name = one_line(given)
+        case _:
+            raise InvalidRequestError("name: must be a text, or null to remove the name.")
+    if len(name) > _MAX_NAME_LENGTH:
+        raise InvalidRequestError(f"name: must have at most {_MAX_NAME_LENGTH} characters.")
+    return name or None
+
+
+def _rendered(context_id: str, name: str | None, histories: Sequence[TaskHistory]) -> bytes:
+    return dumps({"id": context_id, "name": name, "tasks": [task_json(history) for history in histories]})
 
 
 def _answer(endpoint: Endpoint) -> Endpoint:
@@ -151,14 +189,15 @@ def _answer(endpoint: Endpoint) -> Endpoint:
     async def answer(request: Request) -> Response:
         try:
             return await endpoint(request)
-        except InvalidRequestError as error:
-            return _problem(400, "invalid_request", str(error))
-        except UnknownConversationError as error:
-            return _problem(404, "not_found", str(error))
-        except ConversationOpenError as error:
-            return _problem(409, "conflict", str(error))
-        except (LogReadError, LogWriteError, LogClosedError) as error:
-            return _problem(503, "unavailable", str(error))
+        except ClientDisconnect:
+            return Response(status_code=400)
+        except PayloadTooLargeError:
+            return _problem(413, "invalid_request", f"The body may have at most {_MAX_BODY_SIZE} bytes.")
+        except A2AError as error:
+            return _problem(400, "invalid_request", error.message)
+        except tuple(_PROBLEMS) as error:
+            code, name = next(problem for kind, problem in _PROBLEMS.items() if isinstance(error, kind))
+            return _problem(code, name, str(error))
 
     return answer
 

@@ -41,7 +41,7 @@ _MASK: Final = "••••••"
 def conversation_json(row: ConversationRow) -> Json:
     return {
         "id": row.id,
-        "name": None,
+        "name": row.name,
         "question": first_question(row.first),
         "state": STATE_NAMES[row.state],
         "tasks": row.tasks,
