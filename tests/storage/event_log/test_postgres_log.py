@@ -35,7 +35,7 @@ from ai_platform_engineering.storage.event_log.log_errors import (
 from ai_platform_engineering.storage.event_log.postgres import log as postgres_log
 from ai_platform_engineering.storage.event_log.postgres import writer as log_writer
 from ai_platform_engineering.storage.event_log.postgres.log import PostgresEventLog
-from ai_platform_engineering.storage.event_log.postgres.schema import LogAddress, LogDatabaseError
+from ai_platform_engineering.storage.event_log.postgres.schema import CLAIMED, LogAddress, LogDatabaseError
 from ai_platform_engineering.utils.a2a_common.wire import begin, encode
 from tests.servers import ROOT
 from tests.services.postgres import PASSWORD, PostgresServer, new_database
@@ -187,7 +187,7 @@ async def test_a_claim_ends_the_transaction_of_a_process_that_was_stopped_in_it(
     await Writer(log).begin()
     claim = await log.claim("t", 0)
     async with await psycopg.AsyncConnection.connect(database) as stopped:
-        await stopped.execute("SELECT event_log.check_epoch(%s, %s)", ("t", claim.epoch))
+        await stopped.execute(CLAIMED, {"run_task": "t", "run_epoch": claim.epoch})
         assert (await log.claim("t", 0)).epoch == claim.epoch + 1
         with pytest.raises(psycopg.OperationalError):
             await stopped.commit()
