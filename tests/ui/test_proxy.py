@@ -15,6 +15,7 @@ from urllib.parse import urljoin
 import httpx
 import pytest
 from a2a.client import A2ACardResolver, ClientConfig, ClientFactory
+from playwright.async_api import Browser, expect
 
 from ai_platform_engineering.events import FinalResult
 from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
@@ -24,6 +25,7 @@ from tests.servers import Caller, serving
 from tests.services.environment import not_here
 from tests.services.local_server import LocalServer
 from tests.services.nginx import nginx_server, self_signed
+from tests.ui.browser import Contexts
 
 ROOT = Path(__file__).resolve().parents[2]
 KEY = "correct-horse-battery"
@@ -155,3 +157,31 @@ async def test_wrong_keys_slow_down_their_own_address_only(tmp_path: Path) -> No
             assert refused.status_code == 401
         assert (await sign_in(guessing)).status_code == 429
         assert (await sign_in(other)).status_code == 200
+
+
+async def test_a_person_asks_through_the_proxy(browser: Browser, tmp_path: Path) -> None:
+    async with proxied(tmp_path, OFFLINE_MODEL_DELAY="0") as site:
+        # Chromium does not know the certificate of the test.
+        contexts = Contexts(browser, site.url.removesuffix("/"))
+        try:
+            page = await contexts.new_page(ignore_https_errors=True)
+            await page.goto("")
+            await page.get_by_label("Key of the supervisor").fill(KEY)
+            await page.get_by_role("button", name="Sign in").click()
+            await page.get_by_role("textbox", name="Your message").fill(QUESTION)
+            await page.keyboard.press("Enter")
+            await expect(page.get_by_role("button", name="Try again")).to_be_visible()
+            conversation = page.url
+            assert conversation.startswith(f"{site.url}#")
+            await page.reload()
+            await expect(page.get_by_role("button", name="Try again")).to_be_visible()
+            assert page.url == conversation
+            (cookie,) = await page.context.cookies()
+            assert cookie["name"].startswith("__Host-")
+            assert (cookie["secure"], cookie["httpOnly"]) == (True, True)
+            for view in ("agents", "workflows", "skills"):
+                await page.goto(f"{site.url}#/{view}")
+                await expect(page.locator(".entry").first).to_be_visible()
+        finally:
+            await contexts.close()
+        contexts.problems.check()
