@@ -8,9 +8,9 @@ import pytest
 
 from ai_platform_engineering.cli import main
 from ai_platform_engineering.events import FinalResult
-from tests.invariants import check
+from tests.invariants import check_task
 from tests.normalised import normalised
-from tests.recordings.record import CONVERSATIONS, HERE, record, runs, supervisor
+from tests.recordings.record import CONVERSATIONS, HERE, record, runs, supervisor, tasks
 
 NAMES = sorted(CONVERSATIONS)
 
@@ -21,8 +21,8 @@ def test_every_conversation_is_recorded() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_recording_keeps_the_rules(name: str) -> None:
-    for events in runs((HERE / f"{name}.jsonl").read_text()):
-        check(events)
+    for events in tasks((HERE / f"{name}.jsonl").read_text()):
+        check_task(events)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -39,6 +39,6 @@ async def test_the_product_still_does_what_was_recorded(name: str, tmp_path: Pat
     async with supervisor(tmp_path) as caller:
         now = await record(caller, name)
     recorded = (HERE / f"{name}.jsonl").read_text()
-    assert [normalised(events) for events in runs(now)] == [normalised(events) for events in runs(recorded)], (
+    assert [normalised(events) for events in tasks(now)] == [normalised(events) for events in tasks(recorded)], (
         "if this is meant, record again: python -m tests.recordings.record"
     )

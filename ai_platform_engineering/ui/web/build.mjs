@@ -1,6 +1,7 @@
 // Builds the page into ../built: hashed files under assets/, each also compressed, index.html and diagram.html.
 // With --tests, bundles the unit tests for Node into built-tests. With --parts FOLDER, builds into that folder a page
-// with single parts of the page, for browser tests.
+// with single parts of the page, for browser tests. With --run FILE, runs a program in TypeScript with the arguments
+// that follow.
 import { build } from "esbuild";
 import { readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { basename, join, relative, resolve } from "node:path";
@@ -26,6 +27,8 @@ const shared = {
 
 if (mode === "--tests") {
   await bundleTests();
+} else if (mode === "--run") {
+  await run(folder);
 } else {
   await buildPage();
 }
@@ -121,4 +124,10 @@ async function bundleTests() {
     packages: "external",
     platform: "node",
   });
+}
+
+async function run(file) {
+  const { outputFiles } = await build({ ...shared, entryPoints: [file], platform: "node", write: false });
+  process.argv.splice(1, 3, file);
+  await import(`data:text/javascript;base64,${Buffer.from(outputFiles[0].contents).toString("base64")}`);
 }
