@@ -26,7 +26,8 @@ export function Timeline({ run }: { run: RunView }) {
         ))}
       </svg>
       {layout.hidden > 0 && <p class="soft">{TEXTS.timeline.hidden(layout.hidden)}</p>}
-      <CallTable layout={layout} />
+      {/* A table is as wide as its cells, so the class is on an element around it. */}
+      <div class="visually-hidden"><CallTable layout={layout} /></div>
     </section>
   );
 }
@@ -73,7 +74,7 @@ function Bar({ row, y }: { row: Row; y: number }) {
 
 function CallTable({ layout }: { layout: TimelineLayout }) {
   return (
-    <table class="visually-hidden">
+    <table>
       <caption>{TEXTS.timeline.title}</caption>
       <thead>
         <tr>
