@@ -151,8 +151,7 @@ export const TEXTS = {
       count === 1 ? "One field needs your attention." : `${count} fields need your attention.`,
 
     takes: (expected: string, given: string, wrong: string) => `Please enter ${expected}; ${given} ${wrong}.`,
-    required: (expected: string) =>
-      expected === "text" ? "This field is required." : `This field is required. It takes ${expected}.`,
+    required: "This field is required.",
     wrong: {
       kind: "is not that",
       text: "is not text",

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import type { Form } from "../src/events";
-import { argumentsOf, introductionOf, isApproval, remembered } from "../src/forms/tool_calls";
+import { argumentsOf, introductionOf, isApproval, remarkOf, remembered } from "../src/forms/tool_calls";
 import { argumentText, changedArguments } from "../src/forms/arguments";
 
 const FIELDS = [{ field_name: "decision", field_type: "select" as const, field_values: ["approve", "reject"] }];
@@ -43,6 +43,16 @@ test("the error of a field is not repeated above the form", () => {
     fields: [{ field_name: "a", error: "`a` is required." }],
   };
   assert.deepEqual(introductionOf(form), ["Please enter `b` again."]);
+});
+
+test("a sentence about the call with shortened arguments is not repeated", () => {
+  const call = { tool: "sync", description: "Call sync with x=1. This only reads.", effect: "read" };
+  const form = approval(call, { description: "Argo CD wants to call sync with x=1. This only reads." });
+  assert.deepEqual(introductionOf(form), []);
+  assert.equal(remarkOf(form, call), "");
+  const foreign = { tool: "sync", description: "Deploys at once." };
+  assert.deepEqual(introductionOf(approval(foreign, { description: "Please check." })), ["Please check."]);
+  assert.equal(remarkOf(approval(foreign), foreign), "Deploys at once.");
 });
 
 test("only changed arguments are sent, with their types", () => {

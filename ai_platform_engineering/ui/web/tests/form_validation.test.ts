@@ -65,15 +65,15 @@ test("addresses and e-mail addresses are checked without the space around them",
 test("empty fields are null, and required ones have an error unless a value is proposed", () => {
   assert.equal(value(field("text", { required: false }), " "), null);
   assert.equal(error(field("text"), ""), "This field is required.");
-  assert.equal(error(field("number"), ""), "This field is required. It takes a number.");
+  assert.equal(error(field("number"), ""), "This field is required.");
   assert.equal(value(field("text", { value: "demo" }), ""), null);
-  assert.equal(error(field("number", { value: "many" }), ""), "This field is required. It takes a number.");
+  assert.equal(error(field("number", { value: "many" }), ""), "This field is required.");
 });
 
 test("booleans differ from no answer", () => {
   assert.equal(value(field("boolean"), "no"), false);
   assert.equal(value(field("boolean", { required: false }), ""), null);
-  assert.equal(error(field("boolean"), ""), "This field is required. It takes yes or no.");
+  assert.equal(error(field("boolean"), ""), "This field is required.");
   assert.equal(initialEntry(field("boolean", { default_value: false })), "no");
   assert.equal(initialEntry(field("boolean", { value: "TRUE" })), "yes");
   assert.equal(initialEntry(field("boolean")), "");

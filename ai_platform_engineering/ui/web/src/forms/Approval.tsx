@@ -37,7 +37,13 @@ export function Approval({ form, answering, handle }: Props) {
     <>
       <Calls form={form} />
       <div class="form-buttons">
-        <button type="button" class="button primary" disabled={busy} onClick={() => send({ kind: "approve", always: false })}>
+        <button
+          type="button"
+          class="button primary"
+          // Changed arguments and a reason are not part of this decision.
+          disabled={busy || draft.part !== null}
+          onClick={() => send({ kind: "approve", always: false })}
+        >
           {TEXTS.forms.approve}
         </button>
         {permission !== null && (
@@ -49,14 +55,17 @@ export function Approval({ form, answering, handle }: Props) {
         <PartButton text={TEXTS.forms.reject} open={draft.part === "reject"} busy={busy} toggle={() => toggle("reject")} />
       </div>
       {always.value && permission !== null && (
-        <FormPart title={TEXTS.forms.alwaysTitle} close={() => (always.value = false)}>
-          <p class="form-text" dir="auto">{visible(permission)}</p>
-          <div class="form-buttons">
-            <button type="button" class="button" onClick={() => (always.value = false)}>{TEXTS.forms.back}</button>
+        <FormPart
+          title={TEXTS.forms.alwaysTitle}
+          busy={busy}
+          close={() => (always.value = false)}
+          action={
             <button type="button" class="button primary" disabled={busy} onClick={() => send({ kind: "approve", always: true })}>
               {TEXTS.forms.confirmAlways}
             </button>
-          </div>
+          }
+        >
+          <p class="form-text" dir="auto">{visible(permission)}</p>
         </FormPart>
       )}
       {draft.part === "edit" && isEditable && (

@@ -48,8 +48,11 @@ export function ArgumentsEditor({ call, answering, handle }: Props) {
     else if (Object.keys(outcome.changed).length === 0) check.value = { ...check.value, problem: TEXTS.forms.nothingChanged };
     else answering.send({ kind: "edit", values: outcome.changed });
   };
+  const action = (
+    <button type="button" class="button primary" disabled={busy} onClick={approve}>{TEXTS.forms.confirmEdit}</button>
+  );
   return (
-    <FormPart title={TEXTS.forms.editTitle} close={() => update({ part: null })}>
+    <FormPart title={TEXTS.forms.editTitle} busy={busy} close={() => update({ part: null })} action={action}>
       <p class="form-text soft">{TEXTS.forms.editHint}</p>
       {args.map(([name, value], place) => (
         <ArgumentInput
@@ -63,12 +66,6 @@ export function ArgumentsEditor({ call, answering, handle }: Props) {
         />
       ))}
       {problem && <p class="field-error" role="alert">{problem}</p>}
-      <div class="form-buttons">
-        <button type="button" class="button primary" disabled={busy} onClick={approve}>{TEXTS.forms.confirmEdit}</button>
-        <button type="button" class="button" disabled={busy} onClick={() => update({ part: null })}>
-          {TEXTS.forms.back}
-        </button>
-      </div>
     </FormPart>
   );
 }

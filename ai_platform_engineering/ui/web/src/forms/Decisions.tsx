@@ -25,8 +25,8 @@ export function Decisions({ turn }: { turn: Turn }) {
   if (decisions.length === 0) return null;
   return (
     <section class="decisions" aria-label={TEXTS.forms.decisions}>
-      {decisions.map((decision) => (
-        <DecisionCard key={`${decision.form_id} ${decision.at}`} turn={turn} decision={decision} />
+      {decisions.map((decision, place) => (
+        <DecisionCard key={place} turn={turn} decision={decision} />
       ))}
     </section>
   );

@@ -2,7 +2,6 @@
 
 import { useId } from "preact/hooks";
 
-import { TEXTS } from "../texts";
 import { FormPart } from "./FormPart";
 import type { DraftHandle } from "./use_draft";
 
@@ -19,9 +18,13 @@ interface Props {
 export function ReasonPart({ title, hint, label, confirm, busy, handle, send }: Props) {
   const id = useId();
   const { draft, update } = handle;
-  const close = () => update({ part: null });
+  const action = (
+    <button type="button" class="button danger" disabled={busy} onClick={() => send(draft.reason.trim())}>
+      {confirm}
+    </button>
+  );
   return (
-    <FormPart title={title} close={close}>
+    <FormPart title={title} busy={busy} close={() => update({ part: null })} action={action}>
       {hint && <p class="form-text soft">{hint}</p>}
       <label for={id}>{label}</label>
       <textarea
@@ -32,12 +35,6 @@ export function ReasonPart({ title, hint, label, confirm, busy, handle, send }: 
         value={draft.reason}
         onInput={(event) => update({ reason: event.currentTarget.value })}
       />
-      <div class="form-buttons">
-        <button type="button" class="button danger" disabled={busy} onClick={() => send(draft.reason.trim())}>
-          {confirm}
-        </button>
-        <button type="button" class="button" disabled={busy} onClick={close}>{TEXTS.forms.back}</button>
-      </div>
     </FormPart>
   );
 }

@@ -3,7 +3,7 @@
 import type { FieldValue, Form, FormField } from "../events";
 import { TEXTS } from "../texts";
 import { isSecret } from "./field_names";
-import { expected, isBlank, optionOf, optionsOf, validated } from "./validation";
+import { isBlank, optionOf, optionsOf, validated } from "./validation";
 import { isVisible } from "./visible_text";
 
 /** The content of an input: text, an option, `yes` or `no`, or the chosen options of a multiselect. */
@@ -71,7 +71,7 @@ export function fillIn(form: Form, entries: Entries): Filled {
     const entry = entries[field.field_name] ?? initialEntry(field);
     const value = typed(field, entry);
     if (isBlank(value)) {
-      if (field.required !== false && !hasValidProposal(field)) errors[field.field_name] = TEXTS.forms.required(expected(field));
+      if (field.required !== false && !hasValidProposal(field)) errors[field.field_name] = TEXTS.forms.required;
       values[field.field_name] = null;
       continue;
     }

@@ -53,14 +53,23 @@ export function remembered(form: Form): string | null {
   return TEXTS.forms.permission(callerOf(form, call), toolOf(call), given, missing, effectOf(call));
 }
 
-/** The sentences above a form. The sentence of a field's error is shown with the field. */
+/** The sentences above a form. The error of a field and the description of a call are shown in their places. */
 export function introductionOf(form: Form): string[] {
   const response = (form.fields ?? []).reduce(
     (text, field) => (field.error ? text.replace(field.error, () => "") : text),
     form.response ?? "",
   );
-  const texts = [response, form.description ?? ""].map((text) => text.trim()).filter((text) => text !== "");
+  const description = describesCall(form) ? "" : (form.description ?? "");
+  const texts = [response, description].map((text) => text.trim()).filter((text) => text !== "");
   return [...new Set(texts)];
+}
+
+/** Whether the description only says which call is made, with shortened arguments (approvals/form.py). */
+function describesCall(form: Form): boolean {
+  const [call, ...others] = callsOf(form);
+  const sentence = call?.description ?? "";
+  if (!call || others.length > 0 || effectOf(call) === null || sentence === "") return false;
+  return (form.description ?? "").endsWith(` wants to ${sentence.charAt(0).toLowerCase()}${sentence.slice(1)}`);
 }
 
 /** Whether the form itself shows the sentence: as its introduction, or with its fields. */
@@ -69,11 +78,10 @@ export function isShownInForm(form: Form, sentence: string): boolean {
   return sentence === form.response || sentence === errors.join(" ");
 }
 
-/** What an agent says about a call, unless the description of the form says it. */
+/** What an agent says about a call beyond its tool, arguments and effect. */
 export function remarkOf(form: Form, call: ActionRequest): string {
   const remark = (call.description ?? "").trim();
-  // The form begins the sentence with the name of the agent.
-  return (form.description ?? "").includes(remark.slice(1)) ? "" : remark;
+  return describesCall(form) || (form.description ?? "").includes(remark) ? "" : remark;
 }
 
 export function isObject(value: unknown): value is Record<string, unknown> {

@@ -15,46 +15,42 @@ export interface Answering {
   send: (answer: FormAnswer) => void;
 }
 
-/** An accepted answer whose effect does not arrive, e.g. because the connection was lost, can be sent again then. */
-const WAIT = 10_000;
-
-const RETURN_TIME = 1_000;
-
-/** The forms that this page has answered. Their cards may come back, with errors. */
-const answered = new Set<string>();
+/** After this time, a person can send an accepted answer again, if the page did not learn that the run went on. */
+const EFFECT_TIME = 10_000;
+/** A form that comes back is shown with its errors within this time. */
+const RETURN_TIME = 100;
 
 export function useAnswer(store: Store, turn: Turn, form: Form): Answering {
   const state = useSignal<Answering["state"]>("idle");
   const problem = useSignal<string | null>(null);
   const card = useRef<HTMLElement | null>(null);
   useEffect(() => {
-    state.value = "idle";
-    if (answered.delete(form.form_id)) focusFirstError(card.current);
+    if (state.peek() === "sent") state.value = "idle";
   }, [form]);
   useEffect(() => {
     if (state.value !== "sent") return;
-    const timer = window.setTimeout(() => (state.value = "idle"), WAIT);
+    const timer = window.setTimeout(() => (state.value = "idle"), EFFECT_TIME);
     return () => window.clearTimeout(timer);
   }, [state.value]);
-  useEffect(() => () => {
-    // The card goes away with the focus in it: keep the keyboard in the conversation.
-    if (card.current?.contains(document.activeElement)) document.getElementById("main")?.focus({ preventScroll: true });
-  }, []);
   const send = async (answer: FormAnswer) => {
     if (state.peek() !== "idle") return;
     state.value = "sending";
     problem.value = null;
-    answered.add(form.form_id);
     const sentence = await store.answer(turn, form, answer).catch(String);
+    state.value = sentence === null ? "sent" : "idle";
     problem.value = sentence;
-    // The form comes back in the next frame, if at all.
-    if (sentence !== null) window.setTimeout(() => answered.delete(form.form_id), RETURN_TIME);
-    if (state.peek() === "sending") state.value = sentence === null ? "sent" : "idle";
+    if (sentence === null) keepFocus(card.current);
+    else window.setTimeout(() => focusFirstError(card.current), RETURN_TIME);
   };
   return { card, state: state.value, problem: problem.value, send: (answer) => void send(answer) };
 }
 
+/** The card goes away with the focus in it: the keyboard stays in the conversation. */
+function keepFocus(card: HTMLElement | null): void {
+  const focused = document.activeElement;
+  if (focused === document.body || card?.contains(focused)) document.getElementById("main")?.focus({ preventScroll: true });
+}
+
 export function focusFirstError(card: HTMLElement | null): void {
-  const invalid = card?.querySelector<HTMLElement>('[aria-invalid="true"], .field-group.invalid input');
-  invalid?.focus();
+  card?.querySelector<HTMLElement>('[aria-invalid="true"], .field-group.invalid input')?.focus();
 }

@@ -166,7 +166,7 @@ function multiselect(field: FormField, value: FieldValue): Validated {
   const given = typeof value === "string" ? pieces(options, value) : value;
   if (!Array.isArray(given)) return invalid(field, value);
   if (field.required !== false && given.length === 0) {
-    return { ok: false, sentence: TEXTS.forms.required(expected(field)) };
+    return { ok: false, sentence: TEXTS.forms.required };
   }
   const chosen: string[] = [];
   for (const item of given) {
