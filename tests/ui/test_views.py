@@ -12,7 +12,7 @@ from playwright.async_api import Locator, Page, Route, expect
 
 from tests.ports import reserved_port
 from tests.recovery.processes import Restartable
-from tests.servers import ROOT, CommandLine
+from tests.servers import CommandLine
 from tests.ui.browser import THEMES, VIEWPORTS, NewPage, Problems, accessibility_violations
 
 DOCUMENT = """# Restart the gateway
@@ -98,14 +98,6 @@ async def test_the_offline_model_is_explained_with_the_settings_of_a_real_one(pa
     lines = model.get_by_role("group", name="Settings for ollama")
     await expect(lines).to_contain_text("LLM_PROVIDER=ollama")
     await expect(model.get_by_text("make setup EXTRAS=ollama")).to_be_visible()
-
-
-def test_the_settings_of_model_providers_are_documented() -> None:
-    source = (ROOT / "ai_platform_engineering/ui/web/src/agents/providers.ts").read_text(encoding="utf-8")
-    documented = (ROOT / "docs/configuration.md").read_text(encoding="utf-8")
-    settings = set(re.findall(r'"([A-Z][A-Z0-9_]+)"', source))
-    assert settings
-    assert {name for name in settings if f"| `{name}` |" not in documented} == set()
 
 
 async def test_an_example_of_an_agent_asks_it(page: Page) -> None:

@@ -15,7 +15,7 @@ export function CopyButton({ text }: { text: string }) {
   };
   return (
     <button type="button" class="button plain small" onClick={() => void copy()}>
-      <CopyIcon /> <span role="status">{copied.value ? TEXTS.chat.copied : TEXTS.chat.copy}</span>
+      <CopyIcon /> <span aria-live="polite">{copied.value ? TEXTS.chat.copied : TEXTS.chat.copy}</span>
     </button>
   );
 }

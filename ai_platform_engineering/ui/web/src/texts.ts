@@ -303,6 +303,7 @@ export const TEXTS = {
     enabled: "Enabled",
     disabled: "Not enabled",
     off: "off",
+    why: (reason: string) => `Reason: ${reason}`,
     placement: { "in-process": "in-process", remote: "remote" },
     reachable: "reachable",
     unreachable: "not reachable",

@@ -18,7 +18,7 @@ export function AgentCard({ store, found }: { store: Store; found: FoundAgent })
       </h4>
       <p>{clean(agent.description)}</p>
       {agent.problem && <p class="problem">{clean(agent.problem)}</p>}
-      <p class="soft entry-note">{agent.why}</p>
+      <p class="soft entry-note">{TEXTS.agents.why(agent.why)}</p>
       {agent.enabled && <Examples store={store} agent={agent} />}
       <Missing agent={agent} />
       {found.tools.length > 0 && (
@@ -40,9 +40,12 @@ function Badges({ agent }: { agent: AgentRow }) {
     <>
       {agent.placement && <span class="badge">{TEXTS.agents.placement[agent.placement]}</span>}{" "}
       <Reachability reachable={agent.reachable} />{" "}
-      <span class={agent.sandbox ? "badge wait" : "badge good"}>
-        {agent.sandbox ? TEXTS.agents.sandbox : TEXTS.agents.realBackend}
-      </span>
+      {/* Which backend a remote agent uses is known only to its own process. */}
+      {agent.placement === "in-process" && (
+        <span class={agent.sandbox ? "badge wait" : "badge good"}>
+          {agent.sandbox ? TEXTS.agents.sandbox : TEXTS.agents.realBackend}
+        </span>
+      )}
     </>
   );
 }
