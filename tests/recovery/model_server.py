@@ -38,13 +38,17 @@ class ModelCall:
 
 @dataclass
 class ModelServer:
-    """`play` gives the turn for a request. `pace` is the time between two pieces of a stream, in seconds."""
+    """`play` gives the turn for a request. `pace` is the time between two pieces of a stream, in seconds.
+
+    A stream waits before a piece with one of the texts in `holds`, until its event is set.
+    """
 
     play: Callable[[Json], Turn]
     pace: float = 0.004
     address: str = ""
     calls: list[ModelCall] = field(default_factory=list)
     refusals: list[str] = field(default_factory=list)
+    holds: dict[str, asyncio.Event] = field(default_factory=dict)
     _called: asyncio.Condition = field(default_factory=asyncio.Condition)
 
     def environ(self, caller: str = "supervisor") -> dict[str, str]:
@@ -93,6 +97,8 @@ class ModelServer:
     async def _stream(self, writer: asyncio.StreamWriter, chunks: list[str]) -> None:
         writer.write(_HEAD % (200, b"text/event-stream", b"Transfer-Encoding: chunked"))
         for chunk in chunks:
+            for held in [released for text, released in self.holds.items() if text in chunk]:
+                await held.wait()
             await asyncio.sleep(self.pace)
             content = chunk.encode()
             writer.write(b"%x\r\n%b\r\n" % (len(content), content))
