@@ -78,10 +78,12 @@ async def test_events_have_the_format_of_recordings() -> None:
     events = (TextDelta("supervisor", "m1", "Hi."), ToolStarted("github", "search", "call-1"), FinalResult("Hi.", "m1"))
     await write(log, *events)
     task = await shown(log)
+    times = [line.pop("at") for line in task["events"]]
+    assert times == sorted(times)
     assert [(line.pop("seq"), line) for line in task["events"][1:]] == [
-        (2, {"at": 0.0, "event": "text_delta", "agent": "supervisor", "message_id": "m1", "text": "Hi."}),
-        (3, {"at": 0.0, "event": "tool_started", "agent": "github", "tool": "search", "call_id": "call-1"}),
-        (4, {"at": 0.0, "event": "final_result", "text": "Hi.", "answer_message_id": "m1"}),
+        (2, {"event": "text_delta", "agent": "supervisor", "message_id": "m1", "text": "Hi."}),
+        (3, {"event": "tool_started", "agent": "github", "tool": "search", "call_id": "call-1"}),
+        (4, {"event": "final_result", "text": "Hi.", "answer_message_id": "m1"}),
     ]
     assert (task["state"], task["last_seq"], task["question"], task["message_id"]) == ("completed", 5, "help", "q1")
     assert decode_line(encode_line(events[1])).item == events[1]
