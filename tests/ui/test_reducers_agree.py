@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -43,9 +44,12 @@ from ai_platform_engineering.terminal.view import (
 )
 from ai_platform_engineering.utils.a2a_common.codec.labels import display
 from tests.recordings.record import CONVERSATIONS, HERE, tasks
-from tests.ui.node import run_page
+from tests.servers import ROOT
+from tests.ui.browser import chromium
 
 Summary = dict[str, Any]
+
+PAGE = ROOT / "ai_platform_engineering" / "ui" / "web" / "page"
 
 
 def _plan(status: StepStatus) -> PlanUpdated:
@@ -104,8 +108,12 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
 
 @pytest.fixture(scope="module")
 def of_page(recordings: Mapping[str, Path]) -> Mapping[str, list[Summary]]:
-    output = run_page("run", "tests/summary.ts", *map(str, recordings.values()))
-    return dict(zip(recordings, json.loads(output), strict=True))
+    # Where the page was built, its packages are installed.
+    chromium()
+    command = [PAGE, "run", "tests/summary.ts", *recordings.values()]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return dict(zip(recordings, json.loads(done.stdout), strict=True))
 
 
 NAMES = sorted({*CONVERSATIONS, *CASES})

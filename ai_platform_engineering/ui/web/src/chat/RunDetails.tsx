@@ -91,7 +91,7 @@ function Step({ step, run }: { step: StepView; run: RunView }) {
   return (
     <li class={`step ${step.status}`}>
       <span class="step-line">
-        <StepIcon status={step.status} />
+        <StepIcon status={step.status} isRunning={run.ending === null} />
         {step.agent && <span class="badge">{agentName(step.agent)}</span>}
         <span class="step-title">{step.title}</span>
         <span class="visually-hidden">({TEXTS.run.status[step.status]})</span>
@@ -102,14 +102,14 @@ function Step({ step, run }: { step: StepView; run: RunView }) {
   );
 }
 
-function StepIcon({ status }: { status: StepView["status"] }) {
+function StepIcon({ status, isRunning }: { status: StepView["status"]; isRunning: boolean }) {
   switch (status) {
     case "completed":
       return <CheckIcon />;
     case "failed":
       return <CrossIcon />;
     case "in_progress":
-      return <RunningIcon />;
+      return isRunning ? <RunningIcon /> : <ClockIcon />;
     default:
       return <ClockIcon />;
   }

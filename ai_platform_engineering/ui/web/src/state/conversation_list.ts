@@ -49,6 +49,12 @@ export class ConversationList {
     this.rows.value = this.rows.value.map((row) => (row.id === id ? change(row) : row));
   }
 
+  clear(): void {
+    this.search.value = "";
+    this.rows.value = [];
+    this.setNext(null);
+  }
+
   remove(id: string): void {
     this.rows.value = this.rows.value.filter((row) => row.id !== id);
   }

@@ -15,10 +15,10 @@ export class Notifications {
   /** The conversations with a run of interest, and since when (`performance.now()`). */
   private readonly awaited = new Map<string, number>();
 
-  /** `isInView`: whether the person sees the conversation. `open` shows it. */
+  /** `isInView`: whether the person sees the conversation. `onReport` is called for each end of a run. */
   constructor(
     private readonly isInView: (conversation: string) => boolean,
-    private readonly open: (conversation: string) => void,
+    private readonly onReport: (notice: Notice) => void,
   ) {}
 
   /** Report the end of the run that this conversation works on. */
@@ -33,7 +33,10 @@ export class Notifications {
       if (since === undefined || requestedAt < since || !isAtRest(row.state)) continue;
       this.awaited.delete(row.id);
       const kind = kindOf(row.state);
-      if (kind !== null && !this.isInView(row.id)) this.report(row.id, kind, row.name ?? row.question);
+      if (kind === null || this.isInView(row.id)) continue;
+      const notice = { id: randomId(), conversation: row.id, kind, text: row.name ?? row.question };
+      this.add(notice);
+      this.onReport(notice);
     }
   }
 
@@ -45,16 +48,9 @@ export class Notifications {
     this.notices.value = this.notices.value.filter((one) => one.id !== notice.id);
   }
 
-  private report(conversation: string, kind: Notice["kind"], text: string): void {
-    this.add({ id: randomId(), conversation, kind, text });
-    // The page never asks for the permission by itself.
-    if (!document.hidden || !("Notification" in window) || Notification.permission !== "granted") return;
-    const shown = new Notification(TEXTS.notices[kind], { body: text, tag: conversation });
-    shown.onclick = () => {
-      window.focus();
-      this.open(conversation);
-      shown.close();
-    };
+  clear(): void {
+    this.awaited.clear();
+    this.notices.value = [];
   }
 
   private add(notice: Notice): void {
@@ -78,4 +74,15 @@ function kindOf(state: TaskState): Notice["kind"] | null {
     default:
       return "failed";
   }
+}
+
+/** Shows a notice outside of a hidden page, if the person has allowed that. The page never asks for the permission. */
+export function showOutside(notice: Notice, open: () => void): void {
+  if (!document.hidden || !("Notification" in window) || Notification.permission !== "granted") return;
+  const shown = new Notification(TEXTS.notices[notice.kind], { body: notice.text, tag: notice.conversation });
+  shown.onclick = () => {
+    window.focus();
+    open();
+    shown.close();
+  };
 }

@@ -2,9 +2,9 @@
 
 import { signal } from "@preact/signals";
 
-import { getConversation, type ConversationRow } from "../api";
+import { getConversation, type ConversationRow, type Requests } from "../api";
 import { ConversationState } from "./conversation";
-import { RequestError, type Http } from "./http";
+import { RequestError } from "./http";
 import type { Environment } from "./turn";
 
 const MAX_OPEN = 8;
@@ -18,7 +18,7 @@ export class OpenConversations {
 
   /** `onChange` is called after a run has begun, has ended or asks. */
   constructor(
-    private readonly http: Http,
+    private readonly http: Requests,
     private readonly environment: Environment,
     private readonly onChange: (conversation: ConversationState, isRunning: boolean) => void,
   ) {}
@@ -71,6 +71,12 @@ export class OpenConversations {
   renamed(id: string, name: string): void {
     const conversation = this.known.get(id);
     if (conversation) conversation.name.value = name;
+  }
+
+  clear(): void {
+    for (const id of [...this.known.keys()]) this.forget(id);
+    this.changed.clear();
+    this.current.value = null;
   }
 
   forget(id: string): void {

@@ -1,6 +1,6 @@
 // The store of the page: what a person can do, and the state that it changes.
 
-import { computed, effect, signal, type ReadonlySignal, type Signal } from "@preact/signals";
+import { computed, effect, signal, untracked, type ReadonlySignal, type Signal } from "@preact/signals";
 
 import {
   deleteConversation,
@@ -20,7 +20,7 @@ import { ConversationList } from "./conversation_list";
 import { Frames } from "./frames";
 import { Http, problemOf, RequestError } from "./http";
 import { randomId } from "./ids";
-import { Notifications } from "./notifications";
+import { Notifications, showOutside } from "./notifications";
 import { OpenConversations } from "./open_conversations";
 import { SessionState } from "./session_state";
 import { TurnState } from "./turn";
@@ -39,7 +39,11 @@ export class PageStore implements Store {
   readonly agents = signal<readonly AgentRow[] | null>(null);
   private readonly http = new Http();
   readonly online: ReadonlySignal<boolean> = this.http.online;
-  private readonly sessions = new SessionState(this.http, () => this.begin());
+  private readonly sessions = new SessionState(
+    this.http,
+    () => this.begin(),
+    () => this.forgetAll(),
+  );
   readonly session = this.sessions.session;
   private readonly list = new ConversationList(this.http);
   readonly conversations = this.list.rows;
@@ -54,7 +58,7 @@ export class PageStore implements Store {
     this.place = signal(placeAt(window.location.hash));
     this.notifications = new Notifications(
       (conversation) => this.isInView(conversation),
-      (conversation) => this.go({ view: "chat", conversation }),
+      (notice) => showOutside(notice, () => this.go({ view: "chat", conversation: notice.conversation })),
     );
     this.notices = this.notifications.notices;
     const environment = {
@@ -146,7 +150,8 @@ export class PageStore implements Store {
 
   private listen(): void {
     const { window } = this;
-    window.addEventListener("hashchange", () => (this.place.value = placeAt(window.location.hash)));
+    window.addEventListener("hashchange", () => this.follow(placeAt(window.location.hash)));
+    window.addEventListener("offline", () => (this.http.online.value = false));
     window.addEventListener("online", () => this.wake(true));
     window.document.addEventListener("visibilitychange", () => window.document.hidden || this.wake(false));
     window.setInterval(() => window.document.hidden || void this.refresh(), REFRESH_INTERVAL);
@@ -155,8 +160,12 @@ export class PageStore implements Store {
     });
     effect(() => {
       const place = this.place.value;
-      if (place.view === "chat") this.open.show(place.conversation);
+      if (place.view === "chat") untracked(() => this.open.show(place.conversation));
     });
+  }
+
+  private follow(place: Place): void {
+    if (addressOf(place) !== addressOf(this.place.value)) this.place.value = place;
   }
 
   /** The person may use the supervisor. */
@@ -165,6 +174,16 @@ export class PageStore implements Store {
     void this.open.load();
     this.open.wake(false);
     void getAbout(this.http).then((about) => (this.about.value = about)).catch(() => {});
+  }
+
+  /** The next person must not see the conversations of this one. */
+  private forgetAll(): void {
+    this.go({ view: "chat", conversation: null });
+    this.open.clear();
+    this.list.clear();
+    this.notifications.clear();
+    this.about.value = null;
+    this.agents.value = null;
   }
 
   private wake(mayBeDead: boolean): void {

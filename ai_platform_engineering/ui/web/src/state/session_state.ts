@@ -14,10 +14,11 @@ export class SessionState {
   readonly session = signal<Session | null>(null);
   private reading: Promise<void> | null = null;
 
-  /** `onOpen` is called when the person may use the supervisor, also after a sign-in. */
+  /** `onOpen` is called when the person may use the supervisor; `onClose` when another person may be next. */
   constructor(
     private readonly http: Http,
     private readonly onOpen: () => void,
+    private readonly onClose: () => void,
   ) {
     http.onUnauthorized = () => void this.read();
     http.renewToken = () => this.read();
@@ -47,6 +48,7 @@ export class SessionState {
 
   async signOut(): Promise<void> {
     await signOut(this.http).catch(() => null);
+    this.onClose();
     await this.read();
   }
 
