@@ -136,6 +136,8 @@ test("text is cleaned as the terminal cleans it", () => {
   assert.equal(clean("a\u202eb\u2066c\u0007\u001b[31m\r\nd\te"), "abc[31m\nd\te");
   assert.equal(clean("x\ud83dy\u{1f600}"), "x\ufffdy\u{1f600}");
   assert.equal(decoded("&lt;b&gt; &amp; &#x41;&#66; &#x202e;x &unknown; &#0;"), "<b> & AB x &unknown; \ufffd");
+  // The lexer decodes some references itself.
+  assert.equal(decoded("a\u202eb"), "ab");
   assert.equal(shortened("ab\u{1f600}", 3), "ab");
 });
 

@@ -43,7 +43,6 @@ export function clean(text: string): string {
 
 /** Text with its character references decoded. Cleaned, because a reference can stand for a control character. */
 export function decoded(text: string): string {
-  if (!text.includes("&")) return text;
   return clean(text.replace(REFERENCE, character));
 }
 
