@@ -2,19 +2,32 @@
 // was checked; HTML in it is text.
 
 import type { MarkedToken, Token, Tokens } from "marked";
-import type { ComponentChildren } from "preact";
+import { Component, type ComponentChildren } from "preact";
 
 import { hiddenHost, linkTarget, pictureSource } from "./addresses";
 import { decoded } from "./clean_text";
 
-export function Inline({ tokens }: { tokens: readonly Token[] | undefined }) {
-  return <>{(tokens as readonly MarkedToken[] | undefined)?.map(rendered)}</>;
+interface Props {
+  tokens: readonly Token[] | undefined;
+}
+
+/** Rendered again only when a token has changed: the parts of a list that still grows are the same objects. */
+export class Inline extends Component<Props> {
+  override shouldComponentUpdate({ tokens }: Props): boolean {
+    const before = this.props.tokens;
+    return tokens?.length !== before?.length || tokens?.some((token, index) => token !== before?.[index]) === true;
+  }
+
+  override render({ tokens }: Props) {
+    return <>{(tokens as readonly MarkedToken[] | undefined)?.map(rendered)}</>;
+  }
 }
 
 function rendered(token: MarkedToken): ComponentChildren {
   switch (token.type) {
     case "text":
-      return token.tokens ? <Inline tokens={token.tokens} /> : decoded(token.text);
+      // `text` has some of the character references decoded, `raw` has none.
+      return token.tokens ? <Inline tokens={token.tokens} /> : decoded(token.raw);
     case "escape":
       return token.text;
     case "strong":

@@ -4,7 +4,7 @@
 import type { Links, MarkedToken } from "marked";
 
 import { clean, shortened } from "./clean_text";
-import { lex } from "./lexer";
+import { type InlineTokens, lex } from "./lexer";
 
 /** What is rendered of a text. The rest is available as plain text. */
 export const MAX_LENGTH = 50_000;
@@ -38,6 +38,8 @@ export interface Parsed {
   links: Links;
   /** The link definitions that were known when the first block was parsed. */
   knownLinks: Links;
+  /** Parts of the open block that were parsed. */
+  inline: InlineTokens;
   /** The depths of the headings above the end of the prefix. */
   headings: readonly number[];
 }
@@ -51,6 +53,7 @@ export const NOTHING_PARSED: Parsed = {
   cut: false,
   links: {},
   knownLinks: {},
+  inline: new Map(),
   headings: [],
 };
 
@@ -80,7 +83,7 @@ export function advance(before: Parsed, written: string, streaming: boolean): Pa
 }
 
 function step(last: Parsed, text: string, isEnd: boolean): Parsed {
-  const { tokens, links } = lex(text.slice(last.prefix.length), last.links);
+  const { tokens, links: found, inline } = lex(text.slice(last.prefix.length), last.links, last.inline);
   // Text that follows can change the last token, and nothing before it.
   const openIndex = isEnd ? tokens.length : tokens.findLastIndex((token) => token.type !== "space");
   const finished = [...last.finished];
@@ -102,7 +105,10 @@ function step(last: Parsed, text: string, isEnd: boolean): Parsed {
     if (isFinished && token.type === "heading") enter(headings, token.depth);
   });
   const prefix = text.slice(0, prefixLength);
-  return { ...last, finished, open, prefix, links: withoutOpen(links, openText, last.links), headings };
+  const links = withoutOpen(found, openText, last.links);
+  // Parts that were parsed without a link that is known now are parsed again.
+  const hasNewLinks = Object.keys(found).length !== Object.keys(last.links).length;
+  return { ...last, finished, open, prefix, links, inline: hasNewLinks ? new Map() : inline, headings };
 }
 
 /** A definition that is not complete yet may have half of an address. */
