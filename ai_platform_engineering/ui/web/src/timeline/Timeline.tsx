@@ -9,7 +9,7 @@ const AXIS = 22;
 const ROW = 28;
 const LABEL_BASELINE = 13;
 const BAR_TOP = 17;
-const MAX_LABEL = 30;
+const MAX_LABEL = 22;
 const MAX_SPOKEN = 8;
 
 export function Timeline({ run }: { run: RunView }) {
