@@ -27,7 +27,18 @@ async function draw(wanted: Draw): Promise<void> {
     fontFamily: "system-ui, sans-serif",
     maxEdges: MAX_EDGES,
     suppressErrorRendering: true,
-    secure: ["secure", "securityLevel", "startOnLoad", "maxTextSize", "maxEdges", "suppressErrorRendering", "htmlLabels"],
+    // A diagram cannot change these.
+    secure: [
+      "secure",
+      "securityLevel",
+      "startOnLoad",
+      "maxTextSize",
+      "maxEdges",
+      "suppressErrorRendering",
+      "htmlLabels",
+      "themeCSS",
+      "dompurifyConfig",
+    ],
   });
   try {
     const { svg } = await mermaid.render("diagram", wanted.source);
@@ -58,4 +69,6 @@ addEventListener("message", (event) => {
   if (wanted) void draw(wanted);
 });
 addEventListener("resize", reportHeight);
+// The page's policy stops links of a diagram; without this, the frame would show the browser's error.
+addEventListener("click", (event) => event.preventDefault(), true);
 report({ state: "ready" });
