@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import subprocess
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -56,6 +58,12 @@ def chromium() -> str:
     if not BuiltPage().is_built:
         not_here("the page was not built (make setup builds it where there is Node.js)")
     return found
+
+
+def build_parts(folder: Path) -> None:
+    """Build a page that renders single parts of the page, for tests of those."""
+    environ = {**os.environ, "UV": str(ROOT / ".venv" / "bin" / "uv")}
+    subprocess.run([ROOT / "ai_platform_engineering/ui/web/page", "parts", folder], check=True, env=environ)
 
 
 @asynccontextmanager

@@ -6,15 +6,19 @@ needs `@pytest_asyncio.fixture(loop_scope="session")`.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Page
+from starlette.applications import Starlette
 
+from ai_platform_engineering.ui.page import Page as BuiltPage
 from tests.ports import reserved_port
 from tests.recovery.processes import Restartable
-from tests.ui.browser import Contexts, NewPage, Problems, running_browser
+from tests.servers import serving
+from tests.ui.browser import Contexts, NewPage, Problems, build_parts, running_browser
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -72,3 +76,23 @@ async def page(contexts: Contexts) -> Page:
 @pytest.fixture
 def problems(contexts: Contexts) -> Problems:
     return contexts.problems
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def parts_url(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[str]:
+    """The address of a page with single parts of the page, served with the headers of the page."""
+    built = tmp_path_factory.mktemp("parts")
+    await asyncio.to_thread(build_parts, built)
+    async with serving(lambda _settings: Starlette(routes=[*BuiltPage(built).routes()]), {}) as url:
+        yield url
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def parts(browser: Browser, parts_url: str) -> AsyncIterator[Contexts]:
+    """Pages with `window.parts`, which renders texts and runs. Checks what `contexts` checks."""
+    contexts = Contexts(browser, parts_url)
+    try:
+        yield contexts
+    finally:
+        await contexts.close()
+    contexts.problems.check()

@@ -30,6 +30,8 @@ def built(tmp_path: Path) -> Path:
     (assets / "main-AB12.js.gz").write_bytes(gzip.compress(SCRIPT.encode()))
     (assets / "page-CD34.css").write_text("a {}", encoding="utf-8")
     (assets / "main-AB12.js.LEGAL.txt").write_text("licenses", encoding="utf-8")
+    (assets / "diagram").mkdir()
+    (assets / "diagram" / "frame-EF56.js").write_text(SCRIPT, encoding="utf-8")
     (assets / "picture.unknown").write_bytes(b"?")
     for name in ("index.html", "diagram.html"):
         (assets.parent / name).write_text(INDEX, encoding="utf-8")
@@ -73,6 +75,12 @@ async def test_the_frame_of_diagrams_has_an_origin_of_its_own(http: httpx.AsyncC
     assert policy["sandbox"] == "allow-scripts"
     assert policy["default-src"] == "'none'"
     assert policy["frame-ancestors"] == "'self'"
+
+
+async def test_only_the_scripts_of_the_frame_are_for_all_origins(http: httpx.AsyncClient) -> None:
+    paths = ("/", "/diagram.html", "/assets/main-AB12.js", "/assets/diagram/frame-EF56.js")
+    allowed = [path for path in paths if "access-control-allow-origin" in (await http.get(path)).headers]
+    assert allowed == ["/assets/diagram/frame-EF56.js"]
 
 
 @pytest.mark.parametrize(

@@ -17,21 +17,13 @@ const parts = {
   timeline(run: RunView): void {
     if (root) render(<Timeline run={run} />, root);
   },
-  /** Renders a growing text, some characters every 25 ms. Resolves to the longest task in milliseconds. */
-  async stream(text: string, characters: number): Promise<number> {
-    let longest = 0;
-    const observer = new PerformanceObserver((list) => {
-      for (const entry of list.getEntries()) longest = Math.max(longest, entry.duration);
-    });
-    observer.observe({ type: "longtask" });
+  /** Renders a growing text, some characters every 25 ms. */
+  async stream(text: string, characters: number): Promise<void> {
     for (let end = characters; end < text.length + characters; end += characters) {
       parts.markdown(text.slice(0, end), true);
       await new Promise((resolve) => setTimeout(resolve, 25));
     }
     parts.markdown(text);
-    await new Promise((resolve) => setTimeout(resolve, 200));
-    observer.disconnect();
-    return longest;
   },
   clear(): void {
     if (root) render(null, root);
