@@ -8,6 +8,7 @@ import pytest
 from playwright.async_api import Locator, Page, Route, expect
 
 from tests.ui.browser import THEMES, VIEWPORTS, NewPage, Problems, accessibility_violations, take_screenshot
+from tests.ui.chat import open_chat, send
 
 TICKET = "create a Jira ticket for the slow checkout page"
 TWO_CALLS = f"{TICKET} and create a GitHub repository called demo"
@@ -50,12 +51,10 @@ def supervisor_environ(tmp_path_factory: pytest.TempPathFactory) -> dict[str, st
 
 
 async def ask(page: Page, question: str) -> Locator:
-    """Ask, and wait for a form."""
+    """Send a question, and wait for its form."""
     if page.url == "about:blank":
-        await page.goto("")
-    await page.get_by_label("Your message").fill(question)
-    await page.keyboard.press("Enter")
-    form = page.locator(".form-card")
+        await open_chat(page)
+    form = (await send(page, question)).locator(".form-card")
     await form.first.wait_for()
     return form
 
@@ -74,7 +73,7 @@ async def fill_in(form: Locator, *, code: str = "ab-1") -> None:
 
 async def test_a_form_takes_good_values_only(page: Page) -> None:
     form = await ask(page, EVERY_FIELD)
-    await expect(form.get_by_role("heading", name="File Everything")).to_be_visible()
+    await expect(form.get_by_role("heading", name="File Everything")).to_be_in_viewport()
     await form.get_by_role("button", name="Submit").click()
     name = form.get_by_label("Service name")
     await expect(name).to_be_focused()
@@ -206,8 +205,7 @@ async def test_an_approval_for_the_conversation(page: Page) -> None:
     await expect(page.get_by_label("Decisions")).to_contain_text("Approved for this conversation")
     answers = page.get_by_role("region", name="Answer")
     await expect(answers).to_have_count(1)
-    await page.get_by_label("Your message").fill(TICKET)
-    await page.keyboard.press("Enter")
+    await send(page, TICKET)
     await expect(answers).to_have_count(2)
     await expect(page.get_by_label("Decisions")).to_have_count(1)
 
@@ -297,6 +295,7 @@ async def test_a_form_that_was_answered_elsewhere_goes_away(new_page: NewPage) -
 async def test_forms_are_accessible(new_page: NewPage, theme: str, width: str) -> None:
     page = await new_page(theme=theme, viewport=VIEWPORTS[width])
     form = await ask(page, EVERY_FIELD)
+    await expect(form.get_by_role("heading", name="File Everything")).to_be_in_viewport()
     await form.get_by_role("button", name="Submit").click()
     await expect(form.get_by_label("Service name")).to_be_focused()
     assert await accessibility_violations(page) == []

@@ -121,6 +121,7 @@ export const TEXTS = {
 
   forms: {
     needed: { approval: "Approval needed", input: "Input needed" },
+    waits: { approval: "The run waits for your approval.", input: "The run waits for your input." },
     untitled: "A few details",
     someTool: "a tool",
     submit: "Submit",

@@ -1,7 +1,8 @@
 // An open form of a run: fields to fill in, or calls to approve.
 
+import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useId } from "preact/hooks";
+import { useEffect, useId } from "preact/hooks";
 
 import { agentName } from "../chat/names";
 import type { Form } from "../events";
@@ -35,11 +36,19 @@ export function FormCard({ store, turn, form }: Props) {
 
 function Card({ form, answering, children }: { form: Form; answering: Answering; children: ComponentChildren }) {
   const heading = useId();
+  const announced = useSignal(false);
   const { card, state, problem } = answering;
+  const kind = isApproval(form) ? "approval" : "input";
+  useEffect(() => {
+    // Screen readers announce changes of a status, not the text that it has from the start.
+    announced.value = true;
+    showFromTop(card.current);
+  }, []);
   return (
     <section class="card form-card" aria-labelledby={heading} aria-busy={state !== "idle"} ref={card}>
+      <p class="visually-hidden" role="status">{announced.value && TEXTS.forms.waits[kind]}</p>
       <p class="form-kind">
-        <span class="badge wait">{isApproval(form) ? TEXTS.forms.needed.approval : TEXTS.forms.needed.input}</span>
+        <span class="badge wait">{TEXTS.forms.needed[kind]}</span>
         {form.agent && <span class="badge">{agentName(form.agent)}</span>}
       </p>
       <h3 id={heading} class="form-title"><bdi>{visible(form.title) || TEXTS.forms.untitled}</bdi></h3>
@@ -54,4 +63,10 @@ function Card({ form, answering, children }: { form: Form; answering: Answering;
       {problem && !isShownInForm(form, problem) && <p class="problem" role="alert">{problem}</p>}
     </section>
   );
+}
+
+/** The chat shows its end. Of a form that is higher than the view, that would be the last fields. */
+function showFromTop(card: HTMLElement | null): void {
+  const view = card?.closest(".turns-scroll");
+  if (card && view && card.offsetHeight > view.clientHeight) card.scrollIntoView({ block: "start" });
 }
