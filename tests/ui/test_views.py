@@ -12,7 +12,7 @@ from playwright.async_api import Locator, Page, Route, expect
 
 from tests.ports import reserved_port
 from tests.recovery.processes import Restartable
-from tests.servers import CommandLine
+from tests.servers import START_SECONDS, CommandLine
 from tests.ui.browser import THEMES, VIEWPORTS, NewPage, Problems, accessibility_violations
 
 DOCUMENT = """# Restart the gateway
@@ -40,7 +40,8 @@ async def supervisor_environ(tmp_path_factory: pytest.TempPathFactory) -> AsyncI
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def runbook(supervisor: Restartable) -> None:
     """A document that is stored while the supervisor runs."""
-    async with httpx.AsyncClient() as http:
+    # The first document loads the embedding model.
+    async with httpx.AsyncClient(timeout=START_SECONDS) as http:
         stored = await http.put(
             f"{supervisor.url}/rag/v1/datasources/runbooks/documents/restart.md",
             content=DOCUMENT,
