@@ -26,3 +26,22 @@ async def ask(page: Page, question: str) -> Locator:
     await expect(turn).to_have_attribute("aria-busy", "false")
     await expect(turn.get_by_role("region", name="Answer")).to_be_visible()
     return turn
+
+
+def answer_in(place: Page | Locator) -> Locator:
+    return place.get_by_role("region", name="Answer")
+
+
+async def run_details(turn: Locator) -> Locator:
+    """Opens what folds away when the answer is there."""
+    details = turn.locator("details.run")
+    if await details.get_attribute("open") is None:
+        await details.locator("summary").first.click()
+    await expect(details.locator(".run-body")).to_be_visible()
+    return details
+
+
+async def overflows(page: Page) -> bool:
+    """Whether the page scrolls sideways."""
+    wider: bool = await page.evaluate("() => document.documentElement.scrollWidth > innerWidth")
+    return wider

@@ -11,8 +11,8 @@ from playwright.async_api import Locator, Page, expect
 
 from tests.recovery.model_server import ModelServer, model_server
 from tests.recovery.processes import Restartable
-from tests.ui.browser import Problems
-from tests.ui.chat import open_chat, send
+from tests.ui.browser import THEMES, VIEWPORTS, NewPage, Problems, accessibility_violations, take_screenshot
+from tests.ui.chat import answer_in, open_chat, overflows, send
 from tests.ui.scenario import ANSWER, ENVIRON, FIRST_HALF, hold, play
 
 QUESTION = "How many issues are there?"
@@ -42,12 +42,8 @@ async def turn(page: Page, released: asyncio.Event) -> Locator:
     """A run whose answer is half written."""
     await open_chat(page)
     turn = await send(page, QUESTION)
-    await expect(answer(turn)).to_have_text(FIRST_HALF)
+    await expect(answer_in(turn)).to_have_text(FIRST_HALF)
     return turn
-
-
-def answer(place: Page | Locator) -> Locator:
-    return place.get_by_role("region", name="Answer")
 
 
 async def expect_whole_answer(page: Page) -> None:
@@ -55,7 +51,7 @@ async def expect_whole_answer(page: Page) -> None:
     turn = page.get_by_role("article")
     await expect(turn).to_have_count(1)
     await expect(turn).to_have_attribute("aria-busy", "false")
-    await expect(answer(page)).to_have_text(ANSWER)
+    await expect(answer_in(page)).to_have_text(ANSWER)
 
 
 async def test_a_run_is_stopped(page: Page, turn: Locator) -> None:
@@ -69,7 +65,7 @@ async def test_a_run_is_stopped(page: Page, turn: Locator) -> None:
 
 async def test_a_reload_continues_the_run(page: Page, turn: Locator, released: asyncio.Event) -> None:
     await page.reload()
-    await expect(answer(page)).to_have_text(FIRST_HALF)
+    await expect(answer_in(page)).to_have_text(FIRST_HALF)
     await expect(page.get_by_role("article")).to_have_attribute("aria-busy", "true")
     released.set()
     await expect_whole_answer(page)
@@ -80,7 +76,7 @@ async def test_a_reload_continues_the_run(page: Page, turn: Locator, released: a
 async def test_a_second_tab_shows_the_same_run(page: Page, turn: Locator, released: asyncio.Event) -> None:
     second = await page.context.new_page()
     await second.goto(page.url)
-    await expect(answer(second)).to_have_text(FIRST_HALF)
+    await expect(answer_in(second)).to_have_text(FIRST_HALF)
     released.set()
     await expect_whole_answer(page)
     await expect_whole_answer(second)
@@ -89,7 +85,7 @@ async def test_a_second_tab_shows_the_same_run(page: Page, turn: Locator, releas
 async def test_a_second_tab_stops_the_run(page: Page, turn: Locator) -> None:
     second = await page.context.new_page()
     await second.goto(page.url)
-    await expect(answer(second)).to_have_text(FIRST_HALF)
+    await expect(answer_in(second)).to_have_text(FIRST_HALF)
     await second.get_by_role("button", name="Stop").click()
     await expect(second.get_by_text("The run was stopped.")).to_be_visible()
     await expect(turn.get_by_text("The run was stopped.")).to_be_visible()
@@ -119,3 +115,36 @@ async def test_a_run_continues_after_the_supervisor_was_killed(
     await expect(turn.get_by_text("The connection was lost.")).to_have_count(0)
     await page.reload()
     await expect_whole_answer(page)
+
+
+async def test_a_message_waits_for_the_run_before_it(page: Page, turn: Locator, released: asyncio.Event) -> None:
+    second = await send(page, "And now?")
+    await expect(second.get_by_text("Waiting for the previous message of this conversation.")).to_be_visible()
+    await expect(second).to_have_attribute("aria-busy", "true")
+    released.set()
+    await expect(answer_in(second)).to_have_text(ANSWER)
+    await expect(answer_in(turn)).to_have_text(ANSWER)
+
+
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("viewport", VIEWPORTS)
+async def test_a_run_that_works_is_accessible_and_fits(
+    new_page: NewPage, released: asyncio.Event, theme: str, viewport: str
+) -> None:
+    page = await new_page(theme=theme, viewport=VIEWPORTS[viewport])
+    await open_chat(page)
+    await expect(answer_in(await send(page, QUESTION))).to_have_text(FIRST_HALF)
+    await expect(page.get_by_role("region", name="Plan")).to_be_visible()
+    assert await accessibility_violations(page) == []
+    assert not await overflows(page)
+    await take_screenshot(page, f"working-{viewport}-{theme}")
+    await page.get_by_role("button", name="Stop").click()
+    await expect(page.get_by_text("The run was stopped.")).to_be_visible()
+    assert await accessibility_violations(page) == []
+
+
+async def test_a_lost_connection_is_shown_accessibly(page: Page, turn: Locator, problems: Problems) -> None:
+    problems.expect_lost_connections()
+    await page.context.set_offline(True)
+    await expect(page.get_by_text("There is no connection to the supervisor.")).to_be_visible()
+    assert await accessibility_violations(page) == []
