@@ -9,6 +9,8 @@ import { PlainText } from "./PlainText";
 
 const MAX_ROWS = 200;
 const MAX_COLUMNS = 50;
+/** Keys, states and names of up to this many characters stay on one line. */
+const SHORT = 16;
 
 export function Table({ token }: { token: Tokens.Table }) {
   const asText = useSignal(false);
@@ -42,7 +44,8 @@ export function Table({ token }: { token: Tokens.Table }) {
 }
 
 function Cell({ cell }: { cell: Tokens.TableCell }) {
-  const props = { class: cell.align ? `align-${cell.align}` : undefined, dir: "auto" } as const;
+  const alignment = cell.align ? `align-${cell.align}` : "";
+  const props = { class: cell.text.length <= SHORT ? `${alignment} short` : alignment, dir: "auto" } as const;
   const content = <Inline tokens={cell.tokens} />;
   return cell.header ? <th scope="col" {...props}>{content}</th> : <td {...props}>{content}</td>;
 }
