@@ -44,7 +44,7 @@ function DecisionCard({ turn, decision }: { turn: Turn; decision: Decision }) {
             <strong>{verdict(decision)}</strong>
             {decision.reason && <bdi class="decision-reason">{TEXTS.forms.because(visible(decision.reason))}</bdi>}
             {form && <> <span class="soft">· <bdi>{visible(form.title)}</bdi></span></>}
-            {" "}<DecisionTime at={decision.at} />
+            <DecisionTime at={decision.at} />
           </span>
         </span>
       </summary>
@@ -90,5 +90,5 @@ function DecisionTime({ at }: { at: string }) {
   if (Number.isNaN(time.getTime())) return null;
   const isToday = time.toDateString() === new Date().toDateString();
   const text = isToday ? time.toLocaleTimeString([], { timeStyle: "short" }) : time.toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
-  return <time class="soft" dateTime={at}>{text}</time>;
+  return <span class="soft"> · <time dateTime={at}>{text}</time></span>;
 }
