@@ -9,6 +9,7 @@ import type { Turn } from "../store";
 import { TEXTS } from "../texts";
 import { Timeline } from "../timeline/Timeline";
 import type { AgentView, CallState, RunView, StepView, ToolView } from "../view";
+import { useElapsed } from "./elapsed";
 import { agentName } from "./names";
 import { isRunning, narrationOf } from "./turns";
 
@@ -20,26 +21,27 @@ export function RunDetails({ turn }: { turn: Turn }) {
     if (answered) open.value = false;
   }, [answered]);
   const narration = narrationOf(run);
+  const elapsed = useElapsed(turn);
   if (run.steps.length === 0 && run.calls.length === 0 && narration.length === 0) return null;
   return (
     <details class="run" open={open.value} onToggle={(event) => (open.value = event.currentTarget.open)}>
       <summary>
         {isRunning(turn) ? TEXTS.run.working : TEXTS.run.details}
-        <span class="soft"> · {summaryOf(run)}</span>
+        <span class="soft"> · {summaryOf(run, elapsed)}</span>
       </summary>
       {/* The rest of a folded run is not rendered: a long conversation has many. */}
       {open.value && (
         <div class="run-body">
           <Narration turn={turn} />
           <Plan run={run} />
-          <Timeline run={run} />
+          <Timeline run={{ ...run, elapsed }} />
         </div>
       )}
     </details>
   );
 }
 
-function summaryOf(run: RunView): string {
+function summaryOf(run: RunView, elapsed: number): string {
   const parts = [];
   if (run.steps.length > 0) {
     const done = run.steps.filter((step) => step.status === "completed").length;
@@ -47,7 +49,7 @@ function summaryOf(run: RunView): string {
   }
   const agents = new Set(run.calls.filter((call) => call.kind === "agent").map((call) => agentName(call.agent)));
   if (agents.size > 0) parts.push([...agents].join(", "));
-  if (run.elapsed > 0) parts.push(TEXTS.run.duration(run.elapsed));
+  if (elapsed > 0) parts.push(TEXTS.run.duration(elapsed));
   return parts.join(" · ");
 }
 
