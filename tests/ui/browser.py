@@ -151,7 +151,7 @@ NewPage = Callable[..., Awaitable[Page]]
 class Violation:
     rule: str
     help: str
-    targets: Sequence[str]
+    elements: Sequence[str]
 
 
 async def accessibility_violations(page: Page) -> list[Violation]:
@@ -161,7 +161,7 @@ async def accessibility_violations(page: Page) -> list[Violation]:
         await page.evaluate(source.read_text(encoding="utf-8"))
     found = await page.evaluate("async () => (await axe.run(document, { resultTypes: ['violations'] })).violations")
     return [
-        Violation(one["id"], one["help"], [f"{node['target']} {node['failureSummary']}" for node in one["nodes"]])
+        Violation(one["id"], one["help"], [f"{node['html']} {node['failureSummary']}" for node in one["nodes"]])
         for one in found
     ]
 

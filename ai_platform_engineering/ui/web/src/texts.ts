@@ -38,6 +38,7 @@ export const TEXTS = {
     remove: "Delete",
     link: "Copy the link",
     name: "Name of the conversation",
+    unnamed: "Conversation without a text",
     save: "Save",
     cancel: "Cancel",
     confirmRemoval: (name: string) => `Delete “${name}” with all its tasks? This cannot be undone.`,

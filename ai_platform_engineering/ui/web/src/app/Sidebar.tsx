@@ -5,6 +5,7 @@ import { useSignal } from "@preact/signals";
 import type { ConversationRow } from "../api";
 import { copyText } from "../clipboard";
 import { PlusIcon, TrashIcon, EditIcon, LinkIcon } from "../icons";
+import { clean } from "../markdown/clean_text";
 import type { Place, Store } from "../store";
 import { TEXTS } from "../texts";
 import { addressOf } from "./addresses";
@@ -85,7 +86,7 @@ function ConversationItem({ store, row, open }: ItemProps) {
   const place = store.place.value;
   const target: Place = { view: "chat", conversation: row.id };
   const isCurrent = place.view === "chat" && place.conversation === row.id;
-  const name = row.name ?? row.question;
+  const name = clean(row.name ?? row.question) || TEXTS.conversations.unnamed;
   if (renaming.value) {
     return (
       <li>

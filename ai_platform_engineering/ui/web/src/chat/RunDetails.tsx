@@ -4,6 +4,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 
 import { CheckIcon, ClockIcon, CrossIcon, QuestionIcon, RunningIcon } from "../icons";
+import { clean } from "../markdown/clean_text";
 import { Markdown } from "../markdown/Markdown";
 import type { Turn } from "../store";
 import { TEXTS } from "../texts";
@@ -73,7 +74,7 @@ function Plan({ run }: { run: RunView }) {
     <>
       {run.steps.length > 0 && (
         <section aria-label={TEXTS.run.plan}>
-          <h3 class="plan-title">{run.planTitle || TEXTS.run.plan}</h3>
+          <h3 class="plan-title">{clean(run.planTitle) || TEXTS.run.plan}</h3>
           <ol class="plan">
             {run.steps.map((step) => (
               <Step key={step.id} step={step} run={run} />
@@ -95,7 +96,7 @@ function Step({ step, run }: { step: StepView; run: RunView }) {
       <span class="step-line">
         <StepIcon status={step.status} isRunning={run.ending === null} />
         {step.agent && <span class="badge">{agentName(step.agent)}</span>}
-        <span class="step-title">{step.title}</span>
+        <span class="step-title">{clean(step.title)}</span>
         <span class="visually-hidden">({TEXTS.run.status[step.status]})</span>
         {only && <Outcome call={only} />}
       </span>
@@ -138,7 +139,7 @@ function CallLine({ call }: { call: AgentView | ToolView }) {
       {call.kind === "agent" ? (
         <span>{agentName(call.agent)}</span>
       ) : (
-        <code class="tool-name">{call.skill ? `${call.tool} (${TEXTS.run.skill(call.skill)})` : call.tool}</code>
+        <code class="tool-name">{clean(call.skill ? `${call.tool} (${TEXTS.run.skill(call.skill)})` : call.tool)}</code>
       )}
       <Outcome call={call} />
     </span>
@@ -150,7 +151,7 @@ function Outcome({ call }: { call: AgentView | ToolView }) {
   return (
     <span class="soft call-state">
       {TEXTS.run.call[call.state]}
-      {call.reason && `: ${call.reason}`}
+      {call.reason && `: ${clean(call.reason)}`}
       {seconds !== null && ` · ${TEXTS.run.duration(seconds)}`}
     </span>
   );

@@ -7,6 +7,7 @@ import { DeveloperView } from "../developer/DeveloperView";
 import { Decisions } from "../forms/Decisions";
 import { FormCard } from "../forms/FormCard";
 import { EditIcon, RetryIcon } from "../icons";
+import { clean } from "../markdown/clean_text";
 import { Markdown } from "../markdown/Markdown";
 import type { Store, Turn } from "../store";
 import { TEXTS } from "../texts";
@@ -43,7 +44,7 @@ function Question({ turn, edit }: { turn: Turn; edit: (question: string) => void
   return (
     <div class="question">
       <h2 class="visually-hidden">{TEXTS.chat.you}</h2>
-      <p class="question-text">{turn.question}</p>
+      <p class="question-text">{clean(turn.question)}</p>
       <button
         type="button"
         class="button plain small question-edit"
@@ -86,7 +87,7 @@ export function Ending({ run }: { run: RunView }) {
   if (ending?.event === "failed") {
     return (
       <div class="card outcome bad" role="alert">
-        <p>{ending.message || TEXTS.run.failed}</p>
+        <p>{clean(ending.message) || TEXTS.run.failed}</p>
         {ending.partial && (
           <>
             <h3>{TEXTS.run.partial}</h3>
@@ -97,7 +98,7 @@ export function Ending({ run }: { run: RunView }) {
     );
   }
   if (ending?.event === "canceled") {
-    return <p class="card outcome">{TEXTS.run.canceled(ending.by ?? "user")} {ending.message}</p>;
+    return <p class="card outcome">{TEXTS.run.canceled(clean(ending.by ?? "user"))} {clean(ending.message ?? "")}</p>;
   }
   if (ending?.event === "final_result" && ending.limit) {
     return <p class="card outcome">{TEXTS.run.limit(ending.limit)}</p>;

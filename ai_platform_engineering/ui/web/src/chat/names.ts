@@ -3,11 +3,12 @@
 import { signal } from "@preact/signals";
 
 import { SUPERVISOR } from "../events";
+import { clean } from "../markdown/clean_text";
 import { TEXTS } from "../texts";
 
 export const agentTitles = signal<Readonly<Record<string, string>>>({});
 
 export function agentName(name: string): string {
   if (name === SUPERVISOR) return TEXTS.chat.supervisor;
-  return agentTitles.value[name] ?? name.replace(/[_-]+/g, " ").replace(/^\w/, (letter) => letter.toUpperCase());
+  return agentTitles.value[name] ?? clean(name).replace(/[_-]+/g, " ").replace(/^\w/, (letter) => letter.toUpperCase());
 }

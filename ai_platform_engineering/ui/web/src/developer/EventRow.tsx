@@ -3,6 +3,7 @@
 import { useSignal } from "@preact/signals";
 
 import type { RecordedLine } from "../events";
+import { clean, shortened } from "../markdown/clean_text";
 import { TEXTS } from "../texts";
 import { jsonOf, summaryOf } from "./filter";
 
@@ -18,8 +19,8 @@ export function EventRow({ line }: { line: RecordedLine }) {
           <span class="event-number soft">{line.seq ?? ""}</span>
           <span class="event-time soft">{line.at !== undefined && TEXTS.developer.time(line.at)}</span>
           <code class="event-kind">{line.event}</code>
-          {agent && <bdi class="badge">{agent}</bdi>}
-          <bdi class="event-subject soft">{subject.slice(0, MAX_SUBJECT)}</bdi>
+          {agent && <bdi class="badge">{clean(agent)}</bdi>}
+          <bdi class="event-subject soft">{clean(shortened(subject, MAX_SUBJECT))}</bdi>
         </summary>
         {open.value && <pre class="event-json" tabIndex={0}>{jsonOf(line, 2)}</pre>}
       </details>

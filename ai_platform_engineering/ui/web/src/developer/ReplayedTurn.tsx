@@ -7,6 +7,7 @@ import type { TaskState } from "../api";
 import { RunDetails } from "../chat/RunDetails";
 import { Answer, Ending } from "../chat/TurnView";
 import type { Form } from "../events";
+import { clean } from "../markdown/clean_text";
 import type { Turn } from "../store";
 import { TEXTS } from "../texts";
 import { EMPTY_RUN, type RunView } from "../view";
@@ -21,14 +22,14 @@ export function ReplayedTurn({ player, place }: { player: Player; place: number 
       {played.question && (
         <div class="question">
           <h3 class="visually-hidden">{TEXTS.chat.you}</h3>
-          <p class="question-text">{played.question}</p>
+          <p class="question-text">{clean(played.question)}</p>
         </div>
       )}
       <RunDetails turn={turn} />
       {played.replies.map((reply, number) => (
         <div key={number} class="question">
           <h3 class="visually-hidden">{TEXTS.chat.you}</h3>
-          <p class="question-text">{reply}</p>
+          <p class="question-text">{clean(reply)}</p>
         </div>
       ))}
       {played.run.forms.map((form) => (
@@ -44,12 +45,12 @@ export function ReplayedTurn({ player, place }: { player: Player; place: number 
 function RecordedForm({ form }: { form: Form }) {
   return (
     <section class="card" aria-label={form.title}>
-      <h3>{form.title}</h3>
-      {form.description && <p>{form.description}</p>}
+      <h3>{clean(form.title)}</h3>
+      {form.description && <p>{clean(form.description)}</p>}
       <ul>
         {(form.fields ?? []).map((field) => (
           <li key={field.field_name}>
-            <code>{field.field_name}</code> {field.field_description}
+            <code>{clean(field.field_name)}</code> {clean(field.field_description ?? "")}
           </li>
         ))}
       </ul>

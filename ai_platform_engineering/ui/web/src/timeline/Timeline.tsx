@@ -1,6 +1,7 @@
 // A picture of a run: who worked when, and what ran in parallel. The table says the same for screen readers.
 
 import { agentName } from "../chat/names";
+import { clean } from "../markdown/clean_text";
 import { TEXTS } from "../texts";
 import type { AgentView, RunView, ToolView } from "../view";
 import { layoutOf, parallelAgents, type Row, type TimelineLayout } from "./layout";
@@ -111,7 +112,7 @@ function spoken(run: RunView, layout: TimelineLayout): string {
 }
 
 function nameOf(call: AgentView | ToolView): string {
-  return call.kind === "agent" ? agentName(call.agent) : call.tool;
+  return call.kind === "agent" ? agentName(call.agent) : clean(call.tool);
 }
 
 function shortLabel({ call, state, start, end }: Row): string {
