@@ -97,6 +97,25 @@ test("a run goes on out of view, without a connection", async () => {
   assert.ok(changes.some(([id, isRunning]) => id === "new" && isRunning));
 });
 
+test("a hidden page gives its connection back and continues where it was", async () => {
+  const requests = new FakeRequests();
+  const supervisor = new FakeSupervisor({ sends: 2, breaks: true }, { sends: 9 });
+  supervisor.log = [status(1, "working"), status(2, "working"), final(3, "Hi"), status(4, "completed")];
+  const { open, changes } = opened(requests, supervisor);
+  const conversation = open.create("new");
+  open.show("new");
+  const asked = conversation.ask("hello");
+  await settled();
+  open.pause();
+  await asked;
+  assert.equal(conversation.turns.value[0]?.state.value, "working");
+  open.resume();
+  await settled();
+  assert.deepEqual(supervisor.subscriptions, [2]);
+  assert.equal(conversation.turns.value[0]?.state.value, "completed");
+  assert.deepEqual(changes.at(-1), ["new", false]);
+});
+
 test("the ends of awaited runs are reported once, unless the person sees them", () => {
   let seen = "";
   const reported: string[] = [];

@@ -76,9 +76,13 @@ function kindOf(state: TaskState): Notice["kind"] | null {
   }
 }
 
+export function mayShowOutside(): boolean {
+  return "Notification" in window && Notification.permission === "granted";
+}
+
 /** Shows a notice outside of a hidden page, if the person has allowed that. The page never asks for the permission. */
 export function showOutside(notice: Notice, open: () => void): void {
-  if (!document.hidden || !("Notification" in window) || Notification.permission !== "granted") return;
+  if (!document.hidden || !mayShowOutside()) return;
   const shown = new Notification(TEXTS.notices[notice.kind], { body: notice.text, tag: notice.conversation });
   shown.onclick = () => {
     window.focus();

@@ -68,6 +68,15 @@ export class OpenConversations {
     this.current.peek()?.wake(mayBeDead);
   }
 
+  /** Stop following; the runs continue. */
+  pause(): void {
+    this.current.peek()?.leave();
+  }
+
+  resume(): void {
+    this.current.peek()?.enter();
+  }
+
   renamed(id: string, name: string): void {
     const conversation = this.known.get(id);
     if (conversation) conversation.name.value = name;

@@ -20,13 +20,15 @@ import { ConversationList } from "./conversation_list";
 import { Frames } from "./frames";
 import { Http, problemOf, RequestError } from "./http";
 import { randomId } from "./ids";
-import { Notifications, showOutside } from "./notifications";
+import { mayShowOutside, Notifications, showOutside } from "./notifications";
 import { OpenConversations } from "./open_conversations";
 import { SessionState } from "./session_state";
 import { TurnState } from "./turn";
 
 const CONFLICT = 409;
 const REFRESH_INTERVAL = 5000;
+/** Milliseconds. */
+const HIDDEN_LIMIT = 60_000;
 
 /** The store of the page in this window. */
 export function createStore(): Store {
@@ -52,6 +54,7 @@ export class PageStore implements Store {
   private readonly notifications: Notifications;
   readonly notices: ReadonlySignal<readonly Notice[]>;
   private readonly open: OpenConversations;
+  private pauseTimer: number | undefined;
   readonly current = computed<Conversation | null>(() => this.open.current.value);
 
   constructor(private readonly window: Window & typeof globalThis) {
@@ -153,7 +156,7 @@ export class PageStore implements Store {
     window.addEventListener("hashchange", () => this.follow(placeAt(window.location.hash)));
     window.addEventListener("offline", () => (this.http.online.value = false));
     window.addEventListener("online", () => this.wake(true));
-    window.document.addEventListener("visibilitychange", () => window.document.hidden || this.wake(false));
+    window.document.addEventListener("visibilitychange", () => this.seen(!window.document.hidden));
     window.setInterval(() => window.document.hidden || void this.refresh(), REFRESH_INTERVAL);
     effect(() => {
       agentTitles.value = this.about.value?.agent_titles ?? {};
@@ -162,6 +165,17 @@ export class PageStore implements Store {
       const place = this.place.value;
       if (place.view === "chat") untracked(() => this.open.show(place.conversation));
     });
+  }
+
+  /** A hidden page gives its connections back after a while: all tabs of a browser share a few. */
+  private seen(isVisible: boolean): void {
+    this.window.clearTimeout(this.pauseTimer);
+    if (isVisible) {
+      this.open.resume();
+      this.wake(false);
+    } else if (!mayShowOutside()) {
+      this.pauseTimer = this.window.setTimeout(() => this.open.pause(), HIDDEN_LIMIT);
+    }
   }
 
   private follow(place: Place): void {
