@@ -130,8 +130,8 @@ class Following {
           break;
         }
       }
-      // A connection that was replaced on purpose is not lost yet.
-      if (aborter.signal.aborted && this.failures === 0) continue;
+      // A connection that is replaced on purpose is not lost.
+      if (aborter.signal.aborted) continue;
       this.listener.connected("lost");
       await this.pause();
     }
@@ -146,10 +146,10 @@ class Following {
 
   private read(response: StreamResponse, isReply: boolean): void {
     this.heardAt = Date.now();
-    this.failures = 0;
     this.listener.connected("live");
     const taskId = taskIdOf(response);
     if (isReply && taskId !== null) {
+      this.failures = 0;
       this.taskId = taskId;
       this.listener.accepted(taskId);
       if (this.isClosed) return;
@@ -159,7 +159,11 @@ class Following {
         return;
       }
     }
-    this.listener.received(this.decoder.feed(response), this.decoder.state);
+    const before = this.decoder.lastSeq;
+    const events = this.decoder.feed(response);
+    // A server that is stopping still responds: only a new update is a success.
+    if (this.decoder.lastSeq > before) this.failures = 0;
+    this.listener.received(events, this.decoder.state);
   }
 
   private checkSilence(): void {

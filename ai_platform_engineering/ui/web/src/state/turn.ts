@@ -117,7 +117,9 @@ export class TurnState implements Turn, Listener {
       await this.environment.supervisor.cancel(taskId);
       void this.resume();
     } catch (error) {
-      this.problem.value = problemOf(error);
+      // A run may end just before it is stopped.
+      this.environment.frames.flush();
+      if (!this.isAtRest) this.problem.value = problemOf(error);
     }
   }
 
