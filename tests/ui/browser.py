@@ -144,6 +144,10 @@ class Contexts:
             await context.close()
 
 
+def _documentation() -> str:
+    return "".join(file.read_text(encoding="utf-8") for file in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")))
+
+
 NewPage = Callable[..., Awaitable[Page]]
 
 
@@ -167,6 +171,6 @@ async def accessibility_violations(page: Page) -> list[Violation]:
 
 
 async def take_screenshot(page: Page, name: str) -> None:
-    """Write `docs/screenshots/<name>.png` if `WRITE_SCREENSHOTS` is 1."""
-    if os.environ.get("WRITE_SCREENSHOTS") == "1":
+    """Write `docs/screenshots/<name>.png` if `WRITE_SCREENSHOTS` is 1 and the documentation shows it."""
+    if os.environ.get("WRITE_SCREENSHOTS") == "1" and f"screenshots/{name}.png" in _documentation():
         await page.screenshot(path=ROOT / "docs" / "screenshots" / f"{name}.png", animations="disabled", caret="hide")

@@ -27,6 +27,7 @@ export const CrossIcon = () => <Icon><path d="M6 6l12 12M18 6L6 18" /></Icon>;
 export const PlusIcon = () => <Icon><path d="M12 5v14M5 12h14" /></Icon>;
 export const MenuIcon = () => <Icon><path d="M4 7h16M4 12h16M4 17h16" /></Icon>;
 export const SendIcon = () => <Icon><path d="M5 12h14M13 6l6 6-6 6" /></Icon>;
+export const DownIcon = () => <Icon><path d="M12 5v14M6 13l6 6 6-6" /></Icon>;
 export const StopIcon = () => <Icon><rect x="7" y="7" width="10" height="10" rx="1" /></Icon>;
 export const RetryIcon = () => <Icon><path d="M20 11a8 8 0 1 0-2.3 5.7M20 4v7h-7" /></Icon>;
 export const CopyIcon = () => <Icon><rect x="9" y="9" width="11" height="11" rx="2" /><path d="M5 15V5a1 1 0 0 1 1-1h9" /></Icon>;

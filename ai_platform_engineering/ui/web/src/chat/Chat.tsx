@@ -3,6 +3,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 
+import { DownIcon } from "../icons";
 import type { Store } from "../store";
 import { TEXTS } from "../texts";
 import { Composer } from "./Composer";
@@ -28,8 +29,14 @@ export function Chat({ store }: { store: Store }) {
         </div>
       </div>
       {!following.value && turns.length > 0 && (
-        <button type="button" class="button small newest" onClick={() => scrollToEnd(scroller.current)}>
-          {TEXTS.chat.newestBelow}
+        <button
+          type="button"
+          class="button newest"
+          aria-label={TEXTS.chat.newestBelow}
+          title={TEXTS.chat.newestBelow}
+          onClick={() => scrollToEnd(scroller.current)}
+        >
+          <DownIcon />
         </button>
       )}
       <Composer store={store} draft={draft} />
