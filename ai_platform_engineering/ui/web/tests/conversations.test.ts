@@ -161,3 +161,14 @@ test("a refresh keeps the older pages of the list and does not disturb a search"
   await list.refresh();
   assert.deepEqual(list.rows.value.map((one) => one.id), ["found"]);
 });
+
+test("a conversation is requested once for all who want it first", async () => {
+  const requests = new FakeRequests();
+  requests.answers["conversations/a"] = stored("a", "completed");
+  const { open } = opened(requests);
+  open.show("a");
+  await Promise.all([open.load(), open.compare([row("a")])]);
+  assert.deepEqual(requests.made, ["GET conversations/a"]);
+  await open.load();
+  assert.equal(requests.made.length, 2);
+});

@@ -15,6 +15,7 @@ export class OpenConversations {
   private readonly known = new Map<string, ConversationState>();
   /** When each conversation was changed last, as the list said when it was loaded. */
   private readonly changed = new Map<string, string>();
+  private readonly firstLoads = new WeakMap<ConversationState, Promise<void>>();
 
   /** `onChange` is called after a run has begun, has ended or asks. */
   constructor(
@@ -40,10 +41,17 @@ export class OpenConversations {
     if (after !== null && !isNew(after)) void this.load();
   }
 
-  /** Load the current conversation, also again. */
+  /** Load the current conversation, also again. All who want it first share one request. */
   async load(): Promise<void> {
     const conversation = this.current.peek();
     if (conversation === null || conversation.turns.peek().some((turn) => turn.state.peek() === "sending")) return;
+    if (conversation.loading.peek() !== "loading") return this.read(conversation);
+    const first = this.firstLoads.get(conversation) ?? this.read(conversation);
+    this.firstLoads.set(conversation, first);
+    await first;
+  }
+
+  private async read(conversation: ConversationState): Promise<void> {
     try {
       conversation.merge(await getConversation(this.http, conversation.id));
     } catch (error) {
