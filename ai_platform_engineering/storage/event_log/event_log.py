@@ -149,6 +149,10 @@ class EventLog(Protocol):
         `progress` is the `seq` of the last event that is not text.
         """
 
+    async def claim_new(self, task_id: str) -> Claim | None:
+        """Claim the first run of a task. None if the task has an event or a second message, or if a task of its
+        conversation waits for a person."""
+
     async def check_epoch(self, task_id: str, epoch: int) -> None:
         """Raise `SupersededError` if the run was claimed since the claim with this epoch."""
 
@@ -285,6 +289,11 @@ class MemoryEventLog:
         run.attempts = 1 if progress > run.progress else run.attempts + 1
         run.progress = progress
         return Claim(run.epoch, run.attempts)
+
+    async def claim_new(self, task_id: str) -> Claim | None:
+        record = self._open(task_id)
+        is_new = not record.last and record.turns == 1 and not self._waiting.get(record.fold.context_id)
+        return await self.claim(task_id, 0) if is_new else None
 
     async def check_epoch(self, task_id: str, epoch: int) -> None:
         self._claimed(task_id, epoch)

@@ -185,6 +185,11 @@ class SqliteEventLog:
 
         return await self._write(cached, lambda connection: claim(connection, cached.number, progress), settle)
 
+    async def claim_new(self, task_id: str) -> Claim | None:
+        record = (await self._open(task_id)).record
+        is_new = not record.last and record.turns == 1 and await self.waiting(record.fold.context_id) is None
+        return await self.claim(task_id, 0) if is_new else None
+
     async def check_epoch(self, task_id: str, epoch: int) -> None:
         await self._claimed(task_id, epoch)
 

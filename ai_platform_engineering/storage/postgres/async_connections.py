@@ -9,8 +9,9 @@ from typing import Any, Final, LiteralString
 
 import psycopg
 from psycopg import AsyncConnection
+from psycopg_pool import AsyncConnectionPool
 
-from ai_platform_engineering.storage.postgres.connections import store_any_text
+from ai_platform_engineering.storage.postgres.connections import is_quiet, store_any_text
 
 Connection = AsyncConnection[tuple[Any, ...]]
 
@@ -74,6 +75,19 @@ class AsyncPool:
         """Call this when a connection was broken: the others may be broken, too."""
         while self._idle:
             await self._idle.pop().close()
+
+
+def checked_pool(**options: Any) -> AsyncConnectionPool[AsyncConnection[Any]]:
+    """The pool of psycopg, for Procrastinate, which checks each connection before use with a query of its own.
+
+    Here only a connection that the server may have closed is checked.
+    """
+    return AsyncConnectionPool(**{**options, "check": _check})
+
+
+async def _check(connection: AsyncConnection[Any]) -> None:
+    if not is_quiet(connection):
+        await AsyncConnectionPool.check_connection(connection)
 
 
 async def _configure(connection: Connection) -> None:

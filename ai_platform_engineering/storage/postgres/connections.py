@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Lock
@@ -44,7 +45,7 @@ class PostgresConnections:
             open=True,
             kwargs={"autocommit": True},
             configure=configured,
-            check=ConnectionPool.check_connection,
+            check=_check,
         )
 
     @contextmanager
@@ -99,6 +100,21 @@ class SchemaConnections:
             if self._connections is not None:
                 self._connections.close()
                 self._connections = None
+
+
+def is_quiet(connection: psycopg.BaseConnection[Any]) -> bool:
+    """Whether the server has sent nothing to an idle connection. If it has closed the connection, it has.
+
+    Raises if the connection is closed on this side.
+    """
+    waiting = select.poll()
+    waiting.register(connection.fileno(), select.POLLIN)
+    return not waiting.poll(0)
+
+
+def _check(connection: PgConnection) -> None:
+    if not is_quiet(connection):
+        ConnectionPool.check_connection(connection)
 
 
 def store_any_text(connection: psycopg.BaseConnection[Any]) -> None:

@@ -488,6 +488,32 @@ async def test_a_claim_ends_the_one_before(log: EventLog, writer: Writer) -> Non
         await log.claim("t", 0)
 
 
+async def test_only_a_task_without_events_is_claimed_as_new(log: EventLog, writer: Writer) -> None:
+    assert await log.claim_new("t") is None
+    await log.create(submitted("new"))
+    first = await log.claim_new("new")
+    again = await log.claim_new("new")  # by another process, before the first event
+    assert first is not None
+    assert again is not None
+    assert (again.epoch, again.attempts) == (first.epoch + 1, 2)
+    with pytest.raises(SupersededError):
+        await log.append("new", begin(StreamState("new", "c", "trace")), first.epoch)
+    await log.add_message("new", message("q2"))
+    assert await log.claim_new("new") is None
+
+
+async def test_a_task_is_not_claimed_as_new_while_another_one_waits_for_a_person(log: EventLog, writer: Writer) -> None:
+    await log.create(submitted("next"))
+    await log.create(submitted("elsewhere", "other"))
+    await writer.write(QUESTION)
+    assert await log.claim_new("next") is None
+    assert await log.claim_new("elsewhere") is not None
+    await log.end_waiting("t", encode(writer.state, Canceled()))
+    assert await log.claim_new("next") is not None
+    with pytest.raises(TaskEndedError):
+        await log.claim_new("t")
+
+
 async def test_claims_are_counted_until_there_is_progress(log: EventLog, writer: Writer) -> None:
     claims = [await log.claim("t", progress) for progress in (0, 0, 0, 3, 3, 4)]
     assert [claim.attempts for claim in claims] == [1, 2, 3, 1, 2, 1]

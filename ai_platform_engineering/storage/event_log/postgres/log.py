@@ -147,7 +147,16 @@ class PostgresEventLog:
         return await self._read(lambda reader: reader.find_message(context_id, message_id))
 
     async def claim(self, task_id: str, progress: int) -> Claim:
-        claiming = asyncio.ensure_future(self._write(statements.claim(self._server, task_id, progress)))
+        return await self._claim(statements.claim(self._server, task_id, progress))
+
+    async def claim_new(self, task_id: str) -> Claim | None:
+        try:
+            return await self._claim(statements.claim_new(self._server, task_id))
+        except NothingWrittenError:
+            return None
+
+    async def _claim(self, write: statements.Write[Claim]) -> Claim:
+        claiming = asyncio.ensure_future(self._write(write))
         try:
             while not (await asyncio.wait([claiming], timeout=_LOCK_SECONDS))[0]:
                 await self._end_blocking_connections()
@@ -180,7 +189,7 @@ class PostgresEventLog:
             replica.record.end_following()
 
     async def follow(self, task_id: str, after: int = 0) -> AsyncIterator[Sequence[Entry]]:
-        replica = await self._known(task_id)
+        replica = self._replicas.get(task_id) or await self._known(task_id)
         with self._replicas.following(replica):
             # From here on notifications are received; this query finds what was committed before.
             if not await self._fetch(replica):

@@ -106,9 +106,15 @@ WITH task AS (
 SELECT FROM task
 """
 _CLAIM: Final[LiteralString] = """
-UPDATE event_log.task SET epoch = epoch + 1, progress = %(progress)s,
+UPDATE event_log.task AS task SET epoch = epoch + 1, progress = %(progress)s,
     attempts = CASE WHEN %(progress)s > progress THEN 1 ELSE attempts + 1 END
-WHERE id = %(id)s AND server = %(server)s AND ended_ns IS NULL RETURNING epoch, attempts
+WHERE id = %(id)s AND server = %(server)s AND ended_ns IS NULL {condition} RETURNING epoch, attempts
+"""
+_IS_NEW: Final[LiteralString] = f"""
+AND last = 0 AND messages = 0 AND NOT EXISTS (
+    SELECT FROM event_log.task AS other
+    WHERE other.server = task.server AND other.context_id = task.context_id AND other.{WAITS}
+)
 """
 _CLAIMED: Final[LiteralString] = """
 claimed AS (
@@ -255,7 +261,13 @@ def add_message(server: str, channel: str, task_id: str, message: Message, calle
 
 def claim(server: str, task_id: str, progress: int) -> Write[Claim]:
     parameters = {"server": server, "id": task_id, "progress": progress}
-    return Write(task_id, _CLAIM, parameters, lambda row: Claim(*row))
+    return Write(task_id, _CLAIM.format(condition=""), parameters, lambda row: Claim(*row))
+
+
+def claim_new(server: str, task_id: str) -> Write[Claim]:
+    """Claims only a task without events, and only if no task of its conversation waits for a person."""
+    parameters = {"server": server, "id": task_id, "progress": 0}
+    return Write(task_id, _CLAIM.format(condition=_IS_NEW), parameters, lambda row: Claim(*row))
 
 
 def begin_effect(server: str, task_id: str, call_id: str, epoch: int | None) -> Write[RecordedEffect | None]:

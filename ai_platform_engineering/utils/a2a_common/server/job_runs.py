@@ -24,6 +24,7 @@ from procrastinate.jobs import Job
 from ai_platform_engineering.compat.procrastinate import FencedJobManager
 from ai_platform_engineering.events import Canceled
 from ai_platform_engineering.storage.event_log.event_log import (
+    Claim,
     Entry,
     EventLog,
     StoredRequest,
@@ -153,25 +154,30 @@ class JobRuns:
     async def _work(self, run: Run, job: Job, message_id: str) -> None:
         turn, waits = 0, False
         with suppress(TaskEndedError, UnknownTaskError):
+            if (accepted := self._accepted.get((run.task_id, message_id))) is not None and accepted.begins_task:
+                claim = await self._log.claim_new(run.task_id)
+                if claim is not None:
+                    await self._run(run, job, claim, self._assignment(run, 1, accepted.request, ()))
+                    return
             turn, request = await self._request(run, message_id)
             entries = await self._log.read(run.task_id)
             if not _is_done(entries, turn):
                 if await self._is_blocked(run):
                     await self._park(run, job)
                     return
-                waits = await self._run(run, job, turn, request, entries)
+                claim = await self._log.claim(run.task_id, progress_of(entries))
+                waits = await self._run(run, job, claim, self._assignment(run, turn, request, entries))
         if turn > 1 and not waits:
             # Other messages of the conversation may have waited for the answer.
             await self._jobs.wake(job.lock)
 
-    async def _run(self, run: Run, job: Job, turn: int, request: StoredRequest, entries: Sequence[Entry]) -> bool:
-        """Claim the run and execute it. True if the task waits for a person."""
-        claim = await self._log.claim(run.task_id, progress_of(entries))
+    async def _run(self, run: Run, job: Job, claim: Claim, assignment: Assignment) -> bool:
+        """Execute a run that was claimed. True if the task waits for a person."""
         try:
             if claim.attempts - job.priority // _HANDED_OVER > MAX_TAKEOVERS:
                 await self._endings.end(run.task_id, NO_PROGRESS, epoch=claim.epoch)
                 return False
-            run.assignment = self._assignment(run, turn, request, entries)
+            run.assignment = assignment
             run.assignment.epoch = claim.epoch
             # A run may have begun although the log has no event of it yet.
             run.assignment.resumes = run.assignment.resumes or claim.attempts > 1

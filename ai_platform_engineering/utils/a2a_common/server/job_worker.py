@@ -20,6 +20,7 @@ from procrastinate.jobs import DeleteJobCondition, Job
 from procrastinate.tasks import Task
 
 from ai_platform_engineering.compat.procrastinate import FencedJobManager, ReconnectingConnector
+from ai_platform_engineering.storage.postgres.async_connections import checked_pool
 from ai_platform_engineering.storage.postgres.job_schema import JOB_SCHEMA, use_job_schema
 from ai_platform_engineering.utils.postgres_address import PostgresAddress
 
@@ -49,7 +50,11 @@ class JobWorker:
         self._address = address
         self._concurrency = concurrency
         connector = ReconnectingConnector(
-            conninfo=address.conninfo, min_size=1, max_size=_CONNECTIONS, configure=use_job_schema
+            conninfo=address.conninfo,
+            min_size=1,
+            max_size=_CONNECTIONS,
+            configure=use_job_schema,
+            pool_factory=checked_pool,
         )
         self.jobs = FencedJobManager(connector)
         self._app = App(connector=connector)

@@ -28,6 +28,8 @@ MAX_ATTEMPTS: Final = 8
 _FIRST_BACKOFF: Final = 1.0
 _MAX_BACKOFF: Final = 60.0
 _ROUND_SECONDS: Final = 60.0
+_LOOK_UP_SECONDS: Final = 0.25
+"""Receivers in a shared store are looked up at most so often, for all tasks that changed meanwhile."""
 
 _CLOSING_ARTIFACTS: Final = frozenset({"final_result", "partial_result", FORM_ARTIFACT})
 
@@ -125,6 +127,8 @@ class PushNotifications:
                 else:
                     for key in keys:
                         self._deliver(key)
+                    if self._configs.store.is_shared:
+                        await asyncio.sleep(_LOOK_UP_SECONDS)
         finally:
             self._looking_up = False
 
