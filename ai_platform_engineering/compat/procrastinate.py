@@ -8,7 +8,8 @@ worker, would finish the job of the other one.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+import math
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, LiteralString
@@ -70,10 +71,18 @@ CREATE OR REPLACE TRIGGER platform_engineer_lock_deleted AFTER DELETE ON procras
 
 
 class FencedJobManager(JobManager):
-    """Changes a job only during the execution for which it was fetched."""
+    """Changes a job only during the execution for which it was fetched.
 
-    def __init__(self, connector: BaseConnector) -> None:
+    `delay` gets the id of a new job, and returns the seconds after which the worker fetches; None if it need not.
+    """
+
+    def __init__(self, connector: BaseConnector, delay: Callable[[int], float | None] = lambda _: 0.0) -> None:
         super().__init__(connector)
+        self._delay = delay
+        self._on_notification: NotificationCallback | None = None
+        self._fetching: asyncio.Handle | None = None
+        self._fetch_at = math.inf
+        self._waking: set[asyncio.Future[None]] = set()
         self.accepting = True
         """Whether the worker may fetch jobs. If not, it keeps its heartbeat, and its jobs can be aborted."""
         self._notifications = 0
@@ -81,11 +90,34 @@ class FencedJobManager(JobManager):
     async def listen_for_jobs(
         self, *, on_notification: NotificationCallback, queues: Iterable[str] | None = None
     ) -> None:
-        async def count(*, channel: str, notification: Notification) -> None:
-            self._notifications += 1
-            await on_notification(channel=channel, notification=notification)
+        async def receive(*, channel: str, notification: Notification) -> None:
+            if notification["type"] != "job_inserted":
+                await on_notification(channel=channel, notification=notification)
+            elif (seconds := self._delay(notification["job_id"])) is not None:
+                self.fetch_soon(seconds)
 
-        await super().listen_for_jobs(on_notification=count, queues=queues)
+        self._on_notification = on_notification
+        await super().listen_for_jobs(on_notification=receive, queues=queues)
+
+    def fetch_soon(self, seconds: float = 0.0) -> None:
+        """Let the worker fetch jobs after so many seconds, or earlier if it is to fetch earlier already."""
+        loop = asyncio.get_running_loop()
+        fetch_at = loop.time() + seconds
+        if self._fetch_at <= fetch_at:
+            return
+        if self._fetching is not None:
+            self._fetching.cancel()
+        self._fetch_at = fetch_at
+        self._fetching = loop.call_at(fetch_at, self._fetch_now)
+
+    def _fetch_now(self) -> None:
+        self._fetching, self._fetch_at = None, math.inf
+        self._notifications += 1
+        if self._on_notification is not None:
+            notification: Notification = {"type": "job_inserted", "job_id": 0}
+            waking = asyncio.ensure_future(self._on_notification(channel="", notification=notification))
+            self._waking.add(waking)
+            waking.add_done_callback(self._waking.discard)
 
     async def fetch_job(self, queues: Iterable[str] | None, worker_id: int) -> Job | None:
         # The worker ignores notifications that arrive while it fetches, so the job would wait for the next poll.

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 import psycopg
 import pytest
 from procrastinate import App
-from procrastinate.jobs import Job, Status
+from procrastinate.jobs import Job, Notification, Status
 from psycopg import sql
 
 from ai_platform_engineering.compat.procrastinate import FencedJobManager, ReconnectingConnector, schema_version
@@ -107,12 +107,32 @@ async def test_a_notification_during_a_fetch_leads_to_another_fetch(database: st
                 while not heard.is_set():
                     await manager.finish_job(first, Status.SUCCEEDED, delete_job=False)
                     await manager.connector.execute_query_all_async(
-                        "SELECT pg_notify('procrastinate_queue_v1#' || %(queue)s, '{\"type\": \"job_inserted\"}')",
+                        "SELECT pg_notify('procrastinate_queue_v1#' || %(queue)s, %(payload)s)",
                         queue=QUEUE,
+                        payload='{"type": "job_inserted", "job_id": 1}',
                     )
                     await asyncio.sleep(0.01)
             return found
 
         manager.connector.execute_query_one_async = slow_query  # type: ignore[assignment,method-assign]
         assert await manager.fetch_job([QUEUE], workers[1]) is not None
+        listening.cancel()
+
+
+async def test_the_worker_fetches_at_the_earliest_of_the_times_that_were_asked_for(database: str) -> None:
+    async with opened(database, 0) as (manager, _):
+        heard: asyncio.Queue[str] = asyncio.Queue()
+
+        async def hear(*, notification: Notification, **_: object) -> None:
+            heard.put_nowait(notification["type"])
+
+        listening = asyncio.create_task(manager.listen_for_jobs(on_notification=hear, queues=[QUEUE]))
+        await asyncio.sleep(0)
+        manager.fetch_soon(3600)
+        manager.fetch_soon(0.01)
+        manager.fetch_soon(60)
+        assert await asyncio.wait_for(heard.get(), SECONDS) == "job_inserted"
+        manager.fetch_soon()
+        assert await asyncio.wait_for(heard.get(), SECONDS) == "job_inserted"
+        assert heard.empty()
         listening.cancel()

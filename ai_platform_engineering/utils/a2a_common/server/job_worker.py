@@ -11,7 +11,7 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import Any, Final
 
 from procrastinate import App, JobContext, RetryStrategy
@@ -22,6 +22,7 @@ from procrastinate.tasks import Task
 from ai_platform_engineering.compat.procrastinate import FencedJobManager, ReconnectingConnector
 from ai_platform_engineering.storage.postgres.async_connections import checked_pool
 from ai_platform_engineering.storage.postgres.job_schema import JOB_SCHEMA, use_job_schema
+from ai_platform_engineering.utils.a2a_common.server.job_offers import JobOffers
 from ai_platform_engineering.utils.postgres_address import PostgresAddress
 
 logger = logging.getLogger(__name__)
@@ -56,14 +57,15 @@ class JobWorker:
             configure=use_job_schema,
             pool_factory=checked_pool,
         )
-        self.jobs = FencedJobManager(connector)
+        self._executing: set[tuple[int, int]] = set()
+        self._offers = JobOffers(lambda: len(self._executing))
+        self.jobs = FencedJobManager(connector, self._offers.notified)
         self._app = App(connector=connector)
         self._app.job_manager = self.jobs
         self._tasks: dict[str, Task[Any, Any, Any]] = {}
         self.queued = 0
         """The number of jobs that wait, some seconds ago."""
         self._worker_id: int | None = None
-        self._executing: set[tuple[int, int]] = set()
 
     def add(self, name: str, work: Callable[..., Awaitable[None]]) -> None:
         """Define a kind of job. `work` gets the context of the job, then its arguments."""
@@ -85,9 +87,12 @@ class JobWorker:
     ) -> int | None:
         """Queue a job and return its id; None if a job with the same `once` is queued already."""
         deferrer = self._tasks[name].configure(lock=lock, priority=priority, queueing_lock=once)
-        with suppress(AlreadyEnqueued):
-            return await deferrer.defer_async(**arguments)
-        return None
+        try:
+            job_id = await deferrer.defer_async(**arguments)
+        except AlreadyEnqueued:
+            return None
+        self.jobs.fetch_soon(self._offers.queued(job_id))
+        return job_id
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
