@@ -30,7 +30,7 @@ from ai_platform_engineering.events import (
 from ai_platform_engineering.forms.answers import Dismissed, Submitted, read_answer
 from ai_platform_engineering.forms.filling import InvalidForm, fill
 from ai_platform_engineering.settings import load_settings
-from ai_platform_engineering.storage.event_log.event_log import MemoryEventLog
+from ai_platform_engineering.storage.event_log.memory_log import MemoryEventLog
 from ai_platform_engineering.utils.a2a_common.codec.values import get_value
 from ai_platform_engineering.utils.a2a_common.server.a2a_server import (
     a2a_routes,

@@ -11,11 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ai_platform_engineering.events import Canceled, Event, FinalResult, Form, InputRequired, TextDelta
-from ai_platform_engineering.storage.event_log.event_log import (
-    Entry,
-    MemoryEventLog,
-    TaskEndedError,
-)
+from ai_platform_engineering.storage.event_log.event_log import Entry, TaskEndedError
+from ai_platform_engineering.storage.event_log.memory_log import MemoryEventLog
 from ai_platform_engineering.utils.a2a_common.wire import StreamState, begin, encode
 from tests.strategies import runs
 

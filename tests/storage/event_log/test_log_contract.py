@@ -23,7 +23,6 @@ from ai_platform_engineering.storage.event_log.event_log import (
     Entry,
     EventLog,
     FoundMessage,
-    MemoryEventLog,
     RecordedEffect,
     StoredRequest,
     SupersededError,
@@ -31,6 +30,7 @@ from ai_platform_engineering.storage.event_log.event_log import (
     TaskQuery,
     UnknownTaskError,
 )
+from ai_platform_engineering.storage.event_log.memory_log import MemoryEventLog
 from ai_platform_engineering.storage.event_log.postgres.log import PostgresEventLog
 from ai_platform_engineering.storage.event_log.postgres.schema import LogAddress
 from ai_platform_engineering.storage.event_log.sqlite_log import SqliteEventLog

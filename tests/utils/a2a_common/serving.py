@@ -22,7 +22,7 @@ from starlette.types import ASGIApp
 
 from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.settings import load_settings
-from ai_platform_engineering.storage.event_log.event_log import MemoryEventLog
+from ai_platform_engineering.storage.event_log.memory_log import MemoryEventLog
 from ai_platform_engineering.utils.a2a_common.server.a2a_server import (
     a2a_routes,
     agent_card,

@@ -15,7 +15,7 @@ from a2a.types.a2a_pb2 import Part
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ai_platform_engineering.events import Event, FinalResult, InputRequired, TextDelta
-from ai_platform_engineering.storage.event_log.event_log import MemoryEventLog
+from ai_platform_engineering.storage.event_log.memory_log import MemoryEventLog
 from ai_platform_engineering.utils.a2a_common.a2a_remote_agent_connect import (
     A2ARemoteAgentConnectTool,
     RemoteAgentError,

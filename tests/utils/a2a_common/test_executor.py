@@ -31,7 +31,8 @@ from ai_platform_engineering.events import (
 )
 from ai_platform_engineering.llm.scripted import ScriptedChatModel, Turn
 from ai_platform_engineering.settings import Settings
-from ai_platform_engineering.storage.event_log.event_log import Entry, MemoryEventLog
+from ai_platform_engineering.storage.event_log.event_log import Entry
+from ai_platform_engineering.storage.event_log.memory_log import MemoryEventLog
 from ai_platform_engineering.utils.a2a_common.base_langgraph_agent import BaseLangGraphAgent, GraphRun
 from ai_platform_engineering.utils.a2a_common.server.a2a_app import with_a2a
 from ai_platform_engineering.utils.a2a_common.server.a2a_server import agent_card

@@ -11,7 +11,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from ai_platform_engineering.settings import load_settings
-from ai_platform_engineering.storage.event_log.event_log import MemoryEventLog
+from ai_platform_engineering.storage.event_log.memory_log import MemoryEventLog
 from ai_platform_engineering.utils.a2a_common.server.a2a_server import a2a_routes, agent_card, request_handler
 from ai_platform_engineering.utils.a2a_common.server.jsonrpc_methods import METHODS
 from tests.utils.a2a_common.scripted_executor import ScriptedExecutor

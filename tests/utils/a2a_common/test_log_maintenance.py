@@ -25,7 +25,8 @@ from ai_platform_engineering.events import (
 )
 from ai_platform_engineering.runs.outcomes import InterruptedRun
 from ai_platform_engineering.settings import load_settings
-from ai_platform_engineering.storage.event_log.event_log import EventLog, MemoryEventLog
+from ai_platform_engineering.storage.event_log.event_log import EventLog
+from ai_platform_engineering.storage.event_log.memory_log import MemoryEventLog
 from ai_platform_engineering.storage.event_log.sqlite_log import SqliteEventLog
 from ai_platform_engineering.utils.a2a_common.server.log_maintenance import (
     end_interrupted,

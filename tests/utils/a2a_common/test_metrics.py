@@ -21,7 +21,8 @@ from ai_platform_engineering.llm.scripted import ScriptedChatModel, Turn
 from ai_platform_engineering.multi_agents.agent_app import create_agent_app
 from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
 from ai_platform_engineering.settings import Settings, load_settings
-from ai_platform_engineering.storage.event_log.event_log import Entry, MemoryEventLog
+from ai_platform_engineering.storage.event_log.event_log import Entry
+from ai_platform_engineering.storage.event_log.memory_log import MemoryEventLog
 from ai_platform_engineering.storage.event_log.task_record import StoredRequest
 from ai_platform_engineering.utils.a2a_common.base_langgraph_agent import BaseLangGraphAgent
 from ai_platform_engineering.utils.a2a_common.caller import ANONYMOUS

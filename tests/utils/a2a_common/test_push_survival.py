@@ -16,7 +16,8 @@ from a2a.server.context import ServerCallContext
 from a2a.types.a2a_pb2 import Task, TaskPushNotificationConfig, TaskState, TaskStatus, TaskStatusUpdateEvent
 
 from ai_platform_engineering.settings import load_settings
-from ai_platform_engineering.storage.event_log.event_log import EventLog, MemoryEventLog
+from ai_platform_engineering.storage.event_log.event_log import EventLog
+from ai_platform_engineering.storage.event_log.memory_log import MemoryEventLog
 from ai_platform_engineering.storage.push.receiver_file import ReceiverFile
 from ai_platform_engineering.storage.push.receivers import ReceiverStore
 from ai_platform_engineering.utils.a2a_common.server import push_configs

@@ -19,7 +19,7 @@ from ai_platform_engineering.events import (
     ToolStarted,
 )
 from ai_platform_engineering.events_json import decode_line, encode_line
-from ai_platform_engineering.storage.event_log.event_log import MemoryEventLog
+from ai_platform_engineering.storage.event_log.memory_log import MemoryEventLog
 from ai_platform_engineering.utils.a2a_common.caller import ANONYMOUS, KEY_HOLDER, Caller
 from ai_platform_engineering.utils.a2a_common.codec.values import set_value
 from ai_platform_engineering.utils.a2a_common.server.stored_conversations import task_json

@@ -12,9 +12,10 @@ from typing import Final
 from ai_platform_engineering.events import SUPERVISOR, Failed
 from ai_platform_engineering.runs.outcomes import START_OVER, InterruptedRun
 from ai_platform_engineering.settings import Settings
-from ai_platform_engineering.storage.event_log.event_log import EventLog, MemoryEventLog
+from ai_platform_engineering.storage.event_log.event_log import EventLog
 from ai_platform_engineering.storage.event_log.file import tasks_file
 from ai_platform_engineering.storage.event_log.log_database import postgres_log
+from ai_platform_engineering.storage.event_log.memory_log import MemoryEventLog
 from ai_platform_engineering.storage.event_log.sqlite_log import SqliteEventLog
 from ai_platform_engineering.storage.store_timer import NO_TIMER, StoreTimer
 from ai_platform_engineering.utils.a2a_common.server.task_endings import EndedTask, TaskEndings
