@@ -12,6 +12,8 @@ const FIRST_PAUSE = 250;
 const MAX_PAUSE = 5000;
 /** After this many milliseconds without an update, the connection may be dead without the browser noticing. */
 const MAX_SILENCE = 45_000;
+/** After a reconnect many updates arrive at once: so many milliseconds of work are one task of the page. */
+const MAX_SLICE = 10;
 
 export type Connection = "idle" | "live" | "lost";
 
@@ -115,11 +117,16 @@ class Following {
       this.aborter = aborter;
       this.heardAt = Date.now();
       try {
+        let sliceBegan = performance.now();
         for await (const response of this.open(unsent, aborter.signal)) {
           if (this.isClosed) return;
           const isReply = unsent !== null;
           unsent = null;
           this.read(response, isReply);
+          if (performance.now() - sliceBegan > MAX_SLICE) {
+            await nextTask();
+            sliceBegan = performance.now();
+          }
         }
         if (unsent === null && this.decoder.state !== null && isAtRest(this.decoder.state)) break;
       } catch (error) {
@@ -183,4 +190,9 @@ class Following {
     });
     this.endPause = null;
   }
+}
+
+/** Lets the page draw and react to people. */
+function nextTask(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve));
 }
