@@ -9,6 +9,7 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, closing
+from copy import deepcopy
 from typing import Any
 from uuid import uuid4
 
@@ -135,8 +136,9 @@ async def test_a_message_at_another_replica_keeps_its_place_among_the_events(
     await there.add_message("t", message("q2"))
     replica = here._replicas.get("t")
     assert replica is not None
-    replica.record.append(begin(writer.state))
-    await there.append("t", begin(writer.state))
+    working = begin(writer.state)
+    replica.record.append(deepcopy(working))
+    await there.append("t", working)
     tasks = [await log.task("t", at=at) for log in logs for at in (3, 4, None)]
     said = [[said.message_id for said in task.history if said.role == Role.ROLE_USER] for task in tasks if task]
     assert said == [["q1"], ["q1", "q2"], ["q1", "q2"]] * 2
