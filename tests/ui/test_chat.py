@@ -157,4 +157,5 @@ async def test_the_chat_is_accessible_and_fits(new_page: NewPage, theme: str, vi
     await take_screenshot(page, f"answer-{viewport}-{theme}")
     if viewport == "narrow":
         await page.get_by_role("button", name="Open the menu").click()
+        await expect(page.get_by_label("Search conversations")).to_be_visible()
         assert await accessibility_violations(page) == []
