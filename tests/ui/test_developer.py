@@ -73,6 +73,8 @@ async def test_a_recording_is_played(page: Page) -> None:
     position = page.get_by_label("Position")
     await position.fill("0")
     await expect(page.get_by_role("region", name="Answer")).to_have_count(0)
+    await position.fill("1.5")
+    await expect(page.get_by_role("region", name="Plan")).to_be_visible()
     await page.get_by_label("Speed").select_option("16")
     await page.get_by_role("button", name="Play", exact=True).click()
     await expect(page.get_by_role("region", name="Answer")).to_be_visible()

@@ -50,11 +50,11 @@ test("a downloaded run can be read again", () => {
     { seq: 4, at: 1, event: "input_required", forms: [{ form_id: "f1", title: "Name?" }] },
     { seq: 5, ...decodeLine(RESULT) },
   ];
-  const decision = { form_id: "f1", at: "", by: null, kind: "values", values: { name: "demo" }, reason: null, always: false } as const;
+  const decision = { form_id: "f1", at: "", by: null, kind: "values", values: { name: "demo", api_key: "s3cr3t" }, reason: null, always: false } as const;
   const lines = decodeRecording(encodeRecording("open issues?", events, [decision]));
   assert.deepEqual(lines.map((line) => line.event), ["asked", "text_delta", "input_required", "asked", "final_result"]);
   assert.deepEqual(lines[0], { at: 0, event: "asked", question: "open issues?" });
-  assert.equal(lines[3]?.event === "asked" && lines[3].question, "name: demo");
+  assert.equal(lines[3]?.event === "asked" && lines[3].question, "name: demo\napi_key: ***");
   assert.ok(lines.every((line) => !("seq" in line)));
 });
 

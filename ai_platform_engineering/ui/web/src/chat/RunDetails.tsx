@@ -19,7 +19,7 @@ export function RunDetails({ turn }: { turn: Turn }) {
   const open = useSignal(run.ending?.event !== "final_result");
   const answered = run.ending?.event === "final_result";
   useEffect(() => {
-    if (answered) open.value = false;
+    open.value = !answered;
   }, [answered]);
   const narration = narrationOf(run);
   const elapsed = useElapsed(turn);

@@ -2,6 +2,7 @@
 
 import type { Decision } from "../api";
 import type { RecordedLine } from "../events";
+import { isSecret, MASK } from "../forms/field_names";
 import { TEXTS } from "../texts";
 import { fieldValue, finite, flag, integer, listOf, object, oneOf, orNull, record, text, WrongValue, type Check } from "./schema";
 
@@ -150,7 +151,9 @@ function answerText(decision: Decision): string {
       return decision.reason ?? "";
     case "values":
     case "edit":
-      return Object.entries(decision.values).map(([name, value]) => `${name}: ${String(value)}`).join("\n");
+      return Object.entries(decision.values)
+        .map(([name, value]) => `${name}: ${isSecret(name) ? MASK : String(value)}`)
+        .join("\n");
     default:
       return decision.kind;
   }
