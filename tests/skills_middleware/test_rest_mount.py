@@ -32,7 +32,7 @@ def test_the_api_is_mounted_at_the_root_after_all_other_routes(tmp_path: Path) -
 async def test_other_routes_answer_as_they_do_without_it(tmp_path: Path) -> None:
     async with supervisor(tmp_path) as http:
         for method, path, status in (
-            ("GET", "/", 405),
+            ("PUT", "/", 405),
             ("GET", "/nothing", 404),
             ("GET", "/skillsets", 404),
             ("GET", "/docs/x", 404),

@@ -8,8 +8,8 @@ from playwright.async_api import Page, expect
 
 from tests.recovery.processes import Restartable
 from tests.servers import ROOT, Command
-from tests.ui.browser import NARROW, NewPage, accessibility_violations
-from tests.ui.chat import ask, open_chat
+from tests.ui.browser import THEMES, VIEWPORTS, NewPage, accessibility_violations
+from tests.ui.chat import ask, open_chat, overflows
 
 QUESTION = "compare Jira and GitHub issues"
 RECORDING = ROOT / "tests" / "recordings" / "two-agents.jsonl"
@@ -38,7 +38,6 @@ async def test_events_are_filtered_and_opened(page: Page) -> None:
     await rows.first.locator("summary").click()
     shown = await rows.first.locator("pre").inner_text()
     assert json.loads(shown)["agent"] == "github"
-    assert not await accessibility_violations(page)
 
 
 async def test_the_download_is_the_recording_of_the_task(
@@ -78,16 +77,21 @@ async def test_a_recording_is_played(page: Page) -> None:
     await page.get_by_label("Speed").select_option("16")
     await page.get_by_role("button", name="Play", exact=True).click()
     await expect(page.get_by_role("region", name="Answer")).to_be_visible()
-    assert not await accessibility_violations(page)
 
 
-async def test_a_recording_is_played_on_a_narrow_dark_screen(new_page: NewPage) -> None:
-    page = await new_page(theme="dark", viewport=NARROW)
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("viewport", VIEWPORTS)
+async def test_events_and_replay_are_accessible_and_fit(new_page: NewPage, theme: str, viewport: str) -> None:
+    page = await new_page(theme=theme, viewport=VIEWPORTS[viewport])
     await open_replay(page, RECORDING)
     await page.get_by_role("button", name="Show everything").click()
     await expect(page.get_by_role("region", name="Answer")).to_be_visible()
-    assert await page.evaluate("() => document.documentElement.scrollWidth") == NARROW["width"]
-    assert not await accessibility_violations(page)
+    assert await accessibility_violations(page) == []
+    assert not await overflows(page)
+    await open_events(page)
+    await page.get_by_role("region", name="Events of this run").locator("summary").first.click()
+    assert await accessibility_violations(page) == []
+    assert not await overflows(page)
 
 
 @pytest.mark.parametrize(

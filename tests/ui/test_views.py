@@ -14,6 +14,7 @@ from tests.ports import reserved_port
 from tests.recovery.processes import Restartable
 from tests.servers import START_SECONDS, CommandLine
 from tests.ui.browser import THEMES, VIEWPORTS, NewPage, Problems, accessibility_violations
+from tests.ui.chat import ask
 
 DOCUMENT = """# Restart the gateway
 
@@ -208,5 +209,25 @@ async def test_the_views_are_accessible_and_fit(new_page: NewPage, theme: str, v
         await opened(page, view)
         for summary in await page.locator(".view summary").all():
             await summary.click()
-        assert await accessibility_violations(page) == []
-        assert not await page.evaluate(OVERFLOWS)
+        await check_accessible(page)
+    await page.get_by_label("Search the documents").fill("how is the gateway restarted?")
+    await page.keyboard.press("Enter")
+    results = page.get_by_role("region", name="Search results")
+    await results.get_by_role("button", name="Restart the gateway").wait_for()
+    await check_accessible(page)
+    await results.get_by_role("button", name="Restart the gateway").click()
+    await expect(page.get_by_role("cell", name="gateway-1")).to_be_visible()
+    await check_accessible(page)
+    await opened(page, "skills")
+    await page.locator(".entry").get_by_role("button").first.click()
+    await expect(page.get_by_role("button", name="Use this skill")).to_be_visible()
+    await check_accessible(page)
+    await page.goto("#/")
+    await ask(page, "show argocd version")
+    await page.get_by_role("button", name="Bad answer").click()
+    await check_accessible(page)
+
+
+async def check_accessible(page: Page) -> None:
+    assert await accessibility_violations(page) == []
+    assert not await page.evaluate(OVERFLOWS)

@@ -32,7 +32,7 @@ from ai_platform_engineering.integrations.slack_bot.preview.player import BOT, N
 from ai_platform_engineering.integrations.slack_bot.preview.workspace import Moment
 from ai_platform_engineering.recordings import CUT_SHORT, read_recording
 from tests.integrations.slack_bot.standin.plain import plain_message
-from tests.recordings.record import HERE, runs
+from tests.recordings.record import HERE, tasks
 from tests.terminal.runs import RUN
 
 RECORDINGS = sorted(HERE.glob("*.jsonl"))
@@ -62,7 +62,7 @@ def test_every_answer_is_there_once_and_every_agent_is_named(recording: Path) ->
     moments = moments_of(read_recording(str(recording)))
     last = moments[-1].transcript
     texts = [message.text for message in said_by(BOT, moments[-1])]
-    for run in runs(recording.read_text()):
+    for run in tasks(recording.read_text()):
         answers = [event.text for event in run if isinstance(event, FinalResult)]
         assert [sum(answer.strip() in text for text in texts) for answer in answers] == [1]
     titles = " ".join(card.title + card.details for message in last.messages for card in message.cards)
