@@ -126,6 +126,20 @@ async def test_a_message_waits_for_the_run_before_it(page: Page, turn: Locator, 
     await expect(answer_in(turn)).to_have_text(ANSWER)
 
 
+async def test_the_end_of_a_run_that_is_not_in_view_is_reported(
+    page: Page, turn: Locator, released: asyncio.Event
+) -> None:
+    await page.get_by_role("link", name="Agents").click()
+    await expect(page.get_by_role("heading", name="Agents")).to_be_visible()
+    released.set()
+    notice = page.get_by_role("region", name="Notifications")
+    await expect(notice).to_contain_text("An answer is ready")
+    await expect(notice).to_contain_text(QUESTION)
+    await notice.get_by_role("button", name="Open").click()
+    await expect_whole_answer(page)
+    await expect(notice).not_to_contain_text("An answer is ready")
+
+
 @pytest.mark.parametrize("theme", THEMES)
 @pytest.mark.parametrize("viewport", VIEWPORTS)
 async def test_a_run_that_works_is_accessible_and_fits(

@@ -141,18 +141,12 @@ function end(view: RunView, ending: Ending): RunView {
 }
 
 function answer(view: RunView, result: FinalResult): RunView {
-  const whole: MessageView = { id: result.answer_message_id, text: result.text, ended: true, superseded: false };
-  const streamed = view.messages.find((message) => message.id === whole.id) ?? begunAnswer(view, whole.text);
-  if (streamed === undefined) return { ...view, messages: [...view.messages, whole], answerId: whole.id };
-  const messages = replaced(view.messages, streamed.id, (one) => ({ ...one, text: whole.text }));
-  return { ...view, messages, answerId: streamed.id };
-}
-
-/** The last message if the answer continues or repeats it under another id. */
-function begunAnswer(view: RunView, text: string): MessageView | undefined {
-  const last = view.messages.at(-1);
-  const begun = last?.superseded ? "" : (last?.text.trim() ?? "");
-  return begun && text.trim().startsWith(begun) ? last : undefined;
+  const id = result.answer_message_id;
+  const isStreamed = view.messages.some((message) => message.id === id);
+  const messages = isStreamed
+    ? replaced(view.messages, id, (one) => ({ ...one, text: result.text }))
+    : [...view.messages, { id, text: result.text, ended: true, superseded: false }];
+  return { ...view, messages, answerId: id };
 }
 
 function replaced(

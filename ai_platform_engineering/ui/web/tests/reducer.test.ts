@@ -66,15 +66,15 @@ test("the answer is known while it is written, narration is not taken for it", (
   );
 });
 
-test("an answer that was not streamed is added, and is never there twice", () => {
+test("the answer is the message that the result names, and is added if it was not streamed", () => {
   const result: RunEvent = { event: "final_result", text: "Done.", answer_message_id: "m9" };
   assert.deepEqual(folded([says("m1", "I look."), result]).messages.map((message) => message.text), [
     "I look.",
     "Done.",
   ]);
-  const repeated = folded([says("m1", "Done"), result]);
-  assert.deepEqual(repeated.messages.map((message) => message.text), ["Done."]);
-  assert.equal(repeated.answerId, "m1");
+  const streamed = folded([says("m1", "I look."), says("m9", "Do"), result]);
+  assert.deepEqual(streamed.messages.map((message) => message.text), ["I look.", "Done."]);
+  assert.equal(streamed.answerId, "m9");
 });
 
 test("agents' texts are not shown", () => {

@@ -64,12 +64,10 @@ export function introductionOf(form: Form): string[] {
   return [...new Set(texts)];
 }
 
-/** Whether the description only says which call is made, with shortened arguments (approvals/form.py). */
+/** Whether the form is one of ours about a single call: its description says what the call shows (approvals/form.py). */
 function describesCall(form: Form): boolean {
   const [call, ...others] = callsOf(form);
-  const sentence = call?.description ?? "";
-  if (!call || others.length > 0 || effectOf(call) === null || sentence === "") return false;
-  return (form.description ?? "").endsWith(` wants to ${sentence.charAt(0).toLowerCase()}${sentence.slice(1)}`);
+  return call !== undefined && others.length === 0 && effectOf(call) !== null;
 }
 
 /** Whether the form itself shows the sentence: as its introduction, or with its fields. */

@@ -6,9 +6,7 @@ import { getSession, signIn, signOut, type Session } from "../api";
 import { TEXTS } from "../texts";
 import { problemOf, RequestError, UNAUTHORIZED, type Http } from "./http";
 
-const NOT_FOUND = 404;
 const RETRY_DELAY = 2000;
-const NOT_REQUIRED: Session = { required: false, signed_in: true, subject: null, csrf_token: null, method: null };
 
 export class SessionState {
   readonly session = signal<Session | null>(null);
@@ -55,9 +53,8 @@ export class SessionState {
   private async request(): Promise<void> {
     try {
       this.apply(await getSession(this.http));
-    } catch (error) {
-      if (error instanceof RequestError && error.status === NOT_FOUND) this.apply(NOT_REQUIRED);
-      else setTimeout(() => void this.read(), RETRY_DELAY);
+    } catch {
+      setTimeout(() => void this.read(), RETRY_DELAY);
     }
   }
 
