@@ -17,6 +17,7 @@ from ai_platform_engineering.sandbox.store import SandboxStore, sandbox_path
 from tests.recovery.model_server import ModelServer, model_server
 from tests.recovery.processes import Restartable
 from tests.recovery.scenario import results_of
+from tests.servers import START_SECONDS
 from tests.ui.browser import NARROW, NewPage, Problems
 from tests.ui.chat import answer_in, ask, open_chat, overflows, run_details
 
@@ -91,7 +92,8 @@ async def planted(supervisor: Restartable) -> None:
     with SandboxStore(sandbox_path(Path(supervisor.data_dir))).write() as session:
         ticket = session.all(Ticket)[0]
         session.put(ticket.model_copy(update={"summary": SUMMARY, "description": SUMMARY}))
-    async with httpx.AsyncClient(base_url=supervisor.url) as http:
+    # The first document loads the embedding model.
+    async with httpx.AsyncClient(base_url=supervisor.url, timeout=START_SECONDS) as http:
         stored = await http.put(
             "/rag/v1/datasources/handbook/documents/gateway.md",
             content=DOCUMENT,

@@ -103,7 +103,7 @@ async def streamed(contexts: Contexts) -> Conversation:
     await page.keyboard.press("Enter")
     await page.evaluate(ANSWERED)
     longest = longest_task(await contexts.browser.stop_tracing())
-    async with httpx.AsyncClient(base_url=contexts.url) as http:
+    async with httpx.AsyncClient(base_url=contexts.url, timeout=60) as http:
         stored = (await http.get(f"/conversations/{page.url.rpartition('/')[2]}")).json()
     return Conversation(page, sum(len(task["events"]) for task in stored["tasks"]), longest)
 
