@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from ai_platform_engineering.cli import main
+from ai_platform_engineering.identity.principal import ANONYMOUS, Principal
 from ai_platform_engineering.settings import SettingsError, load_settings
 from ai_platform_engineering.storage.memories.memory import owner_of
 from ai_platform_engineering.storage.memories.stores import check_up_memories, memories_for, memory_store
-from ai_platform_engineering.utils.a2a_common.caller import ANONYMOUS, Caller
 from tests.ports import reserved_port
 from tests.storage.memories.memory_stores import KINDS, memory_store_of
 
@@ -54,7 +54,7 @@ async def test_memories_are_listed_and_forgotten_beside_a_supervisor(run: Run, t
     async with memories_for(load_settings()) as memories:
         assert memories is not None
         jane, shared = owner_of(ANONYMOUS, "slack:T1/U1"), owner_of(ANONYMOUS, None)
-        ann = owner_of(Caller("token", "ann"), None)
+        ann = owner_of(Principal("token", "ann"), None)
         assert jane is not None
         assert shared is not None
         assert ann is not None

@@ -14,12 +14,12 @@ from typing import TypeVar
 
 from ai_platform_engineering.cli.confirmation import confirmed
 from ai_platform_engineering.cli.exit_codes import FAILED, fail, refuse
+from ai_platform_engineering.identity.principal import ANONYMOUS, Principal
 from ai_platform_engineering.settings import Settings, SettingsError
 from ai_platform_engineering.storage.memories.memories import Memories
 from ai_platform_engineering.storage.memories.memory import Memory, UnknownMemoryError, owner_of
 from ai_platform_engineering.storage.memories.stores import memories_file, memory_store
 from ai_platform_engineering.text.plain_text import aligned, one_line
-from ai_platform_engineering.utils.a2a_common.caller import ANONYMOUS, Caller
 from ai_platform_engineering.utils.a2a_common.request_context import bounded_user
 from ai_platform_engineering.utils.errors import ReadableError
 
@@ -70,7 +70,7 @@ def forget_all_memories(options: argparse.Namespace, settings: Settings) -> int:
 
 
 def _owner(options: argparse.Namespace) -> str:
-    caller = Caller("token", options.subject) if options.subject else ANONYMOUS
+    caller = Principal("token", options.subject) if options.subject else ANONYMOUS
     owner = owner_of(caller, bounded_user(options.user or ""))
     if owner is None:
         raise SettingsError("--subject is empty.")

@@ -214,9 +214,9 @@ async def _connected(settings: Settings, url: str | None) -> AsyncIterator[_Skil
 async def _local_transport(settings: Settings) -> AsyncIterator[httpx.AsyncBaseTransport]:
     """The REST API in this process, as an HTTP transport. A user who can read the key acts as its holder."""
     # FastAPI is slow to import and not needed for a remote supervisor.
+    from ai_platform_engineering.identity.principal import ANONYMOUS, CALLER, KEY_HOLDER
     from ai_platform_engineering.skills_middleware.catalog import SkillCatalog
     from ai_platform_engineering.skills_middleware.rest.app import create_rest
-    from ai_platform_engineering.utils.a2a_common.caller import ANONYMOUS, CALLER, KEY_HOLDER
 
     caller = KEY_HOLDER if settings.a2a_auth_shared_key is not None else ANONYMOUS
     catalog = SkillCatalog(settings)

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ValidationError
 
+from ai_platform_engineering.identity.principal import ANONYMOUS
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.skills_middleware.catalog import SkillCatalog
 from ai_platform_engineering.skills_middleware.skill import (
@@ -25,7 +26,6 @@ from ai_platform_engineering.skills_middleware.skill import (
 )
 from ai_platform_engineering.skills_middleware.sources.source import SkillGoneError, SourceUnavailableError
 from ai_platform_engineering.skills_middleware.view import SkillView
-from ai_platform_engineering.utils.a2a_common.caller import ANONYMOUS
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
 
 logger = logging.getLogger(__name__)

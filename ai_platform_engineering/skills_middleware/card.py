@@ -7,9 +7,9 @@ from typing import Final
 
 from a2a.types.a2a_pb2 import AgentCard, AgentSkill
 
+from ai_platform_engineering.identity.principal import ANONYMOUS
 from ai_platform_engineering.skills_middleware.catalog import SkillCatalog
 from ai_platform_engineering.skills_middleware.skill import Skill
-from ai_platform_engineering.utils.a2a_common.caller import ANONYMOUS
 from ai_platform_engineering.utils.a2a_common.protocol import SKILL_PREFIX, SKILL_TAG
 
 MAX_ENTRIES: Final = 50

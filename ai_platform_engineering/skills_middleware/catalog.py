@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from ai_platform_engineering.identity.principal import ANONYMOUS, Principal
 from ai_platform_engineering.installation import install_command
 from ai_platform_engineering.settings import Settings, SettingsError
 from ai_platform_engineering.skills_middleware.skill import Skill, SkillContent, SkillProblem, SourceKind
@@ -26,7 +27,6 @@ from ai_platform_engineering.skills_middleware.sources.source import SkillGoneEr
 from ai_platform_engineering.skills_middleware.store.sqlite import SqliteSkillStore
 from ai_platform_engineering.skills_middleware.store.store import SkillStore
 from ai_platform_engineering.skills_middleware.view import Overridden, SkillView
-from ai_platform_engineering.utils.a2a_common.caller import ANONYMOUS, Caller
 
 logger = logging.getLogger(__name__)
 
@@ -116,7 +116,7 @@ class SkillCatalog:
         """Load the skills of the store again, after a change by this process. Unlike a turn, it waits for the store."""
         await self._load([source for source in self._sources.values() if source.kind == "api"])
 
-    def view(self, caller: Caller) -> SkillView:
+    def view(self, caller: Principal) -> SkillView:
         """The skills that `caller` may see."""
         return self._snapshot.view(caller)
 
@@ -137,7 +137,7 @@ class SkillCatalog:
         self._contents.move_to_end(key)
         return content
 
-    def status(self, caller: Caller = ANONYMOUS) -> CatalogStatus:
+    def status(self, caller: Principal = ANONYMOUS) -> CatalogStatus:
         """The state of every source, and the overridden skills that `caller` may see."""
         sources = tuple(
             SourceStatus(

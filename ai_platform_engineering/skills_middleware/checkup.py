@@ -10,12 +10,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Self
 
+from ai_platform_engineering.identity.principal import ANONYMOUS
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.skills_middleware.catalog import SkillCatalog, SourceStatus, skill_store, skills_file
 from ai_platform_engineering.skills_middleware.sources.git_source import git_sources
 from ai_platform_engineering.skills_middleware.store.store import SkillStoreError
 from ai_platform_engineering.storage.checkup import StoreCheckup
-from ai_platform_engineering.utils.a2a_common.caller import ANONYMOUS
 
 _MAX_PROBLEMS: Final = 10
 _STORE_NAME: Final = "store of skills"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ai_platform_engineering.identity.principal import Principal
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.skills_middleware.catalog import SkillCatalog
 from ai_platform_engineering.skills_middleware.checks import CheckedSkill, build_skill
 from ai_platform_engineering.skills_middleware.skill import GLOBAL, Access, Provenance, Skill, Visibility, may_see
 from ai_platform_engineering.skills_middleware.store.store import NewSkill, SkillKey, SkillStore
-from ai_platform_engineering.utils.a2a_common.caller import Caller
 from ai_platform_engineering.utils.errors import ReadableError
 
 
@@ -38,7 +38,7 @@ class SkillsDisabledError(ReadableError):
         super().__init__("Skills are switched off on this server. Set ENABLE_SKILLS=true to use them.")
 
 
-def requested_access(visibility: Visibility, team: str | None, caller: Caller) -> Access:
+def requested_access(visibility: Visibility, team: str | None, caller: Principal) -> Access:
     """The access for the visibility and team of a request. Personal skills belong to the caller."""
     match visibility:
         case "team" if team:
@@ -53,14 +53,14 @@ def requested_access(visibility: Visibility, team: str | None, caller: Caller) -
             return GLOBAL
 
 
-def check_may_change(access: Access, caller: Caller, settings: Settings) -> None:
+def check_may_change(access: Access, caller: Principal, settings: Settings) -> None:
     """Raise `NotAllowedError` unless the caller may change skills with this access.
 
     A caller who may change a skill may also see it.
     """
     match access.visibility:
         case "global":
-            if caller.kind == "token" and caller.subject not in _admins(settings):
+            if caller.verified_by == "token" and caller.subject not in _admins(settings):
                 raise NotAllowedError(
                     "Global skills may be changed with the key of the server, or with an access token whose subject is "
                     "in SKILLS_ADMINS. Set visibility to personal for a skill of your own."
@@ -85,7 +85,7 @@ class SkillChanges:
 
     catalog: SkillCatalog
     settings: Settings
-    caller: Caller
+    caller: Principal
     origin: str = ""
 
     async def create(self, checked: CheckedSkill, access: Access) -> Skill:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, Literal
 
-from ai_platform_engineering.utils.a2a_common.caller import Caller
+from ai_platform_engineering.identity.principal import Principal
 
 Visibility = Literal["global", "team", "personal"]
 SourceKind = Literal["built-in", "directory", "git", "api"]
@@ -30,13 +30,13 @@ class Access:
 GLOBAL: Final = Access()
 
 
-def visible_accesses(caller: Caller) -> frozenset[Access]:
+def visible_accesses(caller: Principal) -> frozenset[Access]:
     """The accesses that `caller` has: a skill with one of them is visible."""
     personal = {Access("personal", caller.subject)} if caller.subject is not None else set()
-    return frozenset({GLOBAL, *personal, *(Access("team", team) for team in caller.teams)})
+    return frozenset({GLOBAL, *personal, *(Access("team", team) for team in caller.groups)})
 
 
-def may_see(access: Access, caller: Caller) -> bool:
+def may_see(access: Access, caller: Principal) -> bool:
     return access in visible_accesses(caller)
 
 

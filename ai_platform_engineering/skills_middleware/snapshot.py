@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
+from ai_platform_engineering.identity.principal import Principal
 from ai_platform_engineering.skills_middleware.search_index import SearchIndex
 from ai_platform_engineering.skills_middleware.skill import GLOBAL, Access, Skill, SkillProblem, visible_accesses
 from ai_platform_engineering.skills_middleware.sources.source import LoadedSkills
 from ai_platform_engineering.skills_middleware.view import SkillView, merge_sources
-from ai_platform_engineering.utils.a2a_common.caller import Caller
 
 _MAX_VIEWS: Final = 64
 
@@ -49,7 +49,7 @@ class CatalogSnapshot:
         self._index = SearchIndex(everything)
         self._views: OrderedDict[frozenset[Access], SkillView] = OrderedDict()
 
-    def view(self, caller: Caller) -> SkillView:
+    def view(self, caller: Principal) -> SkillView:
         """The caller's view. Callers who see the same skills share one; if all skills are global, all callers do."""
         access = visible_accesses(caller) & self._restricted
         if (view := self._views.get(access)) is None:

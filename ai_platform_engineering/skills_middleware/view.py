@@ -8,9 +8,9 @@ from difflib import get_close_matches
 from itertools import islice
 from typing import Final
 
+from ai_platform_engineering.identity.principal import Principal
 from ai_platform_engineering.skills_middleware.search_index import SearchIndex
 from ai_platform_engineering.skills_middleware.skill import Skill, Visibility, visible_accesses
-from ai_platform_engineering.utils.a2a_common.caller import Caller
 
 _RANKS: Final[Mapping[Visibility, int]] = {"global": 0, "team": 1, "personal": 2}
 
@@ -42,7 +42,7 @@ class SkillView:
         return list(islice(visible, limit))
 
 
-def merge_sources(sources: Iterable[Iterable[Skill]], caller: Caller, index: SearchIndex | None = None) -> SkillView:
+def merge_sources(sources: Iterable[Iterable[Skill]], caller: Principal, index: SearchIndex | None = None) -> SkillView:
     """Merge the skills of all sources for one caller. Later sources override earlier ones.
 
     `index` covers all of the skills; without it, each search builds an index.

@@ -21,12 +21,12 @@ from langchain_core.messages import SystemMessage
 from langgraph.runtime import Runtime
 
 from ai_platform_engineering.graphs.skills_text import listed_section, searched_section
+from ai_platform_engineering.identity.principal import ANONYMOUS
 from ai_platform_engineering.settings import Settings, load_settings
 from ai_platform_engineering.skills_middleware.catalog import SkillCatalog
 from ai_platform_engineering.skills_middleware.rest.app import create_rest
 from ai_platform_engineering.skills_middleware.skill import GLOBAL, Provenance, Skill, SkillContent, content_digest
 from ai_platform_engineering.skills_middleware.store.store import NewSkill
-from ai_platform_engineering.utils.a2a_common.caller import ANONYMOUS
 from benchmarks.effort import Effort
 from benchmarks.rows import Row
 from benchmarks.scenario import supervisor_model

@@ -15,6 +15,7 @@ from langchain_core.tools import BaseTool, tool
 from ai_platform_engineering.graphs.agent_graph import agent_graph
 from ai_platform_engineering.graphs.skills import Skills, skills
 from ai_platform_engineering.graphs.skills_offer import SkillOffers, delegated_offer
+from ai_platform_engineering.identity.principal import KEY_HOLDER
 from ai_platform_engineering.llm.scripted import ModelInput, ScriptedChatModel, Turn
 from ai_platform_engineering.skills_middleware.catalog import SkillCatalog
 from ai_platform_engineering.skills_middleware.skill import Access, Provenance, Skill, SkillContent
@@ -24,7 +25,6 @@ from ai_platform_engineering.skills_middleware.sources.source import (
     SkillSource,
     SourceUnavailableError,
 )
-from ai_platform_engineering.utils.a2a_common.caller import KEY_HOLDER
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
 from tests.runs.graphs import context, settings_of
 

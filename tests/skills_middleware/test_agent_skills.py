@@ -14,13 +14,13 @@ from starlette.applications import Starlette
 
 from ai_platform_engineering.events import ToolStarted
 from ai_platform_engineering.graphs.skills_offer import SkillOffers, delegated_offer
+from ai_platform_engineering.identity.principal import KEY_HOLDER
 from ai_platform_engineering.llm.scripted import ModelInput, ScriptedChatModel, Turn
 from ai_platform_engineering.manifest import AgentManifest
 from ai_platform_engineering.multi_agents.agent_app import create_agent_app
 from ai_platform_engineering.settings import Settings, load_settings
 from ai_platform_engineering.skills_middleware.catalog import SkillCatalog
 from ai_platform_engineering.skills_middleware.skill import Access
-from ai_platform_engineering.utils.a2a_common.caller import KEY_HOLDER
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
 from tests.invariants import check
 from tests.servers import calling, serving

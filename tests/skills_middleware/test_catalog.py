@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from ai_platform_engineering.identity.principal import ANONYMOUS, Principal
 from ai_platform_engineering.settings import load_settings
 from ai_platform_engineering.skills_middleware.catalog import SkillCatalog
 from ai_platform_engineering.skills_middleware.skill import Access, Provenance, Skill, SkillContent, SourceKind
@@ -18,11 +19,10 @@ from ai_platform_engineering.skills_middleware.sources.source import (
 )
 from ai_platform_engineering.skills_middleware.store.store import SkillKey
 from ai_platform_engineering.skills_middleware.view import merge_sources
-from ai_platform_engineering.utils.a2a_common.caller import ANONYMOUS, Caller
 from tests.skills_middleware.store_contract import new_skill
 
-ANN = Caller("token", "ann")
-BOB = Caller("token", "bob", frozenset({"payments"}))
+ANN = Principal("token", "ann")
+BOB = Principal("token", "bob", frozenset({"payments"}))
 
 
 class ListSource(SkillSource):

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from ai_platform_engineering.identity.principal import ANONYMOUS
 from ai_platform_engineering.settings import Settings, load_settings
 from ai_platform_engineering.skills_middleware.catalog import SkillCatalog
 from ai_platform_engineering.skills_middleware.sources.crawling import (
@@ -27,7 +28,6 @@ from ai_platform_engineering.skills_middleware.sources.git_address import (
 from ai_platform_engineering.skills_middleware.sources.git_commands import Git, GitError
 from ai_platform_engineering.skills_middleware.sources.git_source import GitSource
 from ai_platform_engineering.skills_middleware.sources.source import SourceUnavailableError
-from ai_platform_engineering.utils.a2a_common.caller import ANONYMOUS
 from tests.knowledge_bases.websites import certificate
 from tests.skills_middleware.git_server import GitServer, commit, git, git_server
 from tests.skills_middleware.test_sources import until, write

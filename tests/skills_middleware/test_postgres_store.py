@@ -11,11 +11,11 @@ from typing import LiteralString
 import psycopg
 import pytest
 
+from ai_platform_engineering.identity.principal import ANONYMOUS
 from ai_platform_engineering.settings import Settings, load_settings
 from ai_platform_engineering.skills_middleware.catalog import SkillCatalog
 from ai_platform_engineering.skills_middleware.store.postgres import PostgresSkillStore
 from ai_platform_engineering.skills_middleware.store.store import SkillKey, SkillStoreError
-from ai_platform_engineering.utils.a2a_common.caller import ANONYMOUS
 from tests.services.postgres import PASSWORD, new_database, postgres_server
 from tests.skills_middleware.store_contract import OpenStore, StoreContract, new_skill
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ai_platform_engineering.utils.a2a_common.caller import ANONYMOUS, KEY_HOLDER, Caller
+from ai_platform_engineering.identity.principal import ANONYMOUS, KEY_HOLDER, Principal
 from ai_platform_engineering.utils.a2a_common.server.incoming import request_context
 from ai_platform_engineering.utils.a2a_common.server.work import Assignment
 from tests.oauth_issuer import issuing
@@ -14,9 +14,9 @@ KEY = "correct-horse-battery"
 FORGED = {"caller": "admin", "subject": "admin", "state": {"caller": "admin"}}
 
 
-def watched(served: Served) -> list[Caller]:
+def watched(served: Served) -> list[Principal]:
     """The callers of the runs to come."""
-    callers: list[Caller] = []
+    callers: list[Principal] = []
     execute = served.executor.execute
 
     async def watching(assignment: Assignment) -> bool:
@@ -46,7 +46,7 @@ async def test_a_run_knows_the_caller_that_was_verified() -> None:
         callers = watched(served)
         for token in (KEY, issuer.token(sub="ada", teams=["sre"]), issuer.token(sub=None)):
             await send(served, token)
-    assert callers[0::2] == callers[1::2] == [KEY_HOLDER, Caller("token", "ada"), Caller("token")]
+    assert callers[0::2] == callers[1::2] == [KEY_HOLDER, Principal("token", "ada"), Principal("token")]
 
 
 async def test_a_server_without_a_key_knows_no_caller() -> None:
@@ -58,4 +58,4 @@ async def test_a_server_without_a_key_knows_no_caller() -> None:
 
 @pytest.mark.parametrize("subject", ["key", "", None, 7])
 def test_a_subject_that_identifies_no_person_is_none(subject: object) -> None:
-    assert Caller.with_token({"sub": subject}) == Caller("token")
+    assert Principal.with_token({"sub": subject}) == Principal("token")

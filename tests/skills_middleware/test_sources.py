@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from ai_platform_engineering.identity.principal import ANONYMOUS
 from ai_platform_engineering.settings import load_settings
 from ai_platform_engineering.skills_middleware.catalog import SkillCatalog
 from ai_platform_engineering.skills_middleware.skill import Access
@@ -19,7 +20,6 @@ from ai_platform_engineering.skills_middleware.sources.source import (
     SkillGoneError,
     SourceUnavailableError,
 )
-from ai_platform_engineering.utils.a2a_common.caller import ANONYMOUS
 
 
 def write(folder: Path, description: str = "Does it.", instructions: str = "Do it.", **metadata: str) -> Path:

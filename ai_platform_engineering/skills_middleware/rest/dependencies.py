@@ -8,12 +8,12 @@ from typing import Annotated
 
 from fastapi import Depends, Path, Query, Request
 
+from ai_platform_engineering.identity.principal import Principal, caller_in
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.skills_middleware.catalog import SkillCatalog
 from ai_platform_engineering.skills_middleware.document import MAX_NAME_LENGTH, NAME_PATTERN
 from ai_platform_engineering.skills_middleware.mutations import SkillChanges, requested_access
 from ai_platform_engineering.skills_middleware.skill import Access, Visibility
-from ai_platform_engineering.utils.a2a_common.caller import Caller, caller_in
 
 
 def _catalog(request: Request) -> SkillCatalog:
@@ -28,7 +28,7 @@ def _settings(request: Request) -> Settings:
     return found
 
 
-def _caller(request: Request) -> Caller:
+def _caller(request: Request) -> Principal:
     return caller_in(request.scope.get("state"))
 
 
@@ -39,7 +39,7 @@ class RequestedSkillAccess:
     visibility: Annotated[Visibility | None, Query(description="Who can see the skill.")] = None
     team: Annotated[str | None, Query(max_length=200, description="The team of a team skill.")] = None
 
-    def resolve(self, caller: Caller) -> Access | None:
+    def resolve(self, caller: Principal) -> Access | None:
         """The access for `caller`; None if the request has none. Raises `AccessError`."""
         if self.visibility is None and self.team is None:
             return None
@@ -55,7 +55,7 @@ def _crawl_slots(request: Request) -> asyncio.Semaphore:
 Catalog = Annotated[SkillCatalog, Depends(_catalog)]
 AppSettings = Annotated[Settings, Depends(_settings)]
 CrawlSlots = Annotated[asyncio.Semaphore, Depends(_crawl_slots)]
-VerifiedCaller = Annotated[Caller, Depends(_caller)]
+VerifiedCaller = Annotated[Principal, Depends(_caller)]
 
 
 def _changes(request: Request, catalog: Catalog, settings: AppSettings, caller: VerifiedCaller) -> SkillChanges:

@@ -8,13 +8,13 @@ from typing import Self
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
+from ai_platform_engineering.identity.principal import Principal
 from ai_platform_engineering.skills_middleware.catalog import SkillCatalog, SourceStatus
 from ai_platform_engineering.skills_middleware.mas_registry import get_mas_instance
 from ai_platform_engineering.skills_middleware.rest.dependencies import AppSettings, Catalog, VerifiedCaller
 from ai_platform_engineering.skills_middleware.rest.problems import answers
 from ai_platform_engineering.skills_middleware.rest.views import OverriddenView, ProblemView
 from ai_platform_engineering.skills_middleware.skill import SourceKind
-from ai_platform_engineering.utils.a2a_common.caller import Caller
 
 
 class SourceView(BaseModel):
@@ -75,7 +75,7 @@ async def status(catalog: Catalog, settings: AppSettings, caller: VerifiedCaller
     return _status(catalog, caller, enabled=settings.enable_skills)
 
 
-def _status(catalog: SkillCatalog, caller: Caller, *, enabled: bool) -> CatalogStatusView:
+def _status(catalog: SkillCatalog, caller: Principal, *, enabled: bool) -> CatalogStatusView:
     found = catalog.status(caller)
     mas = get_mas_instance()
     return CatalogStatusView(

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Header, Path, Query, Response
 from pydantic import BaseModel, Field
 
+from ai_platform_engineering.identity.principal import Principal
 from ai_platform_engineering.skills_middleware.catalog import SkillCatalog
 from ai_platform_engineering.skills_middleware.rest.dependencies import (
     Catalog,
@@ -34,7 +35,6 @@ from ai_platform_engineering.skills_middleware.rest.views import (
 from ai_platform_engineering.skills_middleware.skill import DOCUMENT, Skill, SourceKind, Visibility
 from ai_platform_engineering.skills_middleware.sources.source import SkillGoneError
 from ai_platform_engineering.skills_middleware.view import SkillView
-from ai_platform_engineering.utils.a2a_common.caller import Caller
 
 MAX_PAGE: Final = 200
 PAGE: Final = 50
@@ -137,7 +137,7 @@ async def read_file(
 
 
 async def find(
-    catalog: SkillCatalog, caller: Caller, name: str, selected: RequestedSkillAccess
+    catalog: SkillCatalog, caller: Principal, name: str, selected: RequestedSkillAccess
 ) -> tuple[SkillView, Skill]:
     """The caller's view, and the skill that a request selects in it; raises `UnknownSkillError`."""
     wanted = selected.resolve(caller)

@@ -14,6 +14,7 @@ from typing import ClassVar, Protocol, Self
 
 from a2a.types.a2a_pb2 import Message, Task, TaskState
 
+from ai_platform_engineering.identity.principal import ANONYMOUS, Principal
 from ai_platform_engineering.storage.event_log.conversations import (
     ConversationPage,
     ConversationQuery,
@@ -24,7 +25,6 @@ from ai_platform_engineering.storage.event_log.task_record import (
     Snapshot,
     StoredRequest,
 )
-from ai_platform_engineering.utils.a2a_common.caller import ANONYMOUS, Caller
 from ai_platform_engineering.utils.a2a_common.request_context import RecordedEffect
 from ai_platform_engineering.utils.a2a_common.wire import WireEvent
 
@@ -121,10 +121,10 @@ class EventLog(Protocol):
     def opened(self) -> AbstractAsyncContextManager[Self]:
         """The log is usable inside this context."""
 
-    async def create(self, task: Task, caller: Caller = ANONYMOUS) -> None:
+    async def create(self, task: Task, caller: Principal = ANONYMOUS) -> None:
         """Add a task with the state `submitted` and its first message in its history."""
 
-    async def add_message(self, task_id: str, message: Message, caller: Caller = ANONYMOUS) -> None:
+    async def add_message(self, task_id: str, message: Message, caller: Principal = ANONYMOUS) -> None:
         """Add a later message to a task."""
 
     async def request(self, task_id: str) -> StoredRequest | None:

@@ -12,6 +12,7 @@ from typing import ClassVar, Self
 
 from a2a.types.a2a_pb2 import Message, Task, TaskState
 
+from ai_platform_engineering.identity.principal import ANONYMOUS, Principal
 from ai_platform_engineering.storage.event_log.conversations import (
     ConversationPage,
     ConversationQuery,
@@ -39,7 +40,6 @@ from ai_platform_engineering.storage.event_log.task_record import (
     TaskRecord,
     continues_after_end,
 )
-from ai_platform_engineering.utils.a2a_common.caller import ANONYMOUS, Caller
 from ai_platform_engineering.utils.a2a_common.protocol import WAITING_STATES
 from ai_platform_engineering.utils.a2a_common.request_context import RecordedEffect
 from ai_platform_engineering.utils.a2a_common.wire import WireEvent
@@ -49,7 +49,7 @@ from ai_platform_engineering.utils.a2a_common.wire import WireEvent
 class _MemoryRun:
     """What the log stores about the run of a task beside its events."""
 
-    callers: list[Caller]
+    callers: list[Principal]
     """The callers of the messages, in their order."""
     created_ns: int = field(default_factory=time.time_ns)
     times: array[int] = field(default_factory=lambda: array("q"))
@@ -84,14 +84,14 @@ class MemoryEventLog:
     async def opened(self) -> AsyncIterator[Self]:
         yield self
 
-    async def create(self, task: Task, caller: Caller = ANONYMOUS) -> None:
+    async def create(self, task: Task, caller: Principal = ANONYMOUS) -> None:
         if task.id in self._records:
             raise ValueError(f"the event log already has task {task.id!r}")
         self._records[task.id] = TaskRecord(task)
         self._runs[task.id] = _MemoryRun([caller])
         self._update_indexes(task.id)
 
-    async def add_message(self, task_id: str, message: Message, caller: Caller = ANONYMOUS) -> None:
+    async def add_message(self, task_id: str, message: Message, caller: Principal = ANONYMOUS) -> None:
         self._open(task_id).add_message(message)
         self._runs[task_id].callers.append(caller)
 

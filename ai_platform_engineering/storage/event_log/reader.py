@@ -14,6 +14,7 @@ from typing import Any, Final, TypeVar
 
 from a2a.types.a2a_pb2 import Message, Task, TaskState
 
+from ai_platform_engineering.identity.principal import Principal
 from ai_platform_engineering.storage.event_log.conversations import (
     ConversationPage,
     ConversationQuery,
@@ -25,7 +26,6 @@ from ai_platform_engineering.storage.event_log.event_log import FoundMessage, Ta
 from ai_platform_engineering.storage.event_log.file import WAITS, open_for_reading
 from ai_platform_engineering.storage.event_log.task_history import TaskHistory
 from ai_platform_engineering.storage.event_log.task_record import PackedEvent, TaskRecord
-from ai_platform_engineering.utils.a2a_common.caller import Caller
 
 _THREADS: Final = 2
 
@@ -90,7 +90,7 @@ def read_task(connection: sqlite3.Connection, task_id: str) -> StoredTask | None
     return StoredTask(number, record)
 
 
-def read_caller(connection: sqlite3.Connection, number: int) -> Caller:
+def read_caller(connection: sqlite3.Connection, number: int) -> Principal:
     """The caller who sent the last message to a task."""
     row = (
         connection.execute(
@@ -98,7 +98,7 @@ def read_caller(connection: sqlite3.Connection, number: int) -> Caller:
         ).fetchone()
         or connection.execute("SELECT caller FROM task WHERE number = ?", (number,)).fetchone()
     )
-    return Caller.from_json(row[0])
+    return Principal.from_json(row[0])
 
 
 def find_message(connection: sqlite3.Connection, context_id: str, message_id: str) -> FoundMessage | None:

@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Final, Self, TypeVar
 
 from a2a.types.a2a_pb2 import Message, Task, TaskState, TaskStatusUpdateEvent
 
+from ai_platform_engineering.identity.principal import ANONYMOUS, Principal
 from ai_platform_engineering.storage.event_log.conversations import ConversationPage, ConversationQuery
 from ai_platform_engineering.storage.event_log.event_log import (
     Claim,
@@ -61,7 +62,6 @@ from ai_platform_engineering.storage.event_log.task_record import TaskRecord, co
 from ai_platform_engineering.storage.event_log.writer import LogWriter, Write, error_for, result_for
 from ai_platform_engineering.storage.sqlite.wal_checkpointer import WalCheckpointer
 from ai_platform_engineering.storage.store_timer import NO_TIMER, StoreTimer
-from ai_platform_engineering.utils.a2a_common.caller import ANONYMOUS, Caller
 from ai_platform_engineering.utils.a2a_common.wire import WireEvent, stamp
 
 logger = logging.getLogger(__name__)
@@ -111,7 +111,7 @@ class SqliteEventLog:
         finally:
             file.close()
 
-    async def create(self, task: Task, caller: Caller = ANONYMOUS) -> None:
+    async def create(self, task: Task, caller: Principal = ANONYMOUS) -> None:
         if task.id in self._cache:
             raise _known(task.id)
         self._numbers += 1
@@ -146,7 +146,7 @@ class SqliteEventLog:
 
         await self._write(cached, insert, settle)
 
-    async def add_message(self, task_id: str, message: Message, caller: Caller = ANONYMOUS) -> None:
+    async def add_message(self, task_id: str, message: Message, caller: Principal = ANONYMOUS) -> None:
         cached = await self._open(task_id)
         copy = Message()
         copy.CopyFrom(message)
@@ -486,7 +486,7 @@ def _check_epoch(task_id: str, cached: CachedTask, epoch: int | None) -> None:
         raise SupersededError(task_id)
 
 
-def _stored(caller: Caller) -> str | None:
+def _stored(caller: Principal) -> str | None:
     return None if caller == ANONYMOUS else caller.to_json()
 
 

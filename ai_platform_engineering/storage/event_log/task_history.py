@@ -8,8 +8,8 @@ from typing import Any, Self
 
 from a2a.types.a2a_pb2 import Message, Task, TaskState
 
+from ai_platform_engineering.identity.principal import Principal
 from ai_platform_engineering.storage.event_log.task_record import Entry, PackedEvent
-from ai_platform_engineering.utils.a2a_common.caller import Caller
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class SentMessage:
 
     after: int
     message: Message
-    caller: Caller
+    caller: Principal
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class TaskHistory:
             [PackedEvent(bool(is_status), body) for is_status, body, _ in events],
             [at_ns for _, _, at_ns in events],
             [
-                SentMessage(after, Message.FromString(body), Caller.from_json(caller))
+                SentMessage(after, Message.FromString(body), Principal.from_json(caller))
                 for after, body, caller in messages
             ],
         )

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from a2a.types.a2a_pb2 import Message, Task, TaskArtifactUpdateEvent, TaskStatusUpdateEvent
 
+from ai_platform_engineering.identity.principal import Principal
 from ai_platform_engineering.storage.event_log.task_fold import TaskFold, ends_task, suspends_task
-from ai_platform_engineering.utils.a2a_common.caller import Caller
 from ai_platform_engineering.utils.a2a_common.protocol import TERMINAL_STATES, WAITING_STATES
 from ai_platform_engineering.utils.a2a_common.wire import WireEvent, stamp
 
@@ -36,7 +36,7 @@ class StoredRequest:
     """A message to a task, the caller who sent it, and the `seq` of the last event before it."""
 
     message: Message
-    caller: Caller
+    caller: Principal
     after: int
 
 
@@ -177,7 +177,7 @@ class TaskRecord:
         else:
             self.fold = self._folded(self.last)
 
-    def request(self, caller: Caller) -> StoredRequest:
+    def request(self, caller: Principal) -> StoredRequest:
         """The last message, with the caller who sent it."""
         after, message = self._messages[-1] if self._messages else (0, self.submitted.history[0])
         return StoredRequest(message, caller, after)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, Self
 
+from ai_platform_engineering.identity.principal import Principal
 from ai_platform_engineering.text.plain_text import one_line
-from ai_platform_engineering.utils.a2a_common.caller import Caller
 from ai_platform_engineering.utils.errors import ReadableError
 
 MAX_MEMORIES: Final = 200
@@ -77,16 +77,16 @@ class Memory:
         return {"id": self.id, "text": self.text, "created": self.created.isoformat(timespec="milliseconds")}
 
 
-def owner_of(caller: Caller, user: str | None) -> str | None:
+def owner_of(caller: Principal, user: str | None) -> str | None:
     """The owner of memories, as a key that is safe in any store; None for a token without a subject.
 
     A user that the holder of an access token names is known to that caller only, because any caller could name it. With
     the shared key, or where none is needed, a user is the same for all callers. Callers without a user are one owner.
     """
     match caller:
-        case Caller(kind="token", subject=None):
+        case Principal(verified_by="token", subject=None):
             return None
-        case Caller(kind="token", subject=subject):
+        case Principal(verified_by="token", subject=subject):
             identity = ["token", subject, user or ""]
         case _:
             identity = ["user", user] if user else ["shared"]

@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol
 
 from a2a.types.a2a_pb2 import Message
 
-from ai_platform_engineering.utils.a2a_common.caller import ANONYMOUS, Caller
+from ai_platform_engineering.identity.principal import ANONYMOUS, Principal
 
 MAX_INSTRUCTIONS_LENGTH: Final = 4_000
 """Characters of the instructions of a channel's owners."""
@@ -63,7 +63,7 @@ class RequestContext:
     effects: EffectLedger | None = field(default=None, repr=False)
     is_handed_over: Callable[[], bool] = field(default=lambda: False, repr=False)
     """True while this process stops and another one will continue the run. Remote tasks then go on."""
-    caller: Caller = ANONYMOUS
+    caller: Principal = ANONYMOUS
     skills: tuple[Mapping[str, Any], ...] | None = None
     """The skills that a supervisor gives to an agent, in full; None if the agent uses its own catalog."""
 

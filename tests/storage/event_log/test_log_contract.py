@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ai_platform_engineering.events import Canceled, Event, Failed, FinalResult, Form, InputRequired, TextDelta
+from ai_platform_engineering.identity.principal import ANONYMOUS, Principal
 from ai_platform_engineering.storage.event_log import conversations
 from ai_platform_engineering.storage.event_log.conversations import ConversationQuery, search_words
 from ai_platform_engineering.storage.event_log.event_log import (
@@ -34,7 +35,6 @@ from ai_platform_engineering.storage.event_log.memory_log import MemoryEventLog
 from ai_platform_engineering.storage.event_log.postgres.log import PostgresEventLog
 from ai_platform_engineering.storage.event_log.postgres.schema import LogAddress
 from ai_platform_engineering.storage.event_log.sqlite_log import SqliteEventLog
-from ai_platform_engineering.utils.a2a_common.caller import ANONYMOUS, Caller
 from ai_platform_engineering.utils.a2a_common.wire import StreamState, begin, encode, seq_of
 from tests.services.postgres import new_database
 from tests.strategies import runs
@@ -369,7 +369,7 @@ async def test_a_name_is_found_and_is_deleted_with_its_conversation(log: EventLo
 async def test_the_history_of_a_conversation_has_times_and_callers(log: EventLog) -> None:
     assert await log.histories("c") == []
     before = time.time_ns()
-    person = Caller("token", "ada", frozenset())
+    person = Principal("token", "ada", frozenset())
     await log.create(submitted())
     writer = Writer(log)
     await log.append("t", begin(writer.state))
@@ -449,7 +449,7 @@ async def test_only_what_still_waits_is_ended_for_waiting(log: EventLog, writer:
 
 
 async def test_the_last_message_is_stored_with_its_caller_and_its_place(log: EventLog) -> None:
-    asks = Caller("token", "ada", frozenset({"sre", "ops"}))
+    asks = Principal("token", "ada", frozenset({"sre", "ops"}))
     await log.create(submitted(), asks)
     assert await log.request("t") == StoredRequest(message(), asks, 0)
     writer = Writer(log)

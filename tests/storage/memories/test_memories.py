@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from ai_platform_engineering.identity.principal import ANONYMOUS, KEY_HOLDER, Principal
 from ai_platform_engineering.settings import Settings, SettingsError
 from ai_platform_engineering.storage.memories.memories import Memories
 from ai_platform_engineering.storage.memories.memory import (
@@ -27,7 +28,6 @@ from ai_platform_engineering.storage.memories.memory import (
     to_ms,
 )
 from ai_platform_engineering.storage.memories.stores import memories_for
-from ai_platform_engineering.utils.a2a_common.caller import ANONYMOUS, KEY_HOLDER, Caller
 from tests.storage.memories.memory_stores import KINDS, PERSISTENT, memory_store_of
 from tests.storage.stores import SERVERS, Store
 
@@ -79,7 +79,7 @@ async def memories(store: Store) -> AsyncIterator[Memories]:
 
 def owner(store: Store, user: str | None = "jane") -> str:
     """An owner that no other test uses."""
-    found = owner_of(Caller("token", store.names), user)
+    found = owner_of(Principal("token", store.names), user)
     assert found is not None
     return found
 
@@ -254,7 +254,7 @@ async def test_without_a_type_there_are_no_memories(tmp_path: Path) -> None:
 
 
 def test_the_owner_is_the_verified_caller_and_the_user() -> None:
-    ann, bot = Caller("token", "ann"), Caller("token", "bot")
+    ann, bot = Principal("token", "ann"), Principal("token", "bot")
     owners = [owner_of(ann, None), owner_of(ann, "jane"), owner_of(bot, None), owner_of(bot, "jane")]
     owners += [owner_of(KEY_HOLDER, "jane"), owner_of(KEY_HOLDER, None), owner_of(ANONYMOUS, "token"), "shared"]
     assert len({*owners}) == len(owners)
@@ -262,4 +262,4 @@ def test_the_owner_is_the_verified_caller_and_the_user() -> None:
     # One person, whether a key is required or not; one owner for callers without a user.
     assert owner_of(ANONYMOUS, "jane") == owner_of(KEY_HOLDER, "jane")
     assert owner_of(ANONYMOUS, None) == owner_of(ANONYMOUS, "") == owner_of(KEY_HOLDER, None)
-    assert owner_of(Caller("token", None), "jane") is None
+    assert owner_of(Principal("token", None), "jane") is None

@@ -14,10 +14,10 @@ import psycopg
 from a2a.types.a2a_pb2 import Message, Part, Role, Task, TaskState, TaskStatus
 
 from ai_platform_engineering.events import SUPERVISOR
+from ai_platform_engineering.identity.principal import ANONYMOUS
 from ai_platform_engineering.storage.event_log.event_log import EventLog, StoredRequest
 from ai_platform_engineering.storage.event_log.memory_log import MemoryEventLog
 from ai_platform_engineering.storage.event_log.postgres.schema import LogAddress
-from ai_platform_engineering.utils.a2a_common.caller import ANONYMOUS
 from ai_platform_engineering.utils.a2a_common.protocol import TERMINAL_STATES
 from ai_platform_engineering.utils.a2a_common.server.job_queue import JobQueue
 from ai_platform_engineering.utils.a2a_common.server.task_endings import TaskEndings

@@ -8,7 +8,7 @@ import jwt
 import pytest
 from starlette.responses import Response
 
-from ai_platform_engineering.utils.a2a_common.caller import KEY_HOLDER
+from ai_platform_engineering.identity.principal import KEY_HOLDER
 from ai_platform_engineering.utils.a2a_common.server.browser_sessions import (
     LIFETIME_SECONDS,
     BrowserSession,

@@ -17,6 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from starlette.applications import Starlette
 
 from ai_platform_engineering.events import AgentFinished, Event, Failed, FinalResult, ToolFinished
+from ai_platform_engineering.identity.principal import ANONYMOUS
 from ai_platform_engineering.llm.scripted import ScriptedChatModel, Turn
 from ai_platform_engineering.multi_agents.agent_app import create_agent_app
 from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
@@ -25,7 +26,6 @@ from ai_platform_engineering.storage.event_log.event_log import Entry
 from ai_platform_engineering.storage.event_log.memory_log import MemoryEventLog
 from ai_platform_engineering.storage.event_log.task_record import StoredRequest
 from ai_platform_engineering.utils.a2a_common.base_langgraph_agent import BaseLangGraphAgent
-from ai_platform_engineering.utils.a2a_common.caller import ANONYMOUS
 from ai_platform_engineering.utils.a2a_common.server.a2a_app import metrics_route, with_a2a
 from ai_platform_engineering.utils.a2a_common.server.a2a_server import agent_card
 from ai_platform_engineering.utils.a2a_common.server.executor import RunExecutor

@@ -19,8 +19,8 @@ from ai_platform_engineering.events import (
     ToolStarted,
 )
 from ai_platform_engineering.events_json import decode_line, encode_line
+from ai_platform_engineering.identity.principal import ANONYMOUS, KEY_HOLDER, Principal
 from ai_platform_engineering.storage.event_log.memory_log import MemoryEventLog
-from ai_platform_engineering.utils.a2a_common.caller import ANONYMOUS, KEY_HOLDER, Caller
 from ai_platform_engineering.utils.a2a_common.codec.values import set_value
 from ai_platform_engineering.utils.a2a_common.server.stored_conversations import task_json
 from ai_platform_engineering.utils.a2a_common.wire import StreamState, begin, encode
@@ -61,7 +61,7 @@ async def shown(log: MemoryEventLog) -> dict[str, Any]:
     return task_json(history)
 
 
-async def decided(form: Form, message: Message, caller: Caller = ANONYMOUS) -> dict[str, Any]:
+async def decided(form: Form, message: Message, caller: Principal = ANONYMOUS) -> dict[str, Any]:
     log = await asked()
     await write(log, InputRequired((form,)))
     await log.add_message("t", message, caller)
@@ -139,11 +139,11 @@ async def test_answers_to_forms_are_decisions(
     ("user", "caller", "by"),
     [
         ("slack:T1/U1", KEY_HOLDER, "slack:T1/U1"),
-        (None, Caller("token", "ada", frozenset()), "ada"),
+        (None, Principal("token", "ada", frozenset()), "ada"),
         (None, KEY_HOLDER, None),
     ],
 )
-async def test_a_decision_names_the_person_who_made_it(user: str | None, caller: Caller, by: str | None) -> None:
+async def test_a_decision_names_the_person_who_made_it(user: str | None, caller: Principal, by: str | None) -> None:
     task = await decided(DELETION, said({"decisions": [{"type": "approve"}]}, user), caller)
     assert [decision["by"] for decision in task["decisions"]] == [by]
 

@@ -19,6 +19,7 @@ from pydantic import BaseModel, Field
 
 from ai_platform_engineering.graphs.agent_graph import with_prompt_section
 from ai_platform_engineering.graphs.long_results import tool_name
+from ai_platform_engineering.identity.principal import ANONYMOUS
 from ai_platform_engineering.multi_agents.platform_engineer.memories.texts import (
     FORGET_MEMORY,
     HIDDEN,
@@ -32,7 +33,6 @@ from ai_platform_engineering.multi_agents.platform_engineer.memories.texts impor
 )
 from ai_platform_engineering.storage.memories.memories import Memories
 from ai_platform_engineering.storage.memories.memory import MAX_LENGTH, MemoriesUnavailableError, owner_of
-from ai_platform_engineering.utils.a2a_common.caller import ANONYMOUS
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
 from ai_platform_engineering.utils.errors import ReadableError
 

@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from ai_platform_engineering.identity.principal import caller_in
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.storage.memories.memories import Memories
 from ai_platform_engineering.storage.memories.memory import (
@@ -23,7 +24,6 @@ from ai_platform_engineering.storage.memories.memory import (
     UnknownMemoryError,
     owner_of,
 )
-from ai_platform_engineering.utils.a2a_common.caller import caller_in
 from ai_platform_engineering.utils.a2a_common.request_context import bounded_user
 from ai_platform_engineering.utils.errors import ReadableError
 

@@ -17,6 +17,7 @@ import psycopg
 from a2a.types.a2a_pb2 import Message, Task, TaskState, TaskStatusUpdateEvent
 
 from ai_platform_engineering.events import SUPERVISOR
+from ai_platform_engineering.identity.principal import ANONYMOUS, Principal
 from ai_platform_engineering.storage.event_log.conversations import ConversationPage, ConversationQuery
 from ai_platform_engineering.storage.event_log.event_log import (
     Claim,
@@ -48,7 +49,6 @@ from ai_platform_engineering.storage.event_log.task_record import TaskRecord, co
 from ai_platform_engineering.storage.postgres.async_connections import STATEMENT_SECONDS, AsyncPool, Connection
 from ai_platform_engineering.storage.postgres.connections import storable
 from ai_platform_engineering.storage.store_timer import NO_TIMER, StoreTimer
-from ai_platform_engineering.utils.a2a_common.caller import ANONYMOUS, Caller
 from ai_platform_engineering.utils.a2a_common.wire import WireEvent, stamp
 
 logger = logging.getLogger(__name__)
@@ -116,7 +116,7 @@ class PostgresEventLog:
             await listener.aclose()
             await pool.close_idle()
 
-    async def create(self, task: Task, caller: Caller = ANONYMOUS) -> None:
+    async def create(self, task: Task, caller: Principal = ANONYMOUS) -> None:
         record = TaskRecord(task)
 
         def settle(row: Row) -> None:
@@ -127,7 +127,7 @@ class PostgresEventLog:
         except NothingWrittenError:
             raise ValueError(f"the event log already has task {task.id!r}") from None
 
-    async def add_message(self, task_id: str, message: Message, caller: Caller = ANONYMOUS) -> None:
+    async def add_message(self, task_id: str, message: Message, caller: Principal = ANONYMOUS) -> None:
         copy = Message()
         copy.CopyFrom(message)
 

@@ -8,6 +8,7 @@ from typing import Any, Final, LiteralString
 
 from a2a.types.a2a_pb2 import Message, Task, TaskState
 
+from ai_platform_engineering.identity.principal import Principal
 from ai_platform_engineering.storage.event_log.conversations import (
     ConversationPage,
     ConversationQuery,
@@ -22,7 +23,6 @@ from ai_platform_engineering.storage.event_log.task_history import TaskHistory
 from ai_platform_engineering.storage.event_log.task_record import PackedEvent, TaskRecord
 from ai_platform_engineering.storage.postgres.async_connections import Connection
 from ai_platform_engineering.storage.postgres.connections import storable
-from ai_platform_engineering.utils.a2a_common.caller import Caller
 
 # Events and messages in the order in which they came. A message has the position of the event before it.
 _HISTORY: Final[LiteralString] = """
@@ -137,8 +137,8 @@ class LogReader:
             return None
         submitted, first_caller, body, caller, after = row
         if body is None:
-            return StoredRequest(Task.FromString(submitted).history[0], Caller.from_json(first_caller), 0)
-        return StoredRequest(Message.FromString(body), Caller.from_json(caller), after)
+            return StoredRequest(Task.FromString(submitted).history[0], Principal.from_json(first_caller), 0)
+        return StoredRequest(Message.FromString(body), Principal.from_json(caller), after)
 
     async def find_message(self, context_id: str, message_id: str) -> FoundMessage | None:
         row = await self._one(_FIND_MESSAGE, context_id=context_id, message_id=message_id)

@@ -15,11 +15,11 @@ from uuid import UUID, uuid4
 
 from a2a.types.a2a_pb2 import Message, Task, TaskStatusUpdateEvent
 
+from ai_platform_engineering.identity.principal import ANONYMOUS, Principal
 from ai_platform_engineering.storage.event_log.event_log import Claim, RecordedEffect
 from ai_platform_engineering.storage.event_log.postgres.schema import WAITS
 from ai_platform_engineering.storage.event_log.task_fold import ends_task, suspends_task
 from ai_platform_engineering.storage.postgres.connections import storable
-from ai_platform_engineering.utils.a2a_common.caller import ANONYMOUS, Caller
 from ai_platform_engineering.utils.a2a_common.protocol import TERMINAL_STATES
 from ai_platform_engineering.utils.a2a_common.wire import WireEvent
 
@@ -217,7 +217,7 @@ def append_parameters(server: str, channel: str, appends: Sequence[Append]) -> d
     }
 
 
-def create(server: str, task: Task, caller: Caller) -> Write[int]:
+def create(server: str, task: Task, caller: Principal) -> Write[int]:
     now = time.time_ns()
     return Write(
         task.id,
@@ -240,7 +240,7 @@ def create(server: str, task: Task, caller: Caller) -> Write[int]:
     )
 
 
-def add_message(server: str, channel: str, task_id: str, message: Message, caller: Caller) -> Write[tuple[int, int]]:
+def add_message(server: str, channel: str, task_id: str, message: Message, caller: Principal) -> Write[tuple[int, int]]:
     """Returns the place of the message and the `seq` of the last event before it."""
     return Write(
         task_id,
@@ -293,5 +293,5 @@ def store_folded(task_id: str, number: int, task: Task) -> Write[None]:
     return Write(task_id, _STORE_FOLDED, parameters, lambda _: None, needs_open_task=False, is_urgent=True)
 
 
-def _stored(caller: Caller) -> str | None:
+def _stored(caller: Principal) -> str | None:
     return None if caller == ANONYMOUS else caller.to_json()

@@ -18,8 +18,8 @@ from starlette.requests import HTTPConnection
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from ai_platform_engineering.identity.principal import CALLER, KEY_HOLDER, Principal
 from ai_platform_engineering.settings import Settings
-from ai_platform_engineering.utils.a2a_common.caller import CALLER, KEY_HOLDER, Caller
 from ai_platform_engineering.utils.keys import Key, Place, opening_key
 
 if TYPE_CHECKING:
@@ -132,8 +132,8 @@ class BearerAuth:
         found = session.caller if session is not None else await self._verified(_bearer(request.headers))
         if session is not None and scope["method"] not in _READ_METHODS and not is_optional:
             found = csrf_problem(request, session) or found
-        if isinstance(found, Caller) or is_optional:
-            verified: dict[str, Any] = {CALLER: found, _SESSION: session} if isinstance(found, Caller) else {}
+        if isinstance(found, Principal) or is_optional:
+            verified: dict[str, Any] = {CALLER: found, _SESSION: session} if isinstance(found, Principal) else {}
             await self._app({**scope, "state": {**scope.get("state", {}), **verified}}, receive, send)
         elif scope["type"] == "http":
             await found(scope, receive, send)
@@ -146,7 +146,7 @@ class BearerAuth:
             return None
         return self._sessions.read(request.cookies)
 
-    async def _verified(self, sent: str) -> Caller | Response:
+    async def _verified(self, sent: str) -> Principal | Response:
         """The caller of the key or token, or the error response."""
         if self._key is not None and hmac.compare_digest(sent.encode(), self._key.value.encode()):
             return KEY_HOLDER
@@ -158,7 +158,7 @@ class BearerAuth:
         )
 
         try:
-            return Caller.with_token(await self._issuer.check(sent))
+            return Principal.with_token(await self._issuer.check(sent))
         except TokenRefusedError as error:
             return self._unauthorized(str(error))
         except IssuerError as error:

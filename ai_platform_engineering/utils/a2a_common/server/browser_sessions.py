@@ -16,13 +16,15 @@ from typing import Any, Final
 import jwt
 from starlette.responses import Response
 
-from ai_platform_engineering.utils.a2a_common.caller import Caller
+from ai_platform_engineering.identity.principal import Principal
 
 LIFETIME_SECONDS: Final = 12 * 3600
 
 _NAME: Final = "platform-engineer-session"
 _ALGORITHM: Final = "HS256"
 _ISSUER: Final = "platform-engineer"
+# The times are compared with the clock of the sessions.
+_OPTIONS: Final[Any] = {"require": ["iss", "jti", "principal", "iat", "exp"], "verify_exp": False, "verify_iat": False}
 _LEEWAY_SECONDS: Final = 30
 """By which the clocks of two replicas may differ."""
 
@@ -31,7 +33,7 @@ _LEEWAY_SECONDS: Final = 30
 class BrowserSession:
     """`token` is the value of the cookie."""
 
-    caller: Caller
+    caller: Principal
     token: str = field(repr=False)
     csrf_token: str = field(repr=False)
 
@@ -52,13 +54,12 @@ class BrowserSessions:
         self._secure = secure
         self._clock = clock
 
-    def begin(self, caller: Caller) -> BrowserSession:
+    def begin(self, caller: Principal) -> BrowserSession:
         session_id, now = secrets.token_urlsafe(16), int(self._clock())
         claims = {
             "iss": _ISSUER,
             "jti": session_id,
-            "kind": caller.kind,
-            "sub": caller.subject,
+            "principal": caller.facts(),
             "iat": now,
             "exp": now + LIFETIME_SECONDS,
         }
@@ -74,14 +75,18 @@ class BrowserSessions:
                 self._signing_key,
                 [_ALGORITHM],
                 # The times are compared below, with the clock.
-                options={"require": ["iss", "jti", "sub", "iat", "exp"], "verify_exp": False, "verify_iat": False},
+                options={
+                    "require": ["iss", "jti", "principal", "iat", "exp"],
+                    "verify_exp": False,
+                    "verify_iat": False,
+                },
                 issuer=_ISSUER,
             )
         except jwt.PyJWTError:
             return None
         if not claims["iat"] - _LEEWAY_SECONDS <= self._clock() < claims["exp"]:
             return None
-        return BrowserSession(Caller(claims["kind"], claims["sub"]), token, self._csrf_token(claims["jti"]))
+        return BrowserSession(Principal.read(claims["principal"]), token, self._csrf_token(claims["jti"]))
 
     def write(self, session: BrowserSession, response: Response) -> None:
         response.set_cookie(

@@ -11,7 +11,7 @@ from a2a.utils.errors import VersionNotSupportedError
 from starlette.requests import Request
 
 from ai_platform_engineering.compat.a2a_v03 import LEGACY_HTTP_EXTENSION_HEADER
-from ai_platform_engineering.utils.a2a_common.caller import CALLER, caller_in
+from ai_platform_engineering.identity.principal import CALLER, caller_in
 from ai_platform_engineering.utils.a2a_common.codec.event_json import ProtocolVersion
 from ai_platform_engineering.utils.a2a_common.server.request_handler import AFTER_SEQ, PROTOCOL
 

@@ -23,6 +23,7 @@ from procrastinate.jobs import Job
 
 from ai_platform_engineering.compat.procrastinate import FencedJobManager
 from ai_platform_engineering.events import Canceled
+from ai_platform_engineering.identity.principal import ANONYMOUS
 from ai_platform_engineering.storage.event_log.event_log import (
     Claim,
     Entry,
@@ -33,7 +34,6 @@ from ai_platform_engineering.storage.event_log.event_log import (
     UnknownTaskError,
 )
 from ai_platform_engineering.storage.event_log.task_fold import ends_task, suspends_task
-from ai_platform_engineering.utils.a2a_common.caller import ANONYMOUS
 from ai_platform_engineering.utils.a2a_common.server.recovery import MAX_TAKEOVERS, NO_PROGRESS, progress_of
 from ai_platform_engineering.utils.a2a_common.server.task_endings import TaskEndings
 from ai_platform_engineering.utils.a2a_common.server.work import Assignment, Executor

@@ -36,6 +36,7 @@ from a2a.utils.errors import (
 from a2a.utils.proto_utils import validate_proto_required_fields
 from a2a.utils.task import apply_history_length, validate_history_length
 
+from ai_platform_engineering.identity.principal import Principal, caller_in
 from ai_platform_engineering.storage.event_log.event_log import (
     Entry,
     EventLog,
@@ -43,7 +44,6 @@ from ai_platform_engineering.storage.event_log.event_log import (
     StoredRequest,
     TaskEndedError,
 )
-from ai_platform_engineering.utils.a2a_common.caller import Caller, caller_in
 from ai_platform_engineering.utils.a2a_common.delegation import without_skills
 from ai_platform_engineering.utils.a2a_common.protocol import SERVER_STOPPING, TERMINAL_STATES, WAITING_STATES
 from ai_platform_engineering.utils.a2a_common.request_context import TO_CONVERSATION, is_delegated
@@ -276,7 +276,7 @@ class LogRequestHandler(DefaultRequestHandlerV2):
         )
         return Accepted(snapshot, "first" if named is None else "later")
 
-    async def _add_message(self, message: Message, caller: Caller) -> Snapshot:
+    async def _add_message(self, message: Message, caller: Principal) -> Snapshot:
         try:
             await self.log.add_message(message.task_id, without_skills(message), caller)
         except TaskEndedError as error:  # since `_named_task` read its state

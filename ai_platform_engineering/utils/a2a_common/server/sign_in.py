@@ -13,8 +13,8 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from ai_platform_engineering.identity.principal import ANONYMOUS, KEY_HOLDER, Principal, caller_in
 from ai_platform_engineering.settings import Settings
-from ai_platform_engineering.utils.a2a_common.caller import ANONYMOUS, KEY_HOLDER, Caller, caller_in
 from ai_platform_engineering.utils.a2a_common.server.auth import (
     SESSION_PATH,
     browser_sessions,
@@ -45,7 +45,7 @@ class SignIn(Protocol):
     def method(self) -> Literal["key"]:
         """What the page asks for."""
 
-    async def verify(self, sent: Mapping[str, Any]) -> Caller | None:
+    async def verify(self, sent: Mapping[str, Any]) -> Principal | None:
         """The caller who sent these fields; None if they are wrong. Raises `SignInError` if they cannot be used."""
 
 
@@ -57,7 +57,7 @@ class KeySignIn:
     def __init__(self, key: Key) -> None:
         self._key = key
 
-    async def verify(self, sent: Mapping[str, Any]) -> Caller | None:
+    async def verify(self, sent: Mapping[str, Any]) -> Principal | None:
         match sent:
             case {"key": str(key)}:
                 # A JSON string may contain surrogates, which UTF-8 cannot encode.
@@ -130,7 +130,7 @@ class SessionRoutes:
             self._sessions.delete(response)
         return response
 
-    def _facts(self, caller: Caller, session: BrowserSession | None) -> Response:
+    def _facts(self, caller: Principal, session: BrowserSession | None) -> Response:
         facts = {
             "required": self._required,
             "signed_in": caller != ANONYMOUS,

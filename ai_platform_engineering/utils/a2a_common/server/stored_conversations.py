@@ -158,4 +158,4 @@ def _sender(sent: SentMessage) -> str | None:
     user = get_fields(sent.message.metadata).get("user")
     if isinstance(user, str) and user:
         return bounded_user(user)
-    return sent.caller.subject if sent.caller.kind == "token" else None
+    return sent.caller.subject if sent.caller.verified_by == "token" else None

@@ -13,6 +13,7 @@ import pytest
 from langchain_core.messages import ToolMessage
 
 from ai_platform_engineering.events import Event, FinalResult, InputRequired, ToolFinished, ToolStarted
+from ai_platform_engineering.identity.principal import ANONYMOUS
 from ai_platform_engineering.llm.scripted import ModelInput, Turn
 from ai_platform_engineering.multi_agents.platform_engineer.memories.notes import OWNER_KEY, run_owner
 from ai_platform_engineering.multi_agents.platform_engineer.memories.texts import (
@@ -21,7 +22,6 @@ from ai_platform_engineering.multi_agents.platform_engineer.memories.texts impor
     MEMORY_TOOLS,
 )
 from ai_platform_engineering.storage.memories.memory import owner_of
-from ai_platform_engineering.utils.a2a_common.caller import ANONYMOUS
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
 from ai_platform_engineering.utils.users import User, sign_user
 from tests.invariants import check
