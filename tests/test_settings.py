@@ -120,7 +120,8 @@ def test_a_secret_is_never_shown(variable: str) -> None:
         "REDIS_URL": "redis",
     }
     scheme = next((scheme for ending, scheme in schemes.items() if variable.endswith(ending)), None)
-    value = f"{scheme}://me:hunter2@db.example/rag" if scheme else "hunter2-hunter2-hunter2"
+    prefix = {"A2A_AUTH_KEYS": "ci:user:", "A2A_AGENT_KEYS": "argocd:"}.get(variable, "")
+    value = f"{scheme}://me:hunter2@db.example/rag" if scheme else f"{prefix}hunter2-hunter2-hunter2"
     settings = load(**{variable: value})
     assert getattr(settings, variable.lower()).get_secret_value() == value
     assert "hunter2" not in f"{settings!r} {settings} {settings.model_dump()} {settings.model_dump_json()}"

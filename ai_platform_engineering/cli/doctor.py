@@ -199,23 +199,28 @@ def _unknown_tools(settings: Settings, agents: Iterable[AgentReport]) -> list[st
 
 
 async def _check_remote(settings: Settings, entries: Sequence[AgentEntry], *, offline: bool) -> dict[str, AgentReport]:
-    token, no_token = None, None
+    tokens: dict[str, str | None] = {}
+    no_token = None
     try:
-        token = await OwnBearer(settings).token()
+        bearer = OwnBearer(settings)
+        tokens = {entry.name: await bearer.token(entry.name) for entry in entries}
     except AccessTokenError as error:
         no_token = str(error)
     async with new_client() as client:
-        found = await probe_all(entries, client, deadline=settings.agent_connectivity_timeout, auth_token=token)
+        found = await probe_all(entries, client, deadline=settings.agent_connectivity_timeout, tokens=tokens)
         reached = [entry for entry in entries if found[entry.name].ok]
         listed = await asyncio.gather(
             *(
-                remote_tools(entry, client, timeout=settings.agent_connect_timeout, auth_token=token)
+                remote_tools(entry, client, timeout=settings.agent_connect_timeout, auth_token=tokens.get(entry.name))
                 for entry in reached
             )
         )
         asked = [] if offline else reached
         checked = await asyncio.gather(
-            *(remote_check(entry, client, timeout=2 * CHECK_TIMEOUT, auth_token=token) for entry in asked)
+            *(
+                remote_check(entry, client, timeout=2 * CHECK_TIMEOUT, auth_token=tokens.get(entry.name))
+                for entry in asked
+            )
         )
     failures = {entry.name: failure for entry, failure in zip(asked, checked, strict=True)}
     tools = {

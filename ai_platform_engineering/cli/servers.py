@@ -76,7 +76,7 @@ def serve_agent(options: argparse.Namespace, settings: Settings) -> int:
     entry = standalone(options.name, manifests, settings, sandbox_is_on(settings, manifests))
     warn_about_unknown_settings(settings)
     check_data_files(settings, entry.name)
-    settings, listener = _bind(options, settings, "behind")
+    settings, listener = _bind(options, settings, "behind", entry.name)
     from ai_platform_engineering.llm.providers import model_label
     from ai_platform_engineering.multi_agents.agent_app import create_agent_app
 
@@ -117,12 +117,14 @@ def check_shared_stores(settings: Settings, workers: int) -> None:
         )
 
 
-def _bind(options: argparse.Namespace, settings: Settings, place: Place) -> tuple[Settings, socket]:
+def _bind(
+    options: argparse.Namespace, settings: Settings, place: Place, agent: str | None = None
+) -> tuple[Settings, socket]:
     """Open the listening socket, and return it with settings that have its address."""
     host: str = getattr(options, "host", settings.a2a_host)
     listener = listen(host, getattr(options, "port", settings.a2a_port))
     try:
-        check_exposure(settings, place, getattr(options, "published_on", listener.getsockname()[0]))
+        check_exposure(settings, place, getattr(options, "published_on", listener.getsockname()[0]), agent)
     except BaseException:
         listener.close()
         raise

@@ -32,6 +32,11 @@ class Principal:
     via: str | None = None
 
     @classmethod
+    def with_key(cls, name: str, role: Role) -> Self:
+        """The holder of a named key."""
+        return cls("key", f"{KEY_SUBJECT}:{name}", roles=frozenset({"user", role}))
+
+    @classmethod
     def with_token(cls, claims: Mapping[str, Any], groups: frozenset[str] = frozenset()) -> Self:
         """The principal of a verified access token."""
         subject = claims.get("sub")
@@ -45,6 +50,8 @@ class Principal:
         match self.verified_by:
             case "anonymous":
                 return ""
+            case "key":
+                return self.subject or KEY_SUBJECT
             case verified_by:
                 return f"{verified_by}:{self.subject or ''}"
 

@@ -112,7 +112,7 @@ def create_agent_app(settings: Settings, name: str, models: ModelFactory = model
         description=manifest.description,
         url=settings.public_url,
         version=product_version(),
-        schemes=security_schemes(settings, "behind"),
+        schemes=security_schemes(settings, "behind", manifest.name),
         skills=[skill],
         keeps_tasks=settings.event_log != "memory",
     )

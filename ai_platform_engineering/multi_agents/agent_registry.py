@@ -29,7 +29,7 @@ from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.settings.approval_overrides import parse_overrides, unknown_agents
 from ai_platform_engineering.unknown_settings import unknown_settings
 from ai_platform_engineering.utils.a2a_common.codec.labels import display, one_line
-from ai_platform_engineering.utils.keys import agents_key
+from ai_platform_engineering.utils.keys import opening_key
 from ai_platform_engineering.utils.redact import redact
 
 __all__ = ["AgentEntry", "AgentRegistry", "Reachability", "Where", "known_manifests"]
@@ -146,8 +146,8 @@ class AgentRegistry:
                     _notify(on_change, entry.name)
 
     async def _probe(self, entries: Sequence[AgentEntry], deadline: float) -> dict[str, Reachability]:
-        key = agents_key(self._settings)
-        return await probe_all(entries, self.client, deadline=deadline, auth_token=key.value if key else None)
+        keys = {entry.name: key.value for entry in entries if (key := opening_key(self._settings, entry.name))}
+        return await probe_all(entries, self.client, deadline=deadline, tokens=keys)
 
     def _replace(self, found: Mapping[str, Reachability]) -> None:
         self._reachability = MappingProxyType({**self._reachability, **found})

@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Final
 
 import httpx
@@ -24,6 +25,10 @@ CARD_PATHS: Final = ("/.well-known/agent-card.json", "/.well-known/agent.json")
 
 _MAX_CARD_SIZE: Final = 1_000_000
 
+
+Tokens = Mapping[str, str | None]
+"""Bearer values by agent."""
+_NO_TOKENS: Final[Tokens] = MappingProxyType({})
 
 ToolRow = Mapping[str, Any]
 """One entry of an agent's `/tools` response."""
@@ -71,12 +76,12 @@ async def probe(
 
 
 async def probe_all(
-    entries: Iterable[AgentEntry], client: httpx.AsyncClient, *, deadline: float, auth_token: str | None = None
+    entries: Iterable[AgentEntry], client: httpx.AsyncClient, *, deadline: float, tokens: Tokens = _NO_TOKENS
 ) -> dict[str, Reachability]:
-    """Check all agents in parallel within `deadline` seconds."""
+    """Check all agents in parallel within `deadline` seconds. `tokens` are the bearer values by agent."""
     entries = list(entries)
     results = await asyncio.gather(
-        *(probe(entry, client, timeout=deadline, auth_token=auth_token) for entry in entries)
+        *(probe(entry, client, timeout=deadline, auth_token=tokens.get(entry.name)) for entry in entries)
     )
     return {entry.name: result for entry, result in zip(entries, results, strict=True)}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BeforeValidator
+from pydantic import AfterValidator, BeforeValidator, SecretStr
 
 from ai_platform_engineering.settings.fields import (
     AllowedValues,
@@ -19,6 +19,12 @@ from ai_platform_engineering.settings.fields import (
     lower,
     networks,
     setting,
+)
+from ai_platform_engineering.settings.named_keys import (
+    ALLOWED_AGENT_KEYS,
+    ALLOWED_KEYS,
+    valid_agent_keys,
+    valid_keys,
 )
 
 
@@ -73,17 +79,37 @@ class ServerSettings(SettingsGroup):
         False,
     )
     a2a_auth_shared_key: OptionalKey = setting(
-        "Server", "Key of the supervisor. When set, callers must send it as a bearer token."
+        "Server",
+        "Key of the supervisor with every role. When set, callers must send it, or one of `A2A_AUTH_KEYS`, as a bearer "
+        "token.",
+    )
+    a2a_auth_keys: Annotated[SecretStr | None, AfterValidator(valid_keys), AllowedValues(ALLOWED_KEYS)] = setting(
+        "Server",
+        "Named keys of the supervisor, for example `ci:user:<key>, slack:bot:<key>, ops:admin:<key>`. A holder of the "
+        "role `user` sees only what this key has asked; `bot` may also state for which user it asks; `admin` sees and "
+        "operates everything.",
+    )
+    supervisor_key: OptionalKey = setting(
+        "Server",
+        "Key that clients of the supervisor send to it: the Slack bot, `chat --url` and the other commands.",
+        shown_default="`A2A_AUTH_SHARED_KEY`",
     )
     a2a_agents_auth_key: OptionalKey = setting(
         "Server",
         "Key of the servers behind the supervisor: remote agents and a knowledge base server. The supervisor sends "
         "it to them as a bearer token, and they require it. It also signs the supervisor's delegations.",
     )
+    a2a_agent_keys: Annotated[SecretStr | None, AfterValidator(valid_agent_keys), AllowedValues(ALLOWED_AGENT_KEYS)] = (
+        setting(
+            "Server",
+            "Keys of single agents, for example `argocd:<key>, jira:<key>`, which take precedence over "
+            "`A2A_AGENTS_AUTH_KEY`. The process of an agent needs only its own.",
+        )
+    )
     a2a_agents_share_key: Flag = setting(
         "Server",
-        "Lets the supervisor send `A2A_AUTH_SHARED_KEY` to the servers behind it when `A2A_AGENTS_AUTH_KEY` is not "
-        "set. Every caller of the supervisor can then call these servers as well.",
+        "Makes `A2A_AUTH_SHARED_KEY` also the key of the servers behind the supervisor when they have none of their "
+        "own. Every holder of that key can then call these servers as well.",
         False,
     )
     a2a_oauth_issuer: OptionalAddress = setting(
@@ -118,7 +144,7 @@ class ServerSettings(SettingsGroup):
         "Server",
         "Key with which clients, for example the Slack bot, sign the user of each message. The supervisor accepts a "
         "user only with a valid signature, so clients and supervisor need the same key.",
-        shown_default="`A2A_AUTH_SHARED_KEY`",
+        shown_default="`SUPERVISOR_KEY`, or the key that the client sends",
     )
     allowed_origins: str = setting(
         "Server",

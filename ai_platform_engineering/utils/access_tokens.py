@@ -6,7 +6,6 @@ A token is fetched when needed, and cached until shortly before it expires.
 from __future__ import annotations
 
 import asyncio
-import hmac
 import re
 import time
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
@@ -20,7 +19,7 @@ import httpx
 from ai_platform_engineering.settings import Settings, SettingsError
 from ai_platform_engineering.utils.connections import reason_of
 from ai_platform_engineering.utils.errors import ReadableError
-from ai_platform_engineering.utils.keys import agents_key, opening_key
+from ai_platform_engineering.utils.keys import opening_key, sent_key, supervisor_keys
 
 _SECONDS: Final = 10.0
 _MARGIN_SECONDS: Final = 30.0
@@ -142,7 +141,7 @@ class SupervisorAuth(httpx.Auth):
 
     def __init__(self, settings: Settings) -> None:
         grant = Grant.of(settings)
-        key = settings.a2a_auth_shared_key
+        key = settings.supervisor_key or settings.a2a_auth_shared_key
         self._tokens = AccessTokens(grant) if grant else None
         self._key = key.get_secret_value() if key else None
 
@@ -165,21 +164,19 @@ class SupervisorAuth(httpx.Auth):
 
 
 class OwnBearer:
-    """The bearer value that the supervisor sends to its agents and its knowledge base: the agents' key, else the
-    caller's access token, else an access token of its own, else none. The supervisor's own key is never passed on."""
+    """The bearer value that the supervisor sends to an agent: the agent's key, else the caller's access token, else an
+    access token of its own, else none. The supervisor's own keys are never passed on."""
 
     def __init__(self, settings: Settings) -> None:
-        key = agents_key(settings)
-        self._key = key.value if key else None
-        grant = Grant.of(settings) if key is None else None
+        self._settings = settings
+        grant = Grant.of(settings)
         self._tokens = AccessTokens(grant) if grant else None
-        own_key = opening_key(settings, "front")
-        self._supervisor_key = own_key.value.encode() if own_key else b""
+        self._own_keys = supervisor_keys(settings)
 
-    async def token(self, callers_token: str | None = None) -> str | None:
-        if self._key is not None:
-            return self._key
-        if callers_token and not hmac.compare_digest(callers_token.encode(), self._supervisor_key):
+    async def token(self, agent: str, callers_token: str | None = None) -> str | None:
+        if (key := opening_key(self._settings, agent)) is not None:
+            return key.value
+        if callers_token and sent_key(self._own_keys, callers_token) is None:
             return callers_token
         return None if self._tokens is None else await self._tokens.token()
 

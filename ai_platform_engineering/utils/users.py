@@ -16,7 +16,8 @@ from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.errors import ReadableError
 
 MAX_LENGTH: Final = 200
-"""Characters of an id or a name."""
+"""Characters of an id, a name or a group."""
+MAX_GROUPS: Final = 100
 
 _ALGORITHM: Final = "HS256"
 _ISSUER: Final = "platform-engineer"
@@ -30,10 +31,15 @@ class UserTokenError(ReadableError):
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """A person. The id begins with the surface, for example `slack:T1/U1`."""
+    """A person. The id begins with the surface, for example `slack:T1/U1`.
+
+    `groups` are those that the person is in. A conversation that begins with the message is shared with `shared_with`.
+    """
 
     id: str
     name: str = ""
+    groups: frozenset[str] = frozenset()
+    shared_with: frozenset[str] = frozenset()
 
     def __str__(self) -> str:
         return f"{self.id} ({self.name})" if self.name else self.id
@@ -41,14 +47,15 @@ class User:
 
 def signing_key(settings: Settings) -> str | None:
     """The key that clients and supervisor share to sign users; None if none is configured."""
-    key = settings.user_signing_key or settings.a2a_auth_shared_key
+    key = settings.user_signing_key or settings.supervisor_key or settings.a2a_auth_shared_key
     return key.get_secret_value() if key else None
 
 
 def sign_user(key: str, user: User, *, message_id: str, now: float) -> str:
     """A token which states that `user` sends the message `message_id`. `now` is in seconds since 1970."""
     claims = {"iss": _ISSUER, "sub": user.id, "jti": message_id, "iat": int(now), "exp": int(now) + _LIFETIME_SECONDS}
-    return jwt.encode(claims | ({"name": user.name} if user.name else {}), _derived(key), _ALGORITHM)
+    more = {"name": user.name, "groups": sorted(user.groups), "shared_with": sorted(user.shared_with)}
+    return jwt.encode(claims | {name: value for name, value in more.items() if value}, _derived(key), _ALGORITHM)
 
 
 def read_user(key: str, token: str, *, message_id: str, now: float) -> User:
@@ -72,7 +79,14 @@ def read_user(key: str, token: str, *, message_id: str, now: float) -> User:
     user, name = claims["sub"], claims.get("name", "")
     if not user or not isinstance(name, str) or max(len(user), len(name)) > MAX_LENGTH:
         raise UserTokenError(f"The token needs the id and the name of a user, at most {MAX_LENGTH} characters each.")
-    return User(user, name)
+    return User(user, name, _groups(claims.get("groups")), _groups(claims.get("shared_with")))
+
+
+def _groups(value: object) -> frozenset[str]:
+    groups = value if isinstance(value, list) else []
+    if len(groups) > MAX_GROUPS or any(not isinstance(group, str) or len(group) > MAX_LENGTH for group in groups):
+        raise UserTokenError(f"The token may name at most {MAX_GROUPS} groups, of {MAX_LENGTH} characters each.")
+    return frozenset(groups)
 
 
 def _number(value: object) -> float:

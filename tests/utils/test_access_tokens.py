@@ -186,13 +186,21 @@ async def test_agents_get_their_key_else_the_callers_token_else_one_of_the_super
         for settings, key in (
             (settings_for(issuer, **own, A2A_AGENTS_AUTH_KEY="key-of-the-agents"), "key-of-the-agents"),
             (settings_for(issuer, **own, A2A_AGENTS_SHARE_KEY="true"), "key-of-the-supervisor"),
+            (
+                settings_for(
+                    issuer, **own, A2A_AGENTS_AUTH_KEY="key-of-the-agents", A2A_AGENT_KEYS="jira:key-of-the-jira-agent"
+                ),
+                "key-of-the-jira-agent",
+            ),
         ):
-            assert [await OwnBearer(settings).token(of_caller) for of_caller in (None, "token")] == [key, key]
-        assert await OwnBearer(settings_for(issuer, **own)).token("token") == "token"
+            assert [await OwnBearer(settings).token("jira", of_caller) for of_caller in (None, "token")] == [key, key]
+        assert await OwnBearer(settings_for(issuer, **own)).token("jira", "token") == "token"
         assert not issuer.calls
         bearer = OwnBearer(settings_for(issuer, **own))
-        assert await bearer.token("key-of-the-supervisor") == await bearer.token() != "key-of-the-supervisor"
-        token = await OwnBearer(settings_for(issuer)).token()
+        assert (
+            await bearer.token("jira", "key-of-the-supervisor") == await bearer.token("jira") != "key-of-the-supervisor"
+        )
+        token = await OwnBearer(settings_for(issuer)).token("jira")
         assert token is not None
         assert token.startswith("ey")
-    assert await OwnBearer(load_settings({}, None)).token() is None
+    assert await OwnBearer(load_settings({}, None)).token("jira") is None

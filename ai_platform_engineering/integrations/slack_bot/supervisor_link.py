@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Iterator
 from contextlib import AsyncExitStack
 from typing import Any, Final
 
 import httpx
 
-from ai_platform_engineering.integrations.slack_bot.places import Incoming, SlackUser
+from ai_platform_engineering.integrations.slack_bot.places import Incoming, SlackUser, ThreadPlace
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.a2a_common.client.supervisor_client import Supervisor, connected
 from ai_platform_engineering.utils.a2a_common.client.supervisor_run import SupervisorError
@@ -19,6 +20,14 @@ from ai_platform_engineering.utils.users import User, sign_user, signing_key
 _MAX_PAUSE: Final = 2.0
 _FAILURE_SECONDS: Final = 0.5
 _REST_SECONDS: Final = 10.0
+_DIRECT_MESSAGE: Final = "D"
+"""Slack's ids of direct messages begin with it."""
+
+
+def _members(place: ThreadPlace) -> Iterator[str]:
+    """The group of the people in a channel. They share its threads; a direct message has one person."""
+    if not place.channel.startswith(_DIRECT_MESSAGE):
+        yield f"slack:{place.team}/{place.channel}"
 
 
 class SupervisorLink:
@@ -65,7 +74,9 @@ class SupervisorLink:
     def metadata(self, message_id: str, person: SlackUser, incoming: Incoming) -> dict[str, Any]:
         """The metadata of a message: its sender and the channel's instructions. It is not part of the question."""
         name = "user" if self._key is None else "user_token"
-        metadata: dict[str, Any] = {name: self.signed_user(person, message_id)}
+        channel = frozenset(_members(incoming.place))
+        user = User(f"slack:{person.team}/{person.id}", groups=channel, shared_with=channel)
+        metadata: dict[str, Any] = {name: self._signed(user, message_id)}
         if incoming.instructions:
             metadata["instructions"] = incoming.instructions
         if incoming.quiet:
@@ -74,7 +85,9 @@ class SupervisorLink:
 
     def signed_user(self, person: SlackUser, about: str) -> str:
         """The user id of a person; with a signing key, signed for `about`: a message, or the trace of a rating."""
-        user = User(f"slack:{person.team}/{person.id}")
+        return self._signed(User(f"slack:{person.team}/{person.id}"), about)
+
+    def _signed(self, user: User, about: str) -> str:
         return user.id if self._key is None else sign_user(self._key, user, message_id=about, now=time.time())
 
     async def post(self, path: str, body: dict[str, Any]) -> httpx.Response:

@@ -19,7 +19,7 @@ from ai_platform_engineering.mcp.streamable_http import http_streams
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.connections import causes
 from ai_platform_engineering.utils.errors import ReadableError
-from ai_platform_engineering.utils.keys import agents_key
+from ai_platform_engineering.utils.keys import opening_key
 from ai_platform_engineering.utils.redact import Redactor, redact
 
 View = TypeVar("View", bound=BaseModel)
@@ -34,7 +34,7 @@ class RemoteKnowledgeBase:
     """The read operations of `KnowledgeBase`, over MCP."""
 
     def __init__(self, settings: Settings, url: str) -> None:
-        key = agents_key(settings)
+        key = opening_key(settings)
         headers = {} if key is None else {"Authorization": f"Bearer {key.value}"}
         self._endpoint = Endpoint("rag", Redactor(), url=url, headers=headers)
         self._timeout = settings.tool_timeout

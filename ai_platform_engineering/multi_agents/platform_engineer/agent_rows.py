@@ -57,11 +57,14 @@ async def _remote_tools(supervisor: PlatformEngineerDeepAgent) -> _RemoteTools:
     registry = supervisor.registry
     entries = registry.remote()
     try:
-        token = await supervisor.bearer.token() if entries else None
+        tokens = {entry.name: await supervisor.bearer.token(entry.name) for entry in entries}
     except AccessTokenError as error:
         return _RemoteTools({}, str(error))
     found = await asyncio.gather(
-        *(remote_tools(entry, registry.client, timeout=_TOOLS_SECONDS, auth_token=token) for entry in entries)
+        *(
+            remote_tools(entry, registry.client, timeout=_TOOLS_SECONDS, auth_token=tokens[entry.name])
+            for entry in entries
+        )
     )
     return _RemoteTools({entry.name: rows for entry, rows in zip(entries, found, strict=True)})
 

@@ -20,7 +20,7 @@ from pydantic import BaseModel
 
 from ai_platform_engineering.manifest import McpServer
 from ai_platform_engineering.settings import Settings
-from ai_platform_engineering.utils.keys import agents_key
+from ai_platform_engineering.utils.keys import opening_key
 
 TRUNCATED: Final = "[Output truncated]"
 
@@ -116,7 +116,7 @@ def limit_tools(tools: Iterable[BaseTool], settings: Settings) -> list[_CapCount
 def _knowledge_server(settings: Settings) -> McpServer:
     if settings.rag_server_url is None:
         return McpServer(name="rag", transport="memory", module=KNOWLEDGE_SERVER, tools=_KNOWLEDGE_TOOLS)
-    key = agents_key(settings)
+    key = opening_key(settings)
     headers = {"Authorization": f"Bearer ${{{key.setting}}}"} if key else {}
     return McpServer(name="rag", transport="http", url=settings.rag_server_url, headers=headers, tools=_KNOWLEDGE_TOOLS)
 

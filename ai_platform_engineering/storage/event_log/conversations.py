@@ -9,6 +9,7 @@ from typing import Final
 
 from a2a.types.a2a_pb2 import Task, TaskArtifactUpdateEvent, TaskState
 
+from ai_platform_engineering.identity.principal import Principal
 from ai_platform_engineering.storage.event_log.task_record import PackedEvent
 from ai_platform_engineering.utils.a2a_common.codec.decoding import kind_of
 from ai_platform_engineering.utils.a2a_common.codec.parts import text_of
@@ -27,12 +28,13 @@ class ConversationQuery:
     """A filter for conversations. Newest change first, at most `limit`, beginning behind the position `after`.
 
     Each of the `words` must be in the name of the conversation, or in the question or the answer of one of its tasks.
-    Case does not matter.
+    Case does not matter. With a `viewer`, only the conversations that this principal may see.
     """
 
     words: tuple[str, ...] = ()
     after: Position | None = None
     limit: int = 50
+    viewer: Principal | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from typing import ClassVar, Protocol, Self
 
 from a2a.types.a2a_pb2 import Message, Task, TaskState
 
+from ai_platform_engineering.identity.access import ConversationAccess
 from ai_platform_engineering.identity.principal import ANONYMOUS, Principal
 from ai_platform_engineering.storage.event_log.conversations import (
     ConversationPage,
@@ -32,6 +33,7 @@ __all__ = [
     "Claim",
     "Entry",
     "EventLog",
+    "ForeignConversationError",
     "FoundMessage",
     "Observer",
     "RecordedEffect",
@@ -57,6 +59,13 @@ class TaskEndedError(RuntimeError):
 
     def __init__(self, task_id: str) -> None:
         super().__init__(f"task {task_id!r} has ended; nothing may follow the event that ends it")
+
+
+class ForeignConversationError(LookupError):
+    """The conversation belongs to another principal."""
+
+    def __init__(self, context_id: str) -> None:
+        super().__init__(f"the conversation {context_id!r} belongs to another principal")
 
 
 class SupersededError(RuntimeError):
@@ -87,13 +96,17 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class TaskQuery:
-    """A filter for tasks. Newest change first, at most `limit`, beginning behind the position `after`."""
+    """A filter for tasks. Newest change first, at most `limit`, beginning behind the position `after`.
+
+    With a `viewer`, only the tasks of conversations that this principal may see.
+    """
 
     context_id: str | None = None
     state: TaskState | None = None
     changed_since_ns: int | None = None
     after: tuple[int, str] | None = None
     limit: int = 50
+    viewer: Principal | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +134,18 @@ class EventLog(Protocol):
     def opened(self) -> AbstractAsyncContextManager[Self]:
         """The log is usable inside this context."""
 
-    async def create(self, task: Task, caller: Principal = ANONYMOUS) -> None:
-        """Add a task with the state `submitted` and its first message in its history."""
+    async def create(self, task: Task, caller: Principal = ANONYMOUS, groups: frozenset[str] = frozenset()) -> None:
+        """Add a task with the state `submitted` and its first message in its history.
+
+        The first task of a conversation makes `caller` its owner and shares it with `groups`. Raises
+        `ForeignConversationError` if the conversation is one that the caller may not use.
+        """
+
+    async def access(self, context_id: str) -> ConversationAccess | None:
+        """Who may use a conversation; None if there is no such conversation."""
+
+    async def share(self, context_id: str, groups: frozenset[str]) -> bool:
+        """Share a conversation with exactly these groups. False if it has no owner."""
 
     async def add_message(self, task_id: str, message: Message, caller: Principal = ANONYMOUS) -> None:
         """Add a later message to a task."""

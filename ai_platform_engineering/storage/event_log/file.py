@@ -16,8 +16,8 @@ from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.settings import Settings, SettingsError
 from ai_platform_engineering.storage.sqlite.owned_file import FileInUseError, own, reason
 
-FORMAT: Final = 3
-_READABLE_FORMATS: Final = frozenset({1, 2, FORMAT})
+FORMAT: Final = 4
+_READABLE_FORMATS: Final = frozenset({1, 2, 3, FORMAT})
 """Formats with the tables and columns that the commands read. Formats before 3 have no names of conversations."""
 
 WAITS: Final = "state IN (6, 8)"
@@ -77,6 +77,21 @@ CREATE TABLE conversation (
     name TEXT NOT NULL
 ) WITHOUT ROWID;
 """
+_ACCESS: Final = """
+CREATE TABLE access (
+    context_id TEXT PRIMARY KEY,
+    owner TEXT NOT NULL,
+    via TEXT,
+    groups TEXT NOT NULL DEFAULT '[]'
+) WITHOUT ROWID;
+CREATE INDEX access_by_owner ON access (owner);
+"""
+_OWNERS: Final = """
+INSERT OR IGNORE INTO access (context_id, owner)
+SELECT context_id, json_extract(caller, '$.kind') || ':' || coalesce(json_extract(caller, '$.subject'), '')
+FROM task WHERE caller IS NOT NULL ORDER BY number;
+"""
+"""The owners of the conversations of earlier formats, from the callers of their first tasks."""
 _FROM_FORMAT_1: Final = f"""
 ALTER TABLE task ADD COLUMN message_id TEXT NOT NULL DEFAULT '';
 ALTER TABLE task ADD COLUMN caller TEXT;
@@ -87,7 +102,8 @@ ALTER TABLE message ADD COLUMN message_id TEXT NOT NULL DEFAULT '';
 ALTER TABLE message ADD COLUMN caller TEXT;
 {_EFFECTS}
 """
-_MIGRATIONS: Final = {1: _FROM_FORMAT_1 + _NAMES, 2: _NAMES}
+_FROM_FORMAT_3: Final = _ACCESS + _OWNERS
+_MIGRATIONS: Final = {1: _FROM_FORMAT_1 + _NAMES + _ACCESS, 2: _NAMES + _FROM_FORMAT_3, 3: _FROM_FORMAT_3}
 """The statements that lead from an earlier format to this one."""
 _WAITING_INDEX: Final = f"CREATE INDEX IF NOT EXISTS task_waiting ON task (context_id, changed_ns) WHERE {WAITS}"
 
@@ -168,7 +184,7 @@ def _prepared(path: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA wal_autocheckpoint = 0")
         found = connection.execute("PRAGMA user_version").fetchone()[0]
         if found == 0:
-            _upgrade(connection, _TABLES + _EFFECTS + _NAMES)
+            _upgrade(connection, _TABLES + _EFFECTS + _NAMES + _ACCESS)
         elif found in _MIGRATIONS:
             _check_format(path, connection)
             _upgrade(connection, _MIGRATIONS[found])

@@ -7,11 +7,12 @@ from array import array
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Self
 
 from a2a.types.a2a_pb2 import Message, Task, TaskState
 
+from ai_platform_engineering.identity.access import ConversationAccess, sees_everything
 from ai_platform_engineering.identity.principal import ANONYMOUS, Principal
 from ai_platform_engineering.storage.event_log.conversations import (
     ConversationPage,
@@ -22,6 +23,7 @@ from ai_platform_engineering.storage.event_log.conversations import (
 )
 from ai_platform_engineering.storage.event_log.event_log import (
     Claim,
+    ForeignConversationError,
     FoundMessage,
     Observer,
     SupersededError,
@@ -75,6 +77,7 @@ class MemoryEventLog:
         self._waiting: dict[str, dict[str, None]] = {}
         self._dropped_from: set[str] = set()
         self._names: dict[str, str] = {}
+        self._access: dict[str, ConversationAccess] = {}
         self._observers: list[Observer] = []
 
     def subscribe(self, observer: Observer) -> None:
@@ -84,9 +87,13 @@ class MemoryEventLog:
     async def opened(self) -> AsyncIterator[Self]:
         yield self
 
-    async def create(self, task: Task, caller: Principal = ANONYMOUS) -> None:
+    async def create(self, task: Task, caller: Principal = ANONYMOUS, groups: frozenset[str] = frozenset()) -> None:
         if task.id in self._records:
             raise ValueError(f"the event log already has task {task.id!r}")
+        if not self._may_use(caller, task.context_id):
+            raise ForeignConversationError(task.context_id)
+        if caller.owner and not self._has_tasks(task.context_id):
+            self._access[task.context_id] = ConversationAccess(caller.owner, caller.via, groups)
         self._records[task.id] = TaskRecord(task)
         self._runs[task.id] = _MemoryRun([caller])
         self._update_indexes(task.id)
@@ -172,7 +179,7 @@ class MemoryEventLog:
             (
                 (record.fold.changed_ns, task_id)
                 for task_id, record in self._records.items()
-                if _matches(record.fold, query)
+                if _matches(record.fold, query) and self._may_use(query.viewer, record.fold.context_id)
             ),
             reverse=True,
         )
@@ -189,7 +196,8 @@ class MemoryEventLog:
     async def conversations(self, query: ConversationQuery) -> ConversationPage:
         by_id: dict[str, list[TaskRecord]] = {}
         for record in self._records.values():
-            by_id.setdefault(record.fold.context_id, []).append(record)
+            if self._may_use(query.viewer, record.fold.context_id):
+                by_id.setdefault(record.fold.context_id, []).append(record)
         rows = [self._row(context_id, records) for context_id, records in by_id.items()]
         builder = PageBuilder(query)
         for row in sorted(rows, key=lambda row: row.position, reverse=True):
@@ -212,6 +220,17 @@ class MemoryEventLog:
         if name is not None:
             self._names[context_id] = name
         return True
+
+    async def access(self, context_id: str) -> ConversationAccess | None:
+        if not self._has_tasks(context_id):
+            return None
+        return self._access.get(context_id) or ConversationAccess("")
+
+    async def share(self, context_id: str, groups: frozenset[str]) -> bool:
+        access = self._access.get(context_id)
+        if access is not None:
+            self._access[context_id] = replace(access, groups=groups)
+        return access is not None
 
     async def waiting(self, context_id: str) -> str | None:
         return next(reversed(self._waiting.get(context_id, {})), None)
@@ -239,6 +258,8 @@ class MemoryEventLog:
         for task_id in ended:
             del self._ended[task_id], self._records[task_id], self._runs[task_id]
         self._names.pop(context_id, None)
+        if not self._has_tasks(context_id):
+            self._access.pop(context_id, None)
         return len(ended)
 
     def _row(self, context_id: str, records: Sequence[TaskRecord]) -> ConversationRow:
@@ -252,6 +273,12 @@ class MemoryEventLog:
             records[0].submitted,
             self._names.get(context_id),
         )
+
+    def _may_use(self, principal: Principal | None, context_id: str) -> bool:
+        if principal is None or sees_everything(principal):
+            return True
+        access = self._access.get(context_id)
+        return not self._has_tasks(context_id) if access is None else access.allows(principal)
 
     def _has_tasks(self, context_id: str) -> bool:
         return any(record.fold.context_id == context_id for record in self._records.values())
@@ -309,8 +336,9 @@ class MemoryEventLog:
         del self._runs[task_id]
         context_id = self._records.pop(task_id).fold.context_id
         self._dropped_from.add(context_id)
-        if context_id in self._names and not self._has_tasks(context_id):
-            del self._names[context_id]
+        if not self._has_tasks(context_id):
+            self._names.pop(context_id, None)
+            self._access.pop(context_id, None)
 
 
 def _matches(fold: TaskFold, query: TaskQuery) -> bool:

@@ -38,6 +38,7 @@ def prune_some(connection: sqlite3.Connection, max_tasks: int, oldest_ns: int) -
     gone = frozenset(conversations - left)
     for context_id in gone:
         _delete_name(connection, context_id)
+        _delete_access(connection, context_id)
     return Pruned(tuple(task_id for _, task_id, _ in rows), gone)
 
 
@@ -48,11 +49,17 @@ def delete_ended(connection: sqlite3.Connection, context_id: str) -> list[str]:
     ).fetchall()
     _delete(connection, [number for number, _ in rows])
     _delete_name(connection, context_id)
+    if connection.execute("SELECT 1 FROM task WHERE context_id = ? LIMIT 1", (context_id,)).fetchone() is None:
+        _delete_access(connection, context_id)
     return [task_id for _, task_id in rows]
 
 
 def _delete_name(connection: sqlite3.Connection, context_id: str) -> None:
     connection.execute("DELETE FROM conversation WHERE context_id = ?", (context_id,))
+
+
+def _delete_access(connection: sqlite3.Connection, context_id: str) -> None:
+    connection.execute("DELETE FROM access WHERE context_id = ?", (context_id,))
 
 
 def _delete(connection: sqlite3.Connection, numbers: Iterable[int]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
@@ -14,6 +15,7 @@ from typing import Any, Final, TypeVar
 
 from a2a.types.a2a_pb2 import Message, Task, TaskState
 
+from ai_platform_engineering.identity.access import ConversationAccess, bot_subject, sees_everything
 from ai_platform_engineering.identity.principal import Principal
 from ai_platform_engineering.storage.event_log.conversations import (
     ConversationPage,
@@ -158,6 +160,27 @@ def read_name(connection: sqlite3.Connection, context_id: str) -> str | None:
     return None if row is None else row[0]
 
 
+def read_access(connection: sqlite3.Connection, context_id: str) -> ConversationAccess | None:
+    row = connection.execute("SELECT owner, via, groups FROM access WHERE context_id = ?", (context_id,)).fetchone()
+    if row is not None:
+        owner, via, groups = row
+        return ConversationAccess(owner, via, frozenset(json.loads(groups)))
+    task = connection.execute("SELECT 1 FROM task WHERE context_id = ? LIMIT 1", (context_id,)).fetchone()
+    return None if task is None else ConversationAccess("")
+
+
+def _visible(viewer: Principal | None) -> tuple[list[str], list[Any]]:
+    """The condition for tasks of conversations that the viewer may see, and its values."""
+    if viewer is None or sees_everything(viewer):
+        return [], []
+    members = ", ".join("?" * len(viewer.groups))
+    condition = (
+        "context_id IN (SELECT context_id FROM access WHERE owner = ? OR via = ?"  # noqa: S608 - only "?"
+        f" OR EXISTS (SELECT 1 FROM json_each(groups) WHERE value IN ({members})))"
+    )
+    return [condition], [viewer.owner, bot_subject(viewer), *viewer.groups]
+
+
 def _names(connection: sqlite3.Connection) -> dict[str, str]:
     """The names of conversations by id. A file that no server of this version has opened has none."""
     if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'conversation'").fetchone() is None:
@@ -167,11 +190,12 @@ def _names(connection: sqlite3.Connection) -> dict[str, str]:
 
 def _conversation_keys(connection: sqlite3.Connection, query: ConversationQuery) -> list[tuple[str, int, int, int]]:
     """Id, number of tasks, creation and last change of each conversation of the query, before it is searched."""
+    conditions, values = _visible(query.viewer)
     after = "" if query.after is None else " HAVING (changed, context_id) < (?, ?)"
     return connection.execute(
-        "SELECT context_id, count(*), min(created_ns), max(changed_ns) AS changed FROM task GROUP BY context_id"  # noqa: S608
-        f"{after} ORDER BY changed DESC, context_id DESC LIMIT ?",
-        [*(query.after or ()), -1 if query.words else query.limit + 1],
+        "SELECT context_id, count(*), min(created_ns), max(changed_ns) AS changed"  # noqa: S608
+        f" FROM task{_where(conditions)} GROUP BY context_id{after} ORDER BY changed DESC, context_id DESC LIMIT ?",
+        [*values, *(query.after or ()), -1 if query.words else query.limit + 1],
     ).fetchall()
 
 
@@ -282,7 +306,8 @@ def _conditions(query: TaskQuery) -> tuple[list[str], list[Any]]:
         "changed_ns >= ?": query.changed_since_ns,
     }
     given = {condition: value for condition, value in wanted.items() if value is not None}
-    return list(given), list(given.values())
+    conditions, values = _visible(query.viewer)
+    return [*given, *conditions], [*given.values(), *values]
 
 
 def _where(conditions: list[str]) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import sqlite3
-import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -18,11 +17,13 @@ from typing import Any, ClassVar, Final, Self, TypeVar
 
 from a2a.types.a2a_pb2 import Message, Task, TaskState, TaskStatusUpdateEvent
 
+from ai_platform_engineering.identity.access import ConversationAccess
 from ai_platform_engineering.identity.principal import ANONYMOUS, Principal
 from ai_platform_engineering.storage.event_log.conversations import ConversationPage, ConversationQuery
 from ai_platform_engineering.storage.event_log.event_log import (
     Claim,
     Entry,
+    ForeignConversationError,
     FoundMessage,
     Observer,
     RecordedEffect,
@@ -42,6 +43,7 @@ from ai_platform_engineering.storage.event_log.reader import (
     ReaderThreads,
     StoredTask,
     find_message,
+    read_access,
     read_caller,
     read_conversations,
     read_ended,
@@ -54,7 +56,16 @@ from ai_platform_engineering.storage.event_log.reader import (
     read_waiting,
     unfinished,
 )
-from ai_platform_engineering.storage.event_log.statements import begin_effect, claim, finish_effect, insertion, rename
+from ai_platform_engineering.storage.event_log.statements import (
+    addition,
+    begin_effect,
+    claim,
+    creation,
+    finish_effect,
+    insertion,
+    rename,
+    share,
+)
 from ai_platform_engineering.storage.event_log.task_cache import CachedTask, TaskCache
 from ai_platform_engineering.storage.event_log.task_fold import ends_task
 from ai_platform_engineering.storage.event_log.task_history import TaskHistory
@@ -111,53 +122,27 @@ class SqliteEventLog:
         finally:
             file.close()
 
-    async def create(self, task: Task, caller: Principal = ANONYMOUS) -> None:
+    async def create(self, task: Task, caller: Principal = ANONYMOUS, groups: frozenset[str] = frozenset()) -> None:
         if task.id in self._cache:
             raise _known(task.id)
         self._numbers += 1
         cached = CachedTask(self._numbers, TaskRecord(task))
-        now = time.time_ns()
-        row = (
-            cached.number,
-            task.id,
-            task.context_id,
-            task.status.state,
-            now,
-            cached.record.fold.changed_ns,
-            now if cached.record.ended else None,
-            task.SerializeToString(),
-            task.history[0].message_id if task.history else "",
-            _stored(caller),
-        )
 
-        def insert(connection: sqlite3.Connection) -> bool:
-            cursor = connection.execute(
-                "INSERT OR IGNORE INTO task"
-                " (number, id, context_id, state, created_ns, changed_ns, ended_ns, submitted, message_id, caller)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                row,
-            )
-            return cursor.rowcount == 1
-
-        def settle(is_new: bool) -> None:
+        def settle(is_new: bool | None) -> None:
+            if is_new is None:
+                raise ForeignConversationError(task.context_id)
             if not is_new:
                 raise _known(task.id)
             self._cache.put(task.id, cached)
 
-        await self._write(cached, insert, settle)
+        await self._write(cached, creation(cached.number, cached.record, caller, groups), settle)
 
     async def add_message(self, task_id: str, message: Message, caller: Principal = ANONYMOUS) -> None:
         cached = await self._open(task_id)
         copy = Message()
         copy.CopyFrom(message)
-        body = copy.SerializeToString()
-        row = (cached.number, cached.messages, cached.last, body, copy.message_id, _stored(caller))
+        insert = addition(cached.number, cached.messages, cached.last, copy, caller)
         cached.messages += 1
-
-        def insert(connection: sqlite3.Connection) -> None:
-            connection.execute(
-                "INSERT INTO message (task, place, after, body, message_id, caller) VALUES (?, ?, ?, ?, ?, ?)", row
-            )
 
         def settle(_: None) -> None:
             cached.record.add_message(copy)
@@ -287,11 +272,14 @@ class SqliteEventLog:
         return await self._readers.run(lambda connection: read_name(connection, context_id))
 
     async def rename(self, context_id: str, name: str | None) -> bool:
-        try:
-            return await self._parts.wal_checkpointer.run(lambda connection: rename(connection, context_id, name))
-        except sqlite3.Error as error:
-            logger.error("%s: the name of a conversation cannot be stored: %s", self._path, error)
-            raise RequestNotStoredError from None
+        return await self._maintain(lambda connection: rename(connection, context_id, name))
+
+    async def access(self, context_id: str) -> ConversationAccess | None:
+        # Runs for every message to a conversation; see `waiting`.
+        return read_access(self._parts.index, context_id)
+
+    async def share(self, context_id: str, groups: frozenset[str]) -> bool:
+        return await self._maintain(lambda connection: share(connection, context_id, groups))
 
     async def waiting(self, context_id: str) -> str | None:
         # Runs for every message. A lookup in a small index never blocks; handing it to a thread costs fifty times more.
@@ -331,6 +319,14 @@ class SqliteEventLog:
                 await asyncio.wait([loading])  # it may have read the task before the deletion
             self._cache.drop(task_id)
         return len(task_ids)
+
+    async def _maintain(self, change: Callable[[sqlite3.Connection], T]) -> T:
+        """Change a conversation in the background thread."""
+        try:
+            return await self._parts.wal_checkpointer.run(change)
+        except sqlite3.Error as error:
+            logger.error("%s: the change of a conversation cannot be stored: %s", self._path, error)
+            raise RequestNotStoredError from None
 
     @property
     def _writer(self) -> LogWriter:
@@ -484,10 +480,6 @@ def _check_epoch(task_id: str, cached: CachedTask, epoch: int | None) -> None:
     # One process owns the file, so its own claims are the only ones.
     if epoch not in (None, cached.epoch):
         raise SupersededError(task_id)
-
-
-def _stored(caller: Principal) -> str | None:
-    return None if caller == ANONYMOUS else caller.to_json()
 
 
 def _state_of(event: WireEvent) -> TaskState | None:

@@ -1,16 +1,68 @@
-"""The writes of a log file that are more than one statement: events, claims, names and recorded effects."""
+"""The writes of a log file that are more than one statement: tasks, messages, events, claims, names, access and
+recorded effects."""
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
 
-from a2a.types.a2a_pb2 import TaskStatusUpdateEvent
+from a2a.types.a2a_pb2 import Message, TaskStatusUpdateEvent
 
+from ai_platform_engineering.identity.principal import ANONYMOUS, Principal
 from ai_platform_engineering.storage.event_log.event_log import Claim, RecordedEffect
+from ai_platform_engineering.storage.event_log.reader import read_access
 from ai_platform_engineering.storage.event_log.task_fold import ends_task
+from ai_platform_engineering.storage.event_log.task_record import TaskRecord
 from ai_platform_engineering.utils.a2a_common.wire import WireEvent, seq_of
+
+
+def creation(
+    number: int, record: TaskRecord, caller: Principal, groups: frozenset[str]
+) -> Callable[[sqlite3.Connection], bool | None]:
+    """A write that inserts a task. It returns False if the log has the task, and None if its conversation is one that
+    the caller may not use."""
+    task, now = record.submitted, time.time_ns()
+    row = (
+        number,
+        task.id,
+        task.context_id,
+        task.status.state,
+        now,
+        record.fold.changed_ns,
+        now if record.ended else None,
+        task.SerializeToString(),
+        task.history[0].message_id if task.history else "",
+        _stored(caller),
+    )
+
+    def insert(connection: sqlite3.Connection) -> bool | None:
+        if not _admit(connection, task.context_id, caller, groups):
+            return None
+        cursor = connection.execute(
+            "INSERT OR IGNORE INTO task"
+            " (number, id, context_id, state, created_ns, changed_ns, ended_ns, submitted, message_id, caller)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            row,
+        )
+        return cursor.rowcount == 1
+
+    return insert
+
+
+def addition(
+    number: int, place: int, after: int, message: Message, caller: Principal
+) -> Callable[[sqlite3.Connection], None]:
+    """A write that inserts a later message to a task."""
+    row = (number, place, after, message.SerializeToString(), message.message_id, _stored(caller))
+
+    def insert(connection: sqlite3.Connection) -> None:
+        connection.execute(
+            "INSERT INTO message (task, place, after, body, message_id, caller) VALUES (?, ?, ?, ?, ?, ?)", row
+        )
+
+    return insert
 
 
 def insertion(number: int, events: Sequence[WireEvent]) -> Callable[[sqlite3.Connection], None]:
@@ -59,6 +111,13 @@ def rename(connection: sqlite3.Connection, context_id: str, name: str | None) ->
     return True
 
 
+def share(connection: sqlite3.Connection, context_id: str, groups: frozenset[str]) -> bool:
+    cursor = connection.execute(
+        "UPDATE access SET groups = ? WHERE context_id = ?", (json.dumps(sorted(groups)), context_id)
+    )
+    return cursor.rowcount == 1
+
+
 def begin_effect(connection: sqlite3.Connection, number: int, call_id: str) -> RecordedEffect | None:
     row = connection.execute("SELECT result FROM effect WHERE task = ? AND call_id = ?", (number, call_id)).fetchone()
     if row is not None:
@@ -69,3 +128,20 @@ def begin_effect(connection: sqlite3.Connection, number: int, call_id: str) -> R
 
 def finish_effect(connection: sqlite3.Connection, number: int, call_id: str, result: str) -> None:
     connection.execute("UPDATE effect SET result = ? WHERE task = ? AND call_id = ?", (result, number, call_id))
+
+
+def _admit(connection: sqlite3.Connection, context_id: str, caller: Principal, groups: frozenset[str]) -> bool:
+    """Whether the caller may add a task to a conversation, whose owner it becomes if there is none yet."""
+    if not caller.owner:
+        return True
+    if (access := read_access(connection, context_id)) is not None:
+        return access.allows(caller)
+    connection.execute(
+        "INSERT INTO access (context_id, owner, via, groups) VALUES (?, ?, ?, ?)",
+        (context_id, caller.owner, caller.via, json.dumps(sorted(groups))),
+    )
+    return True
+
+
+def _stored(caller: Principal) -> str | None:
+    return None if caller == ANONYMOUS else caller.to_json()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, Self
 
-from ai_platform_engineering.identity.principal import Principal
+from ai_platform_engineering.identity.principal import KEY_SUBJECT, Principal
 from ai_platform_engineering.text.plain_text import one_line
 from ai_platform_engineering.utils.errors import ReadableError
 
@@ -80,14 +80,18 @@ class Memory:
 def owner_of(caller: Principal, user: str | None) -> str | None:
     """The owner of memories, as a key that is safe in any store; None for a token without a subject.
 
-    A user that the holder of an access token names is known to that caller only, because any caller could name it. With
-    the shared key, or where none is needed, a user is the same for all callers. Callers without a user are one owner.
+    A user that the holder of an access token names is known to that caller only, because any caller could name it.
+    Where no authentication is required, a user is the same for all callers. Callers without a user are one owner.
     """
     match caller:
         case Principal(verified_by="token", subject=None):
             return None
         case Principal(verified_by="token", subject=subject):
             identity = ["token", subject, user or ""]
+        case Principal(verified_by="statement", subject=subject):
+            identity = ["user", subject]
+        case Principal(verified_by="key", subject=subject) if subject != KEY_SUBJECT:
+            identity = ["key", subject]
         case _:
             identity = ["user", user] if user else ["shared"]
     return hashlib.sha256(json.dumps(identity).encode()).hexdigest()

@@ -32,6 +32,7 @@ from a2a.utils.constants import PROTOCOL_VERSION_1_0, TransportProtocol
 from a2a.utils.errors import A2AError, TaskNotFoundError, UnsupportedOperationError
 
 from ai_platform_engineering.events import Event
+from ai_platform_engineering.identity.principal import ANONYMOUS
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.a2a_common.client.reconnection import (
     Reconnection,
@@ -42,14 +43,14 @@ from ai_platform_engineering.utils.a2a_common.client.reconnection import (
 )
 from ai_platform_engineering.utils.a2a_common.client.stream_reader import StreamReader
 from ai_platform_engineering.utils.a2a_common.codec.values import set_fields
-from ai_platform_engineering.utils.a2a_common.delegation import SKILLS, Delegations
+from ai_platform_engineering.utils.a2a_common.delegation import PRINCIPAL, SKILLS, Delegations
 from ai_platform_engineering.utils.a2a_common.protocol import can_resume
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
 from ai_platform_engineering.utils.a2a_common.wire import Decoder, seq_of
 from ai_platform_engineering.utils.access_tokens import AccessTokenError, OwnBearer
 from ai_platform_engineering.utils.connections import CLIENT_KEEP_ALIVE_SECONDS, reason_of
 from ai_platform_engineering.utils.errors import FailureCode, ReadableError
-from ai_platform_engineering.utils.keys import agents_key
+from ai_platform_engineering.utils.keys import opening_key
 
 if TYPE_CHECKING:
     import aiohttp
@@ -109,7 +110,7 @@ class A2ARemoteAgentConnectTool:
         self._connect_timeout = settings.agent_connect_timeout
         self._reconnect_seconds = settings.agent_reconnect_seconds
         self._bearer = bearer or OwnBearer(settings)
-        self._delegations = Delegations(settings, agents_key(settings))
+        self._delegations = Delegations(settings, opening_key(settings, name))
         self._http: httpx.AsyncClient | None = None
         self._session: aiohttp.ClientSession | None = None
         self._client: Client | OwnTransport | None = None
@@ -356,7 +357,7 @@ class A2ARemoteAgentConnectTool:
 
     async def _headers(self, context: RequestContext | None) -> dict[str, str]:
         try:
-            token = await self._bearer.token(context.auth_token if context else None)
+            token = await self._bearer.token(self.name, context.auth_token if context else None)
         except AccessTokenError as error:
             raise RemoteAgentError(f"The {self.name} agent cannot be asked: {error}") from error
         return {"Authorization": f"Bearer {token}"} if token else {}
@@ -395,7 +396,13 @@ def _message_metadata(context: RequestContext) -> dict[str, Any]:
         "stream_text": context.stream_sub_agent_text,
         "delegated": True,
     }
-    optional = {"user": context.user, "approvals": [*map(dict, context.approvals)], "step": context.step}
+    principal = context.caller.facts() if context.caller != ANONYMOUS else None
+    optional = {
+        "user": context.user,
+        PRINCIPAL: principal,
+        "approvals": [*map(dict, context.approvals)],
+        "step": context.step,
+    }
     metadata |= {name: value for name, value in optional.items() if value}
     # An empty list means that the agent must use no skills, also none of its own catalog.
     return metadata if context.skills is None else {**metadata, SKILLS: context.skills}

@@ -31,7 +31,8 @@ from ai_platform_engineering.utils.private_files import make_private_directory
 logger = logging.getLogger(__name__)
 
 SKILLS: Final = "skills"
-FIELDS: Final = ("delegated", "approvals", "step", SKILLS)
+PRINCIPAL: Final = "principal"
+FIELDS: Final = ("delegated", "approvals", "step", SKILLS, PRINCIPAL)
 """Metadata that only a supervisor may send."""
 SIGNATURE: Final = "delegation"
 MAX_AGE_SECONDS: Final = 300

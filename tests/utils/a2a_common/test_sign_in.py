@@ -176,7 +176,7 @@ async def test_the_supervisor_has_sessions_and_agents_have_none(tmp_path: Path) 
     environ = {"DATA_DIR": str(tmp_path), "A2A_AUTH_SHARED_KEY": KEY, "ENABLE_RAG": "false"}
     async with (
         serving_app(create_app, environ) as supervisor,
-        serving_app(partial(create_agent_app, name="netutils"), environ) as agent,
+        serving_app(partial(create_agent_app, name="netutils"), environ | {"A2A_AGENTS_AUTH_KEY": KEY}) as agent,
         httpx.AsyncClient() as http,
     ):
         elsewhere = {"Origin": "https://evil.example"}

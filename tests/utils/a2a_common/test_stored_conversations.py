@@ -138,9 +138,11 @@ async def test_answers_to_forms_are_decisions(
 @pytest.mark.parametrize(
     ("user", "caller", "by"),
     [
-        ("slack:T1/U1", KEY_HOLDER, "slack:T1/U1"),
-        (None, Principal("token", "ada", frozenset()), "ada"),
-        (None, KEY_HOLDER, None),
+        ("somebody", Principal("statement", "slack:T1/U1"), "slack:T1/U1"),
+        (None, Principal("token", "ada"), "ada"),
+        ("somebody", KEY_HOLDER, "key"),
+        ("somebody", ANONYMOUS, "somebody"),
+        (None, ANONYMOUS, None),
     ],
 )
 async def test_a_decision_names_the_person_who_made_it(user: str | None, caller: Principal, by: str | None) -> None:

@@ -75,9 +75,9 @@ class FeedbackFile:
                 connection.execute("DELETE FROM feedback WHERE at_ns < ?", [time.time_ns() - self._max_age_ns])
             return known is None
 
-    def newest(self, limit: int) -> list[Feedback]:
+    def newest(self, limit: int, user: str | None = None) -> list[Feedback]:
         with self._open() as connection:
-            return _read(connection, "ORDER BY at_ns DESC LIMIT ?", limit)
+            return _read(connection, "WHERE ?1 IS NULL OR user = ?1 ORDER BY at_ns DESC LIMIT ?2", user, limit)
 
     def begin_forwarding(self) -> bool:
         return True
@@ -176,8 +176,8 @@ def _check_format(path: Path | None, connection: sqlite3.Connection) -> None:
         raise FeedbackFileError(path, f"it has format {found}, not {FORMAT}")
 
 
-def _read(connection: sqlite3.Connection, clauses: str, limit: int) -> list[Feedback]:
-    rows = connection.execute(f"SELECT {', '.join(_COLUMNS)} FROM feedback {clauses}", [limit])  # noqa: S608
+def _read(connection: sqlite3.Connection, clauses: str, *values: str | int | None) -> list[Feedback]:
+    rows = connection.execute(f"SELECT {', '.join(_COLUMNS)} FROM feedback {clauses}", values)  # noqa: S608
     return [Feedback(*row) for row in rows]
 
 

@@ -80,8 +80,9 @@ class PostgresFeedback:
                 connection.execute("DELETE FROM feedback.feedback WHERE at_ns < %s", [oldest])
             return bool(row and row[0])
 
-    def newest(self, limit: int) -> list[Feedback]:
-        return self._read(f"{_SELECT} ORDER BY at_ns DESC LIMIT %s", limit)
+    def newest(self, limit: int, user: str | None = None) -> list[Feedback]:
+        condition: LiteralString = "WHERE %s::text IS NULL OR user_id = %s"
+        return self._read(f"{_SELECT} {condition} ORDER BY at_ns DESC LIMIT %s", user, user, limit)
 
     def begin_forwarding(self) -> bool:
         return self._locks.acquire()
@@ -106,6 +107,6 @@ class PostgresFeedback:
         self._locks.close()
         self._connections.close()
 
-    def _read(self, query: LiteralString, limit: int) -> list[Feedback]:
+    def _read(self, query: LiteralString, *values: str | int | None) -> list[Feedback]:
         with self._connections.connection() as connection:
-            return [Feedback(*row) for row in connection.execute(query, [limit])]
+            return [Feedback(*row) for row in connection.execute(query, values)]

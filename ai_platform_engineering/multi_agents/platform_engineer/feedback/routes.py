@@ -1,4 +1,4 @@
-"""The route `/feedback`: POST stores feedback on an answer, GET lists the newest."""
+"""The route `/feedback`: POST stores feedback on an answer, GET lists the newest that the caller may see."""
 
 from __future__ import annotations
 
@@ -13,16 +13,20 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from ai_platform_engineering.identity.access import sees_everything
+from ai_platform_engineering.identity.principal import caller_in
 from ai_platform_engineering.multi_agents.platform_engineer.feedback.forwarding import FeedbackForwarder
 from ai_platform_engineering.multi_agents.platform_engineer.feedback.langfuse import Langfuse
 from ai_platform_engineering.multi_agents.platform_engineer.feedback.store import FeedbackStoreError, open_feedback
 from ai_platform_engineering.multi_agents.platform_engineer.feedback.submission import (
     MAX_BODY_SIZE,
     SubmissionError,
+    feedback_user,
     read_submission,
 )
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.a2a_common.server.request_body import PayloadTooLargeError, read_json
+from ai_platform_engineering.utils.a2a_common.server.statements import Statements
 
 logger = logging.getLogger(__name__)
 
@@ -36,6 +40,7 @@ class FeedbackRoutes:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
+        self._statements = Statements(settings)
         self._store = open_feedback(settings)
         langfuse = Langfuse.of(settings)
         self._forwarder = FeedbackForwarder(self._store, langfuse) if langfuse else None
@@ -60,7 +65,7 @@ class FeedbackRoutes:
     async def _post(self, request: Request) -> Response:
         try:
             body = await read_json(request, min(MAX_BODY_SIZE, self._settings.max_request_bytes))
-            feedback = read_submission(body, self._settings)
+            feedback = read_submission(body, caller_in(request.scope.get("state")), self._statements)
             is_new = await asyncio.to_thread(self._store.store, feedback)
         except ClientDisconnect:
             return Response(status_code=400)
@@ -81,10 +86,16 @@ class FeedbackRoutes:
         if not (wanted.isascii() and wanted.isdigit() and len(wanted) < 6 and 0 < int(wanted) <= _MAX_LISTED):
             return _problem(400, f"limit: must be a whole number from 1 to {_MAX_LISTED}.")
         try:
-            found = await asyncio.to_thread(self._store.newest, int(wanted))
+            found = await asyncio.to_thread(self._store.newest, int(wanted), _visible_user(request))
         except FeedbackStoreError as error:
             return _unavailable(error)
         return JSONResponse({"feedback": [feedback.facts() for feedback in found]})
+
+
+def _visible_user(request: Request) -> str | None:
+    """The user whose feedback the caller may see; None for all."""
+    caller = caller_in(request.scope.get("state"))
+    return None if sees_everything(caller) else feedback_user(caller)
 
 
 def _problem(code: int, sentence: str) -> Response:

@@ -34,8 +34,8 @@ class FeedbackStore(Protocol):
     def store(self, feedback: Feedback) -> bool:
         """Store the feedback and return whether it is new. It replaces earlier feedback of the user on the answer."""
 
-    def newest(self, limit: int) -> list[Feedback]:
-        """The newest feedback first."""
+    def newest(self, limit: int, user: str | None = None) -> list[Feedback]:
+        """The newest feedback first, of one user if it is given."""
 
     def begin_forwarding(self) -> bool:
         """False if another process is forwarding. It ends with `end_forwarding`, or with the process."""

@@ -8,8 +8,9 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 
+from ai_platform_engineering.identity.principal import ANONYMOUS, Principal
 from ai_platform_engineering.multi_agents.platform_engineer.feedback.record import Feedback
-from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.utils.a2a_common.server.statements import Statements
 from ai_platform_engineering.utils.errors import ReadableError
 
 MAX_BODY_SIZE: Final = 32_768
@@ -44,12 +45,13 @@ class _Submission(BaseModel):
     user: Annotated[str, StringConstraints(strip_whitespace=True, max_length=4000)] = ""
 
 
-def read_submission(body: Any, settings: Settings) -> Feedback:
+def read_submission(body: Any, caller: Principal, statements: Statements) -> Feedback:
+    """The feedback in the body of a request from `caller`. Raises `SubmissionError`."""
     try:
         sent = _Submission.model_validate(body)
     except ValidationError as error:
         raise SubmissionError(_sentence(error)) from None
-    user, name = _user(sent, settings)
+    user, name = _user(sent, caller, statements)
     return Feedback(
         trace_id=sent.trace_id,
         rating=sent.rating,
@@ -63,21 +65,23 @@ def read_submission(body: Any, settings: Settings) -> Feedback:
     )
 
 
-def _user(sent: _Submission, settings: Settings) -> tuple[str, str]:
-    """The user's id and name. The signature must be for the trace that is rated."""
-    if settings.user_signing_key is None and settings.a2a_auth_shared_key is None:
-        # A signature that cannot be verified proves no user.
-        return ("" if _LOOKS_SIGNED.fullmatch(sent.user) else sent.user[:200]), ""
-    if not sent.user:
-        return "", ""
-    # Imported here because cryptography is slow to load and only needed with a key.
-    from ai_platform_engineering.utils.users import UserTokenError, read_user, signing_key  # noqa: PLC0415
+def feedback_user(caller: Principal) -> str:
+    """The user whose feedback the caller gives and sees, if it speaks for nobody else."""
+    return caller.subject or ""
 
-    try:
-        user = read_user(signing_key(settings) or "", sent.user, message_id=sent.trace_id, now=time.time())
-    except UserTokenError as error:
-        raise SubmissionError(f"user: must be signed for this trace, because a signing key is set. {error}") from None
-    return user.id, user.name
+
+def _user(sent: _Submission, caller: Principal, statements: Statements) -> tuple[str, str]:
+    """The user's id and name. The signature of a bot must be for the trace that is rated."""
+    if sent.user and statements.may_speak_for_users(caller):
+        try:
+            user = statements.user(caller, sent.user, sent.trace_id)
+        except ReadableError as error:
+            raise SubmissionError(f"user: must be signed for this trace. {error}") from None
+        return user.id, user.name
+    if caller != ANONYMOUS:
+        return feedback_user(caller), ""
+    # A signature that cannot be verified proves no user.
+    return ("" if _LOOKS_SIGNED.fullmatch(sent.user) else sent.user[:200]), ""
 
 
 def _sentence(error: ValidationError) -> str:

@@ -121,7 +121,9 @@ def run_owner(state: Mapping[str, Any], context: RequestContext | None) -> str |
     if stored is not None and stored["task_id"] == context.task_id:
         return stored["owner"]
     # The person who answered a form may be another than the one who asked.
-    return None if context.answers_form else owner_of(context.caller, context.user)
+    if context.answers_form:
+        return None
+    return owner_of(context.caller, context.user if context.caller == ANONYMOUS else None)
 
 
 def without_earlier_results(messages: Sequence[AnyMessage], question_id: str | None) -> list[AnyMessage]:

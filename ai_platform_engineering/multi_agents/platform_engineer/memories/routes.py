@@ -1,13 +1,12 @@
 """The route `/memories`: GET lists the caller's memories, DELETE forgets all of them or one.
 
-A client that acts for several people names the user in the header `X-User`, as in the metadata of its messages. If a
-signing key is set, the header has a user token, signed for `memories`.
+A bot names the user in the header `X-User`, with a token that it has signed for `memories`. Where no authentication is
+required, the header has the plain name of a user.
 """
 
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
@@ -15,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from ai_platform_engineering.identity.principal import caller_in
+from ai_platform_engineering.identity.principal import ANONYMOUS, caller_in
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.storage.memories.memories import Memories
 from ai_platform_engineering.storage.memories.memory import (
@@ -25,6 +24,7 @@ from ai_platform_engineering.storage.memories.memory import (
     owner_of,
 )
 from ai_platform_engineering.utils.a2a_common.request_context import bounded_user
+from ai_platform_engineering.utils.a2a_common.server.statements import Statements, stated_principal
 from ai_platform_engineering.utils.errors import ReadableError
 
 logger = logging.getLogger(__name__)
@@ -44,7 +44,7 @@ class MemoryRoutes:
     """`memories` gives the store while the app runs, and None otherwise."""
 
     def __init__(self, settings: Settings, memories: Callable[[], Memories | None]) -> None:
-        self._settings = settings
+        self._statements = Statements(settings)
         self._memories = memories
 
     def routes(self) -> list[Route]:
@@ -60,7 +60,7 @@ class MemoryRoutes:
             if memories is None:
                 return _problem(503, "unavailable", "The server is starting or stopping. Try again in a moment.")
             try:
-                owner = owner_of(caller_in(request.scope.get("state")), _user(request, self._settings))
+                owner = self._owner(request)
                 if owner is None:
                     return _problem(403, "forbidden", "The access token has no subject, so it has no memories.")
                 return JSONResponse(await work(memories, owner, request))
@@ -72,6 +72,21 @@ class MemoryRoutes:
                 return _problem(503, "unavailable", str(error))
 
         return answer
+
+    def _owner(self, request: Request) -> str | None:
+        """The owner of the memories that the caller may use."""
+        caller, named = caller_in(request.scope.get("state")), request.headers.get(USER_HEADER, "").strip()
+        if not named:
+            return owner_of(caller, None)
+        if self._statements.may_speak_for_users(caller):
+            try:
+                user = self._statements.user(caller, named, SIGNED_FOR)
+            except ReadableError as error:
+                raise UserHeaderError(f"{USER_HEADER}: must be signed for {SIGNED_FOR!r}. {error}") from None
+            return owner_of(stated_principal(caller, user), None)
+        if caller != ANONYMOUS:
+            raise UserHeaderError(f"{USER_HEADER}: only a bot may name a user. Leave the header out.")
+        return owner_of(ANONYMOUS, bounded_user(named))
 
 
 async def _list(memories: Memories, owner: str, _request: Request) -> dict[str, Any]:
@@ -85,23 +100,6 @@ async def _forget(memories: Memories, owner: str, request: Request) -> dict[str,
 
 async def _forget_all(memories: Memories, owner: str, _request: Request) -> dict[str, Any]:
     return {"forgotten": await memories.forget_all(owner)}
-
-
-def _user(request: Request, settings: Settings) -> str | None:
-    given = request.headers.get(USER_HEADER, "").strip()
-    if not given:
-        return None
-    if settings.user_signing_key is None and settings.a2a_auth_shared_key is None:
-        return bounded_user(given)
-    # Imported here because cryptography is slow to load and only needed with a key.
-    from ai_platform_engineering.utils.users import UserTokenError, read_user, signing_key  # noqa: PLC0415
-
-    try:
-        return read_user(signing_key(settings) or "", given, message_id=SIGNED_FOR, now=time.time()).id
-    except UserTokenError as error:
-        raise UserHeaderError(
-            f"{USER_HEADER}: must be signed for {SIGNED_FOR!r}, because a signing key is set. {error}"
-        ) from None
 
 
 def _problem(code: int, error: str, sentence: str) -> Response:

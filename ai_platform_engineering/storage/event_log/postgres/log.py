@@ -17,11 +17,13 @@ import psycopg
 from a2a.types.a2a_pb2 import Message, Task, TaskState, TaskStatusUpdateEvent
 
 from ai_platform_engineering.events import SUPERVISOR
+from ai_platform_engineering.identity.access import ConversationAccess
 from ai_platform_engineering.identity.principal import ANONYMOUS, Principal
 from ai_platform_engineering.storage.event_log.conversations import ConversationPage, ConversationQuery
 from ai_platform_engineering.storage.event_log.event_log import (
     Claim,
     Entry,
+    ForeignConversationError,
     FoundMessage,
     Observer,
     RecordedEffect,
@@ -116,15 +118,18 @@ class PostgresEventLog:
             await listener.aclose()
             await pool.close_idle()
 
-    async def create(self, task: Task, caller: Principal = ANONYMOUS) -> None:
+    async def create(self, task: Task, caller: Principal = ANONYMOUS, groups: frozenset[str] = frozenset()) -> None:
         record = TaskRecord(task)
 
         def settle(row: Row) -> None:
             self._replicas.put(Replica(task.id, row[0], record))
 
         try:
-            await self._parts.writer.submit(statements.create(self._server, task, caller), settle)
+            await self._parts.writer.submit(statements.create(self._server, task, caller, groups), settle)
         except NothingWrittenError:
+            access = await self.access(task.context_id)
+            if access is not None and not access.allows(caller):
+                raise ForeignConversationError(task.context_id) from None
             raise ValueError(f"the event log already has task {task.id!r}") from None
 
     async def add_message(self, task_id: str, message: Message, caller: Principal = ANONYMOUS) -> None:
@@ -237,6 +242,14 @@ class PostgresEventLog:
     async def rename(self, context_id: str, name: str | None) -> bool:
         values = {"server": self._server, "context_id": storable(context_id), "name": name and storable(name)}
         cursor = await self._run(lambda connection: connection.execute(statements.RENAME, values))
+        return cursor.rowcount > 0
+
+    async def access(self, context_id: str) -> ConversationAccess | None:
+        return await self._read(lambda reader: reader.access(context_id))
+
+    async def share(self, context_id: str, groups: frozenset[str]) -> bool:
+        values = {"server": self._server, "context_id": storable(context_id), "groups": [*map(storable, groups)]}
+        cursor = await self._run(lambda connection: connection.execute(statements.SHARE, values))
         return cursor.rowcount > 0
 
     async def waiting(self, context_id: str) -> str | None:

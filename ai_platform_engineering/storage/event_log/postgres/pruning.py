@@ -16,6 +16,11 @@ _OTHERS: Final[LiteralString] = """
         AND other.number NOT IN (SELECT number FROM chosen)
 """
 _DELETE: Final[LiteralString] = f"""
+, access AS (
+    DELETE FROM event_log.access
+    WHERE server = %(server)s AND context_id IN (SELECT context_id FROM chosen)
+        AND NOT EXISTS ({_OTHERS.format(context_id="access.context_id")})
+)
 , tasks AS (DELETE FROM event_log.task WHERE number IN (SELECT number FROM chosen))
 , events AS (DELETE FROM event_log.event WHERE task IN (SELECT number FROM chosen))
 , messages AS (DELETE FROM event_log.message WHERE task IN (SELECT number FROM chosen))

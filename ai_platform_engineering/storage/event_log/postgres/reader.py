@@ -8,6 +8,7 @@ from typing import Any, Final, LiteralString
 
 from a2a.types.a2a_pb2 import Message, Task, TaskState
 
+from ai_platform_engineering.identity.access import ConversationAccess, bot_subject, sees_everything
 from ai_platform_engineering.identity.principal import Principal
 from ai_platform_engineering.storage.event_log.conversations import (
     ConversationPage,
@@ -60,7 +61,19 @@ FROM event_log.task AS task LEFT JOIN event_log.message AS message
     ON message.task = task.number AND message.place = task.messages - 1
 WHERE task.id = %(id)s AND task.server = %(server)s
 """
-_CONVERSATIONS: Final[LiteralString] = """
+_VISIBLE: Final[LiteralString] = """
+server = %(server)s AND (%(sees_everything)s OR context_id IN (
+    SELECT context_id FROM event_log.access
+    WHERE server = %(server)s AND (owner = %(owner)s OR via = %(bot)s OR groups && %(member_of)s::text[])
+))
+"""
+_ACCESS: Final[LiteralString] = """
+SELECT owner, via, groups FROM event_log.access WHERE server = %(server)s AND context_id = %(context_id)s
+UNION ALL
+(SELECT '', NULL, '{}' FROM event_log.task WHERE server = %(server)s AND context_id = %(context_id)s LIMIT 1)
+LIMIT 1
+"""
+_CONVERSATIONS: Final[LiteralString] = f"""
 SELECT context_id, tasks, state, created_ns, changed_ns,
     (SELECT submitted FROM event_log.task AS first WHERE first.number = listed.first),
     (SELECT name FROM event_log.conversation AS named
@@ -69,7 +82,7 @@ FROM (
     SELECT context_id, count(*) AS tasks, min(created_ns) AS created_ns, max(changed_ns) AS changed_ns,
         (array_agg(state ORDER BY ended_ns IS NOT NULL, changed_ns DESC, number DESC))[1] AS state,
         min(number) AS first
-    FROM event_log.task WHERE server = %(server)s GROUP BY context_id
+    FROM event_log.task WHERE {_VISIBLE} GROUP BY context_id
     HAVING %(after_ns)s::bigint IS NULL OR (max(changed_ns), context_id) < (%(after_ns)s::bigint, %(after_id)s)
     ORDER BY max(changed_ns) DESC, context_id DESC LIMIT %(limit)s
 ) AS listed ORDER BY changed_ns DESC, context_id DESC
@@ -213,7 +226,9 @@ class LogReader:
         while not builder.is_complete:
             limit = _SEARCHED_AT_ONCE if query.words else query.limit + 1
             after_ns, after_id = after or (None, "")
-            found = await self._all(_CONVERSATIONS, after_ns=after_ns, after_id=storable(after_id), limit=limit)
+            found = await self._all(
+                _CONVERSATIONS, after_ns=after_ns, after_id=storable(after_id), limit=limit, **_viewer(query.viewer)
+            )
             rows = [_conversation(*row) for row in found]
             stored: list[Any] = []
             if query.words:
@@ -224,6 +239,10 @@ class LogReader:
                 break
             after = rows[-1].position
         return builder.page()
+
+    async def access(self, context_id: str) -> ConversationAccess | None:
+        row = await self._one(_ACCESS, context_id=storable(context_id))
+        return None if row is None else ConversationAccess(row[0], row[1], frozenset(row[2]))
 
     async def name(self, context_id: str) -> str | None:
         row = await self._one(
@@ -296,9 +315,21 @@ def _add_rows(builder: PageBuilder, rows: Iterable[ConversationRow], stored: Ite
             break
 
 
+def _viewer(viewer: Principal | None) -> dict[str, Any]:
+    """The values of `_VISIBLE`."""
+    if viewer is None or sees_everything(viewer):
+        return {"sees_everything": True, "owner": "", "bot": None, "member_of": []}
+    return {
+        "sees_everything": False,
+        "owner": storable(viewer.owner),
+        "bot": bot_subject(viewer),
+        "member_of": [*map(storable, viewer.groups)],
+    }
+
+
 def _conditions(query: TaskQuery) -> tuple[LiteralString, dict[str, Any]]:
-    conditions: LiteralString = "server = %(server)s"
-    values: dict[str, Any] = {}
+    conditions: LiteralString = _VISIBLE
+    values: dict[str, Any] = _viewer(query.viewer)
     if query.context_id is not None:
         conditions += " AND context_id = %(context_id)s"
         values["context_id"] = query.context_id

@@ -29,6 +29,25 @@ CREATE TABLE event_log.conversation (
 );
 """
 
+_ACCESS: Final[LiteralString] = """
+CREATE TABLE event_log.access (
+    server text COLLATE "C" NOT NULL,
+    context_id text COLLATE "C" NOT NULL,
+    owner text COLLATE "C" NOT NULL,
+    via text COLLATE "C",
+    groups text[] NOT NULL DEFAULT '{}',
+    PRIMARY KEY (server, context_id)
+);
+CREATE INDEX access_by_owner ON event_log.access (server, owner);
+"""
+# The owners of conversations come from the callers of their first tasks.
+_OWNERS: Final[LiteralString] = """
+INSERT INTO event_log.access (server, context_id, owner)
+SELECT DISTINCT ON (server, context_id) server, context_id,
+    (caller::json ->> 'kind') || ':' || coalesce(caller::json ->> 'subject', '')
+FROM event_log.task WHERE caller IS NOT NULL ORDER BY server, context_id, number;
+"""
+
 # Events have no foreign key: its check would cost more than the insertion. `write_id` names the write, so that a write
 # whose commit was not confirmed is not repeated; of several events in one write only the first has it.
 _TABLES: Final[LiteralString] = f"""
@@ -86,6 +105,7 @@ CREATE TABLE event_log.effect (
     PRIMARY KEY (task, call_id)
 );
 {_NAMES}
+{_ACCESS}
 """
 
 
@@ -100,4 +120,4 @@ class LogAddress(PostgresAddress):
     tables_gone = "Its tables are gone; restart the server, which creates them"
 
 
-LOG_SCHEMA: Final = Schema("event_log", format=2, tables=_TABLES, migrations={1: _NAMES})
+LOG_SCHEMA: Final = Schema("event_log", format=3, tables=_TABLES, migrations={1: _NAMES, 2: _ACCESS + _OWNERS})

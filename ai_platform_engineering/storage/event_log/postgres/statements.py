@@ -15,6 +15,7 @@ from uuid import UUID, uuid4
 
 from a2a.types.a2a_pb2 import Message, Task, TaskStatusUpdateEvent
 
+from ai_platform_engineering.identity.access import bot_subject, sees_everything
 from ai_platform_engineering.identity.principal import ANONYMOUS, Principal
 from ai_platform_engineering.storage.event_log.event_log import Claim, RecordedEffect
 from ai_platform_engineering.storage.event_log.postgres.schema import WAITS
@@ -66,11 +67,19 @@ WHERE task.id = %(id)s AND task.server = %(server)s AND event.write_id = %(write
 WHY_NOT: Final[LiteralString] = "SELECT ended_ns IS NOT NULL, epoch FROM event_log.task WHERE id = %s AND server = %s"
 
 _CREATE: Final[LiteralString] = """
-WITH inserted AS (
+WITH access AS (
+    INSERT INTO event_log.access AS access (server, context_id, owner, via, groups)
+    SELECT %(server)s, %(context_id)s, %(owner)s, %(via)s, %(groups)s::text[] WHERE %(owner)s <> ''
+    ON CONFLICT (server, context_id) DO UPDATE SET owner = access.owner
+    RETURNING owner, via, groups
+), inserted AS (
     INSERT INTO event_log.task
         (server, id, context_id, message_id, state, created_ns, changed_ns, ended_ns, caller, submitted)
-    VALUES (%(server)s, %(id)s, %(context_id)s, %(message_id)s, %(state)s, %(created_ns)s, %(changed_ns)s,
-        %(ended_ns)s, %(caller)s, %(submitted)b)
+    SELECT %(server)s, %(id)s, %(context_id)s, %(message_id)s, %(state)s, %(created_ns)s, %(changed_ns)s,
+        %(ended_ns)s, %(caller)s, %(submitted)b
+    WHERE %(sees_everything)s OR EXISTS (
+        SELECT FROM access WHERE owner = %(owner)s OR via = %(bot)s OR groups && %(member_of)s::text[]
+    )
     ON CONFLICT DO NOTHING RETURNING number
 )
 SELECT number FROM inserted UNION ALL
@@ -90,6 +99,9 @@ WITH known AS (
     SELECT number, place, after, %(message_id)s, %(caller)s, %(write_id)s, %(body)b FROM updated
 )
 SELECT place, after, pg_notify(%(channel)s, {_NEWS}) FROM updated UNION ALL SELECT place, after, NULL FROM known
+"""
+SHARE: Final[LiteralString] = """
+UPDATE event_log.access SET groups = %(groups)s::text[] WHERE server = %(server)s AND context_id = %(context_id)s
 """
 # The lock keeps the task, and with it the conversation, from being deleted meanwhile.
 RENAME: Final[LiteralString] = """
@@ -217,7 +229,7 @@ def append_parameters(server: str, channel: str, appends: Sequence[Append]) -> d
     }
 
 
-def create(server: str, task: Task, caller: Principal) -> Write[int]:
+def create(server: str, task: Task, caller: Principal, groups: frozenset[str]) -> Write[int]:
     now = time.time_ns()
     return Write(
         task.id,
@@ -232,6 +244,12 @@ def create(server: str, task: Task, caller: Principal) -> Write[int]:
             "changed_ns": task.status.timestamp.ToNanoseconds(),
             "ended_ns": now if task.status.state in TERMINAL_STATES else None,
             "caller": _stored(caller),
+            "owner": storable(caller.owner),
+            "via": caller.via and storable(caller.via),
+            "groups": [*map(storable, groups)],
+            "member_of": [*map(storable, caller.groups)],
+            "bot": bot_subject(caller),
+            "sees_everything": sees_everything(caller),
             "submitted": task.SerializeToString(),
         },
         lambda row: int(row[0]),

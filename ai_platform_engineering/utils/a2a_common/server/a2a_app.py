@@ -141,7 +141,7 @@ def with_a2a(
     app = Starlette(
         routes=routes,
         lifespan=lifespan,
-        middleware=[*host_middleware(settings), *origin_middleware(settings), *auth_middleware(settings, place)],
+        middleware=[*host_middleware(settings), *origin_middleware(settings), *auth_middleware(settings, place, agent)],
     )
     app.state.stop_work = handler.stop_work
     app.state.now = now

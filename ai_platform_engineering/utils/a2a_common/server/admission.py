@@ -1,26 +1,32 @@
-"""Admission: verifies the metadata of a message before it is stored or run.
+"""Admission: verifies the metadata of a message before it is stored or run, and who sends it.
 
-Afterwards `user` is verified, if a key is set for that, and its token is removed. Metadata that only a supervisor may
-send was signed by one.
+A bot states for which user it sends a message with a signed token. Metadata that only a supervisor may send was signed
+by one.
 """
 
 from __future__ import annotations
 
 import logging
-import time
-from collections.abc import Callable, MutableMapping
-from typing import Final
+from collections.abc import MutableMapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
 from a2a.types.a2a_pb2 import Message, SendMessageRequest
 from a2a.utils.errors import InvalidParamsError
 from google.protobuf.struct_pb2 import Value
 
 from ai_platform_engineering.events import SUPERVISOR
+from ai_platform_engineering.identity.principal import ANONYMOUS, Principal
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.a2a_common.codec.values import get_value
 from ai_platform_engineering.utils.a2a_common.delegation import Delegations, drop
 from ai_platform_engineering.utils.a2a_common.request_context import MAX_INSTRUCTIONS_LENGTH
+from ai_platform_engineering.utils.a2a_common.server.statements import Statements, stated_principal
+from ai_platform_engineering.utils.errors import ReadableError
 from ai_platform_engineering.utils.keys import opening_key
+
+if TYPE_CHECKING:
+    from ai_platform_engineering.utils.users import User
 
 logger = logging.getLogger(__name__)
 
@@ -30,21 +36,30 @@ INSTRUCTIONS: Final = "instructions"
 QUESTION_ONLY: Final = "question_only"
 """Metadata key of a message that must not answer a form: its client has not checked who may answer."""
 
-Proof = Callable[[str, str], str]
-"""Returns the id of the user in a token, given the id of the message."""
+
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """Who sends a message. A conversation that begins with it is shared with `groups`."""
+
+    principal: Principal
+    groups: frozenset[str] = frozenset()
 
 
 class Admission:
-    """Verifies the messages to the server of `agent`. If a key is set, `user` is accepted only with a signature."""
+    """Verifies the messages to the server of `agent`."""
 
     def __init__(self, settings: Settings, agent: str = SUPERVISOR) -> None:
-        self._proof = _proof(settings)
+        self._statements = Statements(settings)
         # A supervisor accepts no delegations; an agent accepts those that its supervisor has signed.
-        self._delegations = None if agent == SUPERVISOR else Delegations(settings, opening_key(settings, "behind"))
+        self._delegations = None if agent == SUPERVISOR else Delegations(settings, opening_key(settings, agent))
         self._warned = False
 
-    def admit(self, params: SendMessageRequest) -> None:
-        """Verify and clean the metadata of a message. Raises the error for the sender if it is rejected."""
+    def admit(self, params: SendMessageRequest, caller: Principal) -> Sender:
+        """Verify and clean the metadata of a message. Raises the error for the sender if it is rejected.
+
+        Afterwards `user` is there only if it is verified, or if nothing can be verified because the server requires no
+        authentication.
+        """
         own, outer = _fields(params.message), _fields(params)
         for metadata in (outer, own):
             if INSTRUCTIONS in metadata:
@@ -54,42 +69,38 @@ class Admission:
             drop(own)
         delegated = self._delegations is not None and self._delegations.admit(params.message)
         token = _take(own, USER_TOKEN)
-        if self._proof is None:
-            if token is not None:
-                self._warn()
-            return
-        _take(outer, USER)
+        if token is not None and self._statements.may_speak_for_users(caller):
+            user = self._user(caller, token, params.message)
+            _take(outer, USER)
+            params.message.metadata.fields[USER].string_value = user.id
+            return Sender(stated_principal(caller, user), user.shared_with)
         if token is not None:
-            own[USER].string_value = self._proof(token, params.message.message_id)
-        elif not delegated:
+            self._warn(caller)
+        if not delegated and (caller != ANONYMOUS or self._statements.has_signing_key):
+            _take(outer, USER)
             _take(own, USER)
+            if caller.verified_by == "token" and caller.subject is not None:
+                params.message.metadata.fields[USER].string_value = caller.subject
+        return Sender(caller)
 
-    def _warn(self) -> None:
+    def _user(self, caller: Principal, token: str, message: Message) -> User:
+        try:
+            return self._statements.user(caller, token, message.message_id)
+        except ReadableError as error:
+            raise InvalidParamsError(message=f"message.metadata.{USER_TOKEN}: {error}") from None
+
+    def _warn(self, caller: Principal) -> None:
         if not self._warned:
             self._warned = True
-            logger.warning("A client sends signed user ids, but no key is set to verify them: set USER_SIGNING_KEY.")
+            reason = "no key is set to verify them: set USER_SIGNING_KEY"
+            if caller != ANONYMOUS:
+                reason = f"{caller.subject} may not speak for users: give its key the role bot, or set USER_SIGNING_KEY"
+            logger.warning("A client sends signed user ids, but %s.", reason)
 
 
 def is_question_only(message: Message) -> bool:
     fields = _fields(message)
     return QUESTION_ONLY in fields and fields[QUESTION_ONLY].bool_value
-
-
-def _proof(settings: Settings) -> Proof | None:
-    if settings.user_signing_key is None and settings.a2a_auth_shared_key is None:
-        return None
-    # Imported on demand: cryptography is slow to load.
-    from ai_platform_engineering.utils.users import UserTokenError, read_user, signing_key  # noqa: PLC0415
-
-    key = signing_key(settings) or ""
-
-    def read(token: str, message_id: str) -> str:
-        try:
-            return read_user(key, token, message_id=message_id, now=time.time()).id
-        except UserTokenError as error:
-            raise InvalidParamsError(message=f"message.metadata.{USER_TOKEN}: {error}") from None
-
-    return read
 
 
 def _fields(carrier: Message | SendMessageRequest) -> MutableMapping[str, Value]:

@@ -6,8 +6,7 @@ the files of the web page need no authentication, nor do the metrics with `METRI
 
 from __future__ import annotations
 
-import hmac
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
@@ -20,7 +19,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ai_platform_engineering.identity.principal import CALLER, KEY_HOLDER, Principal
 from ai_platform_engineering.settings import Settings
-from ai_platform_engineering.utils.keys import Key, Place, opening_key
+from ai_platform_engineering.settings.named_keys import NamedKey
+from ai_platform_engineering.utils.keys import SHARED_KEY, Place, opening_key, required_key, sent_key, supervisor_keys
 
 if TYPE_CHECKING:
     from ai_platform_engineering.utils.a2a_common.server.browser_sessions import BrowserSession, BrowserSessions
@@ -37,17 +37,19 @@ _SESSION: Final = "browser_session"
 """The key of the session in the state of an ASGI scope."""
 
 
-def auth_middleware(settings: Settings, place: Place = "front") -> list[Middleware]:
-    """The app's middleware for authentication; empty if neither key nor issuer is configured."""
-    key, issuer = opening_key(settings, place), _issuer(settings)
-    if key is None and issuer is None:
+def auth_middleware(settings: Settings, place: Place = "front", agent: str | None = None) -> list[Middleware]:
+    """The app's middleware for authentication; empty if neither key nor issuer is configured. `agent` is the name of
+    the agent that the app serves."""
+    keys, issuer = _keys(settings, place, agent), _issuer(settings)
+    if not keys and issuer is None:
         return []
     open_paths = OPEN_PATHS | {METRICS_PATH} if settings.metrics_public else OPEN_PATHS
     is_front = place == "front"
     return [
         Middleware(
             BearerAuth,
-            key=key,
+            keys=keys,
+            key_setting=_key_setting(settings, place, agent),
             issuer=issuer,
             open_paths=open_paths,
             optional_paths={SESSION_PATH} if is_front else (),
@@ -58,13 +60,13 @@ def auth_middleware(settings: Settings, place: Place = "front") -> list[Middlewa
 
 def browser_sessions(settings: Settings) -> BrowserSessions | None:
     """The sessions of the supervisor's web page; None if there is no key to sign in with."""
-    key = opening_key(settings, "front")
-    if key is None:
+    keys = supervisor_keys(settings)
+    if not keys:
         return None
     # Imported on demand: cryptography is slow to load.
     from ai_platform_engineering.utils.a2a_common.server.browser_sessions import BrowserSessions  # noqa: PLC0415
 
-    return BrowserSessions(key.value, secure=urlsplit(settings.public_url).scheme == "https")
+    return BrowserSessions(keys[0].value, secure=urlsplit(settings.public_url).scheme == "https")
 
 
 def session_in(request: HTTPConnection) -> BrowserSession | None:
@@ -83,10 +85,10 @@ def csrf_problem(request: HTTPConnection, session: BrowserSession | None) -> Res
     return JSONResponse({"error": "csrf", "message": message}, status_code=403)
 
 
-def security_schemes(settings: Settings, place: Place = "front") -> dict[str, SecurityScheme]:
+def security_schemes(settings: Settings, place: Place = "front", agent: str | None = None) -> dict[str, SecurityScheme]:
     """The security schemes for the agent card. One of them is enough."""
     schemes = {}
-    if opening_key(settings, place) is not None:
+    if _keys(settings, place, agent):
         key = HTTPAuthSecurityScheme(scheme="bearer", description="The key that the server's operator gave out.")
         schemes["key"] = SecurityScheme(http_auth_security_scheme=key)
     if settings.a2a_oauth_issuer is not None:
@@ -109,7 +111,8 @@ class BearerAuth:
     def __init__(
         self,
         app: ASGIApp,
-        key: Key | None = None,
+        keys: Sequence[NamedKey] = (),
+        key_setting: str = "",
         issuer: Issuer | None = None,
         open_paths: Container[str] = OPEN_PATHS,
         optional_paths: Container[str] = (),
@@ -118,7 +121,8 @@ class BearerAuth:
         self._app = app
         self._open_paths = open_paths
         self._optional_paths = optional_paths
-        self._key = key
+        self._keys = keys
+        self._key_setting = key_setting
         self._issuer = issuer
         self._sessions = sessions
 
@@ -148,8 +152,8 @@ class BearerAuth:
 
     async def _verified(self, sent: str) -> Principal | Response:
         """The caller of the key or token, or the error response."""
-        if self._key is not None and hmac.compare_digest(sent.encode(), self._key.value.encode()):
-            return KEY_HOLDER
+        if (key := sent_key(self._keys, sent)) is not None:
+            return key_holder(key)
         if self._issuer is None or not sent:
             return self._unauthorized()
         from ai_platform_engineering.utils.a2a_common.server.issuer import (  # noqa: PLC0415 - as in `_issuer`
@@ -166,7 +170,7 @@ class BearerAuth:
             return JSONResponse(body, status_code=503, headers={"Retry-After": _RETRY_SECONDS})
 
     def _unauthorized(self, why: str = "") -> Response:
-        wanted = [f"<{self._key.setting}>"] if self._key is not None else []
+        wanted = [f"<{self._key_setting}>"] if self._keys else []
         if self._issuer is not None:
             wanted.append(f"<access token of {self._issuer.issuer}>")
         message = f"{why} Send the header Authorization: Bearer {' or '.join(wanted)}.".lstrip()
@@ -174,6 +178,27 @@ class BearerAuth:
         return JSONResponse(
             {"error": "unauthorized", "message": message}, status_code=401, headers={"WWW-Authenticate": challenge}
         )
+
+
+def key_holder(key: NamedKey) -> Principal:
+    """The principal who sends this key."""
+    return KEY_HOLDER if key.name == SHARED_KEY else Principal.with_key(key.name, key.role)
+
+
+def _keys(settings: Settings, place: Place, agent: str | None) -> tuple[NamedKey, ...]:
+    """The keys that the server accepts. One behind the supervisor has a single one, which the supervisor sends."""
+    if place == "front":
+        return supervisor_keys(settings)
+    key = required_key(settings, agent)
+    return () if key is None else (NamedKey(SHARED_KEY, "admin", key.value),)
+
+
+def _key_setting(settings: Settings, place: Place, agent: str | None) -> str:
+    """The setting that has the keys of the server, for the error message."""
+    if place == "front":
+        return "A2A_AUTH_SHARED_KEY" if settings.a2a_auth_shared_key is not None else "one of A2A_AUTH_KEYS"
+    key = opening_key(settings, agent)
+    return "" if key is None else key.setting
 
 
 def _is_public(scope: Scope) -> bool:

@@ -1,5 +1,5 @@
-"""The routes `/conversations` and `/conversations/{id}`: GET lists conversations or reads one, PATCH renames one,
-DELETE deletes one with its checkpoints."""
+"""The routes `/conversations` and `/conversations/{id}`: GET lists conversations or reads one, PATCH renames or shares
+one, DELETE deletes one with its checkpoints. Callers see their own conversations and shared ones."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Final
+from typing import Any, Final
 
 from a2a.types.a2a_pb2 import CancelTaskRequest, Task
 from a2a.utils.errors import A2AError, TaskNotCancelableError, TaskNotFoundError
@@ -15,6 +15,8 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from ai_platform_engineering.identity.access import ConversationAccess, may_share
+from ai_platform_engineering.identity.principal import Principal, caller_in
 from ai_platform_engineering.storage.event_log.conversations import ConversationQuery, search_words
 from ai_platform_engineering.storage.event_log.event_log import EventLog, TaskQuery
 from ai_platform_engineering.storage.event_log.log_errors import LogClosedError, LogReadError, LogWriteError
@@ -40,6 +42,7 @@ _PAGE: Final = 50
 _MAX_LIMIT: Final = 200
 _MAX_SEARCH_LENGTH: Final = 200
 _MAX_NAME_LENGTH: Final = 200
+_MAX_GROUPS: Final = 20
 _MAX_BODY_SIZE: Final = 10_000
 _FORCE_VALUES: Final = {"": False, "false": False, "true": True}
 
@@ -77,9 +80,15 @@ async def open_tasks(log: EventLog, context_id: str) -> list[Task]:
     return [task for task in tasks if task.status.state not in TERMINAL_STATES]
 
 
+class NotOwnerError(ReadableError):
+    def __init__(self) -> None:
+        super().__init__("Only the owner of a conversation can share or delete it.")
+
+
 _PROBLEMS: Final[Mapping[type[ReadableError], tuple[int, str]]] = {
     InvalidRequestError: (400, "invalid_request"),
     UnknownConversationError: (404, "not_found"),
+    NotOwnerError: (403, "forbidden"),
     ConversationOpenError: (409, "conflict"),
     LogReadError: (503, "unavailable"),
     LogWriteError: (503, "unavailable"),
@@ -100,34 +109,55 @@ class ConversationRoutes:
         return [
             Route(PATH, _answer(self._list), methods=["GET"]),
             Route(one, _answer(self._get), methods=["GET"]),
-            Route(one, _answer(self._rename), methods=["PATCH"]),
+            Route(one, _answer(self._change), methods=["PATCH"]),
             Route(one, _answer(self._delete), methods=["DELETE"]),
         ]
 
     async def _list(self, request: Request) -> Response:
-        query = _query(request.query_params)
+        query = _query(request.query_params, caller_in(request.scope.get("state")))
         page = await self._handler.log.conversations(query)
         rows = [conversation_json(row) for row in page.rows]
         return JSONResponse({"conversations": rows, "next": page_token(page.next) if page.next else None})
 
     async def _get(self, request: Request) -> Response:
-        context_id: str = request.path_params["id"]
+        context_id, access = await self._found(request)
         histories = await self._handler.log.histories(context_id)
         if not histories:
             raise UnknownConversationError(context_id)
         # In a thread, because decoding thousands of events would delay the streams of others.
-        body = await asyncio.to_thread(_rendered, context_id, await self._handler.log.name(context_id), histories)
+        name = await self._handler.log.name(context_id)
+        body = await asyncio.to_thread(_rendered, context_id, name, access, histories)
         return Response(body, media_type="application/json")
 
-    async def _rename(self, request: Request) -> Response:
-        context_id: str = request.path_params["id"]
-        name = _name(await read_json(request, _MAX_BODY_SIZE))
-        if not await self._handler.log.rename(context_id, name):
+    async def _change(self, request: Request) -> Response:
+        context_id, access = await self._found(request)
+        match await read_json(request, _MAX_BODY_SIZE):
+            case {"name": None | str() as given}:
+                changed: dict[str, Any] = {"name": _name(given)}
+                found = await self._handler.log.rename(context_id, changed["name"])
+            case {"groups": list(given)}:
+                if not may_share(access, caller_in(request.scope.get("state"))):
+                    raise NotOwnerError
+                changed = {"groups": sorted(_groups(given))}
+                found = await self._handler.log.share(context_id, frozenset(changed["groups"]))
+            case _:
+                raise InvalidRequestError("The body must have a name (a text, or null) or a list of groups.")
+        if not found:
             raise UnknownConversationError(context_id)
-        return JSONResponse({"id": context_id, "name": name})
+        return JSONResponse({"id": context_id, **changed})
+
+    async def _found(self, request: Request) -> tuple[str, ConversationAccess]:
+        """The conversation of a request, if the caller may use it."""
+        context_id: str = request.path_params["id"]
+        access = await self._handler.log.access(context_id)
+        if access is None or not access.allows(caller_in(request.scope.get("state"))):
+            raise UnknownConversationError(context_id)
+        return context_id, access
 
     async def _delete(self, request: Request) -> Response:
-        context_id: str = request.path_params["id"]
+        context_id, access = await self._found(request)
+        if not may_share(access, caller_in(request.scope.get("state"))):
+            raise NotOwnerError
         force = _FORCE_VALUES.get(request.query_params.get("force", ""))
         if force is None:
             raise InvalidRequestError("force: must be true or false.")
@@ -153,7 +183,7 @@ class ConversationRoutes:
             return count
 
 
-def _query(params: Mapping[str, str]) -> ConversationQuery:
+def _query(params: Mapping[str, str], viewer: Principal) -> ConversationQuery:
     search, limit, after = params.get("search", ""), params.get("limit", ""), params.get("after", "")
     if len(search) > _MAX_SEARCH_LENGTH:
         raise InvalidRequestError(f"search: must have at most {_MAX_SEARCH_LENGTH} characters.")
@@ -162,25 +192,31 @@ def _query(params: Mapping[str, str]) -> ConversationQuery:
     position = read_page_token(after) if after else None
     if after and position is None:
         raise InvalidRequestError("after: must be the value of `next` on the page before.")
-    return ConversationQuery(search_words(search), position, int(limit or _PAGE))
+    return ConversationQuery(search_words(search), position, int(limit or _PAGE), viewer)
 
 
-def _name(body: object) -> str | None:
-    """The name in the body of a request, on one line; None removes the name."""
-    match body:
-        case {"name": None}:
-            return None
-        case {"name": str(given)}:
-            name = one_line(given)
-        case _:
-            raise InvalidRequestError("name: must be a text, or null to remove the name.")
+def _name(given: str | None) -> str | None:
+    """The name on one line; None removes the name."""
+    name = one_line(given or "")
     if len(name) > _MAX_NAME_LENGTH:
         raise InvalidRequestError(f"name: must have at most {_MAX_NAME_LENGTH} characters.")
     return name or None
 
 
-def _rendered(context_id: str, name: str | None, histories: Sequence[TaskHistory]) -> bytes:
-    return dumps({"id": context_id, "name": name, "tasks": [task_json(history) for history in histories]})
+def _groups(given: Sequence[object]) -> frozenset[str]:
+    groups = frozenset(group.strip() for group in given if isinstance(group, str) and group.strip())
+    if len(groups) != len(given) or len(groups) > _MAX_GROUPS or any(len(group) > _MAX_NAME_LENGTH for group in groups):
+        raise InvalidRequestError(
+            f"groups: must be at most {_MAX_GROUPS} different names of groups, each of at most {_MAX_NAME_LENGTH} "
+            "characters. An empty list ends the sharing."
+        )
+    return groups
+
+
+def _rendered(context_id: str, name: str | None, access: ConversationAccess, histories: Sequence[TaskHistory]) -> bytes:
+    tasks = [task_json(history) for history in histories]
+    facts = {"id": context_id, "name": name, "owner": access.owner or None, "groups": sorted(access.groups)}
+    return dumps({**facts, "tasks": tasks})
 
 
 def _answer(endpoint: Endpoint) -> Endpoint:

@@ -11,10 +11,11 @@ from a2a.types.a2a_pb2 import Message, Part, Task
 from google.protobuf.json_format import MessageToJson
 
 from ai_platform_engineering.forms.replies import FormReply
+from ai_platform_engineering.identity.principal import ANONYMOUS, Principal
 from ai_platform_engineering.storage.event_log.event_log import StoredRequest
 from ai_platform_engineering.utils.a2a_common.codec.parts import data_of
 from ai_platform_engineering.utils.a2a_common.codec.values import get_fields
-from ai_platform_engineering.utils.a2a_common.delegation import SKILLS
+from ai_platform_engineering.utils.a2a_common.delegation import PRINCIPAL, SKILLS
 from ai_platform_engineering.utils.a2a_common.request_context import (
     MAX_INSTRUCTIONS_LENGTH,
     RequestContext,
@@ -62,8 +63,13 @@ def request_context(
         skills=_objects(metadata[SKILLS]) if delegated and SKILLS in metadata else None,
         instructions=(_text_field(metadata, "instructions", MAX_INSTRUCTIONS_LENGTH) or "").strip(),
         silent_when_unsure=metadata.get("silent_when_unsure") is True,
-        caller=request.caller,
+        caller=_principal(metadata.get(PRINCIPAL)) if delegated else request.caller,
     )
+
+
+def _principal(stated: Any) -> Principal:
+    """The principal for whom a supervisor delegates work."""
+    return Principal.read(stated) if isinstance(stated, Mapping) else ANONYMOUS
 
 
 def bearer_token(context: ServerCallContext | None) -> str | None:

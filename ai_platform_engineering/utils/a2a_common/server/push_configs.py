@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from a2a.server.context import ServerCallContext
-from a2a.server.owner_resolver import resolve_user_scope
 from a2a.server.tasks import PushNotificationConfigStore
 from a2a.server.tasks.push_notification_config_store import normalize_push_notification_config
 from a2a.types.a2a_pb2 import TaskPushNotificationConfig
 from a2a.utils.errors import InternalError
 
 from ai_platform_engineering.events import SUPERVISOR
+from ai_platform_engineering.identity.principal import caller_in
 from ai_platform_engineering.installation import install_command
 from ai_platform_engineering.settings import Settings, SettingsError
 from ai_platform_engineering.storage.checkup import StoreCheckup
@@ -60,7 +60,7 @@ class PushConfigs(PushNotificationConfigStore):
         """Notify this receiver of all events from now on."""
         config = normalize_push_notification_config(task_id, notification_config)
         snapshot = await self._log.snapshot(task_id)
-        receiver = Receiver(resolve_user_scope(context), config, snapshot.seq if snapshot else 0)
+        receiver = Receiver(caller_in(context.state).owner, config, snapshot.seq if snapshot else 0)
         await _stored(self.store.put, receiver)
         if not self.store.is_shared:
             self._tasks.add(task_id)
@@ -68,14 +68,14 @@ class PushConfigs(PushNotificationConfigStore):
 
     async def get_info(self, task_id: str, context: ServerCallContext) -> list[TaskPushNotificationConfig]:
         receivers = await _stored(self.store.of_task, task_id)
-        owner = resolve_user_scope(context)
+        owner = caller_in(context.state).owner
         return [receiver.config for receiver in receivers if receiver.owner == owner]
 
     async def get_info_for_dispatch(self, task_id: str) -> list[TaskPushNotificationConfig]:
         return [receiver.config for receiver in await _stored(self.store.of_task, task_id)]
 
     async def delete_info(self, task_id: str, context: ServerCallContext, config_id: str | None = None) -> None:
-        await _stored(self.store.delete, task_id, resolve_user_scope(context), config_id)
+        await _stored(self.store.delete, task_id, caller_in(context.state).owner, config_id)
 
     async def prune(self) -> None:
         """Delete the receivers of tasks that the log has deleted. Raises `ReceiverStoreError`."""

@@ -36,10 +36,12 @@ from a2a.utils.errors import (
 from a2a.utils.proto_utils import validate_proto_required_fields
 from a2a.utils.task import apply_history_length, validate_history_length
 
+from ai_platform_engineering.identity.access import sees_everything
 from ai_platform_engineering.identity.principal import Principal, caller_in
 from ai_platform_engineering.storage.event_log.event_log import (
     Entry,
     EventLog,
+    ForeignConversationError,
     Snapshot,
     StoredRequest,
     TaskEndedError,
@@ -47,7 +49,7 @@ from ai_platform_engineering.storage.event_log.event_log import (
 from ai_platform_engineering.utils.a2a_common.delegation import without_skills
 from ai_platform_engineering.utils.a2a_common.protocol import SERVER_STOPPING, TERMINAL_STATES, WAITING_STATES
 from ai_platform_engineering.utils.a2a_common.request_context import TO_CONVERSATION, is_delegated
-from ai_platform_engineering.utils.a2a_common.server.admission import Admission, is_question_only
+from ai_platform_engineering.utils.a2a_common.server.admission import Admission, Sender, is_question_only
 from ai_platform_engineering.utils.a2a_common.server.followed_tasks import FollowedTasks
 from ai_platform_engineering.utils.a2a_common.server.incoming import bearer_token
 from ai_platform_engineering.utils.a2a_common.server.push import PushNotifications
@@ -65,6 +67,7 @@ PROTOCOL = "protocol"
 
 _ENDED = "The task has ended. Send the message without its taskId, with the same contextId, to go on from it."
 _BUSY = "The task is being worked on. Send the message without its taskId, with the same contextId: it waits its turn."
+_FOREIGN = "message.contextId: there is no conversation of yours with this id. Leave it out to begin a new one."
 _FORM_OPEN = "A form is open in this conversation. Answer it or cancel its task first, or ask in another conversation."
 
 StreamItem = Snapshot | Entry
@@ -197,7 +200,7 @@ class LogRequestHandler(DefaultRequestHandlerV2):
         """Yield the task as of the caller's last event, or as it is now; then every event after that."""
         validate_proto_required_fields(params)
         snapshot = await self.log.snapshot(params.id)
-        if snapshot is None:
+        if snapshot is None or not await self._may_use(snapshot.task.context_id, caller_in(context.state)):
             raise TaskNotFoundError
         if (after := context.state.get(AFTER_SEQ)) is not None:
             snapshot = await self.log.snapshot(params.id, at=_seen(after, snapshot.seq)) or snapshot
@@ -212,7 +215,7 @@ class LogRequestHandler(DefaultRequestHandlerV2):
     @validate_request_params
     async def on_cancel_task(self, params: CancelTaskRequest, context: ServerCallContext) -> Task | None:
         task = await self.log.task(params.id)
-        if task is None:
+        if task is None or not await self._may_use(task.context_id, caller_in(context.state)):
             raise TaskNotFoundError
         if task.status.state in TERMINAL_STATES:
             raise TaskNotCancelableError
@@ -230,15 +233,17 @@ class LogRequestHandler(DefaultRequestHandlerV2):
         validate_history_length(params.configuration)
         message = params.message
         check_message(message)
-        self._admission.admit(params)
-        named = await self._named_task(message)
+        sender = self._admission.admit(params, caller_in(context.state))
+        named = await self._named_task(message, sender.principal)
+        if message.context_id and named is None and not await self._may_use(message.context_id, sender.principal):
+            raise InvalidParamsError(message=_FOREIGN)
         async with self._repeated.checked(message) as accepted_before:
             if accepted_before is not None:
                 return Accepted(accepted_before, "repeated")
-            return await self._accept_new(params, context, named)
+            return await self._accept_new(params, context, named, sender)
 
     async def _accept_new(
-        self, params: SendMessageRequest, context: ServerCallContext, named: Snapshot | None
+        self, params: SendMessageRequest, context: ServerCallContext, named: Snapshot | None, sender: Sender
     ) -> Accepted:
         message = params.message
         if message.context_id and named is None:
@@ -248,13 +253,13 @@ class LogRequestHandler(DefaultRequestHandlerV2):
                 if is_question_only(message):
                     raise UnsupportedOperationError(message=_FORM_OPEN)
                 message.metadata[TO_CONVERSATION] = True
-                named = await self._named_task(message)
+                named = await self._named_task(message, sender.principal)
         if named is not None:
             _check_takes_messages(named.task)
         message.task_id = message.task_id or str(uuid.uuid4())
         message.context_id = message.context_id or str(uuid.uuid4())
         _merge_metadata(message, params)
-        caller = caller_in(context.state)
+        caller = sender.principal
         if params.configuration.HasField("task_push_notification_config"):
             push = params.configuration.task_push_notification_config
             await self._check_push_url(push.url)
@@ -262,7 +267,10 @@ class LogRequestHandler(DefaultRequestHandlerV2):
             await self._push_configs.set_info(message.task_id, push, context)
         if named is None:
             snapshot = Snapshot(0, _submitted(without_skills(message)))
-            await self.log.create(snapshot.task, caller)
+            try:
+                await self.log.create(snapshot.task, caller, sender.groups)
+            except ForeignConversationError:  # another principal has begun it meanwhile
+                raise InvalidParamsError(message=_FOREIGN) from None
         else:
             snapshot = await self._add_message(message, caller)
         await self.work.put(
@@ -290,12 +298,19 @@ class LogRequestHandler(DefaultRequestHandlerV2):
         if self._is_allowed_push_url is not None and not await self._is_allowed_push_url(url):
             raise InvalidParamsError(message="Invalid push notification URL")
 
-    async def _named_task(self, message: Message) -> Snapshot | None:
+    async def _may_use(self, context_id: str, principal: Principal) -> bool:
+        """Whether the conversation is one that the principal may use, or does not exist yet."""
+        if sees_everything(principal):
+            return True
+        access = await self.log.access(context_id)
+        return access is None or access.allows(principal)
+
+    async def _named_task(self, message: Message, principal: Principal) -> Snapshot | None:
         """The task that the message names; its context id is added to the message."""
         if not message.task_id:
             return None
         snapshot = await self.log.snapshot(message.task_id)
-        if snapshot is None:
+        if snapshot is None or not await self._may_use(snapshot.task.context_id, principal):
             raise TaskNotFoundError
         if message.context_id and message.context_id != snapshot.task.context_id:
             raise InvalidParamsError(message="message.contextId: not the context of the task named by taskId.")

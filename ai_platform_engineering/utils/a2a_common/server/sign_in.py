@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import hmac
 import logging
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from a2a.utils.errors import A2AError
@@ -13,17 +12,19 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from ai_platform_engineering.identity.principal import ANONYMOUS, KEY_HOLDER, Principal, caller_in
+from ai_platform_engineering.identity.principal import ANONYMOUS, Principal, caller_in
 from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.settings.named_keys import NamedKey
 from ai_platform_engineering.utils.a2a_common.server.auth import (
     SESSION_PATH,
     browser_sessions,
     csrf_problem,
+    key_holder,
     session_in,
 )
 from ai_platform_engineering.utils.a2a_common.server.request_body import PayloadTooLargeError, read_json
 from ai_platform_engineering.utils.a2a_common.server.sign_in_attempts import SignInAttempts
-from ai_platform_engineering.utils.keys import Key, opening_key
+from ai_platform_engineering.utils.keys import sent_key, supervisor_keys
 
 if TYPE_CHECKING:
     from ai_platform_engineering.utils.a2a_common.server.browser_sessions import BrowserSession, BrowserSessions
@@ -50,19 +51,18 @@ class SignIn(Protocol):
 
 
 class KeySignIn:
-    """Sign-in with the shared key."""
+    """Sign-in with a key of the supervisor."""
 
     method: Final = "key"
 
-    def __init__(self, key: Key) -> None:
-        self._key = key
+    def __init__(self, keys: Sequence[NamedKey]) -> None:
+        self._keys = keys
 
     async def verify(self, sent: Mapping[str, Any]) -> Principal | None:
         match sent:
             case {"key": str(key)}:
-                # A JSON string may contain surrogates, which UTF-8 cannot encode.
-                is_correct = hmac.compare_digest(key.encode(errors="surrogatepass"), self._key.value.encode())
-                return KEY_HOLDER if is_correct else None
+                found = sent_key(self._keys, key)
+                return None if found is None else key_holder(found)
             case _:
                 raise SignInError('Send a JSON object with the key: {"key": "..."}.')
 
@@ -71,9 +71,9 @@ class SessionRoutes:
     """The authentication middleware has put the caller and the session of a request into its state."""
 
     def __init__(self, settings: Settings) -> None:
-        key = opening_key(settings, "front")
-        self._required = key is not None or settings.a2a_oauth_issuer is not None
-        self._sign_in: SignIn | None = None if key is None else KeySignIn(key)
+        keys = supervisor_keys(settings)
+        self._required = bool(keys) or settings.a2a_oauth_issuer is not None
+        self._sign_in: SignIn | None = KeySignIn(keys) if keys else None
         self._sessions: BrowserSessions | None = browser_sessions(settings)
         self._attempts = SignInAttempts()
 

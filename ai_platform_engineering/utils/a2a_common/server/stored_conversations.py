@@ -21,6 +21,7 @@ from ai_platform_engineering.forms.answers import (
 )
 from ai_platform_engineering.forms.field_names import is_secret
 from ai_platform_engineering.forms.replies import Resume, interpret
+from ai_platform_engineering.identity.principal import ANONYMOUS
 from ai_platform_engineering.storage.event_log.conversations import ConversationRow
 from ai_platform_engineering.storage.event_log.event_log import Entry
 from ai_platform_engineering.storage.event_log.task_history import SentMessage, TaskHistory
@@ -154,8 +155,8 @@ def _without_secrets(values: Mapping[str, Any]) -> Json:
 
 
 def _sender(sent: SentMessage) -> str | None:
-    """The user that the client names, else the subject of the access token. The shared key has no person."""
+    """The verified subject. Where no authentication is required, the user that the client names."""
+    if sent.caller != ANONYMOUS:
+        return sent.caller.subject
     user = get_fields(sent.message.metadata).get("user")
-    if isinstance(user, str) and user:
-        return bounded_user(user)
-    return sent.caller.subject if sent.caller.verified_by == "token" else None
+    return bounded_user(user) if isinstance(user, str) and user else None

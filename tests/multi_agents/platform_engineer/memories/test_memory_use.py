@@ -265,11 +265,12 @@ async def test_holders_of_access_tokens_have_their_own_memories_whatever_user_th
         assert await listed(sub="ann") == []
         await ask(here, "remember: of ann")
         assert await listed(sub="bob") == []
-        await ask(here, "remember: of bob's ann", "ann", "bob")
+        await ask(here, "remember: of bob, who says that he is ann", "ann", "bob")
         assert "of ann" not in str(here.cues[-1].messages[0].text)
         assert await listed(sub="ann") == ["of ann"]
-        assert await listed("ann", sub="bob") == ["of bob's ann"]
-        assert await listed(sub="bob") == await listed("ann", sub="carl") == []
+        assert await listed(sub="bob") == ["of bob, who says that he is ann"]
+        # Only a bot names users.
+        assert await listed("ann", sub="bob") == 400
         # Without a subject, callers cannot be distinguished.
         assert await listed(sub=None) == 403
         await ask(here, "remember: of whom?", "ann", "none")

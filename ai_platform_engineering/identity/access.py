@@ -1,0 +1,40 @@
+"""Who may see and use a conversation: its owner, the groups it is shared with, the bot that began it, and admins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ai_platform_engineering.identity.principal import Principal
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationAccess:
+    """`owner` is the `Principal.owner` of the one who began it; empty if no authentication was required then. `via` is
+    the subject of the bot that asked for the owner."""
+
+    owner: str
+    via: str | None = None
+    groups: frozenset[str] = frozenset()
+
+    def allows(self, principal: Principal) -> bool:
+        return (
+            sees_everything(principal)
+            or self.owner == principal.owner
+            or not self.groups.isdisjoint(principal.groups)
+            or (self.via is not None and self.via == bot_subject(principal))
+        )
+
+
+def may_share(access: ConversationAccess, principal: Principal) -> bool:
+    """Whether the principal may share or delete the conversation. Members of a group that it is shared with may not."""
+    return sees_everything(principal) or access.owner == principal.owner
+
+
+def sees_everything(principal: Principal) -> bool:
+    """Whether nothing is hidden from the principal. Where no authentication is required, everybody is the same."""
+    return principal.verified_by == "anonymous" or principal.is_admin
+
+
+def bot_subject(principal: Principal) -> str | None:
+    """The subject of a bot, which may follow what it has asked for its users. None for others."""
+    return principal.subject if principal.verified_by == "key" and principal.is_bot else None
