@@ -203,7 +203,7 @@ async def test_a_web_page_is_read_as_text(tmp_path: Path) -> None:
 
 
 async def test_with_a_key_set_only_health_is_open(tmp_path: Path) -> None:
-    async with rag_server(tmp_path, A2A_AUTH_SHARED_KEY=KEY) as http:
+    async with rag_server(tmp_path, A2A_AGENTS_AUTH_KEY=KEY) as http:
         for path in ("/rag/v1/datasources", "/rag/docs", "/rag/openapi.json", "/mcp"):
             assert (await http.get(path)).status_code == 401, path
         assert (await http.post("/mcp", json={})).status_code == 401

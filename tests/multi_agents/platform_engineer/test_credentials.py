@@ -17,12 +17,15 @@ from starlette.routing import Route
 
 from ai_platform_engineering.multi_agents.agent_app import create_agent_app
 from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
+from ai_platform_engineering.settings import SettingsError
 from ai_platform_engineering.utils.a2a_common.protocol import RESUME_EXTENSION
 from tests.servers import serving
 
 OWN = "key-of-the-supervisor"
 AGENTS = "key-of-all-the-agents"
+ARGOCD = "key-of-the-argocd-agent"
 KEYS = {"A2A_AUTH_SHARED_KEY": OWN, "A2A_AGENTS_AUTH_KEY": AGENTS}
+SHARED = {"A2A_AUTH_SHARED_KEY": OWN, "A2A_AGENTS_SHARE_KEY": "true"}
 ANSWER = (
     'data: {"jsonrpc": "2.0", "id": "1", "result": {"task": {"id": "t", "contextId": "c", '
     '"status": {"state": "TASK_STATE_COMPLETED"}, '
@@ -126,9 +129,11 @@ async def test_a_card_that_names_another_host_is_used_without_credentials(tmp_pa
     ("supervisor_keys", "agent_keys", "works"),
     [
         (KEYS, KEYS, True),
-        ({"A2A_AUTH_SHARED_KEY": OWN, "A2A_AGENTS_SHARE_KEY": "true"}, {"A2A_AUTH_SHARED_KEY": OWN}, True),
-        ({"A2A_AUTH_SHARED_KEY": OWN}, {"A2A_AUTH_SHARED_KEY": OWN}, False),
-        (KEYS, {"A2A_AUTH_SHARED_KEY": OWN}, False),
+        (SHARED, SHARED, True),
+        ({"A2A_AUTH_SHARED_KEY": OWN}, SHARED, False),
+        (KEYS, SHARED, False),
+        (KEYS | {"A2A_AGENT_KEYS": f"argocd:{ARGOCD}"}, {"A2A_AGENTS_AUTH_KEY": ARGOCD}, True),
+        (KEYS, {"A2A_AGENT_KEYS": f"argocd:{ARGOCD}"}, False),
     ],
 )
 async def test_the_key_that_opens_the_supervisor_opens_agents_only_where_that_is_set(
@@ -141,6 +146,12 @@ async def test_the_key_that_opens_the_supervisor_opens_agents_only_where_that_is
             said = await ask(url, "show argocd version")
     assert ("v3.1.8" in said) == works
     assert ("set A2A_AGENTS_AUTH_KEY to its key" in said) != works
+
+
+async def test_the_key_of_the_supervisor_alone_does_not_open_an_agent(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="Set A2A_AGENTS_AUTH_KEY to a key of their own"):
+        async with serving(partial(create_agent_app, name="argocd"), environ_of(tmp_path, A2A_AUTH_SHARED_KEY=OWN)):
+            pass
 
 
 async def test_an_agent_with_a_key_of_its_own_does_not_take_the_supervisors(tmp_path: Path) -> None:

@@ -141,7 +141,7 @@ class ConversationRoutes:
                 changed = {"groups": sorted(_groups(given))}
                 found = await self._handler.log.share(context_id, frozenset(changed["groups"]))
             case _:
-                raise InvalidRequestError("The body must have a name (a text, or null) or a list of groups.")
+                raise InvalidRequestError("name: must be a text, or null to remove the name; or send a list of groups.")
         if not found:
             raise UnknownConversationError(context_id)
         return JSONResponse({"id": context_id, **changed})
@@ -155,12 +155,12 @@ class ConversationRoutes:
         return context_id, access
 
     async def _delete(self, request: Request) -> Response:
-        context_id, access = await self._found(request)
-        if not may_share(access, caller_in(request.scope.get("state"))):
-            raise NotOwnerError
         force = _FORCE_VALUES.get(request.query_params.get("force", ""))
         if force is None:
             raise InvalidRequestError("force: must be true or false.")
+        context_id, access = await self._found(request)
+        if not may_share(access, caller_in(request.scope.get("state"))):
+            raise NotOwnerError
         count = await self._delete_conversation(request, context_id, force=force)
         logger.info("conversation %s was deleted, with %d tasks", context_id, count)
         return JSONResponse({"id": context_id, "deleted_tasks": count})
