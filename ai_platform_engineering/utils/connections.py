@@ -13,6 +13,8 @@ from typing import Final
 
 import httpx
 
+from ai_platform_engineering.utils.outbound.policy import RefusedError
+
 CLIENT_KEEP_ALIVE_SECONDS: Final = 3.0
 """How long a client keeps an idle connection to a foreign server. Many servers, such as those on uvicorn or Node, close
 it after 5 s, and a request that races with the close is lost."""
@@ -34,6 +36,8 @@ _ERRNO_REASONS: Final = {
 
 def reason_of(error: BaseException) -> str:
     for cause in causes(error):
+        if isinstance(cause, RefusedError):
+            return cause.reason
         for kind, reason in _REASONS:
             if isinstance(cause, kind):
                 return reason

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from ai_platform_engineering.installation import product_version
-from ai_platform_engineering.knowledge_bases.rag.web.client import Gone, NotModified, WebClient, WebPage
+from ai_platform_engineering.knowledge_bases.rag.web.client import FetchError, Gone, NotModified, WebClient, WebPage
 from ai_platform_engineering.knowledge_bases.rag.web.policy import WebPolicy
-from ai_platform_engineering.knowledge_bases.rag.web.transport import CheckedTransport, FetchError
-from ai_platform_engineering.utils.addresses import Address
+from ai_platform_engineering.utils.outbound.addresses import Address
+from ai_platform_engineering.utils.outbound.transport import CheckedTransport
 from tests.knowledge_bases.websites import (
     Answer,
     OneIsPublic,

@@ -16,11 +16,10 @@ from ai_platform_engineering.knowledge_bases.rag.source import Absent, DocumentS
 from ai_platform_engineering.knowledge_bases.rag.stores.sqlite_store import SqliteKnowledgeStore
 from ai_platform_engineering.knowledge_bases.rag.stores.store import DocumentVersion
 from ai_platform_engineering.knowledge_bases.rag.web import visiting
-from ai_platform_engineering.knowledge_bases.rag.web.client import WebClient
+from ai_platform_engineering.knowledge_bases.rag.web.client import FetchError, WebClient
 from ai_platform_engineering.knowledge_bases.rag.web.crawling import SitemapSource, SiteSource
 from ai_platform_engineering.knowledge_bases.rag.web.policy import WebPolicy
 from ai_platform_engineering.knowledge_bases.rag.web.sitemaps import SitemapError
-from ai_platform_engineering.knowledge_bases.rag.web.transport import FetchError
 from ai_platform_engineering.knowledge_bases.rag.web.visiting import Visitor
 from ai_platform_engineering.utils.errors import ReadableError
 from tests.knowledge_bases.websites import Answer, Asked, Served, Website, redirect, unchanging, website
@@ -204,9 +203,10 @@ class TestSites:
         pages: dict[str, Served] = {"/": linking(*(f"/{n}" for n in range(9))), **{f"/{n}": str(n) for n in range(9)}}
         async with website(pages) as site:
             for depth in (1, 2):
-                found, complete = await crawl_site(site, depth=depth, policy=WebPolicy(True, max_pages=4))
+                found, complete = await crawl_site(site, depth=depth, policy=WebPolicy(allow_private=True, max_pages=4))
                 assert (len(found), complete) == (4, False)
-            found, complete = await crawl_site(site, policy=WebPolicy(True, max_pages=10, pages_per_second=1000))
+            wide = WebPolicy(allow_private=True, max_pages=10, pages_per_second=1000)
+            found, complete = await crawl_site(site, policy=wide)
             assert (len(found), complete) == (10, True)
 
     async def test_a_page_that_fails(self) -> None:
@@ -243,7 +243,7 @@ class TestManners:
         pages: dict[str, Served] = {"/": linking("/a", "/b", "/c"), "/a": "a", "/b": "b", "/c": "c"}
         async with website(pages) as site:
             began = time.monotonic()
-            await crawl_site(site, policy=WebPolicy(True, pages_per_second=10))
+            await crawl_site(site, policy=WebPolicy(allow_private=True, pages_per_second=10))
             assert time.monotonic() - began >= 0.3
             site.pages["/robots.txt"] = "User-agent: *\nCrawl-delay: 0.2"
             began = time.monotonic()
@@ -323,7 +323,7 @@ class TestSitemaps:
             site.pages["/sitemap.xml"] = sitemap(*(site.url(f"/{number}") for number in range(9)))
             for most, complete in ((9, True), (8, False)):
                 found, was_complete = await crawl_sitemap(
-                    site, policy=WebPolicy(True, max_pages=most, pages_per_second=1000)
+                    site, policy=WebPolicy(allow_private=True, max_pages=most, pages_per_second=1000)
                 )
                 assert (len(found), was_complete) == (most, complete)
 

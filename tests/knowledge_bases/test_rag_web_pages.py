@@ -5,10 +5,9 @@ import re
 import pytest
 
 from ai_platform_engineering.knowledge_bases.rag.readers.reading import UnreadableDocumentError
-from ai_platform_engineering.knowledge_bases.rag.web.client import PageText, WebClient, read_page
+from ai_platform_engineering.knowledge_bases.rag.web.client import FetchError, PageText, WebClient, read_page
 from ai_platform_engineering.knowledge_bases.rag.web.policy import WebPolicy
 from ai_platform_engineering.knowledge_bases.rag.web.reader_pool import ReaderPool
-from ai_platform_engineering.knowledge_bases.rag.web.transport import FetchError
 from ai_platform_engineering.utils.errors import ReadableError
 from tests.knowledge_bases.websites import Answer, Served, redirect, website
 

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from ai_platform_engineering.knowledge_bases.rag.web.policy import WebPolicy
-from ai_platform_engineering.utils.addresses import Address
+from ai_platform_engineering.utils.outbound.addresses import Address
 
 
 @dataclass(frozen=True)
@@ -142,8 +142,8 @@ async def talking(
 class OneIsPublic(WebPolicy):
     """Takes 127.0.0.1 for an address of the internet; every other one is judged as always."""
 
-    def refuses_address(self, address: Address) -> str | None:
-        return None if str(address) == "127.0.0.1" else WebPolicy.refuses_address(self, address)
+    def refuses_address(self, address: Address, host: str = "") -> str | None:
+        return None if str(address) == "127.0.0.1" else WebPolicy.refuses_address(self, address, host)
 
 
 def certificate(folder: Path, name: str) -> tuple[ssl.SSLContext, Path]:

@@ -13,7 +13,7 @@ from cryptography import x509
 
 from ai_platform_engineering.agents.netutils.targets import Limits, Target
 from ai_platform_engineering.mcp.tool_server import ToolError
-from ai_platform_engineering.utils.addresses import MAX_ADDRESSES, Address
+from ai_platform_engineering.utils.outbound.addresses import Address
 
 MAX_NAMES = 10
 
@@ -30,7 +30,7 @@ class Handshake:
 async def handshake_with(target: Target, port: int, limits: Limits) -> tuple[Address, Handshake]:
     """The TLS handshake with the first address that answers, also if its certificate is not trusted."""
     problem: OSError | None = None
-    for address in target.addresses[:MAX_ADDRESSES]:
+    for address in target.addresses:
         try:
             async with asyncio.timeout(limits.timeout):
                 return address, await _handshake(target.host, address, port)

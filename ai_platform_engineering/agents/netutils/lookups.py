@@ -11,7 +11,7 @@ import dns.exception
 import dns.resolver
 
 from ai_platform_engineering.mcp.tool_server import ToolError
-from ai_platform_engineering.utils.addresses import Address, literal
+from ai_platform_engineering.utils.outbound.addresses import Address, literal
 
 if TYPE_CHECKING:
     # `targets` imports this module for its first lookup.

@@ -18,11 +18,10 @@ from ai_platform_engineering.agents.netutils.targets import (
     find_target,
     is_address,
     parse_address,
-    refusal,
 )
 from ai_platform_engineering.mcp.tool_server import ToolError, ToolServer
 from ai_platform_engineering.settings import Settings
-from ai_platform_engineering.utils.addresses import MAX_ADDRESSES, Address
+from ai_platform_engineering.utils.outbound.addresses import Address
 
 MAX_RECORDS = 50
 
@@ -77,7 +76,7 @@ class NetworkTools:
     ) -> dict[str, Any]:
         """Find the name of an IP address (reverse DNS lookup)."""
         wanted = parse_address(address)
-        if reason := refusal(wanted, allow_private=self.limits.allow_private):
+        if reason := self.limits.policy.refuses_address(wanted):
             raise ToolError(f"{wanted} was not looked up: it is {reason}.")
         names, _ = await self._records(f"{wanted.reverse_pointer}.", "PTR")
         return {"address": str(wanted), "names": [name.rstrip(".") for name in names[:MAX_RECORDS]]}
@@ -87,7 +86,7 @@ class NetworkTools:
     ) -> dict[str, Any]:
         """Check whether a TCP port of a host is open."""
         target = await find_target(host, self.limits)
-        results = await asyncio.gather(*(self._connect(address, port) for address in target.addresses[:MAX_ADDRESSES]))
+        results = await asyncio.gather(*(self._connect(address, port) for address in target.addresses))
         state = next((state for state in ("open", "closed") if any(r["state"] == state for r in results)), "no answer")
         return {"host": target.host, "port": port, "state": state, "addresses": results}
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from ai_platform_engineering.mcp.tool_server import ToolError
 from ai_platform_engineering.settings import Settings
-from ai_platform_engineering.utils import addresses
-from ai_platform_engineering.utils.addresses import Address, host_name, literal
+from ai_platform_engineering.utils.outbound.addresses import Address, host_name, host_of, literal, resolve
+from ai_platform_engineering.utils.outbound.policy import OutboundPolicy, RefusedError
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,22 @@ class Limits:
     def of(cls, settings: Settings) -> Limits:
         return cls(settings.netutils_timeout, settings.netutils_allow_private, settings.netutils_dns_server)
 
+    @property
+    def policy(self) -> OutboundPolicy:
+        return OutboundPolicy(variables="NETUTILS", allow_private=self.allow_private)
+
+    async def resolve(self, name: str) -> Sequence[Address]:
+        """Resolve a name with the DNS server of the settings, if there is one. Raises `ToolError` after the timeout."""
+        try:
+            async with asyncio.timeout(self.timeout):
+                if self.dns_server is None:
+                    return await resolve(name)
+                from ai_platform_engineering.agents.netutils import lookups  # noqa: PLC0415 - imports a large library
+
+                return await lookups.addresses_of(name, self)
+        except TimeoutError:
+            raise ToolError(f"{name} could not be resolved within {self.timeout:g} seconds.") from None
+
 
 @dataclass(frozen=True)
 class Target:
@@ -39,25 +55,13 @@ class Target:
 
 async def find_target(host: str, limits: Limits) -> Target:
     """Resolve a host. Raises `ToolError` if none of its addresses may be contacted."""
-    name = host.strip().removeprefix("[").removesuffix("]")
-    given = literal(name)
-    if given is None:
-        name = ascii_name(name)
-        found: Sequence[Address] = await _resolve(name, limits)
-    else:
-        name, found = str(given), [given]
-    reasons = {address: refusal(address, allow_private=limits.allow_private) for address in found}
-    reachable = tuple(address for address in found if reasons[address] is None)
-    if not reachable:
-        address, reason = next(iter(reasons.items()))
-        place = str(address) if given else f"{name} ({address})"
-        raise ToolError(f"{place} was not contacted: it is {reason}.")
-    return Target(name, reachable)
-
-
-def refusal(address: Address, *, allow_private: bool) -> str | None:
-    """The reason why an address must not be contacted, or None."""
-    return addresses.refusal(address, allow_private=allow_private, allowed_by="NETUTILS_ALLOW_PRIVATE")
+    known = host_of(host) or ascii_name(host)
+    given = literal(known)
+    found = await limits.resolve(known) if given is None else [given]
+    try:
+        return Target(known, tuple(limits.policy.checked(known, found)))
+    except RefusedError as error:
+        raise ToolError(str(error)) from None
 
 
 def is_address(text: str) -> bool:
@@ -76,21 +80,3 @@ def ascii_name(name: str) -> str:
     if (encoded := host_name(name)) is None:
         raise ToolError(f"{name!r} is not a host name. Give one such as www.example.com, without a scheme or a path.")
     return encoded
-
-
-async def _resolve(name: str, limits: Limits) -> Sequence[Address]:
-    lookup = addresses.resolve(name) if limits.dns_server is None else _ask_server(name, limits)
-    try:
-        async with asyncio.timeout(limits.timeout):
-            found = await lookup
-    except TimeoutError:
-        raise ToolError(f"{name} could not be resolved within {limits.timeout:g} seconds.") from None
-    if not found:
-        raise ToolError(f"{name} has no address: no such name, or no DNS server knows it.")
-    return found
-
-
-async def _ask_server(name: str, limits: Limits) -> Sequence[Address]:
-    from ai_platform_engineering.agents.netutils import lookups  # noqa: PLC0415
-
-    return await lookups.addresses_of(name, limits)

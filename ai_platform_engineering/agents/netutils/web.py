@@ -14,13 +14,15 @@ from typing import Any
 
 import httpx
 
-from ai_platform_engineering.agents.netutils.targets import Limits, find_target
+from ai_platform_engineering.agents.netutils.targets import Limits
 from ai_platform_engineering.mcp.tool_server import ToolError
-from ai_platform_engineering.utils.addresses import MAX_ADDRESSES, Address
+from ai_platform_engineering.utils.outbound.policy import RefusedError
+from ai_platform_engineering.utils.outbound.transport import CheckedTransport
 
 MAX_REDIRECTS = 3
 SNIPPET_BYTES = 2048
 SNIPPET_CHARACTERS = 300
+_HEADERS = {"User-Agent": "platform-engineer", "Accept-Encoding": "identity"}
 _TEXT_TYPES = ("text/", "application/json", "application/xml", "application/problem+json")
 
 
@@ -40,16 +42,17 @@ async def check(url: str, limits: Limits) -> dict[str, Any]:
     current = _parse(url)
     redirects: list[str] = []
     began = time.monotonic()
-    while True:
-        answer = await _request(current, limits)
-        if answer.location is None:
-            break
-        if len(redirects) == MAX_REDIRECTS:
-            raise ToolError(
-                f"{url} redirects more than {MAX_REDIRECTS} times, the last time to {answer.location[:200]}."
-            )
-        current = _parse(str(current.join(answer.location)))
-        redirects.append(str(current))
+    transport = CheckedTransport(limits.policy, limits.resolve, tls=ssl.create_default_context)
+    async with httpx.AsyncClient(
+        transport=transport, headers=_HEADERS, timeout=limits.timeout, follow_redirects=False
+    ) as client:
+        while (answer := await _request(current, client, limits.timeout)).location is not None:
+            if len(redirects) == MAX_REDIRECTS:
+                raise ToolError(
+                    f"{url} redirects more than {MAX_REDIRECTS} times, the last time to {answer.location[:200]}."
+                )
+            current = _parse(str(current.join(answer.location)))
+            redirects.append(str(current))
     details = {
         "url": str(current),
         "status": answer.status,
@@ -64,32 +67,18 @@ async def check(url: str, limits: Limits) -> dict[str, Any]:
     return {key: value for key, value in details.items() if value is not None}
 
 
-async def _request(url: httpx.URL, limits: Limits) -> ResponseSummary:
-    target = await find_target(url.raw_host.decode("ascii"), limits)
-    problem: httpx.ConnectError | None = None
-    for address in target.addresses[:MAX_ADDRESSES]:
-        try:
-            return await _request_at(url, address, target.host, limits)
-        except httpx.ConnectError as error:
-            problem = error
-        except (TimeoutError, httpx.TimeoutException):
-            raise ToolError(f"{url} did not answer within {limits.timeout:g} seconds.") from None
-        except httpx.HTTPError as error:
-            raise ToolError(f"{url} could not be fetched: {str(error) or type(error).__name__}.") from error
-    raise ToolError(f"{url} could not be reached: {problem}.") from problem
-
-
-async def _request_at(url: httpx.URL, address: Address, host: str, limits: Limits) -> ResponseSummary:
-    headers = {"Host": url.netloc.decode("ascii"), "User-Agent": "platform-engineer", "Accept-Encoding": "identity"}
-    verify = ssl.create_default_context() if url.scheme == "https" else False
-    async with (
-        asyncio.timeout(limits.timeout),
-        httpx.AsyncClient(trust_env=False, timeout=limits.timeout, verify=verify) as client,
-        client.stream(
-            "GET", url.copy_with(host=str(address)), headers=headers, extensions={"sni_hostname": host}
-        ) as response,
-    ):
-        return await _read(response)
+async def _request(url: httpx.URL, client: httpx.AsyncClient, timeout: float) -> ResponseSummary:
+    try:
+        async with asyncio.timeout(timeout), client.stream("GET", url) as response:
+            return await _read(response)
+    except RefusedError as error:
+        raise ToolError(str(error)) from None
+    except httpx.ConnectError as error:
+        raise ToolError(f"{url} could not be reached: {error}.") from error
+    except (TimeoutError, httpx.TimeoutException):
+        raise ToolError(f"{url} did not answer within {timeout:g} seconds.") from None
+    except httpx.HTTPError as error:
+        raise ToolError(f"{url} could not be fetched: {str(error) or type(error).__name__}.") from error
 
 
 async def _read(response: httpx.Response) -> ResponseSummary:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -22,9 +23,11 @@ from ai_platform_engineering.knowledge_bases.rag.web.bodies import (
 )
 from ai_platform_engineering.knowledge_bases.rag.web.policy import WebPolicy
 from ai_platform_engineering.knowledge_bases.rag.web.reader_pool import ReaderPool
-from ai_platform_engineering.knowledge_bases.rag.web.transport import CheckedTransport, FetchError
 from ai_platform_engineering.knowledge_bases.rag.web.urls import AddressError, page_url, shown
 from ai_platform_engineering.utils.connections import reason_of
+from ai_platform_engineering.utils.errors import ReadableError
+from ai_platform_engineering.utils.outbound.policy import RefusedError
+from ai_platform_engineering.utils.outbound.transport import CheckedTransport
 
 PRODUCT: Final = "platform-engineer"
 MAX_REDIRECTS: Final = 5
@@ -35,6 +38,18 @@ _HEADERS: Final = {
 }
 # Validators of HTTP caching: (name in a revision, response header, conditional request header).
 _VALIDATORS: Final = (("etag", "etag", "If-None-Match"), ("modified", "last-modified", "If-Modified-Since"))
+
+
+class FetchError(ReadableError):
+    """A page was not read: which one, why, and the way out.
+
+    `status` is the HTTP status, if there is a response, and `retry_after` the seconds in its Retry-After header.
+    """
+
+    def __init__(self, message: str, *, status: int | None = None, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.retry_after = retry_after
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +89,7 @@ class WebClient:
     def __init__(self, policy: WebPolicy, *, transport: httpx.AsyncBaseTransport | None = None) -> None:
         self.policy = policy
         self._client = httpx.AsyncClient(
-            transport=transport or CheckedTransport(policy),
+            transport=transport or CheckedTransport(policy, tls=ssl.create_default_context),
             headers=_HEADERS,
             timeout=policy.timeout,
             trust_env=False,
@@ -102,6 +117,8 @@ class WebClient:
                 f"{shown(requested)} was not read: it takes longer than {self.policy.timeout:g} seconds, "
                 "which is FETCH_URL_TIMEOUT."
             ) from None
+        except RefusedError as error:
+            raise FetchError(str(error)) from None
         except httpx.HTTPError as error:
             raise FetchError(f"{shown(requested)} could not be read: {reason_of(error)}.") from error
 

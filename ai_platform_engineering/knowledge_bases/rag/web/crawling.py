@@ -14,7 +14,7 @@ import httpx
 from ai_platform_engineering.knowledge_bases.rag.readers.reading import media_type_of
 from ai_platform_engineering.knowledge_bases.rag.source import Absent, Item, LoadedItem, Unchanged
 from ai_platform_engineering.knowledge_bases.rag.stores.store import DocumentVersion
-from ai_platform_engineering.knowledge_bases.rag.web.client import Gone, NotModified, WebPage
+from ai_platform_engineering.knowledge_bases.rag.web.client import FetchError, Gone, NotModified, WebPage
 from ai_platform_engineering.knowledge_bases.rag.web.links import Links, links_of
 from ai_platform_engineering.knowledge_bases.rag.web.site import Site
 from ai_platform_engineering.knowledge_bases.rag.web.sitemaps import (
@@ -24,7 +24,6 @@ from ai_platform_engineering.knowledge_bases.rag.web.sitemaps import (
     SitemapError,
     parse_sitemap,
 )
-from ai_platform_engineering.knowledge_bases.rag.web.transport import FetchError
 from ai_platform_engineering.knowledge_bases.rag.web.urls import AddressError, page_url, shown
 from ai_platform_engineering.knowledge_bases.rag.web.visiting import DisallowedError, Visitor
 

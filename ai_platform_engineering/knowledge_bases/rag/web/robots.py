@@ -9,8 +9,14 @@ from typing import Final
 import httpx
 from protego import Protego
 
-from ai_platform_engineering.knowledge_bases.rag.web.client import PRODUCT, Gone, NotModified, WebClient, WebPage
-from ai_platform_engineering.knowledge_bases.rag.web.transport import FetchError
+from ai_platform_engineering.knowledge_bases.rag.web.client import (
+    PRODUCT,
+    FetchError,
+    Gone,
+    NotModified,
+    WebClient,
+    WebPage,
+)
 
 MAX_DELAY: Final = 30.0
 """Seconds between two requests. A longer delay in robots.txt is reduced to this."""

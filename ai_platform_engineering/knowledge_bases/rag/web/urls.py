@@ -6,8 +6,8 @@ import re
 
 import httpx
 
-from ai_platform_engineering.utils.addresses import host_name, literal
 from ai_platform_engineering.utils.errors import ReadableError
+from ai_platform_engineering.utils.outbound.addresses import host_of
 from ai_platform_engineering.utils.redact import redact
 
 _MAX_LENGTH = 4096
@@ -37,7 +37,7 @@ def page_url(text: str, base: str | None = None) -> httpx.URL:
         raise AddressError("A web address with a user name or a password in it is not used. Leave them out.")
     if port is not None and not 1 <= port <= 65535:
         raise AddressError(f"{port} is not a port. Ports go from 1 to 65535.")
-    if (host := _host(url.host)) is None:
+    if (host := host_of(url.host)) is None:
         raise AddressError(f"{shown(url.host)!r} is not a host name. Give an address such as https://www.example.com/.")
     return url.copy_with(host=host, port=port, fragment=None, raw_path=_normalized_path(url.raw_path))
 
@@ -57,8 +57,3 @@ def _normalized_path(raw_path: bytes) -> bytes:
 def _unescaped(escaped: str) -> str:
     character = chr(int(escaped[1:], 16))
     return character if _UNRESERVED.fullmatch(character) else escaped.upper()
-
-
-def _host(host: str) -> str | None:
-    address = literal(host)
-    return host_name(host) if address is None else str(address)

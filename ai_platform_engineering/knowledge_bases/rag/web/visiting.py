@@ -8,9 +8,8 @@ from typing import Final
 
 import httpx
 
-from ai_platform_engineering.knowledge_bases.rag.web.client import Gone, NotModified, WebClient, WebPage
+from ai_platform_engineering.knowledge_bases.rag.web.client import FetchError, Gone, NotModified, WebClient, WebPage
 from ai_platform_engineering.knowledge_bases.rag.web.robots import Robots
-from ai_platform_engineering.knowledge_bases.rag.web.transport import FetchError
 from ai_platform_engineering.knowledge_bases.rag.web.urls import page_url, shown
 
 MAX_TRIES: Final = 3
