@@ -155,6 +155,24 @@ class Settings(ServerSettings, LlmSettings, KnowledgeSettings, ConversationSetti
         le=87_600,
     )
     push_allow_private: Flag = setting("Limits", "Allows push notifications to private and loopback addresses.", False)
+    push_allow_http: Flag = setting(
+        "Limits",
+        "Allows push notifications over plain HTTP to other machines. Without it, http is for loopback addresses only.",
+        False,
+    )
+    push_allowed_hosts: str = setting(
+        "Limits",
+        "Hosts to which push notifications may be sent, comma-separated. `*.example.com` allows all subdomains of "
+        "`example.com`.",
+        "",
+        shown_default="every host",
+    )
+    push_allowed_ports: str = setting(
+        "Limits",
+        "Ports to which push notifications may be sent, comma-separated, for example `443,8443`.",
+        "",
+        shown_default="every port",
+    )
 
     netutils_allow_private: Flag = setting(
         "Network tools", "Allows the network tools to reach private and loopback addresses.", False

@@ -17,8 +17,6 @@ _VERBOSE: Final = ("a2a", "fastmcp", "httpx", "httpx2", "mcp", "procrastinate", 
 _DEBUG_VERBOSE: Final = ("asyncio", "hpack", "httpcore", "httpcore2", "h11")
 # Warns repeatedly while a database is unreachable. Each failed request reports that already.
 _REPEATING: Final = ("psycopg.pool",)
-# Logs the URL of a receiver, which may contain credentials. The caller, or the log of the delivery, has the reason.
-_REVEALING: Final = ("a2a.utils.push_url_validator",)
 
 
 class RedactingFormatter(logging.Formatter):
@@ -74,5 +72,5 @@ def configure_logging(settings: Settings, *, quiet: bool = False, worker: int | 
         logging.getLogger(name).setLevel(level if level <= logging.DEBUG else max(level, logging.WARNING))
     for name in _DEBUG_VERBOSE:
         logging.getLogger(name).setLevel(max(level, logging.WARNING))
-    for name in (*_REPEATING, *_REVEALING):
+    for name in _REPEATING:
         logging.getLogger(name).setLevel(logging.ERROR)

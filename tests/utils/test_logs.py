@@ -4,10 +4,11 @@ import logging
 from collections.abc import Iterator
 
 import pytest
-from a2a.utils.push_url_validator import validate_push_notification_url
 
 from ai_platform_engineering.settings import load_settings
+from ai_platform_engineering.utils.a2a_common.server.push_sender import PushSender, push_policy
 from ai_platform_engineering.utils.logs import configure_logging
+from ai_platform_engineering.utils.outbound.policy import RefusedError
 
 
 @pytest.fixture
@@ -26,5 +27,7 @@ def configured() -> Iterator[None]:
 
 @pytest.mark.usefixtures("configured")
 async def test_the_url_of_a_refused_receiver_is_not_logged(capsys: pytest.CaptureFixture[str]) -> None:
-    assert not await validate_push_notification_url("http://127.0.0.1/hook?key=s3cret")
+    sender = PushSender(push_policy(load_settings({}, None)))
+    with pytest.raises(RefusedError):
+        await sender.check("http://127.0.0.1/hook?key=s3cret")
     assert "s3cret" not in capsys.readouterr().err

@@ -31,6 +31,7 @@ from ai_platform_engineering.utils.a2a_common.server.a2a_server import (
 )
 from ai_platform_engineering.utils.a2a_common.server.auth import auth_middleware, security_schemes
 from ai_platform_engineering.utils.a2a_common.server.request_handler import LogRequestHandler
+from ai_platform_engineering.utils.outbound.addresses import Resolve, resolve
 from ai_platform_engineering.utils.serving import KEEP_ALIVE_SECONDS, listen
 from tests.event_loops import abort_connections
 from tests.utils.a2a_common.scripted_executor import ANSWER, Script, ScriptedExecutor
@@ -149,6 +150,7 @@ async def serving(
     agent: str = SUPERVISOR,
     wrapped: Callable[[ASGIApp], ASGIApp] = lambda app: app,
     keeps_tasks: bool = True,
+    resolve: Resolve = resolve,
     **environ: str,
 ) -> AsyncIterator[Served]:
     settings = load_settings(environ, None)
@@ -166,7 +168,7 @@ async def serving(
             schemes=security_schemes(settings),
             keeps_tasks=keeps_tasks,
         )
-        handler = request_handler(executor, log, card, settings, agent=agent)
+        handler = request_handler(executor, log, card, settings, agent=agent, resolve=resolve)
         routes = [*health_routes(lambda: True, lambda: [{"name": "version"}]), *a2a_routes(handler, card, settings)]
         app = Starlette(routes=[*routes, *extra_routes], middleware=auth_middleware(settings))
         try:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -9,10 +10,13 @@ from typing import Any
 import pytest
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
+from ai_platform_engineering.settings import SettingsError, load_settings
 from ai_platform_engineering.utils.a2a_common.server import push
+from ai_platform_engineering.utils.a2a_common.server.push_sender import DELIVERY_SECONDS, push_policy
+from ai_platform_engineering.utils.outbound.addresses import Address
 from tests.utils.a2a_common.scripted_executor import FORM, Gate
 from tests.utils.a2a_common.serving import Served, listening, message_0_3, message_1_0, serving, until
 
@@ -26,12 +30,17 @@ class Receiver:
         self.arrived = 0
         self.answers = asyncio.Event()
         self.answers.set()
+        self.requests: list[Request] = []
+        self.answers_with: list[Response] = []
         self.codes: list[int] = []
         """The next notifications are refused with these codes."""
 
     async def take(self, request: Request) -> Response:
         self.arrived += 1
+        self.requests.append(request)
         await self.answers.wait()
+        if self.answers_with:
+            return self.answers_with.pop(0)
         if self.codes:
             return Response(status_code=self.codes.pop(0))
         self.got.append((await request.json(), request.headers.get("x-a2a-notification-token")))
@@ -113,16 +122,20 @@ async def test_a_receiver_that_is_gone_is_given_up(
 @pytest.mark.parametrize(
     "url",
     [
-        "http://127.0.0.1:1/hook",
+        "https://127.0.0.1:1/hook",
         "http://localhost/hook",
-        "http://10.0.0.1/",
-        "http://169.254.169.254/",
-        "http://[::1]/",
+        "https://10.0.0.1/",
+        "https://192.0.0.192/",
+        "https://168.63.129.16/",
+        "https://169.254.169.254/",
+        "https://[2002:a9fe:a9fe::1]/",
+        "https://[::1]/",
+        "http://8.8.8.8/hook",
         "file:///etc/passwd",
         "not a url",
     ],
 )
-async def test_private_addresses_are_refused(url: str) -> None:
+async def test_private_addresses_and_plain_http_are_refused(url: str) -> None:
     async with serving() as served:
         for method, params in (
             ("message/send", message_0_3("hello") | {"configuration": {"pushNotificationConfig": {"url": url}}}),
@@ -132,6 +145,93 @@ async def test_private_addresses_are_refused(url: str) -> None:
             assert answer["error"]["code"] == -32602
             assert url not in str(answer)
         assert (await served.rpc("ListTasks", {}))["result"]["totalSize"] == 0
+
+
+class Names:
+    """A DNS whose answers change: each question gets the next answer, and the last one from then on."""
+
+    def __init__(self, *answers: str) -> None:
+        self.answers = list(answers)
+        self.asked = 0
+
+    async def __call__(self, name: str) -> list[Address]:
+        self.asked += 1
+        return [ipaddress.ip_address(self.answers.pop(0) if len(self.answers) > 1 else self.answers[0])]
+
+
+async def test_a_receiver_whose_name_changes_its_address_gets_nothing_at_a_private_one(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+    # Public when the receiver is set; for deliveries, loopback or a metadata service.
+    for address, reason in (("127.0.0.1", "a loopback address"), ("169.254.169.254", "the metadata service")):
+        names = Names("93.184.215.14", address)
+        async with receiving() as receiver, serving(resolve=names, PUSH_ALLOW_HTTP="true") as served:
+            url = receiver.url.replace("127.0.0.1", "hooks.test")
+            config = {"pushNotificationConfig": {"url": url, "token": "t0ken"}}
+            answer = await served.rpc("message/send", message_0_3("hello") | {"configuration": config})
+            assert answer["result"]["status"]["state"] == "completed"
+            await until(lambda reason=reason: f"did not reach hooks.test: {reason}" in caplog.text)
+            assert names.asked == 2, "once for the receiver, once for the delivery"
+            assert receiver.arrived == 0
+
+
+async def test_a_delivery_connects_to_the_address_that_was_checked() -> None:
+    names = Names("127.0.0.1", "127.0.0.1", "169.254.169.254")
+    async with receiving() as receiver, serving(resolve=names, PUSH_ALLOW_PRIVATE="true") as served:
+        url = receiver.url.replace("127.0.0.1", "hooks.test")
+        config = {"pushNotificationConfig": {"url": url}}
+        await served.rpc("message/send", message_0_3("hello") | {"configuration": config})
+        await until(lambda: "TASK_STATE_COMPLETED" in receiver.states())
+        assert names.asked == 2, "the notifications share a connection"
+        assert {request.headers["host"] for request in receiver.requests} == {url.split("/")[2]}
+
+
+@pytest.mark.parametrize(
+    "url", ["https://169.254.169.254/", "https://0xa9fea9fe/", "https://[fd00:ec2::254]/", "https://0.0.0.0/"]
+)
+async def test_metadata_services_are_refused_where_private_addresses_are_allowed(url: str) -> None:
+    async with serving(PUSH_ALLOW_PRIVATE="true", PUSH_ALLOW_HTTP="true") as served:
+        config = {"pushNotificationConfig": {"url": url}}
+        error = (await served.rpc("message/send", message_0_3("hello") | {"configuration": config}))["error"]
+        assert "was not contacted: it is" in error["message"]
+
+
+async def test_receivers_can_be_limited_to_hosts_and_ports() -> None:
+    names = Names("93.184.215.14", "10.0.0.1")  # for deliveries, which are refused
+    limits = {"PUSH_ALLOWED_HOSTS": "*.example.com", "PUSH_ALLOWED_PORTS": "443"}
+    async with serving(resolve=names, **limits) as served:
+        for url, setting in (
+            ("https://a.example.com/hook", None),
+            ("https://a.example.org/hook", "PUSH_ALLOWED_HOSTS"),
+            ("https://a.example.com:22/hook", "PUSH_ALLOWED_PORTS"),
+        ):
+            config = {"pushNotificationConfig": {"url": url}}
+            answer = await served.rpc("message/send", message_0_3("hello") | {"configuration": config})
+            assert ("error" in answer) == (setting is not None)
+            assert setting is None or setting in answer["error"]["message"]
+
+
+async def test_a_wrong_port_is_named() -> None:
+    with pytest.raises(SettingsError, match=r"PUSH_ALLOWED_PORTS=.*65536.* cannot be used: it must be port numbers"):
+        push_policy(load_settings({"PUSH_ALLOWED_PORTS": "443, 65536"}, None))
+
+
+async def test_a_redirect_is_not_followed_and_a_long_response_is_not_read() -> None:
+    async def long_and_unfinished() -> AsyncIterator[bytes]:
+        yield bytes(128 * 1024)
+        await asyncio.Event().wait()
+
+    async with receiving() as receiver, serving(PUSH_ALLOW_PRIVATE="true") as served:
+        receiver.answers_with = [
+            Response(status_code=307, headers={"location": receiver.url}),
+            StreamingResponse(long_and_unfinished()),
+        ]
+        config = {"pushNotificationConfig": {"url": receiver.url, "token": "t0ken"}}
+        await served.rpc("message/send", message_0_3("hello") | {"configuration": config})
+        async with asyncio.timeout(DELIVERY_SECONDS - 1):
+            await until(lambda: "TASK_STATE_COMPLETED" in receiver.states())
+        assert receiver.arrived == 3, "none was sent again"
 
 
 async def _configured(served: Served, task_id: str, url: str) -> None:

@@ -23,6 +23,7 @@ from ai_platform_engineering.storage.push.receivers import ReceiverStore
 from ai_platform_engineering.utils.a2a_common.server import push_configs
 from ai_platform_engineering.utils.a2a_common.server.push import PushNotifications
 from ai_platform_engineering.utils.a2a_common.server.push_configs import PushConfigs, open_receivers
+from ai_platform_engineering.utils.a2a_common.server.push_sender import PushSender, push_policy
 from tests.servers import CommandLine
 from tests.services.environment import ROOT
 from tests.utils.a2a_common.serving import message_0_3, until
@@ -45,10 +46,14 @@ async def enter(log: EventLog, *states: TaskState, task_id: str = "t1") -> None:
         await log.append(task_id, [TaskStatusUpdateEvent(task_id=task_id, context_id="c", status=status)])
 
 
+def a_sender() -> PushSender:
+    return PushSender(push_policy(load_settings({"PUSH_ALLOW_PRIVATE": "true"}, None)))
+
+
 @asynccontextmanager
 async def a_replica(log: EventLog, store: ReceiverStore) -> AsyncIterator[PushConfigs]:
     configs = PushConfigs(store, log)
-    pushes = PushNotifications(configs, log, None, first_backoff=0.05, round_seconds=0.1)
+    pushes = PushNotifications(configs, log, a_sender(), first_backoff=0.05, round_seconds=0.1)
     log.subscribe(pushes.notify)
     async with pushes.running():
         yield configs
@@ -181,7 +186,7 @@ async def test_a_receiver_that_is_changed_after_the_end_has_nothing_to_get() -> 
         await until(lambda: not store.unfinished())
         await configs.set_info("t1", TaskPushNotificationConfig(url=receiver.url, token="new"), CONTEXT)
         assert len(store.unfinished()) == 1
-        pushes = PushNotifications(configs, log, None)
+        pushes = PushNotifications(configs, log, a_sender())
         await pushes.deliver_pending()
         await until(lambda: not store.unfinished())
         await pushes.aclose()

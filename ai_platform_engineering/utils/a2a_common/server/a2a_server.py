@@ -18,7 +18,6 @@ from a2a.types.a2a_pb2 import (
     SecurityScheme,
     StringList,
 )
-from a2a.utils.push_url_validator import validate_push_notification_url
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
@@ -36,11 +35,13 @@ from ai_platform_engineering.utils.a2a_common.server.card import ChangingCard, c
 from ai_platform_engineering.utils.a2a_common.server.jsonrpc import JsonRpc
 from ai_platform_engineering.utils.a2a_common.server.push import PushNotifications
 from ai_platform_engineering.utils.a2a_common.server.push_configs import PushConfigs
+from ai_platform_engineering.utils.a2a_common.server.push_sender import PushSender, push_policy
 from ai_platform_engineering.utils.a2a_common.server.request_handler import LogRequestHandler
 from ai_platform_engineering.utils.a2a_common.server.rest import rest_routes
 from ai_platform_engineering.utils.a2a_common.server.task_endings import TaskEndings
 from ai_platform_engineering.utils.a2a_common.server.work import Executor, Work
 from ai_platform_engineering.utils.a2a_common.server.work_queue import WorkQueue
+from ai_platform_engineering.utils.outbound.addresses import Resolve, resolve
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +108,11 @@ def request_handler(
     *,
     agent: str = SUPERVISOR,
     receivers: ReceiverStore | None = None,
+    resolve: Resolve = resolve,
 ) -> LogRequestHandler:
-    """A handler with push notifications, by default with their receivers in memory. Call its `aclose` when the server
-    stops."""
+    """A handler with push notifications, by default with their receivers in memory. `resolve` finds the addresses of
+    their hosts. Call its `aclose` when the server stops."""
     configs = PushConfigs(receivers or ReceiverFile(None), log)
-    validator = None if settings.push_allow_private else validate_push_notification_url
     return LogRequestHandler(
         _work(executor, log, settings, agent),
         log,
@@ -119,8 +120,7 @@ def request_handler(
         agent=agent,
         admission=Admission(settings, agent),
         push_configs=configs,
-        pushes=PushNotifications(configs, log, validator),
-        push_url_validator=validator,
+        pushes=PushNotifications(configs, log, PushSender(push_policy(settings), resolve)),
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
@@ -45,13 +45,13 @@ class PushNotifications:
         self,
         configs: PushConfigs,
         log: EventLog,
-        url_validator: Callable[[str], Awaitable[bool]] | None,
+        sender: PushSender,
         first_backoff: float = _FIRST_BACKOFF,
         round_seconds: float = _ROUND_SECONDS,
     ) -> None:
         self._configs = configs
         self._log = log
-        self._sender = PushSender(url_validator)
+        self._sender = sender
         self._first_backoff = first_backoff
         self._round_seconds = round_seconds
         self._changed_tasks: set[str] = set()
@@ -59,6 +59,10 @@ class PushNotifications:
         self._delivering: dict[ReceiverKey, bool] = {}
         self._work: set[asyncio.Task[None]] = set()
         self._looking_up = False
+
+    async def check(self, url: str) -> None:
+        """Raise `RefusedError` if notifications may not be sent to the URL."""
+        await self._sender.check(url)
 
     def notify(self, task_id: str, entries: Sequence[Entry]) -> None:
         """Begin to deliver events that were appended to the log."""

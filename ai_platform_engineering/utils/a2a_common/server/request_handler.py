@@ -7,7 +7,7 @@ run: reading and listing tasks, and the receivers of push notifications.
 from __future__ import annotations
 
 import uuid
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -59,6 +59,7 @@ from ai_platform_engineering.utils.a2a_common.server.sse import OpenStreams
 from ai_platform_engineering.utils.a2a_common.server.task_store import LogTaskStore
 from ai_platform_engineering.utils.a2a_common.server.work import Assignment, Work
 from ai_platform_engineering.utils.a2a_common.wire import FORM_ARTIFACT
+from ai_platform_engineering.utils.outbound.policy import RefusedError
 
 AFTER_SEQ = "after_seq"
 """Key in the call context's state: the `seq` of the last event the caller has, as the caller sent it."""
@@ -117,14 +118,13 @@ class LogRequestHandler(DefaultRequestHandlerV2):
         admission: Admission,
         push_configs: PushConfigs,
         pushes: PushNotifications,
-        push_url_validator: Callable[[str], Awaitable[bool]] | None = None,
     ) -> None:
         super().__init__(
             agent_executor=_NoExecutor(),
             task_store=LogTaskStore(log),
             agent_card=card,
             push_config_store=push_configs,
-            push_url_validator=push_url_validator,
+            push_url_validator=self._accepts_push_url,
         )
         self.log = log
         self.work = work
@@ -132,7 +132,6 @@ class LogRequestHandler(DefaultRequestHandlerV2):
         self._admission = admission
         self._push_configs = push_configs
         self.pushes = pushes
-        self._is_allowed_push_url = push_url_validator
         self._repeated = RepeatedMessages(log)
         self._followed = FollowedTasks(log, agent)
         log.subscribe(pushes.notify)
@@ -262,7 +261,7 @@ class LogRequestHandler(DefaultRequestHandlerV2):
         caller = sender.principal
         if params.configuration.HasField("task_push_notification_config"):
             push = params.configuration.task_push_notification_config
-            await self._check_push_url(push.url)
+            await self._accepts_push_url(push.url)
             # First: a task whose receiver cannot be stored is not begun.
             await self._push_configs.set_info(message.task_id, push, context)
         if named is None:
@@ -294,9 +293,13 @@ class LogRequestHandler(DefaultRequestHandlerV2):
             raise TaskNotFoundError
         return snapshot
 
-    async def _check_push_url(self, url: str) -> None:
-        if self._is_allowed_push_url is not None and not await self._is_allowed_push_url(url):
-            raise InvalidParamsError(message="Invalid push notification URL")
+    async def _accepts_push_url(self, url: str) -> bool:
+        """Raises the reason if not, where the SDK would send none."""
+        try:
+            await self.pushes.check(url)
+        except RefusedError as error:
+            raise InvalidParamsError(message=f"The URL for push notifications is not accepted. {error}") from None
+        return True
 
     async def _may_use(self, context_id: str, principal: Principal) -> bool:
         """Whether the conversation is one that the principal may use, or does not exist yet."""
