@@ -40,6 +40,8 @@ from ai_platform_engineering.mcp.errors import (
 )
 from ai_platform_engineering.mcp.expansion import Endpoint
 from ai_platform_engineering.utils.connections import CLIENT_KEEP_ALIVE_SECONDS, reason_of
+from ai_platform_engineering.utils.outbound.policy import OPERATOR
+from ai_platform_engineering.utils.outbound.transport import CheckedTransport
 
 logger = logging.getLogger(__name__)
 
@@ -309,7 +311,9 @@ async def http_streams(endpoint: Endpoint, state: ConnectionState) -> AsyncItera
 
 def _client(headers: Mapping[str, str]) -> httpx.AsyncClient:
     try:
-        return httpx.AsyncClient(headers=dict(headers), timeout=_TIMEOUT, limits=_LIMITS)
+        return httpx.AsyncClient(
+            headers=dict(headers), timeout=_TIMEOUT, transport=CheckedTransport(OPERATOR, limits=_LIMITS)
+        )
     except ValueError:
         raise NotStartable(
             "was not contacted because a header of its manifest has a value headers cannot have"

@@ -19,6 +19,8 @@ import httpx
 
 from ai_platform_engineering.multi_agents.placement import AgentEntry
 from ai_platform_engineering.utils.connections import reason_of
+from ai_platform_engineering.utils.outbound.policy import OPERATOR
+from ai_platform_engineering.utils.outbound.transport import CheckedTransport
 
 # The second path is that of protocol versions before 0.3.
 CARD_PATHS: Final = ("/.well-known/agent-card.json", "/.well-known/agent.json")
@@ -52,9 +54,12 @@ class _NoCardError(Exception):
 
 
 def new_client() -> httpx.AsyncClient:
-    """Create the client for checks. Reuse it: creating one loads all trusted certificates and blocks the event loop."""
+    """Create the client for checks. Reuse it: the first https request of each loads all trusted certificates and blocks
+    the event loop."""
     # No keep-alive: a request on a reused connection could race with the agent closing it.
-    return httpx.AsyncClient(limits=httpx.Limits(max_keepalive_connections=0))
+    return httpx.AsyncClient(
+        transport=CheckedTransport(OPERATOR, limits=httpx.Limits(max_keepalive_connections=0)), follow_redirects=False
+    )
 
 
 async def probe(

@@ -95,6 +95,14 @@ def http_address(value: str | None) -> str | None:
     return value
 
 
+def http_addresses(value: str) -> str:
+    """A comma-separated list of addresses."""
+    for address in value.split(","):
+        if address.strip():
+            http_address(address.strip())
+    return value
+
+
 def secret_url(*schemes: str) -> Callable[[SecretStr | None], SecretStr | None]:
     """A validator for addresses with one of the `schemes`, which may contain a password."""
 

@@ -16,6 +16,7 @@ from ai_platform_engineering.settings.fields import (
     OptionalSecret,
     SettingsGroup,
     host_names,
+    http_addresses,
     lower,
     networks,
     setting,
@@ -197,6 +198,15 @@ class ServerSettings(SettingsGroup):
         5.0,
         gt=0,
         le=60,
+    )
+    agent_allowed_origins: Annotated[
+        str, AfterValidator(http_addresses), AllowedValues("http or https addresses, comma-separated")
+    ] = setting(
+        "Placement",
+        "Addresses besides the configured ones that the cards of remote agents may name, comma-separated, for example "
+        "`https://api.example.com`. Requests to those agents, with their credentials, are sent there.",
+        "",
+        shown_default="none",
     )
     agent_connect_timeout: float = setting(
         "Placement", "Seconds to connect to a remote agent when it is used or checked again.", 4.0, gt=0, le=5

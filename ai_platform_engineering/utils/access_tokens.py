@@ -20,6 +20,8 @@ from ai_platform_engineering.settings import Settings, SettingsError
 from ai_platform_engineering.utils.connections import reason_of
 from ai_platform_engineering.utils.errors import ReadableError
 from ai_platform_engineering.utils.keys import opening_key, sent_key, supervisor_keys
+from ai_platform_engineering.utils.outbound.policy import OPERATOR
+from ai_platform_engineering.utils.outbound.transport import CheckedTransport
 
 _SECONDS: Final = 10.0
 _MARGIN_SECONDS: Final = 30.0
@@ -97,7 +99,8 @@ class AccessTokens:
     async def _fetch(self) -> str:
         requested_at = self._clock()
         try:
-            async with asyncio.timeout(_SECONDS), httpx.AsyncClient(verify=self._tls, timeout=_SECONDS) as http:
+            transport = CheckedTransport(OPERATOR, tls=lambda: self._tls)
+            async with asyncio.timeout(_SECONDS), httpx.AsyncClient(transport=transport, timeout=_SECONDS) as http:
                 response = await self._request(http)
                 if _error_code(response) == "invalid_client" and not self._in_body:
                     # Some servers accept the secret only in the body.

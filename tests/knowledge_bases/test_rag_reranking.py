@@ -126,4 +126,7 @@ def test_an_answer_that_trickles_in_is_not_waited_for(server: RerankServer) -> N
 def test_one_that_is_not_there_is_named_without_its_password(unused_port: int) -> None:
     with pytest.raises(RerankError) as caught:
         Reranker(f"http://user:{SECRET}@127.0.0.1:{unused_port}/rerank?key={SECRET}")("q", TEXTS)
-    assert str(caught.value) == f"The reranker at http://127.0.0.1:{unused_port}/rerank cannot be reached."
+    assert (
+        str(caught.value)
+        == f"The reranker at http://127.0.0.1:{unused_port}/rerank cannot be reached (connection refused)."
+    )

@@ -11,7 +11,10 @@ import httpx
 from pydantic import AllowInfNan, BaseModel, Field, ValidationError
 
 from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.utils.connections import reason_of
 from ai_platform_engineering.utils.errors import ReadableError
+from ai_platform_engineering.utils.outbound.policy import OPERATOR
+from ai_platform_engineering.utils.outbound.transport import blocking_transport
 
 TIMEOUT: Final = 5.0
 """Seconds. A search waits for the reranker, but works without it."""
@@ -51,8 +54,8 @@ class Reranker:
             raise self._error(f"did not answer within {self._timeout:g} seconds") from error
         except httpx.HTTPStatusError as error:
             raise self._error(f"answered with status {error.response.status_code}") from error
-        except httpx.HTTPError as error:
-            raise self._error("cannot be reached") from error
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise self._error(f"cannot be reached ({reason_of(error)})") from error
         except ValidationError as error:
             raise self._error("sent a response that is not one of a rerank API") from error
         scores = dict.fromkeys(range(len(texts)), 0.0)
@@ -61,7 +64,10 @@ class Reranker:
 
     def _post(self, request: Mapping[str, object]) -> bytes:
         end = monotonic() + self._timeout
-        with httpx.stream("POST", self._url, json=request, headers=self._headers, timeout=self._timeout) as response:
+        with (
+            httpx.Client(transport=blocking_transport(OPERATOR, self._url), timeout=self._timeout) as http,
+            http.stream("POST", self._url, json=request, headers=self._headers) as response,
+        ):
             response.raise_for_status()
             content = b""
             for piece in response.iter_bytes():

@@ -51,6 +51,8 @@ from ai_platform_engineering.utils.access_tokens import AccessTokenError, OwnBea
 from ai_platform_engineering.utils.connections import CLIENT_KEEP_ALIVE_SECONDS, reason_of
 from ai_platform_engineering.utils.errors import FailureCode, ReadableError
 from ai_platform_engineering.utils.keys import opening_key
+from ai_platform_engineering.utils.outbound.policy import OPERATOR
+from ai_platform_engineering.utils.outbound.transport import CheckedTransport
 
 if TYPE_CHECKING:
     import aiohttp
@@ -69,6 +71,9 @@ _STATUS_REASONS: Final = {
     401: "it requires other credentials: set A2A_AGENTS_AUTH_KEY to its key",
     421: "it does not accept this host name: add it to ALLOWED_HOSTS at the agent",
 }
+_LIMITS: Final = httpx.Limits(
+    max_connections=None, max_keepalive_connections=20, keepalive_expiry=CLIENT_KEEP_ALIVE_SECONDS
+)
 _LOCAL_HOSTS: Final = frozenset({"0.0.0.0", "::", "localhost", "127.0.0.1", "::1", ""})
 
 
@@ -111,13 +116,13 @@ class A2ARemoteAgentConnectTool:
         self._reconnect_seconds = settings.agent_reconnect_seconds
         self._bearer = bearer or OwnBearer(settings)
         self._delegations = Delegations(settings, opening_key(settings, name))
+        # The agent's card may name their origins. They get the supervisor's credentials.
+        self._allowed = [address, *filter(None, map(str.strip, settings.agent_allowed_origins.split(",")))]
         self._http: httpx.AsyncClient | None = None
         self._session: aiohttp.ClientSession | None = None
         self._client: Client | OwnTransport | None = None
         # When the first call lost its connection to one of our agents, if none was opened since.
         self._gone_since: float | None = None
-        # The origin of the card's URL, if it is not the configured address.
-        self._other_origin = ""
         self._connecting = asyncio.Lock()
 
     async def stream(
@@ -189,17 +194,9 @@ class A2ARemoteAgentConnectTool:
             await self._http.aclose()
 
     async def _ready(self, context: RequestContext) -> tuple[Client | OwnTransport, ClientCallContext]:
-        """The client, and the credentials for a call. Credentials are sent to the configured address only."""
+        """The client, and the credentials for a call."""
         headers = await self._headers(context)
-        client = await self._connected()
-        if headers and self._other_origin:
-            self._client = None
-            raise RemoteAgentError(
-                f"The {self.name} agent cannot be asked: its card names {self._other_origin}, which is not the "
-                f"configured address, and credentials are sent to no other. Set {self.name.upper().replace('-', '_')}"
-                "_AGENT_URL to that address, or correct the card (A2A_PUBLIC_URL at the agent).",
-            )
-        return client, ClientCallContext(service_parameters=headers)
+        return await self._connected(), ClientCallContext(service_parameters=headers)
 
     async def _connected(self) -> Client | OwnTransport:
         if self._client is not None:
@@ -235,15 +232,14 @@ class A2ARemoteAgentConnectTool:
         try:
             for interface in card.supported_interfaces:
                 interface.url = _reachable_url(interface.url, self._address)
-            configured = [each for each in card.supported_interfaces if _origin(each.url) == _origin(self._address)]
+            origins = set(map(_origin, self._allowed))
+            allowed = [each for each in card.supported_interfaces if _origin(each.url) in origins]
         except ValueError as error:
             raise self._unreachable("its card names an address that cannot be used") from error
-        self._other_origin = ""
-        if configured:
-            del card.supported_interfaces[:]
-            card.supported_interfaces.extend(configured)
-        elif card.supported_interfaces:
-            self._other_origin = _shown_origin(card.supported_interfaces[0].url)
+        if card.supported_interfaces and not allowed:
+            raise self._at_another_origin(card.supported_interfaces[0].url)
+        del card.supported_interfaces[:]
+        card.supported_interfaces.extend(allowed)
         if url := _own_transport_url(card):
             return self._own_transport(card, url)
         try:
@@ -255,6 +251,7 @@ class A2ARemoteAgentConnectTool:
         # Imported on first use: it takes a fifth of a second, which supervisors without remote agents save.
         from ai_platform_engineering.utils.a2a_common.client.own_transport import OwnTransport, new_session  # noqa: PLC0415
 
+        OPERATOR.check_url(httpx.URL(url))  # the session resolves names, and does not check addresses in URLs
         if self._session is None:
             self._session = new_session(url, self._connect_timeout)
         return OwnTransport(self._session, self._http_client(), card, url)
@@ -264,11 +261,7 @@ class A2ARemoteAgentConnectTool:
             # A stream sends nothing while a tool works, so there is no read timeout.
             self._http = httpx.AsyncClient(
                 timeout=httpx.Timeout(self._connect_timeout, read=None),
-                limits=httpx.Limits(
-                    max_connections=None,
-                    max_keepalive_connections=20,
-                    keepalive_expiry=CLIENT_KEEP_ALIVE_SECONDS,
-                ),
+                transport=CheckedTransport(OPERATOR, limits=_LIMITS),
             )
         return self._http
 
@@ -366,6 +359,15 @@ class A2ARemoteAgentConnectTool:
         return RemoteAgentError(
             f"The {self.name} agent cannot be reached ({reason}). Other agents are not affected.",
             is_temporary=is_temporary,
+        )
+
+    def _at_another_origin(self, url: str) -> RemoteAgentError:
+        """Requests and credentials are sent to no other server than the operator has chosen."""
+        variable = f"{self.name.upper().replace('-', '_')}_AGENT_URL"
+        return RemoteAgentError(
+            f"The {self.name} agent cannot be asked: its card names {_shown_origin(url)}, which is not the configured "
+            f"address. Set {variable} to that address, correct the card (A2A_PUBLIC_URL at the agent), or add the "
+            "address to AGENT_ALLOWED_ORIGINS."
         )
 
     def _call_error(self, error: Exception, thread: RemoteThread, *, started: bool) -> RemoteAgentError:

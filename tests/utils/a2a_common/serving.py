@@ -151,13 +151,14 @@ async def serving(
     wrapped: Callable[[ASGIApp], ASGIApp] = lambda app: app,
     keeps_tasks: bool = True,
     resolve: Resolve = resolve,
+    host: str = "127.0.0.1",
     **environ: str,
 ) -> AsyncIterator[Served]:
     settings = load_settings(environ, None)
     log = MemoryEventLog(settings.event_log_max_tasks)
     executor = ScriptedExecutor(log, script)
     skill = AgentSkill(id="s", name="scripted", description="Does what its script says.", tags=["test"])
-    with listen("127.0.0.1", 0) as listener:
+    with listen(host, 0) as listener:
         url = address(listener)
         card = agent_card(
             name="Scripted",
@@ -192,7 +193,8 @@ async def listening(app: Starlette) -> AsyncIterator[str]:
 
 
 def address(listener: socket.socket) -> str:
-    return f"http://127.0.0.1:{listener.getsockname()[1]}"
+    host, port = listener.getsockname()
+    return f"http://{host}:{port}"
 
 
 class LoopbackServer:

@@ -369,3 +369,51 @@ async def test_an_agent_whose_protocol_is_unknown_gives_a_sentence_also_when_its
         with pytest.raises(RemoteAgentError, match="its card names no protocol that the supervisor knows"):
             await asked(connection, RemoteThread("d"))
         await connection.cancel("t1", context())
+
+
+@asynccontextmanager
+async def card_elsewhere(**environ: str) -> AsyncIterator[tuple[A2ARemoteAgentConnectTool, Runs, list[str]]]:
+    """The agent's card is at one origin and names another one. The list has the Authorization headers that arrive
+    there."""
+    runs, sent = Runs(), list[str]()
+
+    def recording(app: ASGIApp) -> ASGIApp:
+        async def record(scope: Scope, receive: Receive, send: Send) -> None:
+            if scope["type"] == "http" and scope["method"] == "POST":
+                sent.extend(value.decode() for name, value in scope["headers"] if name == b"authorization")
+            await app(scope, receive, send)
+
+        return record
+
+    async with (
+        serving(agent="argocd") as configured,
+        # Not a loopback address that stands for the configured host.
+        serving(runs, agent="argocd", wrapped=recording, host="127.0.0.2") as elsewhere,
+    ):
+        for interface in configured.card.supported_interfaces:
+            interface.url = elsewhere.url
+        settings = settings_of(**{name: value.format(elsewhere=elsewhere.url) for name, value in environ.items()})
+        connection = A2ARemoteAgentConnectTool("argocd", configured.url, settings)
+        try:
+            yield connection, runs, sent
+        finally:
+            await connection.aclose()
+
+
+KEY = {"A2A_AGENTS_AUTH_KEY": "an-agents-key-of-32-characters!!"}
+
+
+@pytest.mark.parametrize("environ", [{}, KEY])
+async def test_a_card_that_names_another_origin_gets_neither_requests_nor_credentials(environ: dict[str, str]) -> None:
+    async with card_elsewhere(**environ) as (connection, runs, sent):
+        with pytest.raises(RemoteAgentError, match=r"its card names .* Set ARGOCD_AGENT_URL .* AGENT_ALLOWED_ORIGINS"):
+            await asked(connection)
+        assert (runs.texts, sent) == ([], [])
+
+
+async def test_the_operator_can_allow_another_origin() -> None:
+    allowed = {"AGENT_ALLOWED_ORIGINS": "https://other.example, {elsewhere}/", **KEY}
+    async with card_elsewhere(**allowed) as (connection, runs, sent):
+        check_whole(await asked(connection))
+        assert runs.texts == ["do it"]
+        assert sent == [f"Bearer {KEY['A2A_AGENTS_AUTH_KEY']}"]

@@ -16,6 +16,8 @@ from ai_platform_engineering.multi_agents.platform_engineer.feedback.langfuse im
     UnavailableError,
 )
 from ai_platform_engineering.multi_agents.platform_engineer.feedback.store import FeedbackStore, FeedbackStoreError
+from ai_platform_engineering.utils.outbound.policy import OPERATOR
+from ai_platform_engineering.utils.outbound.transport import CheckedTransport
 
 logger = logging.getLogger(__name__)
 
@@ -60,7 +62,7 @@ class FeedbackForwarder:
             await asyncio.wait({work})
 
     async def _run(self) -> None:
-        async with httpx.AsyncClient(timeout=_TIMEOUT) as http:
+        async with httpx.AsyncClient(transport=CheckedTransport(OPERATOR), timeout=_TIMEOUT) as http:
             while True:
                 self._new_feedback.clear()
                 try:

@@ -5,12 +5,11 @@ All other requests use the SDK's transport.
 
 from __future__ import annotations
 
+import socket
 import uuid
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
-from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 import httpx
@@ -19,6 +18,7 @@ from a2a.client.errors import A2AClientError
 from a2a.client.transports.jsonrpc import JsonRpcTransport
 from a2a.types.a2a_pb2 import AgentCard, SendMessageRequest, StreamResponse, SubscribeToTaskRequest
 from a2a.utils.constants import PROTOCOL_VERSION_1_0, VERSION_HEADER
+from aiohttp.abc import AbstractResolver, ResolveResult
 from google.protobuf.json_format import ParseError
 from pydantic_core import from_json, to_json
 
@@ -26,6 +26,9 @@ from ai_platform_engineering.compat.a2a_client import raise_error_in
 from ai_platform_engineering.utils.a2a_common.codec.event_json import message_1_0
 from ai_platform_engineering.utils.a2a_common.codec.stream_json import read_item
 from ai_platform_engineering.utils.a2a_common.protocol import accepts_once
+from ai_platform_engineering.utils.outbound.addresses import Resolve, resolve
+from ai_platform_engineering.utils.outbound.policy import OPERATOR
+from ai_platform_engineering.utils.outbound.transport import proxy_for
 
 _EVENT_STREAM: Final = "text/event-stream"
 _HEADERS: Final = {"Content-Type": "application/json", "Accept": _EVENT_STREAM, VERSION_HEADER: PROTOCOL_VERSION_1_0}
@@ -39,22 +42,37 @@ def new_session(url: str, connect_timeout: float) -> aiohttp.ClientSession:
     # The certificates that httpx trusts.
     trusted = httpx.create_ssl_context() if url.startswith("https:") else True
     return aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEP_ALIVE_SECONDS, ssl=trusted),
+        connector=aiohttp.TCPConnector(
+            limit=0, keepalive_timeout=_KEEP_ALIVE_SECONDS, ssl=trusted, resolver=CheckedResolver()
+        ),
         cookie_jar=aiohttp.DummyCookieJar(),
         timeout=aiohttp.ClientTimeout(sock_connect=connect_timeout),
     )
 
 
-def proxy_for(url: str) -> str | None:
-    """The proxy that the environment names for `url`.
+class CheckedResolver(AbstractResolver):
+    """Finds the addresses of a name that the policy for configured addresses allows; aiohttp connects to one."""
 
-    aiohttp could look it up, but does so in a thread for every call.
-    """
-    address, proxies = urlsplit(url), getproxies()
-    proxy = proxies.get(address.scheme) or proxies.get("all")
-    if not proxy or proxy_bypass(address.netloc.rpartition("@")[-1]):
-        return None
-    return proxy if "://" in proxy else f"http://{proxy}"
+    def __init__(self, resolve: Resolve = resolve) -> None:
+        self._resolve = resolve
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        return [
+            ResolveResult(
+                hostname=host,
+                host=str(address),
+                port=port,
+                family=socket.AF_INET if address.version == 4 else socket.AF_INET6,
+                proto=0,
+                flags=socket.AI_NUMERICHOST,
+            )
+            for address in OPERATOR.checked(host, await self._resolve(host))
+        ]
+
+    async def close(self) -> None:
+        """Nothing is open."""
 
 
 class HttpStatusError(A2AClientError):

@@ -14,6 +14,8 @@ import httpx
 import jwt
 
 from ai_platform_engineering.utils.connections import reason_of
+from ai_platform_engineering.utils.outbound.policy import OPERATOR
+from ai_platform_engineering.utils.outbound.transport import CheckedTransport
 
 _RSA: Final = frozenset({"RS256", "RS384", "RS512", "PS256", "PS384", "PS512"})
 ALGORITHMS: Final = _RSA | {"ES256", "ES384", "ES512", "EdDSA"}
@@ -39,7 +41,8 @@ class IssuerKey:
 async def fetch_keys(issuer: str, jwks_url: str | None, tls: ssl.SSLContext) -> tuple[IssuerKey, ...]:
     """The keys at `jwks_url` or, without one, at the address in the issuer's metadata."""
     try:
-        async with asyncio.timeout(_SECONDS), httpx.AsyncClient(verify=tls, timeout=_SECONDS) as http:
+        transport = CheckedTransport(OPERATOR, tls=lambda: tls)
+        async with asyncio.timeout(_SECONDS), httpx.AsyncClient(transport=transport, timeout=_SECONDS) as http:
             published = await _get(http, jwks_url or await _find_jwks_url(http, issuer))
     except TimeoutError:
         raise NoKeysError(f"no answer within {_SECONDS:g} s") from None
