@@ -39,7 +39,7 @@ from ai_platform_engineering.mcp.errors import (
     ServerFailure,
 )
 from ai_platform_engineering.mcp.expansion import Endpoint
-from ai_platform_engineering.utils.connections import CLIENT_KEEP_ALIVE_SECONDS, reason_of
+from ai_platform_engineering.utils.connections import CLIENT_LIMITS, reason_of
 from ai_platform_engineering.utils.outbound.policy import OPERATOR
 from ai_platform_engineering.utils.outbound.transport import CheckedTransport
 
@@ -47,9 +47,6 @@ logger = logging.getLogger(__name__)
 
 # No read timeout: a tool may take long, and its caller has a timeout.
 _TIMEOUT: Final = httpx.Timeout(None, connect=5.0, write=30.0)
-_LIMITS: Final = httpx.Limits(
-    max_connections=None, max_keepalive_connections=20, keepalive_expiry=CLIENT_KEEP_ALIVE_SECONDS
-)
 _SESSION_ID: Final = "mcp-session-id"
 _PROTOCOL_VERSION: Final = "mcp-protocol-version"
 _CLOSE_TIMEOUT: Final = 2.0
@@ -312,7 +309,7 @@ async def http_streams(endpoint: Endpoint, state: ConnectionState) -> AsyncItera
 def _client(headers: Mapping[str, str]) -> httpx.AsyncClient:
     try:
         return httpx.AsyncClient(
-            headers=dict(headers), timeout=_TIMEOUT, transport=CheckedTransport(OPERATOR, limits=_LIMITS)
+            headers=dict(headers), timeout=_TIMEOUT, transport=CheckedTransport(OPERATOR, limits=CLIENT_LIMITS)
         )
     except ValueError:
         raise NotStartable(

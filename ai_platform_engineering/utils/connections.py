@@ -18,6 +18,10 @@ from ai_platform_engineering.utils.outbound.policy import RefusedError
 CLIENT_KEEP_ALIVE_SECONDS: Final = 3.0
 """How long a client keeps an idle connection to a foreign server. Many servers, such as those on uvicorn or Node, close
 it after 5 s, and a request that races with the close is lost."""
+CLIENT_LIMITS: Final = httpx.Limits(
+    max_connections=None, max_keepalive_connections=20, keepalive_expiry=CLIENT_KEEP_ALIVE_SECONDS
+)
+"""For clients whose requests may take long: none waits for the connection of another."""
 
 _REASONS: Final[Sequence[tuple[type[Exception], str]]] = (
     (ssl.SSLCertVerificationError, "its TLS certificate is not trusted"),

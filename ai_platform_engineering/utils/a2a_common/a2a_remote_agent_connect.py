@@ -48,7 +48,7 @@ from ai_platform_engineering.utils.a2a_common.protocol import can_resume
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
 from ai_platform_engineering.utils.a2a_common.wire import Decoder, seq_of
 from ai_platform_engineering.utils.access_tokens import AccessTokenError, OwnBearer
-from ai_platform_engineering.utils.connections import CLIENT_KEEP_ALIVE_SECONDS, reason_of
+from ai_platform_engineering.utils.connections import CLIENT_LIMITS, reason_of
 from ai_platform_engineering.utils.errors import FailureCode, ReadableError
 from ai_platform_engineering.utils.keys import opening_key
 from ai_platform_engineering.utils.outbound.policy import OPERATOR
@@ -71,9 +71,6 @@ _STATUS_REASONS: Final = {
     401: "it requires other credentials: set A2A_AGENTS_AUTH_KEY to its key",
     421: "it does not accept this host name: add it to ALLOWED_HOSTS at the agent",
 }
-_LIMITS: Final = httpx.Limits(
-    max_connections=None, max_keepalive_connections=20, keepalive_expiry=CLIENT_KEEP_ALIVE_SECONDS
-)
 _LOCAL_HOSTS: Final = frozenset({"0.0.0.0", "::", "localhost", "127.0.0.1", "::1", ""})
 
 
@@ -261,7 +258,7 @@ class A2ARemoteAgentConnectTool:
             # A stream sends nothing while a tool works, so there is no read timeout.
             self._http = httpx.AsyncClient(
                 timeout=httpx.Timeout(self._connect_timeout, read=None),
-                transport=CheckedTransport(OPERATOR, limits=_LIMITS),
+                transport=CheckedTransport(OPERATOR, limits=CLIENT_LIMITS),
             )
         return self._http
 

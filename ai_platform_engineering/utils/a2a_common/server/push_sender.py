@@ -15,7 +15,7 @@ from google.protobuf.json_format import MessageToDict
 
 from ai_platform_engineering.settings import Settings, SettingsError, wrong_value
 from ai_platform_engineering.storage.event_log.event_log import Entry
-from ai_platform_engineering.utils.connections import CLIENT_KEEP_ALIVE_SECONDS, reason_of
+from ai_platform_engineering.utils.connections import CLIENT_LIMITS, reason_of
 from ai_platform_engineering.utils.outbound.addresses import Resolve, literal, resolve
 from ai_platform_engineering.utils.outbound.policy import OutboundPolicy, host_patterns
 from ai_platform_engineering.utils.outbound.transport import CheckedTransport
@@ -24,9 +24,6 @@ logger = logging.getLogger(__name__)
 
 DELIVERY_SECONDS: Final = 10
 _MAX_BODY: Final = 64 * 1024
-_LIMITS: Final = httpx.Limits(
-    max_connections=None, max_keepalive_connections=20, keepalive_expiry=CLIENT_KEEP_ALIVE_SECONDS
-)
 _TRY_AGAIN_CODES: Final = frozenset({408, 425, 429})
 
 Result = Literal["delivered", "rejected", "unavailable"]
@@ -84,8 +81,7 @@ class PushSender:
 
     def _http(self) -> httpx.AsyncClient:
         if self._client is None:
-            # Without a limit of connections, so that slow receivers do not delay others.
-            transport = CheckedTransport(self._policy, self._resolve, limits=_LIMITS)
+            transport = CheckedTransport(self._policy, self._resolve, limits=CLIENT_LIMITS)
             self._client = httpx.AsyncClient(transport=transport, timeout=DELIVERY_SECONDS, follow_redirects=False)
         return self._client
 
