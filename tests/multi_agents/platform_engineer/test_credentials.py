@@ -115,14 +115,17 @@ async def test_a_card_or_a_redirect_does_not_lead_a_key_elsewhere(tmp_path: Path
         assert "which is not the configured address" in said
 
 
-async def test_a_card_that_names_another_host_is_used_without_credentials(tmp_path: Path) -> None:
+async def test_a_card_that_names_another_host_is_used_only_where_that_is_allowed(tmp_path: Path) -> None:
     async with two_servers(ours=False, redirect=False) as (url, configured, stranger):
         environ = environ_of(tmp_path, WEATHER_AGENT_URL=url, A2A_AUTH_SHARED_KEY=OWN)
         async with serving(create_app, environ) as supervisor:
+            refused = await ask(supervisor, "ask the weather agent for the weather")
+        assert "which is not the configured address" in refused
+        assert stranger.paths == []
+        allowed = {"AGENT_ALLOWED_ORIGINS": (configured.card or {})["supportedInterfaces"][0]["url"]}
+        async with serving(create_app, environ | allowed) as supervisor:
             said = await ask(supervisor, "ask the weather agent for the weather")
     assert "weather is fine" in said
-    assert stranger.authorizations == [None]
-    assert set(configured.authorizations) == {None}
 
 
 @pytest.mark.parametrize(
