@@ -79,6 +79,24 @@ class Settings(ServerSettings, LlmSettings, KnowledgeSettings, ConversationSetti
         "Levels for single agents and tools, for example `jira=never, argocd.delete_application=always`.",
         "",
     )
+    approvers: str = setting(
+        "Approvals",
+        "Who may approve tool calls, comma-separated: subjects such as `slack:T1/U1` or `key:release`, and groups as "
+        "`group:sre`. The supervisor enforces it for every client.",
+        "",
+        shown_default="everybody who may answer in the conversation",
+    )
+    approval_four_eyes: Flag = setting(
+        "Approvals", "Another person than the one who asked has to approve a tool call. Both must be signed in.", False
+    )
+    approval_expiry: float = setting(
+        "Approvals",
+        "Seconds after which a request for approval, and an approval whose call has not begun, expire. The call is "
+        "then not made. 0 stands for `FORM_EXPIRY_HOURS`.",
+        0.0,
+        ge=0,
+        le=315_360_000,
+    )
 
     mcp_start_timeout: float = setting(
         "MCP",
