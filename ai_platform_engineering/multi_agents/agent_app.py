@@ -120,7 +120,7 @@ def create_agent_app(settings: Settings, name: str, models: ModelFactory = model
     async def check(_request: Request) -> Response:
         return JSONResponse({"problems": await agent.problems()})
 
-    runner = BaseLangGraphAgent(manifest.name, lambda: agent.graph, metrics.model_turn)
+    runner = BaseLangGraphAgent(manifest.name, lambda _context: agent.graph, metrics.model_turn)
     executor = RunExecutor(runner, log, settings, metrics)
 
     conversations: FallbackSaver | None = None
@@ -147,7 +147,7 @@ def create_agent_app(settings: Settings, name: str, models: ModelFactory = model
         settings,
         running=running,
         release=executor.release,
-        tools=lambda: tool_rows(manifest.name, agent.mcp),
+        tools=lambda _caller: tool_rows(manifest.name, agent.mcp),
         agent=manifest.name,
     )
     app.state.degraded = degraded

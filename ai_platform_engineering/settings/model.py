@@ -98,6 +98,15 @@ class Settings(ServerSettings, LlmSettings, KnowledgeSettings, ConversationSetti
         le=315_360_000,
     )
 
+    policy_file: Annotated[
+        Path | None, AfterValidator(existing_file), AllowedValues("the path of an existing file")
+    ] = setting(
+        "Approvals",
+        "Path of `policy.yaml`: who may see and use which agents, tools, workflows, skills and knowledge, and who "
+        "approves tool calls.",
+        shown_default="no policy: everybody sees everything",
+    )
+
     mcp_start_timeout: float = setting(
         "MCP",
         "Seconds that the start of the supervisor or of an agent waits for its MCP servers. The tools of a slower "

@@ -17,6 +17,7 @@ from typing import Final
 
 from ai_platform_engineering.identity.principal import ANONYMOUS, Principal
 from ai_platform_engineering.installation import install_command
+from ai_platform_engineering.policy.decisions import Policy
 from ai_platform_engineering.settings import Settings, SettingsError
 from ai_platform_engineering.skills_middleware.skill import Skill, SkillContent, SkillProblem, SourceKind
 from ai_platform_engineering.skills_middleware.snapshot import CatalogSnapshot, ContentKey, SourceState, content_key
@@ -62,7 +63,10 @@ class CatalogStatus:
 class SkillCatalog:
     """Call `start` before use and `aclose` after. `store` has the skills of the API; None if skills are disabled."""
 
-    def __init__(self, settings: Settings, sources: Sequence[SkillSource] | None = None) -> None:
+    def __init__(
+        self, settings: Settings, sources: Sequence[SkillSource] | None = None, policy: Policy | None = None
+    ) -> None:
+        self._policy = policy or Policy()
         self.store: SkillStore | None = skill_store(settings) if settings.enable_skills else None
         if self.store is None:
             sources = []
@@ -118,7 +122,9 @@ class SkillCatalog:
 
     def view(self, caller: Principal) -> SkillView:
         """The skills that `caller` may see."""
-        return self._snapshot.view(caller)
+        view = self._snapshot.view(caller)
+        hidden = self._policy.of(caller).hidden("skills", view.skills) if self._policy.rules else frozenset()
+        return view.without(hidden) if hidden else view
 
     async def content(self, skill: Skill) -> SkillContent:
         """The instructions and files of a skill.

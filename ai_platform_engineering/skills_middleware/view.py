@@ -31,6 +31,12 @@ class SkillView:
     overridden: Mapping[str, tuple[Overridden, ...]]
     index: SearchIndex | None = field(default=None, repr=False, compare=False)
 
+    def without(self, names: frozenset[str]) -> SkillView:
+        """The view without skills of these names."""
+        skills = {name: skill for name, skill in self.skills.items() if name not in names}
+        overridden = {name: hidden for name, hidden in self.overridden.items() if name not in names}
+        return SkillView(skills, overridden, self.index)
+
     def near(self, name: str, limit: int = 3) -> list[str]:
         """Existing names that are similar to `name`, the most similar first."""
         return get_close_matches(name, self.skills, limit, cutoff=0.6)

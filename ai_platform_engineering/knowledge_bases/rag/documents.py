@@ -11,6 +11,10 @@ def document_id(datasource: str, path: str) -> str:
     return f"{datasource}:{path}"
 
 
+def datasource_of(document_id: str) -> str:
+    return document_id.partition(":")[0]
+
+
 @dataclass(frozen=True, slots=True)
 class Document:
     """One file or page as Markdown. `path` is unique in the datasource: a relative path with slashes, or the URL of the

@@ -10,10 +10,12 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from ai_platform_engineering.identity.principal import caller_in
 from ai_platform_engineering.installation import product_version
 from ai_platform_engineering.llm.providers import is_offline, model_name
 from ai_platform_engineering.multi_agents.placement import AgentEntry
 from ai_platform_engineering.multi_agents.platform_engineer.deep_agent import PlatformEngineerDeepAgent
+from ai_platform_engineering.policy.decisions import PrincipalPolicy
 
 PATH: Final = "/about"
 _MAX_SUGGESTIONS: Final = 8
@@ -22,18 +24,20 @@ _MAX_SUGGESTIONS: Final = 8
 def about_route(supervisor: PlatformEngineerDeepAgent, problem: Callable[[], str | None]) -> Route:
     """`problem` says why the server works only in part; None if it works."""
 
-    async def get(_request: Request) -> Response:
-        return JSONResponse({**_facts(supervisor), "degraded": problem()})
+    async def get(request: Request) -> Response:
+        policy = supervisor.policy.of(caller_in(request.scope.get("state")))
+        return JSONResponse({**_facts(supervisor, policy), "degraded": problem()})
 
     return Route(PATH, get, methods=["GET"])
 
 
-def _facts(supervisor: PlatformEngineerDeepAgent) -> dict[str, Any]:
+def _facts(supervisor: PlatformEngineerDeepAgent, policy: PrincipalPolicy) -> dict[str, Any]:
     settings, registry = supervisor.settings, supervisor.registry
+    enabled = [entry for entry in registry.enabled() if policy.sees("agents", entry.name)]
     provider, name = model_name(settings)
     examples = {
         entry.name: entry.manifest.examples
-        for entry in registry.enabled()
+        for entry in enabled
         if entry.manifest is not None and _works(supervisor, entry)
     }
     return {
@@ -42,7 +46,7 @@ def _facts(supervisor: PlatformEngineerDeepAgent) -> dict[str, Any]:
         "knowledge_base": settings.enable_rag,
         "memories": settings.langgraph_store_type is not None,
         "sandbox": registry.sandbox_on,
-        "agent_titles": {entry.name: registry.title(entry.name) for entry in registry.enabled()},
+        "agent_titles": {entry.name: registry.title(entry.name) for entry in enabled},
         "suggestions": [
             {"agent": agent, "question": question} for agent, question in islice(_spread(examples), _MAX_SUGGESTIONS)
         ],

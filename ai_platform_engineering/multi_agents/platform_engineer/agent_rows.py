@@ -12,10 +12,13 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from ai_platform_engineering.approvals.effects import Effect
+from ai_platform_engineering.identity.principal import Principal, caller_in
 from ai_platform_engineering.multi_agents.connectivity import ToolRow, remote_tools
 from ai_platform_engineering.multi_agents.placement import AgentEntry
 from ai_platform_engineering.multi_agents.platform_engineer.deep_agent import PlatformEngineerDeepAgent
 from ai_platform_engineering.multi_agents.platform_engineer.rag_tools import KNOWLEDGE_BASE
+from ai_platform_engineering.policy.decisions import PrincipalPolicy
 from ai_platform_engineering.utils.a2a_common.server.a2a_app import tool_rows
 from ai_platform_engineering.utils.access_tokens import AccessTokenError
 from ai_platform_engineering.utils.redact import redact
@@ -27,22 +30,38 @@ _TOOLS_SECONDS: Final = 2.0
 
 
 def agents_route(supervisor: PlatformEngineerDeepAgent) -> Route:
-    async def get(_request: Request) -> Response:
+    async def get(request: Request) -> Response:
         remote = await _remote_tools(supervisor)
-        rows = [_row(supervisor, entry, remote) for entry in supervisor.registry.entries]
+        policy = supervisor.policy.of(caller_in(request.scope.get("state")))
+        entries = [entry for entry in supervisor.registry.entries if policy.sees("agents", entry.name)]
+        rows = [_row(supervisor, entry, remote) for entry in entries]
+        for row in rows:
+            row["tools"] = _visible(policy, row["name"], row["tools"])
         return JSONResponse({"agents": rows})
 
     return Route(PATH, get, methods=["GET"])
 
 
-async def all_tools(supervisor: PlatformEngineerDeepAgent) -> list[Mapping[str, Any]]:
-    """The tools of all agents. Remote agents are asked now; one that does not answer is left out."""
+def _visible(policy: PrincipalPolicy, agent: str, rows: Sequence[ToolRow]) -> list[ToolRow]:
+    """The tools of an agent that the policy does not hide."""
+    return [row for row in rows if not policy.hides_tool(agent, str(row["name"]), _effect(row))]
+
+
+def _effect(row: ToolRow) -> Effect:
+    return "destructive" if row.get("destructive") else "read" if row.get("read_only") else "write"
+
+
+async def all_tools(supervisor: PlatformEngineerDeepAgent, caller: Principal) -> list[Mapping[str, Any]]:
+    """The tools of all agents that the caller may see. Remote agents are asked now; one that does not answer is left
+    out."""
     here = [*(entry.name for entry in supervisor.registry.local()), KNOWLEDGE_BASE]
     local = [row for name in here for row in tool_rows(name, supervisor.mcp)]
     found = await _remote_tools(supervisor)
     if found.problem is not None:
         logger.warning("The tools of remote agents cannot be listed: %s", found.problem)
-    return [*local, *({**row, "agent": name} for name, rows in found.rows.items() for row in rows or ())]
+    rows = [*local, *({**row, "agent": name} for name, rows in found.rows.items() for row in rows or ())]
+    policy = supervisor.policy.of(caller)
+    return [row for row in rows if policy.sees("agents", row["agent"]) and _visible(policy, row["agent"], [row])]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,8 @@ import asyncio
 import logging
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any, Final, Literal
 
 from deepagents.backends import StateBackend
 from deepagents.middleware.subagents import CompiledSubAgent, SubAgentMiddleware
@@ -55,6 +56,7 @@ from ai_platform_engineering.multi_agents.platform_engineer.workflows.loader imp
     workflow_offers,
 )
 from ai_platform_engineering.multi_agents.platform_engineer.workflows.progress import WORKFLOW_KEY
+from ai_platform_engineering.policy.decisions import Policy, PrincipalPolicy
 from ai_platform_engineering.runs.plan import PLAN_TOOL
 from ai_platform_engineering.settings import Settings, load_settings
 from ai_platform_engineering.skills_middleware.catalog import SkillCatalog
@@ -104,6 +106,17 @@ async def _write_todos(title: str, steps: list[PlanItem]) -> str:
     return f"The plan has {len(steps)} step{'s' if len(steps) != 1 else ''}. Go on with the work."
 
 
+@dataclass(frozen=True, slots=True)
+class SupervisorView:
+    """The agents and workflows that some callers do not see."""
+
+    hidden_agents: frozenset[str] = frozenset()
+    hidden_workflows: frozenset[str] = frozenset()
+
+
+_ALL: Final = SupervisorView()
+
+
 class PlatformEngineerDeepAgent:
     """The supervisor and its agents. Call `start` before use and `aclose` after."""
 
@@ -120,22 +133,41 @@ class PlatformEngineerDeepAgent:
         self.offers = workflow_offers(known_workflows(settings), self.registry.entries)
         self.workflows = ready_workflows(self.offers)
         self.knowledge = KnowledgeBase(settings)
-        self.skills = SkillCatalog(settings)
+        self.policy = _policy(settings)
+        self.skills = SkillCatalog(settings, policy=self.policy)
         self.mcp = McpServers(settings, factory_arguments={KNOWLEDGE_SERVER: self.knowledge})
         self.bearer = OwnBearer(settings)
         self._models = models
         self._checkpointer: BaseCheckpointSaver[Any] | None = None
         self._memories: Memories | None = None
         self._connections: dict[str, A2ARemoteAgentConnectTool] = {}
-        self._graph: Graph | None = None
+        self._sub_agents: dict[str, CompiledSubAgent] = {}
+        self._graphs: dict[SupervisorView, Graph] = {}
         self._watch: asyncio.Task[None] | None = None
 
     @property
     def graph(self) -> Graph:
-        """The current graph. A run keeps the graph it started with."""
-        if self._graph is None:
+        """The current graph with all agents and workflows. A run keeps the graph it started with."""
+        return self.graph_for(None)
+
+    def graph_for(self, context: RequestContext | None) -> Graph:
+        """The current graph with the agents and workflows that the caller may see; callers who see the same share one."""
+        if not self._graphs:
             raise RuntimeError("the supervisor has not been started")
-        return self._graph
+        view = _ALL if context is None or context.policy is None else self._view(context.policy)
+        graph = self._graphs.get(view)
+        if graph is None:
+            graph = self._graphs[view] = self._build(view)
+        return graph
+
+    def _view(self, policy: PrincipalPolicy) -> SupervisorView:
+        agents = policy.hidden("agents", (entry.name for entry in self.registry.enabled()))
+        workflows = frozenset(
+            name
+            for name, workflow in self.workflows.items()
+            if not policy.sees("workflows", name) or agents & {step.agent for step in workflow.steps}
+        )
+        return SupervisorView(agents, workflows)
 
     async def start(
         self, checkpointer: BaseCheckpointSaver[Any] | None = None, memories: Memories | None = None
@@ -153,7 +185,7 @@ class PlatformEngineerDeepAgent:
             self.registry.check(),
             self.skills.start(),
         )
-        self._graph = self._build()
+        self._replace_graphs()
         self.mcp.on_change(self._rebuild)
         self._watch = asyncio.create_task(self.registry.watch(self._rebuild), name="registry-watch")
 
@@ -176,28 +208,31 @@ class PlatformEngineerDeepAgent:
 
     def _rebuild(self, agent: str) -> None:
         logger.info("%s: changed; the next request uses the new graph", agent)
-        self._graph = self._build()
+        self._replace_graphs()
 
-    def _build(self) -> Graph:
-        entries = self.registry.enabled()
+    def _replace_graphs(self) -> None:
+        self._sub_agents = {entry.name: self._sub_agent(entry) for entry in self.registry.enabled()}
+        self._graphs = {_ALL: self._build(_ALL)}
+
+    def _build(self, view: SupervisorView) -> Graph:
+        entries = [entry for entry in self.registry.enabled() if entry.name not in view.hidden_agents]
+        workflows = {name: each for name, each in self.workflows.items() if name not in view.hidden_workflows}
         lines = [self._line(entry) for entry in entries]
-        sub_agents = [self._sub_agent(entry) for entry in entries]
+        sub_agents = [self._sub_agents[entry.name] for entry in entries]
         knowledge = limit_tools(self.mcp.tools(KNOWLEDGE_BASE), self.settings)
         model = self._models(self.settings, None)
         return agent_graph(
             self.settings,
             model,
             [plan_tool(), *knowledge],
-            supervisor_prompt(
-                lines, workflow_lines(self.workflows.values()), knowledge, self.mcp.problem(KNOWLEDGE_BASE)
-            ),
+            supervisor_prompt(lines, workflow_lines(workflows.values()), knowledge, self.mcp.problem(KNOWLEDGE_BASE)),
             name=SUPERVISOR,
             middleware=[
                 *self._delegation(lines, sub_agents),
                 # The supervisor's own tools only read, or change the memories of the person who asks. The gate stores
                 # the approvals for the rest of a conversation.
                 ApprovalGate(SUPERVISOR, lambda _tool, _args: CallAllowed()),
-                WorkflowDriver(self.workflows),
+                WorkflowDriver(workflows),
                 UnstreamedTurns(model, inner=False),
                 *skills(SkillOffers(self.skills, self.settings, SUPERVISOR), self.settings, commands=True),
                 *memory_notes(self._memories),
@@ -241,6 +276,15 @@ class PlatformEngineerDeepAgent:
         keywords = tuple(entry.manifest.keywords) if entry.manifest else ()
         problem = self.mcp.problem(entry.name) if entry.where == "in-process" else None
         return AgentLine(entry.name, self.registry.description(entry.name), keywords, problem)
+
+
+def _policy(settings: Settings) -> Policy:
+    if settings.policy_file is None:
+        return Policy()
+    # Imported on demand: the schema of the file takes some time to build.
+    from ai_platform_engineering.policy.file import read_policy  # noqa: PLC0415
+
+    return read_policy(settings.policy_file)
 
 
 AIPlatformEngineerMAS = PlatformEngineerDeepAgent

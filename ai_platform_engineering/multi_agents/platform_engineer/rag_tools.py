@@ -18,7 +18,9 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage
 from langchain_core.tools import BaseTool, ToolException
 from pydantic import BaseModel
 
+from ai_platform_engineering.knowledge_bases.rag.documents import datasource_of
 from ai_platform_engineering.manifest import McpServer
+from ai_platform_engineering.policy.decisions import NO_POLICY, PrincipalPolicy
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.keys import opening_key
 
@@ -71,12 +73,14 @@ class _CapCounterMixin(BaseTool):
     async def _arun(self, runtime: ToolRuntime, **arguments: Any) -> str:
         if call_number(runtime.state["messages"], self.name, runtime.tool_call_id) > self.max_calls:
             return self.cap_message
+        policy: PrincipalPolicy = getattr(runtime.context, "policy", None) or NO_POLICY
+        _check_visible(policy, arguments)
         try:
             result = await self.wrapped.ainvoke(self._adjusted(arguments), runtime.config)
         except ToolException as error:
             # An error text also goes to the model, and its length is up to the server.
             raise ToolException(truncated(str(error), self.max_chars)) from error
-        return truncated(result, self.max_chars)
+        return truncated(_visible(policy, result), self.max_chars)
 
     async def coroutine(self, runtime: ToolRuntime, **arguments: Any) -> str:
         """LangGraph reads the signature of this attribute to inject the runtime."""
@@ -87,6 +91,30 @@ class _CapCounterMixin(BaseTool):
 
     def _adjusted(self, arguments: dict[str, Any]) -> dict[str, Any]:
         return arguments
+
+
+def _check_visible(policy: PrincipalPolicy, arguments: Mapping[str, Any]) -> None:
+    """Raise for a document or a datasource that the caller may not see, as for one that does not exist."""
+    document, datasource = arguments.get("document_id"), arguments.get("datasource")
+    if isinstance(document, str) and not policy.sees("knowledge", datasource_of(document)):
+        raise ToolException(f"There is no document {document!r}. Search again; documents may have changed.")
+    if isinstance(datasource, str) and datasource and not policy.sees("knowledge", datasource):
+        raise ToolException(f"There is no datasource {datasource!r}.")
+
+
+def _visible(policy: PrincipalPolicy, result: Any) -> Any:
+    """A listing without the results and datasources that the caller may not see; other results as they are."""
+    if not policy.restricts("knowledge"):
+        return result
+    try:
+        found: Any = json.loads(result)
+    except (TypeError, ValueError):
+        return result
+    for listing, name in (("results", "datasource"), ("datasources", "name")):
+        if isinstance(found, dict) and isinstance(rows := found.get(listing), list):
+            found[listing] = [row for row in rows if policy.sees("knowledge", row[name])]
+            return json.dumps(found)
+    return result
 
 
 class FetchDocumentCapWrapper(_CapCounterMixin):

@@ -43,7 +43,7 @@ from ai_platform_engineering.utils.a2a_common.client.reconnection import (
 )
 from ai_platform_engineering.utils.a2a_common.client.stream_reader import StreamReader
 from ai_platform_engineering.utils.a2a_common.codec.values import set_fields
-from ai_platform_engineering.utils.a2a_common.delegation import PRINCIPAL, SKILLS, Delegations
+from ai_platform_engineering.utils.a2a_common.delegation import POLICY, PRINCIPAL, SKILLS, Delegations
 from ai_platform_engineering.utils.a2a_common.protocol import can_resume
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
 from ai_platform_engineering.utils.a2a_common.wire import Decoder, seq_of
@@ -136,7 +136,7 @@ class A2ARemoteAgentConnectTool:
             role=Role.ROLE_USER,
             parts=parts,
         )
-        set_fields(message.metadata, _message_metadata(context))
+        set_fields(message.metadata, _message_metadata(self.name, context))
         decoder = Decoder(self.name, thread.turn)
         reconnection = Reconnection(self._reconnect_seconds)
         # Only our agents can be asked again. If an earlier process sent the message, the card will say which one it is.
@@ -388,7 +388,7 @@ class A2ARemoteAgentConnectTool:
         return self._unreachable(reason_of(error))
 
 
-def _message_metadata(context: RequestContext) -> dict[str, Any]:
+def _message_metadata(agent: str, context: RequestContext) -> dict[str, Any]:
     """The metadata of a message to the agent. It sends text only if the supervisor's caller gets it."""
     metadata: dict[str, Any] = {
         "trace_id": context.trace_id,
@@ -399,6 +399,7 @@ def _message_metadata(context: RequestContext) -> dict[str, Any]:
     optional = {
         "user": context.user,
         PRINCIPAL: principal,
+        POLICY: context.policy.for_agent(agent) if context.policy is not None else None,
         "approvals": [*map(dict, context.approvals)],
         "step": context.step,
     }

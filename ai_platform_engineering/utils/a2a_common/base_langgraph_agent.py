@@ -286,22 +286,26 @@ class GraphRun:
 
 
 class BaseLangGraphAgent:
-    """A named agent. `graph` is called for every run, so that a rebuilt graph serves the next question."""
+    """A named agent. `graph` is called for every run, so that a rebuilt graph serves the next question. It gets the
+    context of the run, or None where any graph of the agent will do."""
 
     def __init__(
-        self, name: str, graph: Callable[[], Graph], on_model_turn: ModelTurnObserver = ignore_model_turn
+        self,
+        name: str,
+        graph: Callable[[RequestContext | None], Graph],
+        on_model_turn: ModelTurnObserver = ignore_model_turn,
     ) -> None:
         self.name = name
         self._graph = graph
         self._on_model_turn = on_model_turn
 
     def run(self, work: str | Resumption, context: RequestContext, begun: Sequence[Event] | None = None) -> GraphRun:
-        return GraphRun(self._graph(), self.name, work, context, begun, self._on_model_turn)
+        return GraphRun(self._graph(context), self.name, work, context, begun, self._on_model_turn)
 
     @property
     def persists(self) -> bool:
         """Whether the graph's checkpoints survive the process."""
-        return is_persistent(self._graph())
+        return is_persistent(self._graph(None))
 
     async def abandon(self, run: InterruptedRun, context: RequestContext) -> None:
         """Complete the conversation of a stopped run, and drop its open forms."""
@@ -309,7 +313,7 @@ class BaseLangGraphAgent:
 
     async def release(self, run: InterruptedRun, *, for_good: bool) -> None:
         """Like `abandon`, for a run without a request. `for_good` deletes the conversation."""
-        await abandon(self._graph(), run, for_good=for_good)
+        await abandon(self._graph(None), run, for_good=for_good)
 
 
 async def abandon(graph: Graph, run: InterruptedRun, *, for_good: bool) -> None:

@@ -32,7 +32,8 @@ logger = logging.getLogger(__name__)
 
 SKILLS: Final = "skills"
 PRINCIPAL: Final = "principal"
-FIELDS: Final = ("delegated", "approvals", "step", SKILLS, PRINCIPAL)
+POLICY: Final = "policy"
+FIELDS: Final = ("delegated", "approvals", "step", SKILLS, PRINCIPAL, POLICY)
 """Metadata that only a supervisor may send."""
 SIGNATURE: Final = "delegation"
 MAX_AGE_SECONDS: Final = 300

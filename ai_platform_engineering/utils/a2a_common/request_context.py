@@ -5,11 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from a2a.types.a2a_pb2 import Message
 
 from ai_platform_engineering.identity.principal import ANONYMOUS, Principal
+
+if TYPE_CHECKING:
+    from ai_platform_engineering.policy.decisions import PrincipalPolicy
 
 MAX_INSTRUCTIONS_LENGTH: Final = 4_000
 """Characters of the instructions of a channel's owners."""
@@ -64,6 +67,8 @@ class RequestContext:
     is_handed_over: Callable[[], bool] = field(default=lambda: False, repr=False)
     """True while this process stops and another one will continue the run. Remote tasks then go on."""
     caller: Principal = ANONYMOUS
+    policy: PrincipalPolicy | None = field(default=None, repr=False)
+    """The rules of the policy that apply to the caller; None if there are none."""
     skills: tuple[Mapping[str, Any], ...] | None = None
     """The skills that a supervisor gives to an agent, in full; None if the agent uses its own catalog."""
 

@@ -8,15 +8,16 @@ from __future__ import annotations
 from starlette.types import ASGIApp
 
 from ai_platform_engineering.knowledge_bases.rag.knowledge_base import KnowledgeBase
+from ai_platform_engineering.policy.decisions import Policy
 from ai_platform_engineering.utils.rest.asgi import LazyApp
 
 
-def lazy_rest(knowledge_base: KnowledgeBase) -> LazyApp:
+def lazy_rest(knowledge_base: KnowledgeBase, policy: Policy | None = None) -> LazyApp:
     """An app to mount, for example at /rag. It does not close the knowledge base."""
 
     def build() -> ASGIApp:
         from ai_platform_engineering.knowledge_bases.rag.rest.api import create_rest  # noqa: PLC0415
 
-        return create_rest(knowledge_base)
+        return create_rest(knowledge_base, policy or Policy())
 
     return LazyApp(build)

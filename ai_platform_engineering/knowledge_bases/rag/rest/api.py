@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from typing import Annotated, Final, get_args
 
@@ -10,7 +10,10 @@ from fastapi import APIRouter, Depends, FastAPI, Path, Query, Request, Response
 from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, ConfigDict, Field
 
+from ai_platform_engineering.identity.access import sees_everything
+from ai_platform_engineering.identity.principal import caller_in
 from ai_platform_engineering.installation import product_version
+from ai_platform_engineering.knowledge_bases.rag.documents import datasource_of
 from ai_platform_engineering.knowledge_bases.rag.embeddings.embedder import EmbeddingsError
 from ai_platform_engineering.knowledge_bases.rag.ingest.engine import DatasourceTakenError
 from ai_platform_engineering.knowledge_bases.rag.jobs import (
@@ -36,6 +39,7 @@ from ai_platform_engineering.knowledge_bases.rag.readers.reading import MediaTyp
 from ai_platform_engineering.knowledge_bases.rag.results import Filters, SearchResults
 from ai_platform_engineering.knowledge_bases.rag.stores.store import KnowledgeStoreError
 from ai_platform_engineering.knowledge_bases.rag.views import DatasourcesView, DocumentView, UploadResult
+from ai_platform_engineering.policy.decisions import Policy, PrincipalPolicy
 from ai_platform_engineering.utils.errors import ReadableError
 from ai_platform_engineering.utils.rest.asgi import BodyLimit, BodySize, request_limit
 from ai_platform_engineering.utils.rest.page import api_page
@@ -43,6 +47,11 @@ from ai_platform_engineering.utils.rest.problems import Statuses, handle_problem
 
 _KINDS: Final = get_args(MediaType)
 _DESCRIPTION: Final = "Search and store documents, and ingest websites. Errors are problem JSON."
+
+
+class NotAdminError(ReadableError):
+    def __init__(self) -> None:
+        super().__init__("Only an admin may change the knowledge base: use a key or token with that role.")
 
 
 class UnsupportedKindError(ReadableError):
@@ -55,6 +64,7 @@ STATUSES: Final[Statuses] = {
     UnknownDatasourceError: HTTPStatus.NOT_FOUND,
     UnknownDocumentError: HTTPStatus.NOT_FOUND,
     UnknownJobError: HTTPStatus.NOT_FOUND,
+    NotAdminError: HTTPStatus.FORBIDDEN,
     DatasourceBusyError: HTTPStatus.CONFLICT,
     UnsupportedKindError: HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
     TooManyJobsError: HTTPStatus.TOO_MANY_REQUESTS,
@@ -65,8 +75,8 @@ STATUSES: Final[Statuses] = {
 }
 
 
-def create_rest(knowledge_base: KnowledgeBase) -> FastAPI:
-    """The app to mount at /rag."""
+def create_rest(knowledge_base: KnowledgeBase, policy: Policy) -> FastAPI:
+    """The app to mount at /rag. `policy` says which datasources a caller sees."""
     app = FastAPI(
         title="Knowledge base",
         description=_DESCRIPTION,
@@ -76,6 +86,7 @@ def create_rest(knowledge_base: KnowledgeBase) -> FastAPI:
         openapi_url="/openapi.json",
     )
     app.state.knowledge_base = knowledge_base
+    app.state.policy = policy
     settings = knowledge_base.settings
     # The body of a PUT is a document, which may be as large as a web page.
     documents = {"PUT": BodySize(settings.fetch_url_max_bytes, "FETCH_URL_MAX_BYTES")}
@@ -96,7 +107,19 @@ def _knowledge_base(request: Request) -> KnowledgeBase:
     return found
 
 
+def _sees(request: Request) -> Callable[[str], bool]:
+    policy: PrincipalPolicy = request.app.state.policy.of(caller_in(request.scope.get("state")))
+    return lambda datasource: policy.sees("knowledge", datasource)
+
+
+def _check_may_change(request: Request) -> None:
+    if not sees_everything(caller_in(request.scope.get("state"))):
+        raise NotAdminError
+
+
 Base = Annotated[KnowledgeBase, Depends(_knowledge_base)]
+Sees = Annotated[Callable[[str], bool], Depends(_sees)]
+MAY_CHANGE: Final = [Depends(_check_may_change)]
 DatasourceName = Annotated[str, Path(pattern=DATASOURCE_NAME, description="Letters, digits, dots, dashes, underscores")]
 DocumentPath = Annotated[
     str, Path(min_length=1, max_length=1000, description="Its path in the datasource: `guides/deploy.md`.")
@@ -119,19 +142,23 @@ router = APIRouter(prefix="/v1")
 
 
 @router.post("/search", summary="Search", responses=responses(HTTPStatus.NOT_FOUND, HTTPStatus.SERVICE_UNAVAILABLE))
-async def search(body: SearchRequest, base: Base) -> SearchResults:
+async def search(body: SearchRequest, base: Base, sees: Sees) -> SearchResults:
     """The best matches by keywords and by meaning. `note` says when nothing was found."""
-    return await base.search(body.query, body.limit, body.filters, body.datasource)
+    if body.datasource is not None and not sees(body.datasource):
+        raise UnknownDatasourceError(body.datasource, ())
+    found = await base.search(body.query, body.limit, body.filters, body.datasource)
+    return found.model_copy(update={"results": [result for result in found.results if sees(result.datasource)]})
 
 
 @router.get("/datasources", summary="List datasources", responses=responses(HTTPStatus.SERVICE_UNAVAILABLE))
-async def list_datasources(base: Base) -> DatasourcesView:
-    return DatasourcesView.of(await base.datasources())
+async def list_datasources(base: Base, sees: Sees) -> DatasourcesView:
+    return DatasourcesView.of([found for found in await base.datasources() if sees(found.name)])
 
 
 @router.delete(
     "/datasources/{name}",
     summary="Remove a datasource",
+    dependencies=MAY_CHANGE,
     status_code=HTTPStatus.NO_CONTENT,
     responses=responses(HTTPStatus.NOT_FOUND, HTTPStatus.SERVICE_UNAVAILABLE),
 )
@@ -145,14 +172,17 @@ async def remove_datasource(name: str, base: Base) -> None:
     summary="Read a document",
     responses=responses(HTTPStatus.NOT_FOUND, HTTPStatus.SERVICE_UNAVAILABLE),
 )
-async def read_document(document_id: str, base: Base) -> DocumentView:
+async def read_document(document_id: str, base: Base, sees: Sees) -> DocumentView:
     """The whole document as Markdown."""
+    if not sees(datasource_of(document_id)):
+        raise UnknownDocumentError(document_id, ())
     return DocumentView.of(await base.fetch_document(document_id))
 
 
 @router.put(
     "/datasources/{name}/documents/{path:path}",
     summary="Store a document",
+    dependencies=MAY_CHANGE,
     openapi_extra={
         "requestBody": {
             "required": True,
@@ -188,6 +218,7 @@ async def store_document(
 @router.delete(
     "/datasources/{name}/documents/{path:path}",
     summary="Remove a document",
+    dependencies=MAY_CHANGE,
     status_code=HTTPStatus.NO_CONTENT,
     responses=responses(HTTPStatus.NOT_FOUND, HTTPStatus.SERVICE_UNAVAILABLE),
 )
@@ -198,6 +229,7 @@ async def remove_document(name: str, path: str, base: Base) -> None:
 @router.post(
     "/ingest",
     summary="Ingest a page, a site or a sitemap",
+    dependencies=MAY_CHANGE,
     status_code=HTTPStatus.ACCEPTED,
     responses=responses(HTTPStatus.CONFLICT, HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE),
 )
@@ -218,7 +250,12 @@ async def ingest_job(job: str, base: Base) -> IngestJob:
     return base.ingest_job(job)
 
 
-@router.delete("/ingest/{job}", summary="Cancel an ingest", responses=responses(HTTPStatus.NOT_FOUND))
+@router.delete(
+    "/ingest/{job}",
+    summary="Cancel an ingest",
+    dependencies=MAY_CHANGE,
+    responses=responses(HTTPStatus.NOT_FOUND),
+)
 async def cancel_ingest(job: str, base: Base) -> IngestJob:
     """Documents that were stored stay; the same request continues from there. A job that has ended does not change."""
     return await base.cancel_ingest(job)

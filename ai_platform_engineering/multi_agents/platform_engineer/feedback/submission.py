@@ -66,7 +66,7 @@ def read_submission(body: Any, caller: Principal, statements: Statements) -> Fee
 
 
 def feedback_user(caller: Principal) -> str:
-    """The user whose feedback the caller gives and sees, if it speaks for nobody else."""
+    """The user whose feedback the caller gives and sees, if it speaks for no other."""
     return caller.subject or ""
 
 

@@ -14,6 +14,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ai_platform_engineering.events import SUPERVISOR
+from ai_platform_engineering.identity.principal import Principal
 from ai_platform_engineering.mcp import McpServers
 from ai_platform_engineering.runs.outcomes import InterruptedRun
 from ai_platform_engineering.settings import Settings
@@ -53,7 +54,7 @@ def with_a2a(
     settings: Settings,
     *,
     running: Callable[[], AbstractAsyncContextManager[Forget | None]],
-    tools: Callable[[], Rows | Awaitable[Rows]],
+    tools: Callable[[Principal], Rows | Awaitable[Rows]],
     release: Release = release_nothing,
     agent: str = SUPERVISOR,
 ) -> Starlette:

@@ -23,6 +23,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from ai_platform_engineering.events import SUPERVISOR
+from ai_platform_engineering.identity.principal import Principal, caller_in
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.storage.event_log.event_log import EventLog
 from ai_platform_engineering.storage.event_log.log_database import log_address
@@ -151,7 +152,7 @@ def a2a_routes(handler: LogRequestHandler, card: AgentCard | ChangingCard, setti
 
 def health_routes(
     ready: Callable[[], bool | Awaitable[bool]],
-    tools: Callable[[], Sequence[Any] | Awaitable[Sequence[Any]]],
+    tools: Callable[[Principal], Sequence[Any] | Awaitable[Sequence[Any]]],
     degraded: Callable[[], Degraded | None] = lambda: None,
 ) -> list[BaseRoute]:
     """`/healthz`: the process is alive. `/readyz`: it accepts requests, perhaps degraded. `/tools`: its tools."""
@@ -171,7 +172,7 @@ def health_routes(
         return JSONResponse({"status": "ready"})
 
     async def list_tools(request: Request) -> Response:
-        rows = tools()
+        rows = tools(caller_in(request.scope.get("state")))
         if inspect.isawaitable(rows):
             rows = await rows
         return JSONResponse({"tools": list(rows)})

@@ -12,10 +12,11 @@ from google.protobuf.json_format import MessageToJson
 
 from ai_platform_engineering.forms.replies import FormReply
 from ai_platform_engineering.identity.principal import ANONYMOUS, Principal
+from ai_platform_engineering.policy.decisions import PrincipalPolicy
 from ai_platform_engineering.storage.event_log.event_log import StoredRequest
 from ai_platform_engineering.utils.a2a_common.codec.parts import data_of
 from ai_platform_engineering.utils.a2a_common.codec.values import get_fields
-from ai_platform_engineering.utils.a2a_common.delegation import PRINCIPAL, SKILLS
+from ai_platform_engineering.utils.a2a_common.delegation import POLICY, PRINCIPAL, SKILLS
 from ai_platform_engineering.utils.a2a_common.request_context import (
     MAX_INSTRUCTIONS_LENGTH,
     RequestContext,
@@ -64,12 +65,18 @@ def request_context(
         instructions=(_text_field(metadata, "instructions", MAX_INSTRUCTIONS_LENGTH) or "").strip(),
         silent_when_unsure=metadata.get("silent_when_unsure") is True,
         caller=_principal(metadata.get(PRINCIPAL)) if delegated else request.caller,
+        policy=_policy(metadata.get(POLICY)) if delegated else None,
     )
 
 
 def _principal(stated: Any) -> Principal:
-    """The principal for whom a supervisor delegates work."""
+    """The principal that a supervisor delegates work for."""
     return Principal.read(stated) if isinstance(stated, Mapping) else ANONYMOUS
+
+
+def _policy(stated: Any) -> PrincipalPolicy | None:
+    """The rules that a supervisor sends with a delegation."""
+    return PrincipalPolicy.read(stated) if isinstance(stated, Mapping) else None
 
 
 def bearer_token(context: ServerCallContext | None) -> str | None:

@@ -48,5 +48,5 @@ class Statements:
 
 
 def stated_principal(caller: Principal, user: User) -> Principal:
-    """The principal for whom the caller speaks. It does not have the roles of the caller."""
+    """The principal that the caller speaks for. It does not have the roles of the caller."""
     return Principal("statement", user.id, user.groups, via=caller.subject)

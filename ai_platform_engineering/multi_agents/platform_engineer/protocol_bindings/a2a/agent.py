@@ -16,7 +16,7 @@ class AIPlatformEngineerA2ABinding(BaseLangGraphAgent):
     """Each run uses the graph that is current when it starts, so a rebuilt graph serves the next request."""
 
     def __init__(self, mas: PlatformEngineerDeepAgent, on_model_turn: ModelTurnObserver = ignore_model_turn) -> None:
-        super().__init__(SUPERVISOR, lambda: mas.graph, on_model_turn)
+        super().__init__(SUPERVISOR, mas.graph_for, on_model_turn)
         self.mas = mas
         set_mas_instance(mas)
 

@@ -6,7 +6,7 @@ at the root, that of the skills; and the web page.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -17,6 +17,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from ai_platform_engineering.events import SUPERVISOR
+from ai_platform_engineering.identity.principal import caller_in
 from ai_platform_engineering.installation import product_version
 from ai_platform_engineering.knowledge_bases.rag.rest import lazy_rest
 from ai_platform_engineering.multi_agents.platform_engineer.about import about_route
@@ -30,7 +31,6 @@ from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2
 from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.agent_executor import (
     AIPlatformEngineerA2AExecutor,
 )
-from ai_platform_engineering.multi_agents.platform_engineer.workflows.loader import WorkflowOffer
 from ai_platform_engineering.settings import Settings, load_settings
 from ai_platform_engineering.skills_middleware.card import CardWithSkills
 from ai_platform_engineering.skills_middleware.rest.mount import SkillsMount
@@ -104,30 +104,33 @@ def create_app(settings: Settings, mas: PlatformEngineerDeepAgent | None = None)
         CardWithSkills(card, supervisor.skills),
         settings,
         running=running,
-        tools=lambda: all_tools(supervisor),
+        tools=lambda caller: all_tools(supervisor, caller),
         release=executor.release,
     )
     app.state.degraded = degraded
     app.state.public_paths = page.paths
     app.router.routes.append(metrics_route(metrics, SUPERVISOR, app.state.now))
-    app.router.routes.append(_workflow_route(supervisor.offers))
+    app.router.routes.append(_workflow_route(supervisor))
     app.router.routes.append(agents_route(supervisor))
     app.router.routes.append(about_route(supervisor, app.state.problem))
     app.router.routes.extend(feedback.routes())
     if settings.langgraph_store_type is not None:
         app.router.routes.extend(MemoryRoutes(settings, lambda: memories).routes())
     if settings.enable_rag and settings.rag_server_url is None:
-        app.mount("/rag", lazy_rest(supervisor.knowledge))
+        app.mount("/rag", lazy_rest(supervisor.knowledge, supervisor.policy))
     app.router.routes.extend(page.routes())
     app.router.routes.append(SkillsMount(supervisor.skills, settings))
     return app
 
 
-def _workflow_route(offers: Sequence[WorkflowOffer]) -> Route:
-    """`GET /workflows`: all workflows, with their inputs and steps, and the reason why one cannot be started."""
+def _workflow_route(supervisor: PlatformEngineerDeepAgent) -> Route:
+    """`GET /workflows`: the workflows that the caller may see, with their inputs and steps, and the reason why one
+    cannot be started."""
 
-    async def list_workflows(_request: Request) -> Response:
-        return JSONResponse({"workflows": [offer.details() for offer in offers]})
+    async def list_workflows(request: Request) -> Response:
+        policy = supervisor.policy.of(caller_in(request.scope.get("state")))
+        visible = [offer for offer in supervisor.offers if policy.sees("workflows", offer.workflow.name)]
+        return JSONResponse({"workflows": [offer.details() for offer in visible]})
 
     return Route("/workflows", list_workflows, methods=["GET"])
 
