@@ -292,6 +292,7 @@ def test_variables_on_the_pages_exist(page: Path) -> None:
     per_agent = "|".join(row.pattern.replace("<NAME>", "(?:[A-Z][A-Z0-9]*|<NAME>)") for row in DYNAMIC_VARIABLES)
     known = {name.upper() for name in Settings.model_fields} | {
         "AWS_DEFAULT_REGION",
+        *("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY"),
         "XDG_DATA_HOME",
         "REQUIRE_SERVICES",
         "FORKED_COMMANDS",
