@@ -151,7 +151,7 @@ class PlatformEngineerDeepAgent:
         return self.graph_for(None)
 
     def graph_for(self, context: RequestContext | None) -> Graph:
-        """The current graph with the agents and workflows that the caller may see; callers who see the same share one."""
+        """The current graph with what the caller may see. Callers who see the same agents and workflows share one."""
         if not self._graphs:
             raise RuntimeError("the supervisor has not been started")
         view = _ALL if context is None or context.policy is None else self._view(context.policy)
