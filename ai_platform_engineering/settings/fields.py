@@ -21,6 +21,7 @@ Group = Literal[
     "Model",
     "Graph",
     "Approvals",
+    "Audit",
     "MCP",
     "Knowledge base",
     "Skills",

@@ -167,6 +167,28 @@ class ServerSettings(SettingsGroup):
         "Server", "Format of log lines: `text` for people, `json` for one JSON object per line.", "text"
     )
 
+    audit: Flag = setting(
+        "Audit",
+        "Records sign-ins, denials, approvals, deletions and every tool call that may change something. The entries "
+        "are in the file `audit.db` in `DATA_DIR`, or in the database with `EVENT_LOG=postgres`.",
+        True,
+    )
+    audit_key: OptionalKey = setting(
+        "Audit",
+        "Key for the hashes of the entries. With it, a person who can write the record cannot change it unnoticed. "
+        "`audit verify` needs the same key. Keep it as long as the record.",
+        shown_default="hashes without a key",
+    )
+    audit_required: Flag = setting(
+        "Audit",
+        "Refuses tool calls that may change something while the record cannot be written. Otherwise they are made, "
+        "entries are kept in memory meanwhile, and `/readyz` is degraded.",
+        False,
+    )
+    audit_retention_days: float = setting(
+        "Audit", "Days after which entries are deleted. 0 keeps them indefinitely.", 0.0, ge=0, le=36_500
+    )
+
     distributed_agents: str = setting(
         "Placement",
         "Agents that run remotely: comma-separated names, for example `argocd,jira`, or `all`. Every other agent "

@@ -17,8 +17,8 @@ from ai_platform_engineering.utils.private_files import create_private_file, pro
 
 _BUSY_SECONDS: Final = 10.0
 _DATABASES: Final = frozenset({".db", ".sqlite"})
-# Lock files belong to the running processes. SQLite's other files are part of the copy of their database.
-_NOT_COPIED: Final = (".lock", "-wal", "-shm", "-journal")
+# Locks and unfinished files belong to the running processes. SQLite's other files are part of the copy of a database.
+_NOT_COPIED: Final = (".lock", ".new", "-wal", "-shm", "-journal")
 
 
 class BackupError(ReadableError):
@@ -55,6 +55,11 @@ def back_up(data_dir: Path, target: Path) -> list[CopiedFile]:
 
 def _copy(files: list[Path], target: Path) -> None:
     databases = [path for path in files if path.suffix in _DATABASES]
+    # Before the databases: the head of the audit record must not be ahead of the record.
+    for path in files:
+        if path not in databases:
+            create_private_file(target / path.name)
+            shutil.copyfile(path, target / path.name)
     with ExitStack() as stack:
         # All databases as of one moment. The tasks come first: a form is in the checkpoints before its task shows it.
         databases.sort(key=lambda path: not path.name.startswith("tasks"))
@@ -66,10 +71,6 @@ def _copy(files: list[Path], target: Path) -> None:
                     connection.backup(copy)
             except sqlite3.Error as error:
                 raise BackupError(f"{path} cannot be copied: {reason(error)}.") from error
-    for path in files:
-        if path not in databases:
-            create_private_file(target / path.name)
-            shutil.copyfile(path, target / path.name)
 
 
 @contextmanager
