@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from ai_platform_engineering.audit.record import AuditFact, Seal
 from ai_platform_engineering.cli.doctor_report import Report, show
 from ai_platform_engineering.integrations.slack_bot.store import open_store
 from ai_platform_engineering.multi_agents.platform_engineer.feedback.file import FeedbackFile
@@ -21,6 +22,7 @@ from ai_platform_engineering.multi_agents.platform_engineer.feedback.record impo
 from ai_platform_engineering.multi_agents.platform_engineer.feedback.store import open_feedback
 from ai_platform_engineering.sandbox.store import SandboxStore
 from ai_platform_engineering.settings import load_settings
+from ai_platform_engineering.storage.audit.file import AuditFile
 from ai_platform_engineering.storage.checkup import StoreCheckup
 from ai_platform_engineering.storage.event_log.checkup import check_up_event_log
 from ai_platform_engineering.storage.push.receiver_file import ReceiverFile
@@ -39,6 +41,7 @@ FILES = {
     "store of skills": "skills.db",
     "store of feedback": "feedback.sqlite",
     "sandbox": "sandbox.db",
+    "audit record": "audit.db",
     "store of the Slack bot": "slack.sqlite",
 }
 
@@ -56,6 +59,8 @@ def data_dir(tmp_path: Path) -> Path:
     feedback.close()
     with SandboxStore(directory / "sandbox.db").read():
         pass
+    with closing(AuditFile(directory / "audit.db", Seal())) as record:
+        record.append([AuditFact("sign_in")])
     return directory
 
 

@@ -210,7 +210,7 @@ class AuditLog:
     def _failed(self, batch: Sequence[_Pending], error: AuditUnavailableError) -> None:
         with self._changed:
             if self.problem is None:
-                logger.error("%s Entries are kept in memory until it can be written.", error)
+                logger.warning("THE AUDIT RECORD CANNOT BE WRITTEN. %s Entries are in memory meanwhile.", error)
             self.problem = str(error)
             for pending in batch:
                 if pending.stored is not None:

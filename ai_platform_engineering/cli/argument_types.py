@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import ipaddress
 import math
+import re
+from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
 
@@ -45,6 +47,23 @@ def address(text: str) -> str:
         return str(ipaddress.ip_address(text))
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is not an IP address") from None
+
+
+def moment(text: str) -> datetime:
+    """A date or time, in UTC unless it has an offset."""
+    try:
+        given = datetime.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time; use 2026-03-01 or 2026-03-01T12:00") from None
+    return given.replace(tzinfo=UTC) if given.tzinfo is None else given.astimezone(UTC)
+
+
+def head(text: str) -> tuple[int, str]:
+    """The head of an audit record, `SEQ:HASH`."""
+    if re.fullmatch(r"[1-9][0-9]{0,17}:[0-9a-f]{64}", text) is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a head; use SEQ:HASH as `audit verify` prints it")
+    seq, _, entry_hash = text.partition(":")
+    return int(seq), entry_hash
 
 
 def speed(text: str) -> float:

@@ -219,6 +219,8 @@ async def _delete_at(url: str, settings: Settings, context_id: str, *, force: bo
 
 async def _delete_here(settings: Settings, context_id: str, *, force: bool) -> int:
     """Without a supervisor: this process owns the files meanwhile. A database is shared with running supervisors."""
+    from ai_platform_engineering.audit.record import AuditFact
+    from ai_platform_engineering.storage.audit.stores import COMMAND_LINE, recording
     from ai_platform_engineering.storage.event_log.log_database import postgres_log
     from ai_platform_engineering.storage.event_log.sqlite_log import SqliteEventLog
     from ai_platform_engineering.utils.a2a_common.server.conversations import ConversationOpenError, open_tasks
@@ -237,7 +239,10 @@ async def _delete_here(settings: Settings, context_id: str, *, force: bool) -> i
                 await TaskEndings(log, SUPERVISOR).end(task.id, Canceled())
             if isinstance(saver, ConversationSaver):
                 await saver.forget([context_id])
-            return await log.delete_conversation(context_id)
+            count = await log.delete_conversation(context_id)
+            with recording(settings) as audit:
+                audit.record(AuditFact("data_deleted", COMMAND_LINE, conversation=context_id, target="conversation"))
+            return count
     except LogInUseError:
         raise RunningSupervisorError(tasks_file(settings)) from None
 

@@ -45,6 +45,7 @@ from ai_platform_engineering.sandbox.store import check_up_sandbox
 from ai_platform_engineering.settings import Settings, SettingsError
 from ai_platform_engineering.settings.approval_overrides import parse_overrides, unknown_tools
 from ai_platform_engineering.skills_middleware.checkup import check_up_skill_store, check_up_skills
+from ai_platform_engineering.storage.audit.stores import check_up_audit
 from ai_platform_engineering.storage.checkpoints.stores import ConversationsCheckup, check_up_conversations
 from ai_platform_engineering.storage.checkup import StoreCheckup
 from ai_platform_engineering.storage.event_log.checkup import check_up_event_log
@@ -64,6 +65,7 @@ STORE_CHECKS: Final[tuple[StoreCheck, ...]] = (
     check_up_memories,
     check_up_feedback,
     check_up_receivers,
+    check_up_audit,
     check_up_bot_store,
 )
 """The stores without a section of their own in the report. Each check has a timeout."""

@@ -12,10 +12,12 @@ import sys
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+from ai_platform_engineering.audit.record import AuditFact
 from ai_platform_engineering.cli.confirmation import confirmed
 from ai_platform_engineering.cli.exit_codes import FAILED, fail, refuse
 from ai_platform_engineering.identity.principal import ANONYMOUS, Principal
 from ai_platform_engineering.settings import Settings, SettingsError
+from ai_platform_engineering.storage.audit.stores import COMMAND_LINE, recording
 from ai_platform_engineering.storage.memories.memories import Memories
 from ai_platform_engineering.storage.memories.memory import Memory, UnknownMemoryError, owner_of
 from ai_platform_engineering.storage.memories.stores import memories_file, memory_store
@@ -45,6 +47,7 @@ def forget_memory(options: argparse.Namespace, settings: Settings) -> int:
         memory = _run(settings, lambda memories: memories.forget(owner, options.id))
         if memory is None:
             raise UnknownMemoryError(options.id)
+        _record(settings, f"memory {memory.id} of {owner}")
     except ReadableError as error:
         return fail(error)
     _print(json.dumps(memory.facts(), ensure_ascii=False) if options.json else f"Forgotten: {one_line(memory.text)}")
@@ -62,11 +65,17 @@ def forget_all_memories(options: argparse.Namespace, settings: Settings) -> int:
     owner = _owner(options)
     try:
         count = _run(settings, lambda memories: memories.forget_all(owner)) or 0
+        _record(settings, f"all memories of {owner}")
     except ReadableError as error:
         return fail(error)
     number = f"{count} memor{'y was' if count == 1 else 'ies were'}"
     _print(json.dumps({"forgotten": count}) if options.json else f"{number} forgotten.")
     return 0
+
+
+def _record(settings: Settings, target: str) -> None:
+    with recording(settings) as audit:
+        audit.record(AuditFact("data_deleted", COMMAND_LINE, target=target))
 
 
 def _owner(options: argparse.Namespace) -> str:

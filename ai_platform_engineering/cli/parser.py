@@ -70,6 +70,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_tasks(commands)
     _add_conversations(commands)
     _add_memories(commands)
+    _add_audit(commands)
     _add_backup(commands)
     _add_feedback(commands)
     _add_workflows(commands)
@@ -157,6 +158,39 @@ def _add_memories(commands: argparse._SubParsersAction[argparse.ArgumentParser])
         )
         action.add_argument("--json", action="store_true", help="print JSON")
         action.set_defaults(quiet=True)
+
+
+def _add_audit(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    audit = commands.add_parser(
+        "audit", help="list, verify and export the audit record: sign-ins, denials, approvals, changes"
+    ).add_subparsers(metavar="ACTION", required=True)
+    listing = audit.add_parser("list", help="list entries, the newest first")
+    listing.add_argument("--kind", help="only entries of this kind, for example tool_call_finished or sign_in_refused")
+    listing.add_argument("--subject", metavar="SUB", help="only entries of this caller")
+    listing.add_argument("--since", metavar="TIME", type=types.moment, help="only entries since this time, in UTC")
+    listing.add_argument("--task", metavar="ID", help="only entries of this task")
+    listing.add_argument("--limit", type=types.count, default=50, help="maximum number (default 50)")
+    listing.add_argument("--json", action="store_true", help="print one JSON object per entry")
+    listing.set_defaults(run=_command("audit.list_entries"), quiet=True)
+    verify = audit.add_parser(
+        "verify",
+        help="find entries that were changed, removed, inserted or moved",
+        description="Verifies the hashes of the record. The exit code is 0 if it is intact, 1 if not, 2 if arguments "
+        "or settings are invalid, for example if the record was written with AUDIT_KEY and the key is not set.",
+    )
+    verify.add_argument("--file", metavar="FILE", type=Path, help="verify an export instead of the stored record")
+    verify.add_argument(
+        "--head",
+        metavar="SEQ:HASH",
+        type=types.head,
+        help="an entry that the record must have, from the output of an earlier verification",
+    )
+    verify.set_defaults(run=_command("audit.verify_record"), quiet=True)
+    export = audit.add_parser("export", help="write all entries as JSON lines, which audit verify --file accepts")
+    export.add_argument("-o", "--output", metavar="FILE", type=Path, help="file to write (default: standard output)")
+    export.set_defaults(run=_command("audit.export_entries"), quiet=True)
+    for action in (listing, verify, export):
+        action.add_argument("--agent", metavar="NAME", help="record of this agent's server instead of the supervisor's")
 
 
 def _add_backup(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -217,17 +217,19 @@ async def _local_transport(settings: Settings) -> AsyncIterator[httpx.AsyncBaseT
     from ai_platform_engineering.identity.principal import ANONYMOUS, CALLER, KEY_HOLDER
     from ai_platform_engineering.skills_middleware.catalog import SkillCatalog
     from ai_platform_engineering.skills_middleware.rest.app import create_rest
+    from ai_platform_engineering.storage.audit.stores import recording
 
     caller = KEY_HOLDER if settings.a2a_auth_shared_key is not None else ANONYMOUS
     catalog = SkillCatalog(settings)
-    app = create_rest(catalog, settings)
 
     async def as_caller(scope: Scope, receive: Receive, send: Send) -> None:
         await app({**scope, "state": {CALLER: caller}}, receive, send)
 
     await catalog.start()
     try:
-        yield httpx.ASGITransport(as_caller, client=(_LOCAL_ORIGIN, 0))
+        with recording(settings) as audit:
+            app = create_rest(catalog, settings, audit)
+            yield httpx.ASGITransport(as_caller, client=(_LOCAL_ORIGIN, 0))
     finally:
         await catalog.aclose()
 

@@ -59,7 +59,7 @@ def agent_graph(  # noqa: PLR0913 - the parts of a graph
             History(),
             LastTurn(),
             LongResults(settings.tool_result_max_chars),
-            *([RecordedEffects(changes)] if changes else []),
+            *([RecordedEffects(name, changes)] if changes else []),
             ToolGuard(agents=agents),
             schemas,
             CheckedTurns(),

@@ -37,12 +37,13 @@ class ToolGuard(AgentMiddleware[Any, Any, Any]):
     ) -> Result:
         call = request.tool_call
         if request.tool is None:
-            return _error(request, f"There is no tool named {call['name']!r}.", "there is no such tool")
+            return error_result(request, f"There is no tool named {call['name']!r}.", "there is no such tool")
         # Without agents there is no delegation tool: a tool of that name is an ordinary tool.
         delegates = bool(self._agents) and call["name"] == DELEGATION_TOOL
         if delegates and (agent := call["args"].get(AGENT_ARGUMENT)) not in self._agents:
             known = ", ".join(self._agents)
-            return _error(request, f"There is no agent named {agent!r}. Agents: {known}.", "there is no such agent")
+            content = f"There is no agent named {agent!r}. Agents: {known}."
+            return error_result(request, content, "there is no such agent")
         try:
             result = await handler(request)
         except (GraphBubbleUp, SupersededError):
@@ -51,14 +52,15 @@ class ToolGuard(AgentMiddleware[Any, Any, Any]):
             failure = failure_of(error)
             reason = reason_of(error)
             log_failure(logger, call["name"], replace(failure, sentence=short_reason(reason)))
-            return _error(request, failure.sentence, reason)
+            return error_result(request, failure.sentence, reason)
         if isinstance(result, ToolMessage) and result.status == "error" and result.artifact is None:
             # ToolNode answers arguments that do not fit the schema with a text that repeats them.
             return result.model_copy(update={"artifact": {"reason": "its arguments were not valid"}})
         return result
 
 
-def _error(request: ToolCallRequest, content: str, reason: str) -> ToolMessage:
+def error_result(request: ToolCallRequest, content: str, reason: str) -> ToolMessage:
+    """The result of a failed call. `reason` is for people."""
     call = request.tool_call
     return ToolMessage(
         content, name=call["name"], tool_call_id=call["id"] or "", status="error", artifact={"reason": reason}

@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from ai_platform_engineering.audit.log import NO_AUDIT
 from ai_platform_engineering.graphs.agent_graph import Graph
 from ai_platform_engineering.graphs.agent_models import ModelFactory, model_for
 from ai_platform_engineering.graphs.local_agent import local_agent_graph
@@ -27,6 +28,7 @@ from ai_platform_engineering.multi_agents.agent_registry import known_manifests
 from ai_platform_engineering.multi_agents.placement import sandbox_is_on, standalone
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.skills_middleware.catalog import SkillCatalog
+from ai_platform_engineering.storage.audit.stores import audit_log
 from ai_platform_engineering.utils.a2a_common.base_langgraph_agent import BaseLangGraphAgent
 from ai_platform_engineering.utils.a2a_common.server.a2a_app import metrics_route, tool_rows, with_a2a
 from ai_platform_engineering.utils.a2a_common.server.a2a_server import Degraded, agent_card
@@ -121,7 +123,8 @@ def create_agent_app(settings: Settings, name: str, models: ModelFactory = model
         return JSONResponse({"problems": await agent.problems()})
 
     runner = BaseLangGraphAgent(manifest.name, lambda _context: agent.graph, metrics.model_turn)
-    executor = RunExecutor(runner, log, settings, metrics)
+    audit = audit_log(settings, manifest.name)
+    executor = RunExecutor(runner, log, settings, metrics, audit or NO_AUDIT)
 
     conversations: FallbackSaver | None = None
 
@@ -149,6 +152,7 @@ def create_agent_app(settings: Settings, name: str, models: ModelFactory = model
         release=executor.release,
         tools=lambda _caller: tool_rows(manifest.name, agent.mcp),
         agent=manifest.name,
+        audit=audit,
     )
     app.state.degraded = degraded
     app.router.routes.append(Route("/check", check, methods=["GET"]))

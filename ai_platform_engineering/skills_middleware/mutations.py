@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ai_platform_engineering.audit.log import NO_AUDIT, Audit
+from ai_platform_engineering.audit.record import AuditFact
 from ai_platform_engineering.identity.principal import Principal
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.skills_middleware.catalog import SkillCatalog
@@ -87,6 +89,7 @@ class SkillChanges:
     settings: Settings
     caller: Principal
     origin: str = ""
+    audit: Audit = NO_AUDIT
 
     async def create(self, checked: CheckedSkill, access: Access) -> Skill:
         """Store a new skill.
@@ -108,6 +111,8 @@ class SkillChanges:
 
     async def delete(self, skill: Skill, digest: str | None) -> None:
         await self._checked_store(skill).delete(SkillKey.of(skill), digest)
+        target = f"{skill.access.visibility} skill {skill.name}"
+        self.audit.record(AuditFact("data_deleted", self.caller, address=self.origin, target=target))
         await self.catalog.reload_stored()
 
     def check_access(self, access: Access) -> None:

@@ -17,6 +17,7 @@ from ai_platform_engineering.events import FinalResult, ToolFinished
 from ai_platform_engineering.llm.scripted import Turn
 from ai_platform_engineering.mcp.protocol import http_app
 from ai_platform_engineering.mcp.tool_server import ToolServer
+from tests.audited import audited
 from tests.invariants import check_task
 from tests.recovery.client import Frame, TaskClient
 from tests.recovery.model_server import Json, model_server
@@ -111,15 +112,28 @@ async def with_depot(folder: Path, depot: Depot) -> AsyncIterator[dict[str, str]
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("held", "works_first", "calls", "unknown"),
+    ("held", "works_first", "calls", "unknown", "recorded"),
     [
-        pytest.param("deployments", False, ["deployments", "deployments", "deploy"], [], id="read"),
-        pytest.param("deploy", True, ["deployments", "deploy", "deployments"], ["deploy"], id="done"),
-        pytest.param("deploy", False, ["deployments", "deploy", "deployments", "deploy"], ["deploy"], id="not done"),
+        pytest.param("deployments", False, ["deployments", "deployments", "deploy"], [], ["", "ok"], id="read"),
+        pytest.param("deploy", True, ["deployments", "deploy", "deployments"], ["deploy"], ["", "unknown"], id="done"),
+        pytest.param(
+            "deploy",
+            False,
+            ["deployments", "deploy", "deployments", "deploy"],
+            ["deploy"],
+            ["", "unknown", "", "ok"],
+            id="not done",
+        ),
     ],
 )
 async def test_a_change_in_flight_is_looked_up_and_a_read_is_repeated(
-    tmp_path: Path, unused_port: int, held: str, works_first: bool, calls: list[str], unknown: list[str]
+    tmp_path: Path,
+    unused_port: int,
+    held: str,
+    works_first: bool,
+    calls: list[str],
+    unknown: list[str],
+    recorded: list[str],
 ) -> None:
     depot = Depot(held, works_first)
     async with (
@@ -146,3 +160,5 @@ async def test_a_change_in_flight_is_looked_up_and_a_read_is_repeated(
     assert [end.tool for end in ends if not end.ok] == unknown
     assert all(is_unknown(end.reason or "") for end in ends if not end.ok)
     assert not model.refusals
+    entries = audited(tmp_path, "tool_call_started", "tool_call_finished")
+    assert [entry.get("outcome", "") for entry in entries] == recorded

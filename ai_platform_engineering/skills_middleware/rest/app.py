@@ -8,6 +8,7 @@ from typing import Final
 from fastapi import FastAPI, Request
 from fastapi.responses import HTMLResponse
 
+from ai_platform_engineering.audit.log import NO_AUDIT, Audit
 from ai_platform_engineering.installation import product_version
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.skills_middleware.catalog import SkillCatalog
@@ -26,7 +27,7 @@ _DESCRIPTION: Final = (
 )
 
 
-def create_rest(catalog: SkillCatalog, settings: Settings) -> FastAPI:
+def create_rest(catalog: SkillCatalog, settings: Settings, audit: Audit = NO_AUDIT) -> FastAPI:
     app = FastAPI(
         title="Skills",
         description=_DESCRIPTION,
@@ -37,6 +38,7 @@ def create_rest(catalog: SkillCatalog, settings: Settings) -> FastAPI:
     )
     app.state.catalog = catalog
     app.state.settings = settings
+    app.state.audit = audit
     app.state.crawl_slots = asyncio.Semaphore(_MAX_CRAWLS)
     app.add_middleware(BodyLimit, limit=request_limit(settings))
     for part in (reading, changing, checking, crawling, operating):

@@ -59,7 +59,8 @@ VerifiedCaller = Annotated[Principal, Depends(_caller)]
 
 
 def _changes(request: Request, catalog: Catalog, settings: AppSettings, caller: VerifiedCaller) -> SkillChanges:
-    return SkillChanges(catalog, settings, caller, request.client.host if request.client else "")
+    origin, audit = request.client.host if request.client else "", request.app.state.audit
+    return SkillChanges(catalog, settings, caller, origin, audit)
 
 
 Changes = Annotated[SkillChanges, Depends(_changes)]

@@ -7,6 +7,7 @@ from typing import Final
 from starlette.routing import Match, Mount
 from starlette.types import ASGIApp, Scope
 
+from ai_platform_engineering.audit.log import NO_AUDIT, Audit
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.skills_middleware.catalog import SkillCatalog
 from ai_platform_engineering.utils.rest.asgi import LazyApp
@@ -22,11 +23,11 @@ class SkillsMount(Mount):
     for a trailing slash.
     """
 
-    def __init__(self, catalog: SkillCatalog, settings: Settings) -> None:
+    def __init__(self, catalog: SkillCatalog, settings: Settings, audit: Audit = NO_AUDIT) -> None:
         def build() -> ASGIApp:
             from ai_platform_engineering.skills_middleware.rest.app import create_rest  # noqa: PLC0415
 
-            return create_rest(catalog, settings)
+            return create_rest(catalog, settings, audit)
 
         super().__init__("/", LazyApp(build), name="skills")
 

@@ -214,6 +214,6 @@ def _check_format(path: Path, connection: sqlite3.Connection) -> None:
 def _unusable(path: Path, error: Exception) -> AuditUnavailableError:
     why = "its last entry cannot be read" if isinstance(error, EntryError) else reason(error)
     return AuditUnavailableError(
-        f"{path} cannot be used for the audit record: {why}. Check the directory "
-        "and the disk. If the file is damaged, move it away with its head to begin a new one."
+        f"{path} cannot be used for the audit record: {why}. Check the directory and the disk, or choose "
+        "another one with DATA_DIR. Move a damaged file away, with its head, to begin a new one."
     )

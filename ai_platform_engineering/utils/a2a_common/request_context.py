@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from a2a.types.a2a_pb2 import Message
 
+from ai_platform_engineering.audit.log import NO_AUDIT, Audit
 from ai_platform_engineering.identity.principal import ANONYMOUS, Principal
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ class RequestContext:
     epoch: int | None = None
     """Of the claim of this run; None if no other process can take the run over."""
     effects: EffectLedger | None = field(default=None, repr=False)
+    audit: Audit = field(default=NO_AUDIT, repr=False)
     is_handed_over: Callable[[], bool] = field(default=lambda: False, repr=False)
     """True while this process stops and another one will continue the run. Remote tasks then go on."""
     caller: Principal = ANONYMOUS

@@ -17,6 +17,7 @@ from langchain_core.tools import BaseTool, StructuredTool
 from langgraph.types import Command
 from pydantic import BaseModel, Field
 
+from ai_platform_engineering.audit.record import AuditFact
 from ai_platform_engineering.graphs.agent_graph import with_prompt_section
 from ai_platform_engineering.graphs.long_results import tool_name
 from ai_platform_engineering.identity.principal import ANONYMOUS
@@ -186,7 +187,12 @@ def _list_tool(memories: Memories) -> BaseTool:
 
 def _forget_tool(memories: Memories) -> BaseTool:
     async def forget(id: str, runtime: ToolRuntime) -> str:  # noqa: A002 - the name that models see
-        return forgotten_text(await memories.forget(_owner(runtime), id))
+        owner = _owner(runtime)
+        forgotten = forgotten_text(await memories.forget(owner, id))
+        if (context := runtime.context) is not None:
+            fact = AuditFact("data_deleted", context.caller, task=context.task_id, target=f"memory {id} of {owner}")
+            context.audit.record(fact)
+        return forgotten
 
     return StructuredTool.from_function(
         coroutine=forget,

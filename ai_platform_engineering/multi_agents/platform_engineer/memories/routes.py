@@ -14,6 +14,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from ai_platform_engineering.audit.log import NO_AUDIT, Audit
+from ai_platform_engineering.audit.record import AuditFact
 from ai_platform_engineering.identity.principal import ANONYMOUS, caller_in
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.storage.memories.memories import Memories
@@ -43,8 +45,9 @@ class UserHeaderError(ReadableError):
 class MemoryRoutes:
     """`memories` gives the store while the app runs, and None otherwise."""
 
-    def __init__(self, settings: Settings, memories: Callable[[], Memories | None]) -> None:
+    def __init__(self, settings: Settings, memories: Callable[[], Memories | None], audit: Audit = NO_AUDIT) -> None:
         self._statements = Statements(settings)
+        self._audit = audit
         self._memories = memories
 
     def routes(self) -> list[Route]:
@@ -63,7 +66,12 @@ class MemoryRoutes:
                 owner = self._owner(request)
                 if owner is None:
                     return _problem(403, "forbidden", "The access token has no subject, so it has no memories.")
-                return JSONResponse(await work(memories, owner, request))
+                body = await work(memories, owner, request)
+                if request.method == "DELETE":
+                    target = f"memory {request.path_params['id']}" if "id" in request.path_params else "all memories"
+                    caller = caller_in(request.scope.get("state"))
+                    self._audit.record(AuditFact("data_deleted", caller, target=f"{target} of {owner}"))
+                return JSONResponse(body)
             except UserHeaderError as error:
                 return _problem(400, "invalid_request", str(error))
             except UnknownMemoryError as error:

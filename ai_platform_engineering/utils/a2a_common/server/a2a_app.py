@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from a2a.types.a2a_pb2 import AgentCard
@@ -13,6 +14,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from ai_platform_engineering.audit.access import AccessAudit
+from ai_platform_engineering.audit.log import NO_AUDIT, AuditLog
 from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.identity.principal import Principal
 from ai_platform_engineering.mcp import McpServers
@@ -47,7 +50,7 @@ if TYPE_CHECKING:
 Rows = Sequence[Mapping[str, Any]]
 
 
-def with_a2a(
+def with_a2a(  # noqa: PLR0913 - the parts of a server
     executor: Executor,
     log: EventLog,
     card: AgentCard | ChangingCard,
@@ -57,6 +60,7 @@ def with_a2a(
     tools: Callable[[Principal], Rows | Awaitable[Rows]],
     release: Release = release_nothing,
     agent: str = SUPERVISOR,
+    audit: AuditLog | None = None,
 ) -> Starlette:
     """An app that serves `executor` and `log`. `running` is entered for as long as the app runs.
 
@@ -67,6 +71,7 @@ def with_a2a(
     `app.state.problem()` is the reason why it works only in part, None if it works.
     `app.state.public_paths` may be set to paths that can be read without authentication.
     `app.state.stop_work(grace)` ends all runs; a server calls it while callers still get responses.
+    `audit` is open while the app runs.
     `app.state.now()` is the state of the server for `/metrics`.
     """
     plain = card if isinstance(card, AgentCard) else card.plain
@@ -93,6 +98,7 @@ def with_a2a(
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         nonlocal started, forget_checkpoints
         async with (
+            audit.opened() if audit is not None else nullcontext(),
             log.opened(),
             handler.pushes.running(),
             running() as forget,
@@ -121,7 +127,11 @@ def with_a2a(
         if log.problem is not None:  # no request can be served without tasks
             return Degraded(log.problem, serves=False)
         problem: Degraded | None = app.state.degraded()
-        return problem
+        if audit is None or audit.problem is None:
+            return problem
+        if problem is None:
+            return Degraded(audit.problem)
+        return replace(problem, reason=f"{problem.reason} {audit.problem}")
 
     def problem() -> str | None:
         found = degraded()
@@ -129,20 +139,31 @@ def with_a2a(
 
     def now() -> ServerState:
         work = handler.work
-        return ServerState(work.running, work.queued, handler.streams.count, degraded=degraded() is not None)
+        return ServerState(
+            work.running,
+            work.queued,
+            handler.streams.count,
+            degraded=degraded() is not None,
+            audit=audit.state() if audit is not None else None,
+        )
 
+    access = AccessAudit(audit or NO_AUDIT)
     place: Place = "front" if agent == SUPERVISOR else "behind"
     routes = [
         *health_routes(lambda: started and not handler.stopping, tools, degraded),
         *a2a_routes(handler, card, settings),
     ]
     if agent == SUPERVISOR:
-        routes += ConversationRoutes(handler, lambda: forget_checkpoints).routes()
-        routes += SessionRoutes(settings).routes()
+        routes += ConversationRoutes(handler, lambda: forget_checkpoints, audit or NO_AUDIT).routes()
+        routes += SessionRoutes(settings, access).routes()
     app = Starlette(
         routes=routes,
         lifespan=lifespan,
-        middleware=[*host_middleware(settings), *origin_middleware(settings), *auth_middleware(settings, place, agent)],
+        middleware=[
+            *host_middleware(settings),
+            *origin_middleware(settings),
+            *auth_middleware(settings, place, agent, access),
+        ],
     )
     app.state.stop_work = handler.stop_work
     app.state.now = now

@@ -17,6 +17,8 @@ from starlette.requests import HTTPConnection
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from ai_platform_engineering.audit.access import AccessAudit
+from ai_platform_engineering.audit.log import NO_AUDIT
 from ai_platform_engineering.identity.principal import CALLER, KEY_HOLDER, Principal
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.settings.named_keys import NamedKey
@@ -32,12 +34,15 @@ OPEN_PATHS: Final = frozenset({"/healthz", "/readyz", *CARD_PATHS})
 SESSION_PATH: Final = "/session"
 CSRF_HEADER: Final = "X-CSRF-Token"
 _RETRY_SECONDS: Final = "5"
+_UNAUTHORIZED: Final = 401
 _READ_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _SESSION: Final = "browser_session"
 """The key of the session in the state of an ASGI scope."""
 
 
-def auth_middleware(settings: Settings, place: Place = "front", agent: str | None = None) -> list[Middleware]:
+def auth_middleware(
+    settings: Settings, place: Place = "front", agent: str | None = None, access: AccessAudit | None = None
+) -> list[Middleware]:
     """The app's middleware for authentication; empty if neither key nor issuer is configured. `agent` is the name of
     the agent that the app serves."""
     keys, issuer = _keys(settings, place, agent), _issuer(settings)
@@ -54,6 +59,7 @@ def auth_middleware(settings: Settings, place: Place = "front", agent: str | Non
             open_paths=open_paths,
             optional_paths={SESSION_PATH} if is_front else (),
             sessions=browser_sessions(settings) if is_front else None,
+            access=access,
         )
     ]
 
@@ -117,8 +123,10 @@ class BearerAuth:
         open_paths: Container[str] = OPEN_PATHS,
         optional_paths: Container[str] = (),
         sessions: BrowserSessions | None = None,
+        access: AccessAudit | None = None,
     ) -> None:
         self._app = app
+        self._access = access or AccessAudit(NO_AUDIT)
         self._open_paths = open_paths
         self._optional_paths = optional_paths
         self._keys = keys
@@ -133,9 +141,11 @@ class BearerAuth:
         is_optional = scope["path"] in self._optional_paths
         request = HTTPConnection(scope)
         session = self._session(request)
-        found = session.caller if session is not None else await self._verified(_bearer(request.headers))
+        found = session.caller if session is not None else await self._verified(_bearer(request.headers), scope)
         if session is not None and scope["method"] not in _READ_METHODS and not is_optional:
             found = csrf_problem(request, session) or found
+            if isinstance(found, Response):
+                self._access.denied(_address(scope), "the token of the session is missing or wrong", session.caller)
         if isinstance(found, Principal) or is_optional:
             verified: dict[str, Any] = {CALLER: found, _SESSION: session} if isinstance(found, Principal) else {}
             await self._app({**scope, "state": {**scope.get("state", {}), **verified}}, receive, send)
@@ -150,8 +160,16 @@ class BearerAuth:
             return None
         return self._sessions.read(request.cookies)
 
-    async def _verified(self, sent: str) -> Principal | Response:
-        """The caller of the key or token, or the error response."""
+    async def _verified(self, sent: str, scope: Scope) -> Principal | Response:
+        """The caller of the key or token, or the error response. Both are recorded."""
+        found = await self._check(sent)
+        if isinstance(found, Principal):
+            self._access.used(found, _address(scope))
+        elif sent and found.status_code == _UNAUTHORIZED:
+            self._access.refused(_address(scope), "the key or token is not valid")
+        return found
+
+    async def _check(self, sent: str) -> Principal | Response:
         if (key := sent_key(self._keys, sent)) is not None:
             return key_holder(key)
         if self._issuer is None or not sent:
@@ -176,7 +194,9 @@ class BearerAuth:
         message = f"{why} Send the header Authorization: Bearer {' or '.join(wanted)}.".lstrip()
         challenge = 'Bearer error="invalid_token"' if why else "Bearer"
         return JSONResponse(
-            {"error": "unauthorized", "message": message}, status_code=401, headers={"WWW-Authenticate": challenge}
+            {"error": "unauthorized", "message": message},
+            status_code=_UNAUTHORIZED,
+            headers={"WWW-Authenticate": challenge},
         )
 
 
@@ -215,6 +235,11 @@ def _issuer(settings: Settings) -> Issuer | None:
     from ai_platform_engineering.utils.a2a_common.server.issuer import Issuer  # noqa: PLC0415
 
     return Issuer(settings.a2a_oauth_issuer, settings.a2a_oauth_audience, settings.a2a_oauth_jwks_url)
+
+
+def _address(scope: Scope) -> str:
+    client = scope.get("client")
+    return str(client[0]) if client else ""
 
 
 def _bearer(headers: Headers) -> str:

@@ -15,6 +15,8 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from ai_platform_engineering.audit.log import NO_AUDIT, Audit
+from ai_platform_engineering.audit.record import AuditFact
 from ai_platform_engineering.identity.access import ConversationAccess, may_share
 from ai_platform_engineering.identity.principal import Principal, caller_in
 from ai_platform_engineering.storage.event_log.conversations import ConversationQuery, search_words
@@ -100,8 +102,9 @@ _PROBLEMS: Final[Mapping[type[ReadableError], tuple[int, str]]] = {
 class ConversationRoutes:
     """`forget` gives the function that deletes checkpoints; it is called while the app runs."""
 
-    def __init__(self, handler: LogRequestHandler, forget: Callable[[], Forget]) -> None:
+    def __init__(self, handler: LogRequestHandler, forget: Callable[[], Forget], audit: Audit = NO_AUDIT) -> None:
         self._handler = handler
+        self._audit = audit
         self._forget = forget
 
     def routes(self) -> list[Route]:
@@ -163,6 +166,8 @@ class ConversationRoutes:
             raise NotOwnerError
         count = await self._delete_conversation(request, context_id, force=force)
         logger.info("conversation %s was deleted, with %d tasks", context_id, count)
+        caller = caller_in(request.scope.get("state"))
+        self._audit.record(AuditFact("data_deleted", caller, conversation=context_id, target="conversation"))
         return JSONResponse({"id": context_id, "deleted_tasks": count})
 
     async def _delete_conversation(self, request: Request, context_id: str, *, force: bool) -> int:

@@ -12,6 +12,9 @@ from dataclasses import dataclass, replace
 
 from a2a.types.a2a_pb2 import Message, Task, TaskState
 
+from ai_platform_engineering.approvals import audit_facts
+from ai_platform_engineering.audit.log import NO_AUDIT, Audit
+from ai_platform_engineering.audit.record import AuditFact
 from ai_platform_engineering.events import Canceled, Ending, Event, Failed, InputRequired
 from ai_platform_engineering.forms.replies import AskAgain, Resume, interpret
 from ai_platform_engineering.runs.failures import failure_of
@@ -47,9 +50,15 @@ class RunExecutor:
     """Runs an agent's graph for each assignment."""
 
     def __init__(
-        self, agent: BaseLangGraphAgent, log: EventLog, settings: Settings, metrics: RunMetrics | None = None
+        self,
+        agent: BaseLangGraphAgent,
+        log: EventLog,
+        settings: Settings,
+        metrics: RunMetrics | None = None,
+        audit: Audit = NO_AUDIT,
     ) -> None:
         self._agent = agent
+        self._audit = audit
         self._log = log
         self._endings = TaskEndings(log, agent.name)
         self._interval = settings.text_coalesce_ms / 1000
@@ -82,13 +91,17 @@ class RunExecutor:
                     recorder.put(InputRequired(forms))
                 return True
             case Resume(form, answer):
+                self._record_facts(audit_facts.decided(form, answer, request))
                 run = self._agent.run(Resumption(form, answer, history), request, begun)
             case None:
                 run = self._agent.run(question_of(message), request, begun)
         self._active_runs += 1
         try:
             is_working = task is not None and task.status.state == TaskState.TASK_STATE_WORKING
-            return await self._record(run, request, recorder, assignment, is_working=is_working)
+            last = await self._record(run, request, recorder, assignment, is_working=is_working)
+            if isinstance(last, InputRequired):
+                self._record_facts(audit_facts.requested(last.forms, request, _open_forms(history)))
+            return isinstance(last, InputRequired)
         except asyncio.CancelledError:
             if assignment.handed_over:
                 await self._endings.hand_over(assignment.task_id, assignment.epoch)
@@ -107,6 +120,7 @@ class RunExecutor:
         if assignment.resumes and request.delegated and request.skills is None:
             # The log does not have the skills of a delegation. The agent's own catalog may offer others.
             request = replace(request, skills=())
+        request = replace(request, audit=self._audit)
         if not self.resumable:
             return request
         effects = _RunEffects(self._log, assignment.task_id, assignment.epoch)
@@ -130,8 +144,9 @@ class RunExecutor:
 
     async def _record(
         self, run: GraphRun, request: RequestContext, recorder: Recorder, assignment: Assignment, *, is_working: bool
-    ) -> bool:
-        """Store the events of a run. True if it waits for a person. `is_working`: the task has that status already."""
+    ) -> Event | None:
+        """Store the events of a run and return the last one; None if it was ended here. `is_working`: the task has that
+        status already."""
         last: Event | None = None
         try:
             async with recorder:
@@ -150,13 +165,17 @@ class RunExecutor:
                     raise
         except SupersededError:
             logger.warning("%s: another process has taken the run over; this one stops", request.trace_id)
-            return False
+            return None
         except Exception as error:  # every failure becomes a sentence
             logger.exception("%s: the run failed", request.trace_id)
             failure = failure_of(error)
             await self._endings.end(request.task_id, Failed(failure.code, failure.sentence), epoch=assignment.epoch)
-            return False
-        return isinstance(last, InputRequired)
+            return None
+        return last
+
+    def _record_facts(self, facts: Iterable[AuditFact]) -> None:
+        for fact in facts:
+            self._audit.record(fact)
 
     async def _abandon(self, run: InterruptedRun, request: RequestContext) -> None:
         try:
@@ -199,3 +218,11 @@ def _reply_to_forms(history: Sequence[Event], message: Message) -> Resume | AskA
             return interpret(forms, reply_of(message))
         case _:
             return None
+
+
+def _open_forms(history: Sequence[Event]) -> set[str]:
+    match history[-1:]:
+        case [InputRequired(forms)]:
+            return {form.form_id for form in forms}
+        case _:
+            return set()

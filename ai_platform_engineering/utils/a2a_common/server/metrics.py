@@ -15,6 +15,7 @@ from typing import Final, Literal, get_args
 from a2a.types.a2a_pb2 import Artifact, TaskState, TaskStatusUpdateEvent
 from google.protobuf.struct_pb2 import Struct
 
+from ai_platform_engineering.audit.log import AuditState
 from ai_platform_engineering.storage.event_log.event_log import Entry
 from ai_platform_engineering.storage.store_timer import Store, StoreKind, StoreOperation
 from ai_platform_engineering.utils.a2a_common.codec.decoding import kind_of
@@ -58,6 +59,7 @@ class ServerState:
     queued: int = 0
     streams: int = 0
     degraded: bool = False
+    audit: AuditState | None = None
 
 
 class Histogram:

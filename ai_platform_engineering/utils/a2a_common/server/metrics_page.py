@@ -49,6 +49,10 @@ class MetricsPage(Collector):
         yield _gauge("runs_in_progress", "Runs in progress.", state.running)
         yield _gauge("runs_queued", "Messages that wait for their turn in a conversation.", state.queued)
         yield _gauge("open_streams", "Open event streams (SSE).", state.streams)
+        if (audit := state.audit) is not None:
+            yield _gauge("audit_last_entry", "Number of the last audit entry of this process.", audit.seq)
+            yield _gauge("audit_entries_pending", "Audit entries that are not stored yet.", audit.pending)
+            yield _counter("audit_entries_lost", "Audit entries that could not be stored.", (), {(): audit.lost})
         yield _counter("events", "Events appended to the event log.", (), {(): metrics.events})
         yield _counter("runs_ended", "Ends of runs, failures with their code.", ("outcome", "code"), metrics.runs)
         yield _histogram(

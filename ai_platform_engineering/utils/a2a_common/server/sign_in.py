@@ -12,6 +12,8 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from ai_platform_engineering.audit.access import AccessAudit
+from ai_platform_engineering.audit.log import NO_AUDIT
 from ai_platform_engineering.identity.principal import ANONYMOUS, Principal, caller_in
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.settings.named_keys import NamedKey
@@ -70,7 +72,8 @@ class KeySignIn:
 class SessionRoutes:
     """The authentication middleware has put the caller and the session of a request into its state."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, access: AccessAudit | None = None) -> None:
+        self._access = access or AccessAudit(NO_AUDIT)
         keys = supervisor_keys(settings)
         self._required = bool(keys) or settings.a2a_oauth_issuer is not None
         self._sign_in: SignIn | None = KeySignIn(keys) if keys else None
@@ -115,8 +118,10 @@ class SessionRoutes:
             return _problem(400, "invalid_request", str(error))
         if caller is None:
             logger.warning("A sign-in from %s was refused: the key is not correct.", address)
+            self._access.refused(address, "the key of a sign-in is not correct")
             return _problem(401, "unauthorized", "The key is not correct.")
         self._attempts.succeeded(address)
+        self._access.signed_in(caller, address)
         session = sessions.begin(caller)
         response = self._facts(caller, session)
         sessions.write(session, response)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ai_platform_engineering.audit.log import NO_AUDIT, Audit
 from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.agent import (
     AIPlatformEngineerA2ABinding,
 )
@@ -23,5 +24,6 @@ class AIPlatformEngineerA2AExecutor(RunExecutor):
         log: EventLog,
         settings: Settings,
         metrics: RunMetrics | None = None,
+        audit: Audit = NO_AUDIT,
     ) -> None:
-        super().__init__(binding, log, settings, metrics)
+        super().__init__(binding, log, settings, metrics, audit)

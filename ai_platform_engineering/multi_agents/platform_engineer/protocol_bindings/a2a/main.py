@@ -16,6 +16,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from ai_platform_engineering.audit.log import NO_AUDIT, Audit
 from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.identity.principal import caller_in
 from ai_platform_engineering.installation import product_version
@@ -34,6 +35,7 @@ from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2
 from ai_platform_engineering.settings import Settings, load_settings
 from ai_platform_engineering.skills_middleware.card import CardWithSkills
 from ai_platform_engineering.skills_middleware.rest.mount import SkillsMount
+from ai_platform_engineering.storage.audit.stores import audit_log
 from ai_platform_engineering.storage.memories.memories import Memories
 from ai_platform_engineering.storage.memories.stores import memories_for
 from ai_platform_engineering.ui.page import Page
@@ -70,7 +72,9 @@ def create_app(settings: Settings, mas: PlatformEngineerDeepAgent | None = None)
         keeps_tasks=settings.event_log != "memory",
     )
     binding = AIPlatformEngineerA2ABinding(supervisor, metrics.model_turn)
-    executor = AIPlatformEngineerA2AExecutor(binding, log, settings, metrics)
+    audit = audit_log(settings)
+    recorded: Audit = audit or NO_AUDIT
+    executor = AIPlatformEngineerA2AExecutor(binding, log, settings, metrics, recorded)
     feedback = FeedbackRoutes(settings)
     page = Page()
 
@@ -106,6 +110,7 @@ def create_app(settings: Settings, mas: PlatformEngineerDeepAgent | None = None)
         running=running,
         tools=lambda caller: all_tools(supervisor, caller),
         release=executor.release,
+        audit=audit,
     )
     app.state.degraded = degraded
     app.state.public_paths = page.paths
@@ -115,11 +120,11 @@ def create_app(settings: Settings, mas: PlatformEngineerDeepAgent | None = None)
     app.router.routes.append(about_route(supervisor, app.state.problem))
     app.router.routes.extend(feedback.routes())
     if settings.langgraph_store_type is not None:
-        app.router.routes.extend(MemoryRoutes(settings, lambda: memories).routes())
+        app.router.routes.extend(MemoryRoutes(settings, lambda: memories, recorded).routes())
     if settings.enable_rag and settings.rag_server_url is None:
         app.mount("/rag", lazy_rest(supervisor.knowledge, supervisor.policy))
     app.router.routes.extend(page.routes())
-    app.router.routes.append(SkillsMount(supervisor.skills, settings))
+    app.router.routes.append(SkillsMount(supervisor.skills, settings, recorded))
     return app
 
 
