@@ -80,6 +80,8 @@ async def test_an_approved_change_is_recorded_with_its_digest_and_outcome(
     assert run("audit", "verify", "--file", str(tmp_path / "export.jsonl"))[0] == 0
     code, output, _ = run("audit", "verify")
     assert (code, output.startswith("The record is intact: 5 entries. Head: 5:")) == (0, True)
+    assert run("backup", str(tmp_path / "copy"))[0] == 0
+    assert len(audited(tmp_path / "copy", "tool_call_finished")) == 1
     with closing(sqlite3.connect(tmp_path / "audit.db")) as connection, connection:
         connection.execute("DELETE FROM entry WHERE seq = 3")
     assert run("audit", "verify") == (1, "", "platform-engineer: Entry 3 was removed: entry 4 follows entry 2.\n")

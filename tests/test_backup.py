@@ -136,5 +136,7 @@ def test_a_backup_that_fails_leaves_nothing(
         monkeypatch.setenv(f"{name}_POSTGRES_DSN", "postgresql://user:password@127.0.0.1/state")
     code, _, error = run(capsys, "backup", "other-copy")
     tasks, threads = error.splitlines()
-    assert tasks.startswith("Not copied: tasks, feedback and the receivers of push notifications, stored in postgres.")
+    assert tasks.startswith(
+        "Not copied: tasks, the audit record, feedback and the receivers of push notifications, stored in postgres."
+    )
     assert threads.startswith("Not copied: the threads of the Slack bot, stored in postgres.")

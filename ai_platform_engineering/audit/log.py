@@ -22,6 +22,7 @@ from ai_platform_engineering.utils.errors import ReadableError
 logger = logging.getLogger(__name__)
 
 MAX_PENDING: Final = 10_000
+_BATCH_SECONDS: Final = 0.2
 _RETRY_SECONDS: Final = 5.0
 _WAIT_SECONDS: Final = 10.0
 _PRUNE_SECONDS: Final = 24 * 3600.0
@@ -173,6 +174,8 @@ class AuditLog:
                 self._changed.wait_for(lambda: self._closing or bool(self._pending))
                 if not self._pending:
                     return
+                # A commit costs much more than an entry.
+                self._changed.wait_for(lambda: self._closing or self._is_urgent, _BATCH_SECONDS)
                 batch = [*self._pending]
                 self._is_urgent = False
             is_stored = self._write(batch)

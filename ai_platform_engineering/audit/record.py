@@ -37,6 +37,7 @@ Outcome = Literal["", "ok", "failed", "unknown", "approved", "edited", "rejected
 GENESIS: Final = "0" * 64
 """The previous hash of the first entry."""
 
+_ENCODER: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str)
 _MAX_LENGTH: Final = 300
 _KEY_ID_LENGTH: Final = 16
 _ENTRY_FIELDS: Final = frozenset({"seq", "facts", "previous", "key", "hash"})
@@ -107,7 +108,7 @@ def arguments_digest(arguments: Mapping[str, Any]) -> str:
 
 def canonical(value: object) -> str:
     """The one JSON text of `value`: sorted keys, no spaces, ASCII only."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), default=str)
+    return _ENCODER.encode(value)
 
 
 def _neutral(text: str) -> str:

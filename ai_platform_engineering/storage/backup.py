@@ -17,8 +17,8 @@ from ai_platform_engineering.utils.private_files import create_private_file, pro
 
 _BUSY_SECONDS: Final = 10.0
 _DATABASES: Final = frozenset({".db", ".sqlite"})
-# Locks and unfinished files belong to the running processes. SQLite's other files are part of the copy of a database.
-_NOT_COPIED: Final = (".lock", ".new", "-wal", "-shm", "-journal")
+# Lock files belong to the running processes. SQLite's other files are part of the copy of their database.
+_NOT_COPIED: Final = (".lock", "-wal", "-shm", "-journal")
 
 
 class BackupError(ReadableError):

@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,10 @@ import httpx
 import psycopg
 import pytest
 
+from ai_platform_engineering.audit.record import Entry
+from ai_platform_engineering.audit.verification import verify
+from ai_platform_engineering.settings import Settings, load_settings
+from ai_platform_engineering.storage.audit.stores import audit_record, seal_of
 from tests.people.test_stopped import Silence, ending_of, environ_of, silence
 from tests.servers import CommandLine
 from tests.test_durability import Frame, asked, frames
@@ -153,9 +157,21 @@ async def test_a_killed_worker_process_is_replaced_and_its_run_continues(databas
         slow.answers.set()
 
         whole = await frames(http, supervisor.url, "message/stream", question)
+        changes = [asked("Sync the Argo CD application guestbook") for _ in range(4)]
+        await asyncio.gather(*(frames(http, supervisor.url, "message/stream", change) for change in changes))
 
         check_whole(whole)
         assert await supervisor.stop(signal.SIGTERM) == 0
+    check_audit(load_settings(shared(tmp_path, database), None), calls=len(changes))
+
+
+def check_audit(settings: Settings, calls: int) -> None:
+    """All workers have written one record."""
+    with closing(audit_record(settings)) as record, record.open_lines() as lines:
+        entries = [*lines]
+        assert verify(entries, record.head(), seal_of(settings)).problem is None
+    kinds = [Entry.read(line).facts["kind"] for line in entries]
+    assert kinds.count("tool_call_started") == kinds.count("tool_call_finished") == calls
 
 
 def children(process: int) -> list[int]:

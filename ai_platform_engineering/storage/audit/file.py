@@ -12,7 +12,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from threading import Lock, get_ident
+from threading import Lock
 from typing import Final
 
 from ai_platform_engineering.audit.log import AuditUnavailableError
@@ -36,6 +36,7 @@ logger = logging.getLogger(__name__)
 
 FORMAT: Final = 1
 _BUSY_SECONDS: Final = 5.0
+_HEAD_LENGTH: Final = 256
 _TABLES: Final = (
     "CREATE TABLE entry (seq INTEGER PRIMARY KEY, line TEXT NOT NULL)",
     "CREATE TRIGGER entry_is_final BEFORE UPDATE ON entry "
@@ -176,14 +177,15 @@ class AuditFile:
         return Head.of(entries[-1])
 
     def _write_head(self, head: Head) -> None:
-        path = head_path(self._path)
-        unfinished = path.with_name(f"{path.name}.{os.getpid()}-{get_ident()}.new")
+        # In place and of one length: the replacement of a file would wait for the disk.
         try:
-            create_private_file(unfinished)
-            unfinished.write_text(head.line(self._seal))
-            unfinished.replace(path)
+            file = os.open(head_path(self._path), os.O_WRONLY | os.O_CREAT, 0o600)
+            try:
+                os.pwrite(file, head.line(self._seal).ljust(_HEAD_LENGTH).encode(), 0)
+            finally:
+                os.close(file)
         except OSError as error:  # the entries are stored; the head of the next ones replaces this one
-            logger.warning("%s was not written: %s", path, reason(error))
+            logger.warning("%s was not written: %s", head_path(self._path), reason(error))
 
 
 def head_path(path: Path) -> Path:
