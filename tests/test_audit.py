@@ -20,6 +20,7 @@ from tests.audited import audited
 from tests.servers import calling, serving
 
 KEY = "correct-horse-battery"
+USER_KEY = "correct-horse-of-ci"
 CHANGE = "Sync the Argo CD application guestbook"
 Run = Callable[..., tuple[int, str, str]]
 
@@ -54,6 +55,7 @@ async def test_an_approved_change_is_recorded_with_its_digest_and_outcome(
         events = await caller.ask(CHANGE, context_id="talk")
         assert isinstance(events[-1], InputRequired)
         assert isinstance((await caller.ask("approve", task_id=caller.task_id, context_id="talk"))[-1], FinalResult)
+        stored = (await caller.http.get(f"{url}/audit?before=4")).json()["entries"]
         assert (await caller.http.delete(f"{url}/conversations/talk")).status_code == 200
     recorded = audited(
         tmp_path, "approval_requested", "approval_decided", "tool_call_started", "tool_call_finished", "data_deleted"
@@ -65,6 +67,7 @@ async def test_an_approved_change_is_recorded_with_its_digest_and_outcome(
         ("tool_call_finished", "argocd", "sync_application", "ok"),
         ("data_deleted", "", "", ""),
     ]
+    assert [entry["facts"] for entry in stored] == recorded[2::-1]
     digest = arguments_digest(events[-1].forms[0].action_requests[0]["args"])
     assert {entry["arguments"] for entry in recorded[:4]} == {digest}
     assert {entry["conversation"] for entry in recorded} == {"talk"}
@@ -88,8 +91,9 @@ async def test_an_approved_change_is_recorded_with_its_digest_and_outcome(
 
 
 async def test_sign_ins_and_refusals_are_recorded(environ: dict[str, str], tmp_path: Path) -> None:
-    accepted, refused = ({"Authorization": f"Bearer {key}"} for key in (KEY, "another-horse"))
-    async with serving(create_app, environ | {"A2A_AUTH_SHARED_KEY": KEY}) as url, httpx.AsyncClient() as http:
+    accepted, refused, user = ({"Authorization": f"Bearer {key}"} for key in (KEY, "another-horse", USER_KEY))
+    keys = {"A2A_AUTH_SHARED_KEY": KEY, "A2A_AUTH_KEYS": f"ci:user:{USER_KEY}"}
+    async with serving(create_app, environ | keys) as url, httpx.AsyncClient() as http:
         for _ in range(8):
             assert (await http.get(f"{url}/tools", headers=refused)).status_code == 401
         for _ in range(2):
@@ -98,12 +102,21 @@ async def test_sign_ins_and_refusals_are_recorded(environ: dict[str, str], tmp_p
         assert (await http.post(f"{url}/session", json={"key": "wrong"})).status_code == 401
         assert (await http.post(f"{url}/session", json={"key": KEY})).status_code == 200
         assert (await http.delete(f"{url}/conversations/x")).json()["error"] == "csrf"
+        assert (await http.get(f"{url}/audit", headers=user)).status_code == 403
+        assert (await http.get(f"{url}/audit?before=x", headers=accepted)).status_code == 400
     refusals = audited(tmp_path, "sign_in_refused")
     assert [entry["count"] for entry in refusals] == [1, 2, 3, 4, 5, 8, 1]
     sign_ins = audited(tmp_path, "sign_in")
-    assert [(entry["subject"], entry.get("reason", "")) for entry in sign_ins] == [("key", "first use"), ("key", "")]
-    (denied,) = audited(tmp_path, "denied")
-    assert (denied["subject"], denied["address"]) == ("key", "127.0.0.1")
+    assert [(entry["subject"], entry.get("reason", "")) for entry in sign_ins] == [
+        ("key", "first use"),
+        ("key", ""),
+        ("key:ci", "first use"),
+    ]
+    denied = audited(tmp_path, "denied")
+    assert [(entry["subject"], entry["reason"]) for entry in denied] == [
+        ("key", "the token of the session is missing or wrong"),
+        ("key:ci", "only admins may read the audit record"),
+    ]
 
 
 @pytest.mark.parametrize("required", ["true", "false"])

@@ -11,10 +11,11 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Final
 
-from ai_platform_engineering.audit.log import Audit
+from ai_platform_engineering.audit.log import NO_AUDIT, Audit
 from ai_platform_engineering.audit.record import AuditFact
-from ai_platform_engineering.identity.principal import ANONYMOUS, Principal
+from ai_platform_engineering.identity.principal import Principal
 
+NOT_THEIR_CONVERSATION: Final = "the conversation belongs to another principal"
 _SINGLE_REFUSALS: Final = 5
 _SINGLE_REFUSALS_OF_ALL: Final = 1000
 _REFUSAL_SECONDS: Final = 3600.0
@@ -29,30 +30,32 @@ class _Count:
 
 
 class AccessAudit:
-    """Records the access to one server. `address` is the network address of the caller."""
+    """Records the access to one server in `audit`. `address` is the network address of the caller."""
 
-    def __init__(self, audit: Audit, clock: Callable[[], float] = time.monotonic) -> None:
-        self._audit = audit
+    def __init__(self, audit: Audit = NO_AUDIT, clock: Callable[[], float] = time.monotonic) -> None:
+        self.audit = audit
         self._refusals = RefusalLimit(clock)
         self._uses = FirstUses(clock)
 
     def signed_in(self, principal: Principal, address: str) -> None:
-        self._audit.record(AuditFact("sign_in", principal, address=address, outcome="ok"))
+        self.audit.record(AuditFact("sign_in", principal, address=address, outcome="ok"))
 
     def used(self, principal: Principal, address: str) -> None:
         """A key or token was accepted. Only its first use of a day from an address is recorded."""
         if self._uses.is_first((principal.verified_by, principal.subject, address)):
-            self._audit.record(AuditFact("sign_in", principal, address=address, outcome="ok", reason="first use"))
+            self.audit.record(AuditFact("sign_in", principal, address=address, outcome="ok", reason="first use"))
 
     def refused(self, address: str, reason: str) -> None:
         """A credential was refused. `count` is the number of such refusals of the address in the hour."""
         if count := self._refusals.count((address, reason)):
-            self._audit.record(AuditFact("sign_in_refused", address=address, reason=reason, count=count))
+            self.audit.record(AuditFact("sign_in_refused", address=address, reason=reason, count=count))
 
-    def denied(self, address: str, reason: str, principal: Principal = ANONYMOUS) -> None:
+    def denied(self, principal: Principal, reason: str, *, address: str = "", conversation: str = "") -> None:
         """A verified caller may not do what it requests."""
-        if count := self._refusals.count((address, reason)):
-            self._audit.record(AuditFact("denied", principal, address=address, reason=reason, count=count))
+        if count := self._refusals.count((principal.owner, address, reason)):
+            self.audit.record(
+                AuditFact("denied", principal, address=address, reason=reason, conversation=conversation, count=count)
+            )
 
 
 class RefusalLimit:

@@ -15,6 +15,7 @@ import pytest
 
 from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
 from ai_platform_engineering.utils.users import User, sign_user
+from tests.audited import audited
 from tests.oauth_issuer import TestIssuer, issuing
 from tests.servers import serving as serving_app
 
@@ -97,6 +98,11 @@ async def test_a_task_is_hidden_from_everybody_but_its_owner_and_admins(tmp_path
         assert (await here.call(here.bearer("ann"), "tasks/cancel", identity))["result"]["status"][
             "state"
         ] == "canceled"
+    denied = audited(tmp_path, "denied")
+    assert {entry["subject"] for entry in denied} == {"bob", "key:ci", "key:slack"}
+    assert {(entry["reason"], entry["conversation"]) for entry in denied} == {
+        ("the conversation belongs to another principal", task["contextId"])
+    }
 
 
 async def test_a_bot_speaks_for_its_users_and_a_conversation_is_shared_with_groups(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from ai_platform_engineering.identity.principal import Principal
 from ai_platform_engineering.mcp import McpServers
 from ai_platform_engineering.runs.outcomes import InterruptedRun
 from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.storage.audit.stores import audit_record
 from ai_platform_engineering.storage.event_log.event_log import EventLog
 from ai_platform_engineering.utils.a2a_common.server.a2a_server import (
     Degraded,
@@ -28,6 +29,7 @@ from ai_platform_engineering.utils.a2a_common.server.a2a_server import (
     health_routes,
     request_handler,
 )
+from ai_platform_engineering.utils.a2a_common.server.audit_routes import audit_route
 from ai_platform_engineering.utils.a2a_common.server.auth import METRICS_PATH, auth_middleware
 from ai_platform_engineering.utils.a2a_common.server.browser_checks import host_middleware, origin_middleware
 from ai_platform_engineering.utils.a2a_common.server.card import ChangingCard
@@ -75,7 +77,9 @@ def with_a2a(  # noqa: PLR0913 - the parts of a server
     `app.state.now()` is the state of the server for `/metrics`.
     """
     plain = card if isinstance(card, AgentCard) else card.plain
-    handler = request_handler(executor, log, plain, settings, agent=agent, receivers=open_receivers(settings, agent))
+    access = AccessAudit(audit or NO_AUDIT)
+    receivers = open_receivers(settings, agent)
+    handler = request_handler(executor, log, plain, settings, agent=agent, receivers=receivers, audit=access)
     started = False
     forget_checkpoints: Forget = _forget_nothing
 
@@ -147,15 +151,16 @@ def with_a2a(  # noqa: PLR0913 - the parts of a server
             audit=audit.state() if audit is not None else None,
         )
 
-    access = AccessAudit(audit or NO_AUDIT)
     place: Place = "front" if agent == SUPERVISOR else "behind"
     routes = [
         *health_routes(lambda: started and not handler.stopping, tools, degraded),
         *a2a_routes(handler, card, settings),
     ]
     if agent == SUPERVISOR:
-        routes += ConversationRoutes(handler, lambda: forget_checkpoints, audit or NO_AUDIT).routes()
+        routes += ConversationRoutes(handler, lambda: forget_checkpoints, access).routes()
         routes += SessionRoutes(settings, access).routes()
+        if audit is not None:
+            routes.append(audit_route(lambda: audit_record(settings, agent), access))
     app = Starlette(
         routes=routes,
         lifespan=lifespan,

@@ -22,6 +22,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from ai_platform_engineering.audit.access import AccessAudit
 from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.identity.principal import Principal, caller_in
 from ai_platform_engineering.settings import Settings
@@ -110,6 +111,7 @@ def request_handler(
     agent: str = SUPERVISOR,
     receivers: ReceiverStore | None = None,
     resolve: Resolve = resolve,
+    audit: AccessAudit | None = None,
 ) -> LogRequestHandler:
     """A handler with push notifications, by default with their receivers in memory. `resolve` finds the addresses of
     their hosts. Call its `aclose` when the server stops."""
@@ -122,6 +124,7 @@ def request_handler(
         admission=Admission(settings, agent),
         push_configs=configs,
         pushes=PushNotifications(configs, log, PushSender(push_policy(settings), resolve)),
+        audit=audit,
     )
 
 

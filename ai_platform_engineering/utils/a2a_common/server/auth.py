@@ -18,7 +18,6 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ai_platform_engineering.audit.access import AccessAudit
-from ai_platform_engineering.audit.log import NO_AUDIT
 from ai_platform_engineering.identity.principal import CALLER, KEY_HOLDER, Principal
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.settings.named_keys import NamedKey
@@ -35,6 +34,7 @@ SESSION_PATH: Final = "/session"
 CSRF_HEADER: Final = "X-CSRF-Token"
 _RETRY_SECONDS: Final = "5"
 _UNAUTHORIZED: Final = 401
+_CSRF_DENIAL: Final = "the token of the session is missing or wrong"
 _READ_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _SESSION: Final = "browser_session"
 """The key of the session in the state of an ASGI scope."""
@@ -126,7 +126,7 @@ class BearerAuth:
         access: AccessAudit | None = None,
     ) -> None:
         self._app = app
-        self._access = access or AccessAudit(NO_AUDIT)
+        self._access = access or AccessAudit()
         self._open_paths = open_paths
         self._optional_paths = optional_paths
         self._keys = keys
@@ -145,7 +145,7 @@ class BearerAuth:
         if session is not None and scope["method"] not in _READ_METHODS and not is_optional:
             found = csrf_problem(request, session) or found
             if isinstance(found, Response):
-                self._access.denied(_address(scope), "the token of the session is missing or wrong", session.caller)
+                self._access.denied(session.caller, _CSRF_DENIAL, address=_address(scope))
         if isinstance(found, Principal) or is_optional:
             verified: dict[str, Any] = {CALLER: found, _SESSION: session} if isinstance(found, Principal) else {}
             await self._app({**scope, "state": {**scope.get("state", {}), **verified}}, receive, send)

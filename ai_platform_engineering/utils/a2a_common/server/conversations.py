@@ -15,7 +15,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from ai_platform_engineering.audit.log import NO_AUDIT, Audit
+from ai_platform_engineering.audit.access import NOT_THEIR_CONVERSATION, AccessAudit
 from ai_platform_engineering.audit.record import AuditFact
 from ai_platform_engineering.identity.access import ConversationAccess, may_share
 from ai_platform_engineering.identity.principal import Principal, caller_in
@@ -102,9 +102,11 @@ _PROBLEMS: Final[Mapping[type[ReadableError], tuple[int, str]]] = {
 class ConversationRoutes:
     """`forget` gives the function that deletes checkpoints; it is called while the app runs."""
 
-    def __init__(self, handler: LogRequestHandler, forget: Callable[[], Forget], audit: Audit = NO_AUDIT) -> None:
+    def __init__(
+        self, handler: LogRequestHandler, forget: Callable[[], Forget], audit: AccessAudit | None = None
+    ) -> None:
         self._handler = handler
-        self._audit = audit
+        self._audit = audit or AccessAudit()
         self._forget = forget
 
     def routes(self) -> list[Route]:
@@ -139,8 +141,7 @@ class ConversationRoutes:
                 changed: dict[str, Any] = {"name": _name(given)}
                 found = await self._handler.log.rename(context_id, changed["name"])
             case {"groups": list(given)}:
-                if not may_share(access, caller_in(request.scope.get("state"))):
-                    raise NotOwnerError
+                self._check_owner(request, context_id, access)
                 changed = {"groups": sorted(_groups(given))}
                 found = await self._handler.log.share(context_id, frozenset(changed["groups"]))
             case _:
@@ -153,21 +154,30 @@ class ConversationRoutes:
         """The conversation of a request, if the caller may use it."""
         context_id: str = request.path_params["id"]
         access = await self._handler.log.access(context_id)
-        if access is None or not access.allows(caller_in(request.scope.get("state"))):
+        if access is None:
+            raise UnknownConversationError(context_id)
+        caller = caller_in(request.scope.get("state"))
+        if not access.allows(caller):
+            self._audit.denied(caller, NOT_THEIR_CONVERSATION, conversation=context_id)
             raise UnknownConversationError(context_id)
         return context_id, access
+
+    def _check_owner(self, request: Request, context_id: str, access: ConversationAccess) -> None:
+        caller = caller_in(request.scope.get("state"))
+        if not may_share(access, caller):
+            self._audit.denied(caller, "only its owner may share or delete a conversation", conversation=context_id)
+            raise NotOwnerError
 
     async def _delete(self, request: Request) -> Response:
         force = _FORCE_VALUES.get(request.query_params.get("force", ""))
         if force is None:
             raise InvalidRequestError("force: must be true or false.")
         context_id, access = await self._found(request)
-        if not may_share(access, caller_in(request.scope.get("state"))):
-            raise NotOwnerError
+        self._check_owner(request, context_id, access)
         count = await self._delete_conversation(request, context_id, force=force)
         logger.info("conversation %s was deleted, with %d tasks", context_id, count)
         caller = caller_in(request.scope.get("state"))
-        self._audit.record(AuditFact("data_deleted", caller, conversation=context_id, target="conversation"))
+        self._audit.audit.record(AuditFact("data_deleted", caller, conversation=context_id, target="conversation"))
         return JSONResponse({"id": context_id, "deleted_tasks": count})
 
     async def _delete_conversation(self, request: Request, context_id: str, *, force: bool) -> int:

@@ -36,6 +36,7 @@ from a2a.utils.errors import (
 from a2a.utils.proto_utils import validate_proto_required_fields
 from a2a.utils.task import apply_history_length, validate_history_length
 
+from ai_platform_engineering.audit.access import NOT_THEIR_CONVERSATION, AccessAudit
 from ai_platform_engineering.identity.access import sees_everything
 from ai_platform_engineering.identity.principal import Principal, caller_in
 from ai_platform_engineering.storage.event_log.event_log import (
@@ -118,10 +119,12 @@ class LogRequestHandler(DefaultRequestHandlerV2):
         admission: Admission,
         push_configs: PushConfigs,
         pushes: PushNotifications,
+        audit: AccessAudit | None = None,
     ) -> None:
+        self._audit = audit or AccessAudit()
         super().__init__(
             agent_executor=_NoExecutor(),
-            task_store=LogTaskStore(log),
+            task_store=LogTaskStore(log, self._audit),
             agent_card=card,
             push_config_store=push_configs,
             push_url_validator=self._accepts_push_url,
@@ -306,7 +309,10 @@ class LogRequestHandler(DefaultRequestHandlerV2):
         if sees_everything(principal):
             return True
         access = await self.log.access(context_id)
-        return access is None or access.allows(principal)
+        if access is None or access.allows(principal):
+            return True
+        self._audit.denied(principal, NOT_THEIR_CONVERSATION, conversation=context_id)
+        return False
 
     async def _named_task(self, message: Message, principal: Principal) -> Snapshot | None:
         """The task that the message names; its context id is added to the message."""

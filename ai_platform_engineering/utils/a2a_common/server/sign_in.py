@@ -13,7 +13,6 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from ai_platform_engineering.audit.access import AccessAudit
-from ai_platform_engineering.audit.log import NO_AUDIT
 from ai_platform_engineering.identity.principal import ANONYMOUS, Principal, caller_in
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.settings.named_keys import NamedKey
@@ -73,7 +72,7 @@ class SessionRoutes:
     """The authentication middleware has put the caller and the session of a request into its state."""
 
     def __init__(self, settings: Settings, access: AccessAudit | None = None) -> None:
-        self._access = access or AccessAudit(NO_AUDIT)
+        self._access = access or AccessAudit()
         keys = supervisor_keys(settings)
         self._required = bool(keys) or settings.a2a_oauth_issuer is not None
         self._sign_in: SignIn | None = KeySignIn(keys) if keys else None

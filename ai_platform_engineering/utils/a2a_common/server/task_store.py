@@ -8,6 +8,7 @@ from a2a.types.a2a_pb2 import ListTasksRequest, ListTasksResponse, Task
 from a2a.utils.constants import DEFAULT_LIST_TASKS_PAGE_SIZE
 from a2a.utils.errors import InvalidParamsError, UnsupportedOperationError
 
+from ai_platform_engineering.audit.access import NOT_THEIR_CONVERSATION, AccessAudit
 from ai_platform_engineering.identity.access import sees_everything
 from ai_platform_engineering.identity.principal import caller_in
 from ai_platform_engineering.storage.event_log.event_log import EventLog, TaskQuery
@@ -17,15 +18,19 @@ from ai_platform_engineering.utils.a2a_common.server.page_tokens import page_tok
 class LogTaskStore(TaskStore):
     """Read-only: tasks change only when events are appended to the log. Callers see their own tasks and shared ones."""
 
-    def __init__(self, log: EventLog) -> None:
+    def __init__(self, log: EventLog, audit: AccessAudit) -> None:
         self._log = log
+        self._audit = audit
 
     async def get(self, task_id: str, context: ServerCallContext) -> Task | None:
         task = await self._log.task(task_id)
         if task is None or sees_everything(caller := caller_in(context.state)):
             return task
         access = await self._log.access(task.context_id)
-        return task if access is not None and access.allows(caller) else None
+        if access is not None and access.allows(caller):
+            return task
+        self._audit.denied(caller, NOT_THEIR_CONVERSATION, conversation=task.context_id)
+        return None
 
     async def save(self, task: Task, context: ServerCallContext) -> None:
         raise UnsupportedOperationError(message="Tasks cannot be saved; they are computed from their events.")
