@@ -22,6 +22,7 @@ from ai_platform_engineering.llm.scripted import ScriptedChatModel, Turn
 from ai_platform_engineering.multi_agents.agent_app import create_agent_app
 from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
 from ai_platform_engineering.settings import Settings, load_settings
+from ai_platform_engineering.storage.audit.stores import audit_log
 from ai_platform_engineering.storage.event_log.event_log import Entry
 from ai_platform_engineering.storage.event_log.memory_log import MemoryEventLog
 from ai_platform_engineering.storage.event_log.task_record import StoredRequest
@@ -105,7 +106,7 @@ async def scripted(*turns: Turn) -> AsyncIterator[Caller]:
         graph = agent("supervisor", ScriptedChatModel(script=turns), [waits])
         card = agent_card(name="t", description="t", url=settings.public_url, version="1")
         executor = RunExecutor(BaseLangGraphAgent("supervisor", lambda: graph, metrics.model_turn), log, settings)
-        made = with_a2a(executor, log, card, settings, running=running, tools=list)
+        made = with_a2a(executor, log, card, settings, running=running, tools=list, audit=audit_log(settings))
         made.router.routes.append(metrics_route(metrics, "supervisor", made.state.now))
         return made
 
