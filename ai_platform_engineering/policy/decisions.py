@@ -69,7 +69,7 @@ class Rule:
         return any(fnmatchcase(name.casefold(), pattern.casefold()) for pattern in self.things.get(kind, ()))
 
     def facts(self) -> dict[str, Any]:
-        """The rule as a JSON object, without `who`: for a principal to whom it applies."""
+        """The rule as a JSON object, without `who`: it applies to the principal of a run."""
         return {
             "name": self.name,
             "action": self.action,
