@@ -63,19 +63,30 @@ class ProcessStarts:
         return known
 
     def of(self, thing: Any) -> bool:
+        seen: dict[int, Any] = {}
+        found = self._reaches_a_start(thing, seen)
+        if not found:
+            # Only now: a function of a cycle is looked at before all that it uses is known.
+            self._known |= dict.fromkeys(seen, False)
+        self._kept.extend(seen.values())
+        return found
+
+    def _reaches_a_start(self, thing: Any, seen: dict[int, Any]) -> bool:
         if isinstance(thing, MethodType):
             thing = thing.__func__
         if isinstance(thing, FunctionType):
             thing = inspect.unwrap(thing)
-        known = self._known.get(id(thing))
-        if known is None:
-            # A function that is met again while it is looked at is part of a cycle and adds nothing.
-            self._known[id(thing)] = False
-            self._kept.append(thing)
-            known = self._known[id(thing)] = self._looked_at(thing)
-        return known
+        if (known := self._known.get(id(thing))) is not None:
+            return known
+        if id(thing) in seen:
+            return False
+        seen[id(thing)] = thing
+        found = self._looked_at(thing, seen)
+        if found:
+            self._known[id(thing)] = True
+        return found
 
-    def _looked_at(self, thing: Any) -> bool:
+    def _looked_at(self, thing: Any, seen: dict[int, Any]) -> bool:
         module = str(getattr(thing, "__module__", ""))
         if any(thing is starter for starter in STARTERS) or (module, getattr(thing, "__name__", "")) == SUPERVISOR:
             return True
@@ -88,9 +99,9 @@ class ProcessStarts:
                 find = self._node.session._fixturemanager.getfixturedefs
                 found = (find(name, self._node) or () for name in _strings(thing.__code__))
                 used += [definition.func for definitions in found for definition in definitions]
-            return bool(names & ATTRIBUTES) or any(map(self.of, used))
+            return bool(names & ATTRIBUTES) or any(self._reaches_a_start(one, seen) for one in used)
         if isinstance(thing, type):
-            return any(map(self.of, vars(thing).values()))
+            return any(self._reaches_a_start(one, seen) for one in vars(thing).values())
         return False
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.selection import ProcessStarts, slow_first
+from tests.selection import OURS, ProcessStarts, slow_first
 from tests.servers import CommandLine, serving
 from tests.suite import SUMMARY, summary
 
@@ -30,6 +30,12 @@ def test_the_last_line_is_counted(line: str, counts: int, seconds: float) -> Non
     found, took = summary(line)
     assert (found.total(), took) == (counts, seconds)
     assert "deselected" not in found
+
+
+def test_every_test_module_is_known_by_its_whole_name(request: pytest.FixtureRequest) -> None:
+    """A package in a folder that is none would have a name by which nothing here knows it as a test."""
+    functions = [item.function for item in request.session.items if isinstance(item, pytest.Function)]
+    assert {function.__module__.partition(".")[0] for function in functions} <= {*OURS}
 
 
 def test_fixtures_of_all_tests_start_nothing(request: pytest.FixtureRequest) -> None:
@@ -63,6 +69,14 @@ def asks_for_a_fixture(request: pytest.FixtureRequest) -> Any:
     return request.getfixturevalue("platform_engineer")
 
 
+def calls_itself_through_another() -> Any:
+    return [is_called_back, runs_a_command]
+
+
+def is_called_back() -> Any:
+    return calls_itself_through_another
+
+
 def starts_nothing() -> Any:
     return SUMMARY, Counter, Path
 
@@ -82,6 +96,14 @@ def test_a_start_of_a_process_is_seen_through_helpers(
     request: pytest.FixtureRequest, function: Any, starts: bool
 ) -> None:
     assert ProcessStarts(request.node).of(function) is starts
+
+
+@pytest.mark.parametrize("first", [calls_itself_through_another, is_called_back])
+def test_a_start_of_a_process_is_seen_in_a_cycle_of_helpers(request: pytest.FixtureRequest, first: Any) -> None:
+    starts = ProcessStarts(request.node)
+    starts.of(first)
+    assert starts.of(calls_itself_through_another)
+    assert starts.of(is_called_back)
 
 
 def test_both_parts_are_run_and_counted_once(tmp_path: Path) -> None:
