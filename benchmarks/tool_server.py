@@ -10,8 +10,8 @@ from ai_platform_engineering.utils.serving import listen, run
 from benchmarks.scenario import server
 
 
-def main(transport: str) -> int:
-    if transport == "stdio":
+def main() -> int:
+    if sys.argv[1] == "stdio":
         asyncio.run(serve_stdio(server))
         return 0
     listener = listen("127.0.0.1", 0)
@@ -20,4 +20,4 @@ def main(transport: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main())

@@ -1,8 +1,9 @@
 """Runs commands of the product in forks of a process that has imported the product: a start without the imports.
 
-`python -m tests.fork_server FD` reads requests from the socket with this number until it is closed. Each names the
-arguments, the variables and the directory of a command, and comes with its standard streams. The answer is the process
-id. The new process is a child of the process at the other end, which has to be a child subreaper (prctl(2)) meanwhile.
+`python -m tests.fork_server FD MODULE...` reads requests from the socket with this number until it is closed. Each names
+the module, the arguments, the variables and the directory of a command, and comes with its standard streams. The
+modules are imported before the first request; their `main` takes no arguments. The answer is the process id. The new
+process is a child of the process at the other end, which has to be a child subreaper (prctl(2)) meanwhile.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import signal
 import socket
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import redirect_stdout, suppress
 from dataclasses import asdict, dataclass
 from typing import TextIO, cast
@@ -69,6 +71,7 @@ _LENGTH_BYTES = 4
 
 @dataclass(frozen=True)
 class Request:
+    module: str
     arguments: list[str]
     environ: dict[str, str]
     directory: str
@@ -132,10 +135,11 @@ def take_over(request: Request, streams: list[int]) -> None:
     os.environ.update(request.environ)
     time.tzset()
     os.chdir(request.directory)
-    sys.argv = [str(sys.modules[COMMAND_LINE].__file__), *request.arguments]
+    module = sys.modules[request.module]
+    sys.argv = [str(module.__file__), *request.arguments]
     sys.path[0] = request.directory
     # The module that `multiprocessing` imports again in its own processes.
-    sys.modules["__main__"] = sys.modules[COMMAND_LINE]
+    sys.modules["__main__"] = module
     sys.stdin = sys.__stdin__ = _stream(sys.stdin)  # type: ignore[assignment, misc]
     sys.stdout = sys.__stdout__ = _stream(sys.stdout)  # type: ignore[assignment, misc]
     sys.stderr = sys.__stderr__ = _stream(sys.stderr, buffering=1)  # type: ignore[assignment, misc]
@@ -148,22 +152,22 @@ def _stream(like: TextIO, buffering: int = -1) -> TextIO:
     return cast(TextIO, os.fdopen(number, mode, buffering, encoding="utf-8", errors=errors, closefd=False))
 
 
-def main(connection: socket.socket) -> int:
+def main(connection: socket.socket, modules: Sequence[str]) -> int:
     # Ctrl-C in the terminal is for the commands and for pytest, which closes the socket.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     command_line = importlib.import_module(COMMAND_LINE)
     # This sets the variables that the command line sets before its imports.
     with redirect_stdout(io.StringIO()), suppress(SystemExit):
         command_line.main(["--version"])
-    for module in PRELOADED:
+    for module in (*PRELOADED, *modules):
         importlib.import_module(module)
     gc.collect()
     gc.freeze()
-    if serve(connection) is None:
+    if (request := serve(connection)) is None:
         return 0
-    code: int = command_line.main()
-    return code
+    code: int | None = sys.modules[request.module].main()
+    return code or 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(socket.socket(fileno=int(sys.argv[1]))))
+    sys.exit(main(socket.socket(fileno=int(sys.argv[1])), sys.argv[2:]))

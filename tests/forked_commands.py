@@ -13,7 +13,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from inspect import signature
 from pathlib import Path
@@ -37,7 +37,8 @@ _PARAMETERS = (
 class ForkServer:
     """`tests.fork_server` in a process of its own, from the first request on."""
 
-    def __init__(self) -> None:
+    def __init__(self, modules: Sequence[str]) -> None:
+        self.modules = (COMMAND_LINE, *modules)
         self._one_at_a_time = threading.Lock()
         self._owner = os.getpid()
         self._connection: socket.socket | None = None
@@ -67,7 +68,7 @@ class ForkServer:
             self._connection, theirs = socket.socketpair()
             with theirs:
                 self._process = subprocess.Popen(
-                    [sys.executable, "-m", "tests.fork_server", str(theirs.fileno())],
+                    [sys.executable, "-m", "tests.fork_server", str(theirs.fileno()), *self.modules],
                     cwd=ROOT,
                     env={"PATH": os.environ["PATH"], "LANG": "C.UTF-8"},
                     stdin=subprocess.DEVNULL,
@@ -100,19 +101,21 @@ def is_possible() -> bool:
 
 
 @contextmanager
-def forked_commands() -> Iterator[None]:
-    """Commands that are started meanwhile are forks, unless something asks for more than a fork can have."""
-    server = ForkServer()
+def forked_commands(*modules: str) -> Iterator[None]:
+    """Commands that are started meanwhile are forks, unless something asks for more than a fork can have. So are other
+    modules, if they are named here."""
+    server = ForkServer(modules)
     plain = subprocess.Popen._execute_child  # type: ignore[attr-defined]
 
     def execute_child(process: Any, *values: Any) -> None:
         given = dict(zip(_PARAMETERS, values, strict=True))
-        if not server.is_ours or not _is_command(given):
+        if not server.is_ours or not _is_command(given, server.modules):
             plain(process, *values)
             return
         streams = [given[name] for name in ("p2cread", "c2pwrite", "errwrite")]
         request = Request(
-            arguments=list(map(os.fspath, given["args"][len(COMMAND) :])),
+            module=given["args"][2],
+            arguments=list(map(os.fspath, given["args"][3:])),
             environ=dict(os.environ if given["env"] is None else given["env"]),
             directory=str(Path(given["cwd"] or ".").resolve(strict=True)),
             umask=_umask(),
@@ -130,11 +133,15 @@ def forked_commands() -> Iterator[None]:
             server.stop()
 
 
-def _is_command(given: Mapping[str, Any]) -> bool:
+def _is_command(given: Mapping[str, Any], modules: Collection[str]) -> bool:
     args: Sequence[object] = given["args"]
     own = any(given[name] for name in ("preexec_fn", "pass_fds", "shell", "gids"))
     own = own or max(given["process_group"], given["umask"]) >= 0
     environ = os.environ if given["env"] is None else given["env"]
     # Other variables of Python change how the interpreter starts.
     python = {name for name in environ if name.startswith("PYTHON")} - {"PYTHONPATH", "PYTHONDONTWRITEBYTECODE"}
-    return list(args[: len(COMMAND)]) == COMMAND and not own and not python
+    match args:
+        case [sys.executable, "-m", module, *_]:
+            return module in modules and not own and not python
+        case _:
+            return False
