@@ -13,10 +13,11 @@ import hypothesis
 import pytest
 from hypothesis import HealthCheck
 
+from tests.certificates import trust_one_certificate
 from tests.event_loops import CheckedEventLoop
 from tests.forked_commands import forked_commands, is_possible
 from tests.ports import reserved_port
-from tests.selection import ProcessStarts, slow_first
+from tests.selection import Cost, ProcessStarts, longest_first
 from tests.servers import MEASURED, Command, Completed
 
 # How long an example takes says more about the machine than about the code.
@@ -30,6 +31,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.add_cleanup(patch.undo)
     for name in ("asyncio.new_event_loop", "asyncio.events.new_event_loop"):
         patch.setattr(name, CheckedEventLoop)
+    trust_one_certificate(patch)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -53,13 +55,18 @@ def pytest_collection_modifyitems(session: pytest.Session, items: list[pytest.It
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True, specname="pytest_collection_modifyitems")
-def pytest_begin_with_slow_tests(config: pytest.Config, items: list[pytest.Item]) -> Generator[None, object, object]:
+def pytest_begin_with_the_longest(config: pytest.Config, items: list[pytest.Item]) -> Generator[None, object, object]:
     result = yield
     # After the deselection: each worker of xdist gets one part of the remaining tests, and begins with its first.
     workers: int = getattr(config, "workerinput", {}).get("workercount", 1)
-    is_slow = [item.get_closest_marker("slow") is not None for item in items]
-    items[:] = slow_first(items, is_slow, workers)
+    items[:] = longest_first(items, [*map(_cost, items)], workers)
     return result
+
+
+def _cost(item: pytest.Item) -> Cost:
+    if item.get_closest_marker("slow") is not None:
+        return "slow"
+    return "quick" if item.get_closest_marker("process") is None else "process"
 
 
 @pytest.hookimpl(wrapper=True)

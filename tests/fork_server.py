@@ -1,7 +1,7 @@
 """Runs commands of the product in forks of a process that has imported the product: a start without the imports.
 
-`python -m tests.fork_server FD MODULE...` reads requests from the socket with this number until it is closed. Each names
-the module, the arguments, the variables and the directory of a command, and comes with its standard streams. The
+`python -m tests.fork_server FD MODULE...` reads requests from the socket with this number until it is closed. Each
+names the module, the arguments, the variables and the directory of a command, and comes with its standard streams. The
 modules are imported before the first request; their `main` takes no arguments. The answer is the process id. The new
 process is a child of the process at the other end, which has to be a child subreaper (prctl(2)) meanwhile.
 """
@@ -21,6 +21,10 @@ from collections.abc import Sequence
 from contextlib import redirect_stdout, suppress
 from dataclasses import asdict, dataclass
 from typing import TextIO, cast
+
+import pytest
+
+from tests.certificates import trust_one_certificate
 
 COMMAND_LINE = "ai_platform_engineering.cli"
 PRELOADED = (
@@ -161,6 +165,7 @@ def main(connection: socket.socket, modules: Sequence[str]) -> int:
         command_line.main(["--version"])
     for module in (*PRELOADED, *modules):
         importlib.import_module(module)
+    trust_one_certificate(pytest.MonkeyPatch())
     gc.collect()
     gc.freeze()
     if (request := serve(connection)) is None:

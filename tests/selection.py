@@ -15,13 +15,14 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from http.server import ThreadingHTTPServer
 from types import CodeType, FunctionType, MethodType
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import pytest
 
 from tests.servers import serving
 
 T = TypeVar("T")
+Cost = Literal["slow", "process", "quick"]
 
 STARTERS = (
     subprocess,
@@ -120,20 +121,27 @@ def _strings(code: CodeType) -> Iterator[str]:
             yield from _strings(constant)
 
 
-def slow_first(items: Sequence[T], is_slow: Sequence[bool], workers: int) -> list[T]:
-    """The items in an order in which every worker begins with its share of the slow ones.
+def longest_first(items: Sequence[T], costs: Sequence[Cost], workers: int) -> list[T]:
+    """The items in an order in which every worker begins with its share of the slow ones, goes on with its share of
+    those that start processes, and ends with quick ones, which a worker that is done can take from another.
 
-    xdist's `worksteal` cuts the list into one part per worker. Without this order, one worker would get all of them.
+    xdist's `worksteal` cuts the list into one part per worker. Without this order, one worker would get all tests of
+    the web page, for example, which are collected last. Tests with processes stay beside their neighbours, because
+    they share the fixtures of their module.
     """
-    marked = [*zip(items, is_slow, strict=True)]
+    by_cost: dict[Cost, list[T]] = {"slow": [], "process": [], "quick": []}
+    for item, cost in zip(items, costs, strict=True):
+        by_cost[cost].append(item)
+    slow, processes, quick = by_cost.values()
     # The benchmark's rows take longest, and are collected last.
-    slow = [item for item, slow in marked if slow][::-1]
-    others = [item for item, slow in marked if not slow]
+    slow.reverse()
     ordered: list[T] = []
     for number in range(workers):
-        size = (len(items) - len(ordered)) // (workers - number)
-        own = slow[number::workers]
-        rest = max(0, size - len(own))
-        ordered += [*own, *others[:rest]]
-        del others[:rest]
-    return [*ordered, *others]
+        parts_left = workers - number
+        share = len(processes) // parts_left
+        part = [*slow[number::workers], *processes[:share]]
+        del processes[:share]
+        rest = max(0, (len(items) - len(ordered)) // parts_left - len(part))
+        ordered += [*part, *quick[:rest]]
+        del quick[:rest]
+    return [*ordered, *quick]

@@ -41,6 +41,7 @@ RUN_FOR_REAL = {"doctor", "agents", "sandbox", "workflows", "ingest", "rag", "sk
 ENDING_OPTIONS = {"--preview", "--manifest"}
 INSTALLED = [str(Path(sys.executable).with_name("platform-engineer"))]
 RECORDING = ROOT / "tests/recordings/two-agents.jsonl"
+PARSER = build_parser()
 
 
 @dataclass(frozen=True)
@@ -171,7 +172,7 @@ def run_program(arguments: Sequence[str], workplace: Path, program: Sequence[str
 @pytest.mark.parametrize("command", PROGRAM, ids=str)
 def test_commands_are_understood(command: Command, workplace: Path) -> None:
     load_settings(dict(command.environ), env_file=None)
-    options = build_parser().parse_args(command.words[1:])
+    options = PARSER.parse_args(command.words[1:])
     if command.words[1] == "agent":
         assert options.name in load_manifests([builtin_directory()])
 

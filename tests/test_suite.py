@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.selection import OURS, ProcessStarts, slow_first
+from tests.selection import OURS, Cost, ProcessStarts, longest_first
 from tests.servers import CommandLine, serving
 from tests.suite import SUMMARY, summary
 
@@ -132,11 +132,17 @@ def test_both_parts_are_run_and_counted_once(tmp_path: Path) -> None:
     assert ended("all", "-k", "nothing") == (5, "no tests ran")
 
 
-def test_every_worker_begins_with_its_share_of_the_slow_tests() -> None:
-    names = [*(f"t{number}" for number in range(18)), "s1", "s2", "s3", "s4", "s5"]
-    ordered = slow_first(names, [name.startswith("s") for name in names], 4)
+def test_every_worker_begins_with_its_share_of_the_longest_tests() -> None:
+    names = [f"{cost}{number}" for cost, count in (("q", 10), ("p", 8), ("s", 5)) for number in range(count)]
+    costs: dict[str, Cost] = {"q": "quick", "p": "process", "s": "slow"}
+    ordered = longest_first(names, [costs[name[0]] for name in names], 4)
     assert sorted(ordered) == sorted(names)
     # As xdist cuts it: 23 // 4, 18 // 3, 12 // 2 and the rest.
     parts = [ordered[:5], ordered[5:11], ordered[11:17], ordered[17:]]
-    assert [[name for name in part if name.startswith("s")] for part in parts] == [["s5", "s1"], ["s4"], ["s3"], ["s2"]]
-    assert all(part[0].startswith("s") for part in parts)
+    assert [[name for name in part if name[0] != "q"] for part in parts] == [
+        ["s4", "s0", "p0", "p1"],
+        ["s3", "p2", "p3"],
+        ["s2", "p4", "p5"],
+        ["s1", "p6", "p7"],
+    ]
+    assert all(part == sorted(part, key=lambda name: "spq".index(name[0])) for part in parts)

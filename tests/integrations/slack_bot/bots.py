@@ -27,7 +27,8 @@ def client_of(slack: Slack, token: str | None = None) -> AsyncWebClient:
 def bolt_app(slack: Slack) -> AsyncApp:
     """An app that has answered a request when its listeners have run."""
     secret = slack.app.signing_secret
-    return AsyncApp(client=client_of(slack), signing_secret=secret, process_before_response=True)
+    # Without a name, Bolt looks for it in the whole stack, which takes longer than many a test.
+    return AsyncApp(name="bot", client=client_of(slack), signing_secret=secret, process_before_response=True)
 
 
 @asynccontextmanager

@@ -116,7 +116,8 @@ async def test_requests_with_a_bad_signature_can_be_sent(slack: Slack, app: Asyn
 
 
 async def test_the_bot_is_told_of_its_own_messages(slack: Slack) -> None:
-    app = AsyncApp(client=client_of(slack), signing_secret=slack.app.signing_secret, ignoring_self_events_enabled=False)
+    secret = slack.app.signing_secret
+    app = AsyncApp(name="bot", client=client_of(slack), signing_secret=secret, ignoring_self_events_enabled=False)
     heard = heard_by(app)
     channel = slack.channel("help")
     async with over_http(slack, app):
