@@ -9,6 +9,7 @@ from langchain.agents.middleware import AgentMiddleware
 from langchain.agents.middleware.types import ModelRequest, ModelResponse
 from langchain_core.language_models import BaseChatModel
 
+from ai_platform_engineering.compat.agent_middleware import overridden
 from ai_platform_engineering.llm import chat_model
 from ai_platform_engineering.llm.provider_class import unstreamed
 from ai_platform_engineering.manifest import AgentManifest
@@ -43,7 +44,7 @@ class UnstreamedTurns(AgentMiddleware[Any, Any, Any]):
     ) -> ModelResponse[Any]:
         if self._unstreamed is None or request.model is not self._model or self._is_streamed(request.runtime.context):
             return await handler(request)
-        return await handler(request.override(model=self._unstreamed))
+        return await handler(overridden(request, model=self._unstreamed))
 
     def _is_streamed(self, context: RequestContext | None) -> bool:
         if context is None:

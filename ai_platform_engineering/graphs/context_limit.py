@@ -24,6 +24,7 @@ from langchain_core.tools import BaseTool
 from langgraph.constants import TAG_NOSTREAM
 from langgraph.types import Command
 
+from ai_platform_engineering.compat.agent_middleware import overridden
 from ai_platform_engineering.final_results import DECLINED
 from ai_platform_engineering.graphs.compaction import (
     MAX_SUMMARY_CHARS,
@@ -171,7 +172,7 @@ class ContextLimit(AgentMiddleware[Any, Any, Any]):
         state[_MESSAGES] = messages
         if results:
             state[STATE_KEY] = {**(state.get(STATE_KEY) or {}), **results}
-        return request.override(messages=[*messages, *added], state=cast("AgentState[Any]", state))
+        return overridden(request, messages=[*messages, *added], state=cast("AgentState[Any]", state))
 
     async def _summary(self, model: BaseChatModel, older: Sequence[AnyMessage], limit: float) -> str | None:
         """The model's summary of the messages; None if the call fails. Its tokens do not reach the run's stream."""

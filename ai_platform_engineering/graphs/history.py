@@ -17,6 +17,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemM
 from langchain_core.tools import BaseTool
 
 from ai_platform_engineering.approvals.edited_call import with_notes
+from ai_platform_engineering.compat.agent_middleware import overridden
 from ai_platform_engineering.graphs.tool_call_blocks import MessageCall, calls_of, with_calls
 
 Message = TypeVar("Message", SystemMessage, HumanMessage, AIMessage, ToolMessage)
@@ -40,7 +41,7 @@ class History(AgentMiddleware[Any, Any, Any]):
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> ModelResponse[Any]:
         messages = with_notes(valid_history(request.messages, repeatable=_read_only(request.tools)))
-        return await handler(request if messages is request.messages else request.override(messages=messages))
+        return await handler(request if messages is request.messages else overridden(request, messages=messages))
 
 
 def valid_history(messages: list[AnyMessage], *, repeatable: Collection[str] = ()) -> list[AnyMessage]:

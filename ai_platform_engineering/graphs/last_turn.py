@@ -11,7 +11,7 @@ from langchain.agents.middleware.types import ModelRequest, ModelResponse
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.config import get_stream_writer
 
-from ai_platform_engineering.compat.agent_middleware import RemainingSteps
+from ai_platform_engineering.compat.agent_middleware import RemainingSteps, overridden
 from ai_platform_engineering.final_results import CUT_SENTENCES, DECLINED, CutReason, cut_reason_of
 from ai_platform_engineering.graphs.refused_calls import refused_turns
 from ai_platform_engineering.llm.finish_reasons import CUT_OFF, cut_reason, has_malformed_call
@@ -75,11 +75,11 @@ class LastTurn(AgentMiddleware[LastTurnState, Any, Any]):
 
 def without_tools(request: ModelRequest[Any], instruction: str) -> ModelRequest[Any]:
     """The request as a last turn: without tools, with an instruction to answer."""
-    return _instructed(request, instruction).override(tools=[], tool_choice=None, response_format=None)
+    return overridden(_instructed(request, instruction), tools=[], tool_choice=None, response_format=None)
 
 
 def _instructed(request: ModelRequest[Any], instruction: str) -> ModelRequest[Any]:
-    return request.override(messages=[*request.messages, HumanMessage(instruction, id=_INSTRUCTION_ID)])
+    return overridden(request, messages=[*request.messages, HumanMessage(instruction, id=_INSTRUCTION_ID)])
 
 
 def _is_last(request: ModelRequest[Any]) -> bool:

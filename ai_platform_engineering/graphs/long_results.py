@@ -18,6 +18,8 @@ from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from langgraph.types import Command
 from pydantic import BaseModel, Field
 
+from ai_platform_engineering.compat.agent_middleware import overridden
+
 STATE_KEY: Final = "long_results"
 READ_TOOL: Final = "read_result"
 
@@ -61,7 +63,7 @@ class LongResults(AgentMiddleware[LongResultsState, Any, Any]):
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> ModelResponse[Any]:
         if not request.state.get(STATE_KEY):
-            request = request.override(tools=[tool for tool in request.tools if tool_name(tool) != READ_TOOL])
+            request = overridden(request, tools=[tool for tool in request.tools if tool_name(tool) != READ_TOOL])
         return await handler(request)
 
 

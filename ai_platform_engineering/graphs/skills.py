@@ -19,6 +19,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from pydantic import BaseModel, Field
 
+from ai_platform_engineering.compat.agent_middleware import overridden
 from ai_platform_engineering.graphs.agent_graph import with_prompt_section
 from ai_platform_engineering.graphs.long_results import tool_name
 from ai_platform_engineering.graphs.skills_commands import SkillCommand, UnknownCommand, command_of
@@ -66,6 +67,7 @@ class Skills(AgentMiddleware[Any, Any, Any]):
         self._offers = offers
         self._prompt_max_chars = prompt_max_chars
         self._commands = commands
+        self._section: tuple[SkillView, str | None] | None = None
         self.tools = [_read_tool(offers), _search_tool(offers)]
 
     async def awrap_model_call(
@@ -93,12 +95,18 @@ class Skills(AgentMiddleware[Any, Any, Any]):
         """The request with the skills in its prompt, and with the tools to read them."""
         if not view.skills or READ_SKILL not in map(tool_name, request.tools):
             return _without(request, SKILL_TOOLS)
-        section = listed_section(view.skills.values(), self._prompt_max_chars)
+        section = self._listed(view)
         if section is not None:
             request = _without(request, {SEARCH_SKILLS})
         else:
             section = searched_section(len(view.skills))
-        return request.override(system_message=with_prompt_section(request.system_message, section))
+        return overridden(request, system_message=with_prompt_section(request.system_message, section))
+
+    def _listed(self, view: SkillView) -> str | None:
+        """The section for a view, which most turns share: it is written again for another view only."""
+        if self._section is None or self._section[0] is not view:
+            self._section = view, listed_section(view.skills.values(), self._prompt_max_chars)
+        return self._section[1]
 
 
 def skills(offers: SkillOffers, settings: Settings, *, commands: bool) -> Iterator[Skills]:
@@ -122,7 +130,7 @@ def _read_turn(command: SkillCommand) -> AIMessage:
 
 
 def _without(request: ModelRequest[Any], names: Collection[str]) -> ModelRequest[Any]:
-    return request.override(tools=[tool for tool in request.tools if tool_name(tool) not in names])
+    return overridden(request, tools=[tool for tool in request.tools if tool_name(tool) not in names])
 
 
 def _read_tool(offers: SkillOffers) -> BaseTool:

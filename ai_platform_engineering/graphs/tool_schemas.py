@@ -17,6 +17,7 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolMess
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
+from ai_platform_engineering.compat.agent_middleware import overridden
 from ai_platform_engineering.mcp.names import provider_name
 from ai_platform_engineering.mcp.tools import MODEL_NAME
 
@@ -45,7 +46,7 @@ class ToolSchemas(AgentMiddleware[Any, Any, Any]):
         own = {_model_name(tool): tool.name for tool in request.tools if isinstance(tool, BaseTool)}
         messages = _renamed_history(request.messages, {name: model for model, name in own.items()})
         if tools or messages is not request.messages:
-            request = request.override(tools=tools, messages=messages)
+            request = overridden(request, tools=tools, messages=messages)
         response = await handler(request)
         changed = {model: name for model, name in own.items() if model != name}
         return _renamed_response(response, changed) if changed else response

@@ -12,7 +12,7 @@ from deepagents.middleware.subagents import SubAgentMiddleware
 from langchain.agents import create_agent
 from langchain.agents.middleware import AgentMiddleware, AgentState
 from langchain.agents.middleware.types import ModelRequest
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.tools import tool
 
@@ -22,6 +22,7 @@ from ai_platform_engineering.compat.agent_middleware import (
     RemainingSteps,
     check_delegation_tool,
     check_hooks,
+    overridden,
     unjoinable_parts,
 )
 from ai_platform_engineering.compat.langgraph import DependencyChangedError
@@ -113,6 +114,16 @@ class OnlyAinvoke(Runnable[Any, Any]):
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> NoReturn:  # noqa: A002
         raise NotImplementedError
+
+
+def test_a_request_is_overridden_as_langchain_does_it() -> None:
+    model = ScriptedChatModel(script=[Turn("Done.")])
+    request: ModelRequest[Any] = ModelRequest(model=model, messages=[HumanMessage("go")], tools=[other], state=QUESTION)
+    changes: Any = {"messages": [], "tools": [], "system_message": SystemMessage("Be brief."), "tool_choice": None}
+    changed = overridden(request, **changes)
+    assert type(changed) is type(request), f"{LANGCHAIN}: an overridden request has another type."
+    assert changed == request.override(**changes), f"{LANGCHAIN}: the fields of an overridden request differ."
+    assert request.tools == [other]
 
 
 def delegation(runnable: Runnable[Any, Any]) -> SubAgentMiddleware:

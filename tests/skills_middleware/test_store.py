@@ -48,6 +48,19 @@ async def test_the_file_is_private_and_created_by_the_first_write(file: Path, op
     assert modes(file.parent) == {"skills.db": 0o600, "skills.db-shm": 0o600, "skills.db-wal": 0o600}
 
 
+async def test_the_version_of_an_open_or_missing_file_is_read_without_a_thread(
+    open_store: OpenStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = open_store()
+    with monkeypatch.context() as no_threads:
+        no_threads.setattr(asyncio, "to_thread", None)
+        assert await store.version() == ""
+    await store.create(new_skill("one"), None)
+    with monkeypatch.context() as no_threads:
+        no_threads.setattr(asyncio, "to_thread", None)
+        assert await store.version()
+
+
 async def test_a_file_that_is_replaced_is_read_from_then_on(file: Path, open_store: OpenStore) -> None:
     store = open_store()
     await store.create(new_skill("before"), None)

@@ -8,6 +8,7 @@ from typing import Any, Final
 from langchain.agents.middleware import AgentMiddleware
 from langchain.agents.middleware.types import ModelRequest, ModelResponse
 
+from ai_platform_engineering.compat.agent_middleware import overridden
 from ai_platform_engineering.final_results import NOTHING_TO_SAY
 from ai_platform_engineering.graphs.agent_graph import with_prompt_section
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
@@ -32,7 +33,7 @@ class ChannelInstructions(AgentMiddleware[Any, Any, Any]):
         section = prompt_section(request.runtime.context)
         if not section:
             return await handler(request)
-        return await handler(request.override(system_message=with_prompt_section(request.system_message, section)))
+        return await handler(overridden(request, system_message=with_prompt_section(request.system_message, section)))
 
 
 def prompt_section(context: RequestContext | None) -> str:

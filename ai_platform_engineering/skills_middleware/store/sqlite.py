@@ -49,6 +49,7 @@ _FORMAT_AND_TABLES: Final = """
 SELECT user_version, (SELECT coalesce(group_concat(name, ' '), '') FROM sqlite_master WHERE type = 'table')
 FROM pragma_user_version
 """
+_GENERATION: Final = "SELECT number FROM generation"
 _HEAD: Final = "SELECT digest, head FROM skill WHERE name = ? AND visibility = ? AND holder = ?"
 _CONTENT: Final = "SELECT content FROM skill WHERE name = ? AND visibility = ? AND holder = ?"
 _DELETE: Final = "DELETE FROM skill WHERE name = ? AND visibility = ? AND holder = ?"
@@ -117,18 +118,29 @@ class SqliteSkillStore:
         return await asyncio.to_thread(lambda: tuple(skill_from(head) for (head,) in rows))
 
     async def version(self) -> str:
-        rows = await self._read("SELECT number FROM generation")
+        """Every turn asks for it, so it takes no thread if the answer needs no waiting."""
+        rows = self._rows(_GENERATION) if self._answers_at_once() else await self._read(_GENERATION)
         return f"{self._identity}:{rows[0][0]}" if rows else ""
 
     async def aclose(self) -> None:
         await asyncio.to_thread(self._close)
 
     async def _read(self, query: str, values: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
-        def read() -> list[tuple[str, ...]]:
-            with self._opened(create=False) as connection:
-                return [] if connection is None else connection.execute(query, values).fetchall()
+        return await asyncio.to_thread(self._rows, query, values)
 
-        return await asyncio.to_thread(read)
+    def _rows(self, query: str, values: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+        with self._opened(create=False) as connection:
+            return [] if connection is None else connection.execute(query, values).fetchall()
+
+    def _answers_at_once(self) -> bool:
+        """Whether the file is missing, or open and not in use by a thread: a reader in WAL mode waits for no writer."""
+        if self._lock.locked():
+            return False
+        try:
+            identity = _identity(self._path)
+        except OSError:
+            return False
+        return identity is None or (self._connection is not None and identity == self._identity)
 
     async def _write(self, operation: Callable[[sqlite3.Connection], _Result]) -> _Result:
         """Run `operation` in a transaction."""

@@ -18,6 +18,7 @@ from langgraph.types import Command
 from pydantic import BaseModel, Field
 
 from ai_platform_engineering.audit.record import AuditFact
+from ai_platform_engineering.compat.agent_middleware import overridden
 from ai_platform_engineering.graphs.agent_graph import with_prompt_section
 from ai_platform_engineering.graphs.long_results import tool_name
 from ai_platform_engineering.identity.principal import ANONYMOUS
@@ -83,13 +84,13 @@ class MemoryNotes(AgentMiddleware[MemoryChannels, Any, Any]):
     ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
         context: RequestContext | None = request.runtime.context
         asked = _question_id(request.state.get("messages") or ())
-        request = request.override(messages=without_earlier_results(request.messages, asked))
+        request = overridden(request, messages=without_earlier_results(request.messages, asked))
         owner = run_owner(request.state, context)
         if owner is None:
             offered = [tool for tool in request.tools if tool_name(tool) not in MEMORY_TOOLS]
-            return await handler(request.override(tools=offered))
+            return await handler(overridden(request, tools=offered))
         if section := await self._section(owner):
-            request = request.override(system_message=with_prompt_section(request.system_message, section))
+            request = overridden(request, system_message=with_prompt_section(request.system_message, section))
         response = await handler(request)
         current = TaskOwner(task_id=_task_id(context), owner=owner)
         if request.state.get(OWNER_KEY) == current:
