@@ -1,4 +1,4 @@
-"""LangGraph's `SqliteSaver`: its tables, trimmed with SQL, and the time in its checkpoint ids.
+"""LangGraph's `SqliteSaver`: its tables, written and trimmed with SQL, and the time in its checkpoint ids.
 
 `setup` and `cursor` of the saver are declared internal, and the tables are not documented. There is no public way to
 delete some checkpoints of a conversation.
@@ -6,10 +6,13 @@ delete some checkpoints of a conversation.
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Mapping
 from typing import Final
 
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import Checkpoint, CheckpointMetadata, get_checkpoint_metadata
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from ai_platform_engineering.compat.langgraph import INTERRUPT_CHANNEL, DependencyChangedError
@@ -37,6 +40,12 @@ _COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
 }
 
+_PUT: Final = (
+    "INSERT OR REPLACE INTO checkpoints"
+    " (thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?)"
+)
+
 
 def create_tables(saver: SqliteSaver) -> None:
     """Create the saver's tables, or let it migrate its own, and raise unless they have the columns used here."""
@@ -51,6 +60,31 @@ def create_tables(saver: SqliteSaver) -> None:
                 f"SqliteSaver's table {table} has the columns {sorted(tables.get(table, ()))}, not {sorted(columns)}"
             )
             raise DependencyChangedError("langgraph-checkpoint-sqlite", change, "checkpoint_sqlite.py")
+
+
+def put(
+    saver: SqliteSaver, config: RunnableConfig, checkpoint: Checkpoint, metadata: CheckpointMetadata
+) -> RunnableConfig:
+    """`saver.put`, without the lock and the check of the tables: one thread at a time uses the saver."""
+    stored = checkpoint_config(config, checkpoint)
+    kind, body = saver.serde.dumps_typed(checkpoint)
+    about = json.dumps(get_checkpoint_metadata(config, metadata), ensure_ascii=False).encode("utf-8", "ignore")
+    row = (*stored["configurable"].values(), config["configurable"].get("checkpoint_id"), kind, body, about)
+    with saver.conn:
+        saver.conn.execute(_PUT, row)
+    return stored
+
+
+def checkpoint_config(config: RunnableConfig, checkpoint: Checkpoint) -> RunnableConfig:
+    """The place of a checkpoint that is stored with this configuration."""
+    place = config["configurable"]
+    return {
+        "configurable": {
+            "thread_id": str(place["thread_id"]),
+            "checkpoint_ns": place.get("checkpoint_ns", ""),
+            "checkpoint_id": checkpoint["id"],
+        }
+    }
 
 
 def idle_threads(saver: SqliteSaver, max_threads: int, oldest_id: str) -> list[str]:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import Checkpoint
 from langgraph.graph import END, START
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import PregelTask, StateSnapshot
@@ -27,6 +28,8 @@ RESUME_CHANNEL: Final = "__resume__"
 """The channel of pending writes in which LangGraph stores the answer to an interrupt, once the node has read it."""
 
 _NAMESPACE_KEY: Final = "langgraph_checkpoint_ns"
+_SENDS_CHANNEL: Final = "__pregel_tasks"
+_BRANCH_CHANNELS: Final = "branch:to:"
 
 
 class DependencyChangedError(RuntimeError):
@@ -73,6 +76,13 @@ def current_task_id(config: RunnableConfig) -> str:
 def is_only_task_of_step(task_path: str) -> bool:
     """Whether a task belongs to a node that runs once in a step. Tool calls are tasks that are sent to their node."""
     return task_path.startswith("~__pregel_pull")
+
+
+def ends_graph(checkpoint: Checkpoint) -> bool:
+    """Whether no task follows a checkpoint."""
+    values = checkpoint["channel_values"]
+    nodes = (channel for channel in values if channel == START or channel.startswith(_BRANCH_CHANNELS))
+    return not values.get(_SENDS_CHANNEL) and next(nodes, None) is None
 
 
 def task_namespace(task: PregelTask) -> str:

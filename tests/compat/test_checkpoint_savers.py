@@ -1,4 +1,4 @@
-"""The contracts of `compat/checkpoint_memory.py` and `compat/checkpoint_sqlite.py`: the tables of the savers."""
+"""The contracts of `compat/checkpoint_memory.py`, `checkpoint_sqlite.py` and `checkpoint_serializer.py`."""
 
 from __future__ import annotations
 
@@ -11,12 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import empty_checkpoint
+from langgraph.checkpoint.base import CheckpointTuple, empty_checkpoint
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.types import Send
 
 from ai_platform_engineering.compat import checkpoint_memory, checkpoint_sqlite
+from ai_platform_engineering.compat.checkpoint_serializer import CheckpointSerializer
 from ai_platform_engineering.compat.langgraph import DependencyChangedError
 from ai_platform_engineering.storage.checkpoints.file_saver import FileSaver
 from ai_platform_engineering.storage.checkpoints.memory_saver import MemorySaver
@@ -103,3 +107,42 @@ def test_checkpoint_ids_begin_with_the_time() -> None:
     assert before < empty_checkpoint()["id"] < after, (
         f"{CHANGED}: checkpoint ids are no longer UUIDs of version 6, so the age of a conversation is unknown."
     )
+
+
+def test_a_checkpoint_is_stored_as_the_sqlite_saver_stores_it(connection: sqlite3.Connection) -> None:
+    saver = SqliteSaver(connection)
+    checkpoint_sqlite.create_tables(saver)
+    checkpoint = {**empty_checkpoint(), "channel_values": {"messages": [HumanMessage("go", id="1")]}}
+
+    def stored(thread_id: str, put: Any) -> CheckpointTuple:
+        place = {"thread_id": thread_id, "checkpoint_ns": "tools:1", "checkpoint_id": "parent", "user": "x"}
+        put({"configurable": place}, checkpoint, {"source": "loop", "step": 1, "writes": None})
+        found = saver.get_tuple({"configurable": {"thread_id": thread_id, "checkpoint_ns": "tools:1"}})
+        assert found is not None
+        return found
+
+    own = stored("own", lambda *arguments: checkpoint_sqlite.put(saver, *arguments))
+    theirs = stored("theirs", lambda *arguments: saver.put(*arguments, {}))
+    for found in (own, theirs):
+        found.config["configurable"].pop("thread_id")
+        assert found.parent_config is not None
+        found.parent_config["configurable"].pop("thread_id")
+    assert own == theirs, f"{CHANGED}: a checkpoint is stored in another way."
+
+
+def test_messages_are_encoded_once_and_as_langgraph_encodes_them() -> None:
+    call = {"name": "read", "args": {"offset": 1}, "id": "c1", "type": "tool_call"}
+    messages: list[Any] = [
+        HumanMessage("go", id="1"),
+        AIMessage("", tool_calls=[call]),
+        ToolMessage("x", tool_call_id="c1"),
+    ]
+    checkpoint = {**empty_checkpoint(), "channel_values": {"messages": messages, "sends": [Send("tools", call)]}}
+    serializer, langgraph = CheckpointSerializer(), JsonPlusSerializer()
+    assert serializer.dumps_typed(checkpoint) == langgraph.dumps_typed(checkpoint)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(HumanMessage, "model_dump", None)
+        assert serializer.dumps_typed(checkpoint)[1]
+    messages[0].name = "changed"
+    assert serializer.dumps_typed(checkpoint) == langgraph.dumps_typed(checkpoint)
+    assert serializer.dumps_typed("text") == langgraph.dumps_typed("text")

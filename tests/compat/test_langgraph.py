@@ -25,6 +25,7 @@ from ai_platform_engineering.compat.langgraph import (
     current_namespace,
     current_task_id,
     end_step,
+    ends_graph,
     is_only_task_of_step,
     is_task_start,
     outer_task_id,
@@ -245,3 +246,5 @@ async def test_a_tool_call_is_not_the_only_task_of_its_step_and_knows_its_task()
     assert all(is_only_task_of_step(saver.paths[task["id"]]) for task in tasks_of(stream, MODEL_NODE)), (
         f"{CHANGED}: the path of a node's own task has another form."
     )
+    endings = [ends_graph(found.checkpoint) async for found in saver.alist(CONFIG)]
+    assert endings == [True, *[False] * (len(endings) - 1)], f"{CHANGED}: tasks have other channels in a checkpoint."

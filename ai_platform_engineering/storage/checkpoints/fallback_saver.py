@@ -36,6 +36,7 @@ from ai_platform_engineering.storage.checkpoints.copying import (
 )
 from ai_platform_engineering.storage.checkpoints.fencing import Fence, RunClaims
 from ai_platform_engineering.storage.checkpoints.memory_saver import MemorySaver, next_version, thread_of
+from ai_platform_engineering.storage.checkpoints.omissions import are_in_next_checkpoint
 from ai_platform_engineering.storage.data_files import ConversationsFileError
 from ai_platform_engineering.storage.servers.errors import StoreError
 from ai_platform_engineering.storage.store_timer import NO_TIMER, StoreKind, StoreOperation, StoreTimer
@@ -271,6 +272,9 @@ class FallbackSaver(BaseCheckpointSaver[str]):
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
+        if are_in_next_checkpoint(writes, task_path):
+            return
+
         async def put(store: ConversationStore) -> None:
             await self._claims.check(config)
             await store.aput_writes(config, writes, task_id, task_path)

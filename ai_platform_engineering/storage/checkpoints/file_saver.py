@@ -22,16 +22,19 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.sqlite import SqliteSaver
 
+from ai_platform_engineering.compat.checkpoint_serializer import CheckpointSerializer
 from ai_platform_engineering.compat.checkpoint_sqlite import (
+    checkpoint_config,
     create_tables,
     drop_interrupt,
     first_id_since,
     idle_threads,
     keep_latest,
+    put,
 )
 from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.settings import Settings
-from ai_platform_engineering.storage.checkpoints.omissions import are_in_next_checkpoint, is_followed_at_once
+from ai_platform_engineering.storage.checkpoints.omissions import is_followed_at_once
 from ai_platform_engineering.storage.checkpoints.pending_forms import UnreadableConversationError, migrate_pending_forms
 from ai_platform_engineering.storage.conversation_formats import check_format, write_format
 from ai_platform_engineering.storage.data_files import (
@@ -57,7 +60,7 @@ class FileSaver(SqliteSaver):
     """
 
     def __init__(self, connection: sqlite3.Connection, path: Path, agent: str = SUPERVISOR) -> None:
-        super().__init__(connection)
+        super().__init__(connection, serde=CheckpointSerializer())
         known = conversations_format(agent)
         found = check_format(connection, path, known)
         create_tables(self)
@@ -103,7 +106,7 @@ class FileSaver(SqliteSaver):
 
     async def release(self, thread_id: str, for_good: bool) -> None:
         if for_good:
-            await self._run(self.delete_thread, thread_id)
+            await self.adelete_thread(thread_id)
         else:
             await self._run(drop_interrupt, self, thread_id)
 
@@ -145,18 +148,14 @@ class FileSaver(SqliteSaver):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        if is_followed_at_once(metadata):
-            place = config["configurable"]
-            namespace = place.get("checkpoint_ns", "")
-            stored = {"thread_id": place["thread_id"], "checkpoint_ns": namespace, "checkpoint_id": checkpoint["id"]}
-            return {"configurable": stored}
-        return await self._run(self.put, config, checkpoint, metadata, new_versions)
+        if is_followed_at_once(config, checkpoint, metadata):
+            return checkpoint_config(config, checkpoint)
+        return await self._run(put, self, config, checkpoint, metadata)
 
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        if not are_in_next_checkpoint(writes, task_path):
-            await self._run(self.put_writes, config, writes, task_id, task_path)
+        await self._run(self.put_writes, config, writes, task_id, task_path)
 
     async def adelete_thread(self, thread_id: str) -> None:
         await self._run(self.delete_thread, thread_id)

@@ -8,14 +8,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from langgraph.checkpoint.base import WRITES_IDX_MAP, CheckpointMetadata
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import WRITES_IDX_MAP, Checkpoint, CheckpointMetadata
 
-from ai_platform_engineering.compat.langgraph import is_only_task_of_step
+from ai_platform_engineering.compat.langgraph import ends_graph, is_only_task_of_step
 
 
-def is_followed_at_once(metadata: CheckpointMetadata) -> bool:
-    """Whether a checkpoint is that of the input: the one after the input's step has all its values."""
-    return metadata.get("source") == "input"
+def is_followed_at_once(config: RunnableConfig, checkpoint: Checkpoint, metadata: CheckpointMetadata) -> bool:
+    """Whether a checkpoint is that of the input, or the last one of a nested graph.
+
+    The checkpoint after the input's step has all its values. The result of a nested graph is in the outer one.
+    """
+    is_nested = bool(config["configurable"].get("checkpoint_ns"))
+    return metadata.get("source") == "input" or (is_nested and ends_graph(checkpoint))
 
 
 def are_in_next_checkpoint(writes: Sequence[tuple[str, Any]], task_path: str) -> bool:

@@ -23,7 +23,7 @@ from ai_platform_engineering.compat.checkpoint_sqlite import first_id_since
 from ai_platform_engineering.settings import ADDRESS_VARIABLES, SettingsError
 from ai_platform_engineering.storage.checkpoints.fencing import FencedRun
 from ai_platform_engineering.storage.checkpoints.memory_saver import thread_of
-from ai_platform_engineering.storage.checkpoints.omissions import are_in_next_checkpoint, is_followed_at_once
+from ai_platform_engineering.storage.checkpoints.omissions import is_followed_at_once
 from ai_platform_engineering.storage.checkpoints.server_saver import ServerSaver
 from ai_platform_engineering.storage.event_log.event_log import SupersededError
 from ai_platform_engineering.storage.event_log.postgres.schema import CLAIMED
@@ -108,7 +108,7 @@ class PostgresSaver(ServerSaver):
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         place = thread_of(config), config["configurable"].get("checkpoint_ns", "")
-        if is_followed_at_once(metadata):
+        if is_followed_at_once(config, checkpoint, metadata):
             self._omitted[place] = new_versions
             if len(self._omitted) > _MAX_OMITTED:
                 self._omitted.popitem(last=False)
@@ -126,7 +126,7 @@ class PostgresSaver(ServerSaver):
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        if writes and not are_in_next_checkpoint(writes, task_path):
+        if writes:
             await self._put(
                 config,
                 lambda connection, condition: checkpoint_postgres.put_writes(
