@@ -71,6 +71,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_conversations(commands)
     _add_memories(commands)
     _add_audit(commands)
+    _add_policy(commands)
     _add_backup(commands)
     _add_feedback(commands)
     _add_workflows(commands)
@@ -158,6 +159,27 @@ def _add_memories(commands: argparse._SubParsersAction[argparse.ArgumentParser])
         )
         action.add_argument("--json", action="store_true", help="print JSON")
         action.set_defaults(quiet=True)
+
+
+def _add_policy(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    policy = commands.add_parser("policy", help="check the policy, and explain its decisions").add_subparsers(
+        metavar="ACTION", required=True
+    )
+    check = policy.add_parser("check", help="check the file of the policy")
+    test = policy.add_parser("test", help="explain what the policy decides about a call, an agent or a skill")
+    test.add_argument(
+        "target",
+        metavar="TARGET",
+        help="for example 'argocd.sync_application(app=prod-eu)', agent:jira, skill:triage, knowledge:runbooks",
+    )
+    test.add_argument("--as", dest="subject", metavar="SUBJECT", help="the subject of the principal")
+    test.add_argument("--group", action="append", default=[], metavar="NAME", help="a group of it; may be repeated")
+    test.add_argument(
+        "--effect", choices=("read", "write", "destructive"), default="write", help="of the call (default: write)"
+    )
+    for parser, run in ((check, "policy.check_policy"), (test, "policy.explain_decision")):
+        parser.add_argument("--file", type=Path, metavar="FILE", help="the file (default: POLICY_FILE)")
+        parser.set_defaults(run=_command(run), quiet=True)
 
 
 def _add_audit(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

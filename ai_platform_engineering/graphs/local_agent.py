@@ -15,6 +15,7 @@ from ai_platform_engineering.graphs.approval_gate import ApprovalGate
 from ai_platform_engineering.graphs.approval_policy import ApprovalPolicy
 from ai_platform_engineering.graphs.skills import skills
 from ai_platform_engineering.graphs.skills_offer import SkillOffers
+from ai_platform_engineering.graphs.visible_tools import VisibleTools
 from ai_platform_engineering.graphs.work_failures import CompletedToolsNote, SuccessCheck
 from ai_platform_engineering.graphs.workflow_step import WorkflowStep
 from ai_platform_engineering.llm import is_offline_model
@@ -72,6 +73,7 @@ def local_agent_graph(
             ApprovalGate(manifest.name, policy.judge, title=manifest.title),
             SuccessCheck(),
             CompletedToolsNote(),
+            VisibleTools(manifest.name),
             WorkflowStep(),
             UnstreamedTurns(model, inner=not commands),
             *skills(SkillOffers(catalog, settings, manifest.name, manifest.skills), settings, commands=commands),
