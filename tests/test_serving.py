@@ -19,7 +19,9 @@ APP = """
     from starlette.applications import Starlette
     from starlette.responses import PlainTextResponse, StreamingResponse
     from starlette.routing import Route
+    from ai_platform_engineering.settings import load_settings
     from ai_platform_engineering.utils import serving
+    from ai_platform_engineering.utils.connection_limits import ConnectionLimits
     from ai_platform_engineering.utils.serving import listen, run
 
     if "brief" in sys.argv:
@@ -45,7 +47,8 @@ APP = """
     app = Starlette(routes=[Route("/", hello), Route("/endless", endless)], lifespan=lifespan)
     listener = listen("127.0.0.1", 0)
     port = listener.getsockname()[1]
-    sys.exit(run(app, listener, lambda: print(f"ready http://127.0.0.1:{port}", flush=True)))
+    limits = ConnectionLimits.of(load_settings({}, None))
+    sys.exit(run(app, listener, lambda: print(f"ready http://127.0.0.1:{port}", flush=True), limits))
 """
 
 

@@ -13,6 +13,7 @@ from socket import socket
 from typing import TYPE_CHECKING, Final
 
 from ai_platform_engineering.settings import Settings, SettingsError
+from ai_platform_engineering.utils.connection_limits import ConnectionLimits
 from ai_platform_engineering.utils.keys import Place, check_exposure
 from ai_platform_engineering.utils.logs import configure_logging
 from ai_platform_engineering.utils.serving import begin_start, disable_tracing_threads, listen, run
@@ -140,8 +141,8 @@ def _run_app(app: Starlette, listener: socket, on_ready: Callable[[], None], set
     """Serve `app` until a signal stops it, and return the exit code."""
     disable_tracing_threads()
     on_stop = {"on_stop": app.state.stop_work} if hasattr(app.state, "stop_work") else {}
-    proxies = settings.forwarded_allow_ips
-    return run(app, listener, on_ready, grace=settings.shutdown_grace, forwarded_allow_ips=proxies, **on_stop)
+    limits = ConnectionLimits.of(settings)
+    return run(app, listener, on_ready, limits, grace=settings.shutdown_grace, **on_stop)
 
 
 def _run_workers(number: int, app: Callable[[], Starlette], listener: socket, line: str, settings: Settings) -> int:

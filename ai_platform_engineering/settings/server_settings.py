@@ -70,8 +70,44 @@ class ServerSettings(SettingsGroup):
     ] = setting(
         "Server",
         "Proxies in front of the server. The headers `X-Forwarded-For` and `X-Forwarded-Proto` of a request are used "
-        "only if it comes from one of them.",
+        "only if it comes from one of them. The limit of connections per address does not apply to them.",
         "127.0.0.1,::1",
+    )
+    max_connections: int | None = setting(
+        "Server",
+        "Maximum number of open connections of one server process. At the limit, a new connection takes the place of "
+        "the oldest one that has not sent a complete request, or of the one that has been idle for the longest time.",
+        shown_default="half of the files that the process may open (`ulimit -n`), at most 8192",
+        ge=1,
+    )
+    max_connections_per_address: int = setting(
+        "Server",
+        "Maximum number of open connections of one client address; all addresses of an IPv6 network (/64) count as "
+        "one. 0 is no limit.",
+        256,
+        ge=0,
+    )
+    max_header_bytes: int = setting(
+        "Server",
+        "Largest request line with all headers, in bytes. A larger one is answered with status 431.",
+        32_768,
+        ge=1024,
+        le=1_048_576,
+    )
+    header_timeout: float = setting(
+        "Server",
+        "Seconds in which the headers of a request must arrive. A slower client gets status 408.",
+        10.0,
+        gt=0,
+        le=3600,
+    )
+    body_timeout: float = setting(
+        "Server",
+        "Seconds in which the body of a request must arrive, and one more for each 500 bytes that have arrived. A "
+        "slower client gets status 408. Responses are not limited.",
+        30.0,
+        gt=0,
+        le=3600,
     )
     allow_anonymous: Flag = setting(
         "Server",

@@ -10,11 +10,14 @@ import logging
 import signal
 import socket
 from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
 from importlib.util import find_spec
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 import uvicorn
+
+from ai_platform_engineering.utils.connection_limits import ConnectionLimits, Connections
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -28,6 +31,7 @@ Until = Callable[[], Coroutine[Any, Any, None]]
 
 GRACEFUL_SHUTDOWN_SECONDS: Final = 3
 _POLL_SECONDS: Final = 0.1
+_TICKS_PER_SECOND: Final = 10
 KEEP_ALIVE_SECONDS: Final = 75
 """The server's keep-alive must outlive that of clients and proxies, usually a minute, or a request races with the
 close."""
@@ -44,9 +48,16 @@ class _Server(uvicorn.Server):
     """
 
     def __init__(
-        self, config: uvicorn.Config, on_ready: Callable[[], None], on_stop: Stop, grace: float, until: Until | None
+        self,
+        config: uvicorn.Config,
+        connections: Connections,
+        on_ready: Callable[[], None],
+        on_stop: Stop,
+        grace: float,
+        until: Until | None,
     ) -> None:
         super().__init__(config)
+        self._connections = connections
         self._until = until
         self._waiting: asyncio.Task[None] | None = None
         self._on_ready = on_ready
@@ -65,6 +76,11 @@ class _Server(uvicorn.Server):
             self._on_ready()
             if self._until is not None:
                 self._waiting = asyncio.create_task(self._stop_after(self._until))
+
+    async def on_tick(self, counter: int) -> bool:
+        if counter % _TICKS_PER_SECOND == 0:
+            self._connections.close_overdue()
+        return await super().on_tick(counter)
 
     async def _stop_after(self, until: Until) -> None:
         try:
@@ -161,31 +177,34 @@ def run(
     app: ASGIApp,
     listener: socket.socket,
     on_ready: Callable[[], None],
+    limits: ConnectionLimits,
     on_stop: Stop = _nothing_to_stop,
     grace: float = 0.0,
     until: Until | None = None,
-    forwarded_allow_ips: str = "127.0.0.1,::1",
 ) -> int:
     """Serve `app` until SIGINT or SIGTERM, or until `until` returns; the exit code of the process.
 
-    The address and the scheme of a request come from the headers of a proxy, if it is one of `forwarded_allow_ips`.
+    The address and the scheme of a request come from the headers of a proxy, if it is one of
+    `limits.proxies`.
 
     The order of the shutdown: no new connections, `on_stop` (with `grace` seconds after SIGTERM), responses in flight,
     the app's own shutdown.
     """
+    connections = Connections(limits, KEEP_ALIVE_SECONDS)
     config = uvicorn.Config(
         app,
         loop="uvloop" if find_spec("uvloop") else "asyncio",
-        http="httptools" if find_spec("httptools") else "h11",
+        http=_http(connections),
+        ws="none",
         log_config=None,
         access_log=False,
         server_header=False,
-        forwarded_allow_ips=forwarded_allow_ips,
+        forwarded_allow_ips=limits.proxies,
         lifespan="on",
         timeout_graceful_shutdown=GRACEFUL_SHUTDOWN_SECONDS,
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
     )
-    server = _Server(config, on_ready, on_stop, grace, until)
+    server = _Server(config, connections, on_ready, on_stop, grace, until)
 
     def stop(_signal: int, _frame: FrameType | None) -> None:
         server.should_exit = True
@@ -200,6 +219,15 @@ def run(
         # The app did not start; uvicorn has logged why.
         return 1
     return 0
+
+
+def _http(connections: Connections) -> type[asyncio.Protocol] | Literal["h11"]:
+    """The HTTP protocol. Without httptools, on Windows, requests have h11's own limits only."""
+    if not find_spec("httptools"):
+        return "h11"
+    from ai_platform_engineering.compat.uvicorn import HttpConnection  # noqa: PLC0415 - imports httptools
+
+    return cast(type[asyncio.Protocol], partial(HttpConnection, connections))
 
 
 def _refusal(host: str, port: int, error: OSError) -> str:

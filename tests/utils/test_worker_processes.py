@@ -22,6 +22,8 @@ SERVER = """
     from starlette.applications import Starlette
     from starlette.responses import PlainTextResponse
     from starlette.routing import Route
+    from ai_platform_engineering.settings import load_settings
+    from ai_platform_engineering.utils.connection_limits import ConnectionLimits
     from ai_platform_engineering.utils.serving import listen, run
     from ai_platform_engineering.utils.worker_processes import run_workers
 
@@ -32,8 +34,9 @@ SERVER = """
         print(f"process {os.getpid()}", flush=True)
         if "fail" in sys.argv and worker == 2:
             return 3
-        return run(Starlette(routes=[Route("/", process)]), listener, on_ready)
+        return run(Starlette(routes=[Route("/", process)]), listener, on_ready, limits)
 
+    limits = ConnectionLimits.of(load_settings({}, None))
     listener = listen("127.0.0.1", 0)
     port = listener.getsockname()[1]
     sys.exit(run_workers(2, work, listener, lambda: print(f"ready http://127.0.0.1:{port}", flush=True), grace=0))

@@ -29,6 +29,7 @@ from ai_platform_engineering.integrations.slack_bot.web_api.budget import Budget
 from ai_platform_engineering.integrations.slack_bot.web_api.paced_client import PacedClient
 from ai_platform_engineering.integrations.slack_bot.web_api.web_client import web_client
 from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.utils.connection_limits import ConnectionLimits
 from ai_platform_engineering.utils.serving import begin_start, listen, run
 
 FINISH_SECONDS: Final = 2.0
@@ -44,9 +45,10 @@ def run_slack_bot(settings: Settings) -> int:
     with listen(settings.slack_host, settings.slack_port) as listener:
         authentication = asyncio.run(authenticate(settings, library_log()))
         store = open_store(settings, on_lost=end_process)
+        limits = ConnectionLimits.of(settings)
         try:
             if isinstance(store, SharedBotStore) and not become_active(
-                store, listener, lambda: _print(_standby_line(settings, store, listener))
+                store, listener, limits, lambda: _print(_standby_line(settings, store, listener))
             ):
                 return 0
             app = create_slack_app(
@@ -57,7 +59,7 @@ def run_slack_bot(settings: Settings) -> int:
                 lambda client, budget: _bot(settings, client, store, channels, budget),
             )
             line = _ready_line(settings, authentication.identity, listener)
-            return run(app, listener, lambda: _print(line))
+            return run(app, listener, lambda: _print(line), limits)
         finally:
             store.close()
 

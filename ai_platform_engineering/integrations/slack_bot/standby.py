@@ -15,6 +15,7 @@ from starlette.applications import Starlette
 
 from ai_platform_engineering.integrations.slack_bot.http_routes import health_routes
 from ai_platform_engineering.integrations.slack_bot.store import BotStoreError, SharedBotStore
+from ai_platform_engineering.utils.connection_limits import ConnectionLimits
 from ai_platform_engineering.utils.serving import run
 
 logger = logging.getLogger(__name__)
@@ -30,7 +31,9 @@ def end_process(error: BotStoreError) -> NoReturn:
     os._exit(1)
 
 
-def become_active(store: SharedBotStore, listener: socket.socket, on_standby: Callable[[], None]) -> bool:
+def become_active(
+    store: SharedBotStore, listener: socket.socket, limits: ConnectionLimits, on_standby: Callable[[], None]
+) -> bool:
     """Wait until this bot is the active one, and answer health checks meanwhile. False if a signal ended the wait."""
     if store.activate():
         return True
@@ -49,7 +52,7 @@ def become_active(store: SharedBotStore, listener: socket.socket, on_standby: Ca
         return False
 
     # Serving closes its socket; the listener is needed for the active bot.
-    run(Starlette(routes=health_routes(is_ready)), listener.dup(), on_standby, until=activated)
+    run(Starlette(routes=health_routes(is_ready)), listener.dup(), on_standby, limits, until=activated)
     return is_active
 
 

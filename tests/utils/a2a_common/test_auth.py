@@ -1,7 +1,17 @@
 from __future__ import annotations
 
-import pytest
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
+import pytest
+from starlette.applications import Starlette
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.types import Message
+
+from ai_platform_engineering.knowledge_bases.rag.app import create_rag_app
+from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
+from ai_platform_engineering.settings import Settings, load_settings
+from ai_platform_engineering.utils.a2a_common.server.auth import OPEN_PATHS, SESSION_PATH
 from tests.utils.a2a_common.serving import message_0_3, serving
 
 KEY = "correct-horse-battery"
@@ -66,3 +76,40 @@ async def test_the_card_says_that_a_key_is_needed() -> None:
 async def test_without_a_key_set_callers_need_none() -> None:
     async with serving() as served:
         assert (await served.http.post(served.url, json=CALL)).json()["result"]["kind"] == "task"
+
+
+def paths(routes: Sequence[BaseRoute], prefix: str = "") -> Iterator[str]:
+    for route in routes:
+        if isinstance(route, Mount):
+            yield f"{prefix}{route.path}/"
+        elif isinstance(route, Route):
+            yield prefix + route.path
+
+
+@pytest.mark.parametrize("app", [create_app, create_rag_app])
+async def test_no_body_is_read_before_authentication(app: Callable[[Settings], Starlette], tmp_path: Path) -> None:
+    environ = {"A2A_AUTH_SHARED_KEY": KEY, "A2A_AGENTS_AUTH_KEY": f"{KEY}-agents", "DATA_DIR": str(tmp_path)}
+    served = app(load_settings(environ, None))
+    statuses = {}
+
+    async def never() -> Message:
+        raise AssertionError("the body is read before authentication")
+
+    for path in {*paths(served.routes), "/unknown"} - OPEN_PATHS - {SESSION_PATH}:
+
+        async def send(message: Message, path: str = path) -> None:
+            statuses.setdefault(path, message.get("status"))
+
+        await served(
+            {
+                "type": "http",
+                "method": "POST",
+                "path": path,
+                "query_string": b"",
+                "headers": [(b"host", b"localhost")],
+            },
+            never,
+            send,
+        )
+    assert len(statuses) >= 3
+    assert set(statuses.values()) == {401}

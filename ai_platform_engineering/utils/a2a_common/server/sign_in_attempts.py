@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import ipaddress
 import time
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
+
+from ai_platform_engineering.utils.connection_limits import client_network
 
 FREE_ATTEMPTS: Final = 5
 MAX_PAUSE_SECONDS: Final = 60.0
@@ -33,7 +34,7 @@ class SignInAttempts:
 
         The attempt counts as failed until `succeeded`, so that attempts in parallel do not escape the limit.
         """
-        address, now = _network(address), self._clock()
+        address, now = client_network(address), self._clock()
         failures = self._failures.get(address)
         if failures is None or now - failures.last > _FORGOTTEN_AFTER:
             failures = _Failures(0, now)
@@ -47,22 +48,9 @@ class SignInAttempts:
         return 0.0
 
     def succeeded(self, address: str) -> None:
-        self._failures.pop(_network(address), None)
+        self._failures.pop(client_network(address), None)
 
 
 def _pause(failures: int) -> float:
     """1, 2, 4 ... seconds after the free attempts."""
     return 0.0 if failures < FREE_ATTEMPTS else min(MAX_PAUSE_SECONDS, 2.0 ** min(failures - FREE_ATTEMPTS, 16))
-
-
-def _network(address: str) -> str:
-    """The address, or the /64 network of an IPv6 address: one machine has all addresses of such a network."""
-    try:
-        parsed = ipaddress.ip_address(address.partition("%")[0])
-    except ValueError:
-        return address
-    if parsed.version == 4:
-        return str(parsed)
-    if parsed.ipv4_mapped is not None:
-        return str(parsed.ipv4_mapped)
-    return str(ipaddress.ip_network((parsed, 64), strict=False))
