@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Final
 
 from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.settings import Settings, SettingsError
@@ -16,14 +18,20 @@ from ai_platform_engineering.storage.conversation_formats import (
 )
 from ai_platform_engineering.storage.event_log.file import LogFile, tasks_file
 from ai_platform_engineering.storage.event_log.log_database import check_log_database
+from ai_platform_engineering.storage.sqlite.damage import advice, damaged_files
+from ai_platform_engineering.storage.sqlite.owned_file import reason
 from ai_platform_engineering.utils.private_files import create_private_file, secure_data_dir
+
+logger = logging.getLogger(__name__)
+
+_DATABASES: Final = ("*.db", "*.sqlite")
 
 
 class ConversationsFileError(SettingsError):
     def __init__(self, path: Path, error: Exception) -> None:
         super().__init__(
-            f"{path} cannot be used to remember conversations: {error}. Check the directory, choose another one with "
-            "DATA_DIR, or set CONVERSATIONS=memory."
+            f"{path} cannot be used to remember conversations: {reason(error)}. {advice(error)}, choose another "
+            "directory with DATA_DIR, or set CONVERSATIONS=memory."
         )
         self.cause = error
 
@@ -50,7 +58,8 @@ def check_data_files(settings: Settings, agent: str = SUPERVISOR) -> None:
     """
     secure_data_dir(settings.data_dir)
     if settings.event_log == "sqlite":
-        LogFile(tasks_file(settings, agent)).close()
+        with closing(LogFile(tasks_file(settings, agent))) as file:
+            file.check_pages()
     elif settings.event_log == "postgres":
         check_log_database(settings)
     if keeps_conversations(settings, agent):
@@ -59,6 +68,14 @@ def check_data_files(settings: Settings, agent: str = SUPERVISOR) -> None:
         except ConversationsFileError:
             if settings.require_persistence:
                 raise
+    for problem in damaged_files(_other_databases(settings.data_dir)):
+        logger.warning("%s", problem)
+
+
+def _other_databases(directory: Path) -> list[Path]:
+    """Databases without which a server starts: skills, memories, documents, feedback, push notifications, sandbox."""
+    files = (path for pattern in _DATABASES for path in directory.glob(pattern))
+    return [path for path in files if not path.name.startswith(("tasks", "conversations"))]
 
 
 def _check_conversations(path: Path, agent: str) -> None:

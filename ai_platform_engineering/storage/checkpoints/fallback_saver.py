@@ -39,6 +39,7 @@ from ai_platform_engineering.storage.checkpoints.memory_saver import MemorySaver
 from ai_platform_engineering.storage.checkpoints.omissions import are_in_next_checkpoint
 from ai_platform_engineering.storage.data_files import ConversationsFileError
 from ai_platform_engineering.storage.servers.errors import StoreError
+from ai_platform_engineering.storage.sqlite.owned_file import reason
 from ai_platform_engineering.storage.store_timer import NO_TIMER, StoreKind, StoreOperation, StoreTimer
 
 logger = logging.getLogger(__name__)
@@ -495,4 +496,4 @@ async def _check_writing(store: ConversationStore) -> None:
 def _reason(error: Exception) -> str:
     if isinstance(error, ConversationsFileError):
         error = error.cause
-    return str(error).rstrip(".") or type(error).__name__
+    return reason(error).rstrip(".") or type(error).__name__

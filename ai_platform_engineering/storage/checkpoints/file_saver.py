@@ -42,6 +42,7 @@ from ai_platform_engineering.storage.data_files import (
     conversations_file,
     conversations_format,
 )
+from ai_platform_engineering.storage.sqlite.damage import check_pages, is_checked_at_start
 from ai_platform_engineering.storage.sqlite.shared_file import is_busy
 from ai_platform_engineering.storage.sqlite.wal_checkpointer import WalCheckpointer
 from ai_platform_engineering.utils.private_files import create_private_file
@@ -86,6 +87,8 @@ class FileSaver(SqliteSaver):
             raise ConversationsFileError(path, error) from error
         with closing(connection):
             try:
+                if is_checked_at_start(path):
+                    check_pages(connection)
                 saver = cls(connection, path, agent)
             except (sqlite3.Error, UnreadableConversationError) as error:
                 raise ConversationsFileError(path, error) from error

@@ -14,6 +14,7 @@ from typing import Final
 
 from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.settings import Settings, SettingsError
+from ai_platform_engineering.storage.sqlite.damage import advice, check_pages, is_checked_at_start
 from ai_platform_engineering.storage.sqlite.owned_file import FileInUseError, own, reason
 
 FORMAT: Final = 4
@@ -138,6 +139,14 @@ class LogFile:
                 raise unusable(path, error) from error
             raise
 
+    def check_pages(self) -> None:
+        """Raise `LogFileError` if the file is damaged. One that is too large to check now is checked later."""
+        if is_checked_at_start(self.path):
+            try:
+                check_pages(self.connection)
+            except sqlite3.Error as error:
+                raise unusable(self.path, error) from error
+
     def close(self) -> None:
         self.connection.close()
         if self._lock is not None:
@@ -167,28 +176,28 @@ def open_for_reading(path: Path, *, check_same_thread: bool = True) -> sqlite3.C
 
 
 def unusable(path: Path, error: Exception) -> LogFileError:
-    match error:
-        case sqlite3.OperationalError() | OSError():
-            advice = "Check that the directory is writable and the disk is not full, or set another one with DATA_DIR"
-        case _:
-            advice = "Move the file away to begin a new one, or set another directory with DATA_DIR"
-    return LogFileError(f"{path} cannot be used as the event log: {reason(error)}. {advice} (or EVENT_LOG=memory).")
+    return LogFileError(
+        f"{path} cannot be used as the event log: {reason(error)}. {advice(error)}, or set another directory with "
+        "DATA_DIR (or EVENT_LOG=memory)."
+    )
 
 
 def _prepared(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, isolation_level=None)
     try:
+        found = connection.execute("PRAGMA user_version").fetchone()[0]
+        is_empty = found == 0 and not connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()
+        if not is_empty:
+            # Nothing is changed in a file of another program.
+            _check_format(path, connection)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
         # The WAL checkpointer does the checkpoints.
         connection.execute("PRAGMA wal_autocheckpoint = 0")
-        found = connection.execute("PRAGMA user_version").fetchone()[0]
-        if found == 0:
+        if is_empty:
             _upgrade(connection, _TABLES + _EFFECTS + _NAMES + _ACCESS)
         elif found in _MIGRATIONS:
-            _check_format(path, connection)
             _upgrade(connection, _MIGRATIONS[found])
-        _check_format(path, connection)
         # A write here finds a read-only file at the start rather than at the first message.
         connection.execute("BEGIN IMMEDIATE")
         connection.execute(_WAITING_INDEX)
@@ -209,6 +218,12 @@ def _upgrade(connection: sqlite3.Connection, statements: str) -> None:
 def _check_format(path: Path, connection: sqlite3.Connection) -> None:
     found = connection.execute("PRAGMA user_version").fetchone()[0]
     tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    if found > FORMAT:
+        with closing(connection):
+            raise LogFileError(
+                f"{path} was written by a newer version of this product (format {found}; this version reads up to "
+                f"{FORMAT}). Update the product, or choose another directory with DATA_DIR (or EVENT_LOG=memory)."
+            )
     if found not in _READABLE_FORMATS or not {"task", "event", "message"} <= tables:
         with closing(connection):
             raise LogFileError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
 from ai_platform_engineering.utils.errors import ReadableError
 
@@ -11,7 +11,7 @@ class LogWriteError(ReadableError):
     """Events could not be stored, so followers do not see them."""
 
     def __init__(self, store: Literal["disk", "database"]) -> None:
-        way_out = "the disk has room again" if store == "disk" else "the database of the server can be used again"
+        way_out = "the disk can be written again" if store == "disk" else "the database of the server can be used again"
         super().__init__(
             "The server cannot store the events of this task, so the work was stopped and the last outcome is unknown. "
             f"Its log says why. When {way_out}, check what was done before you ask again."
@@ -21,21 +21,26 @@ class LogWriteError(ReadableError):
 class RequestNotStoredError(LogWriteError):
     """A new message could not be stored."""
 
-    def __init__(self) -> None:
+    def __init__(self, store: Literal["disk", "database"] = "database") -> None:
+        problem = "disk cannot be written" if store == "disk" else "database cannot be used"
         ReadableError.__init__(
             self,
-            "The server cannot store this request, because its database cannot be used. Its log says why. Send the "
-            "request again when the database can be used again; with the same message id it is not worked on twice.",
+            f"The server cannot store this request, because its {problem}. Its log says why. Send the request again "
+            f"when the {problem.replace('cannot', 'can')} again; with the same message id it is not worked on twice.",
         )
+
+
+_UNREADABLE: Final = "file of tasks cannot be read", "file"
 
 
 class LogReadError(ReadableError):
     """Tasks could not be read."""
 
-    def __init__(self) -> None:
+    def __init__(self, store: Literal["disk", "database"] = "database") -> None:
+        problem, place = ("database does not answer", "database") if store == "database" else _UNREADABLE
         super().__init__(
-            "The server cannot read its tasks, because its database does not answer. Its log says why. Try again when "
-            "the database can be used again."
+            f"The server cannot read its tasks, because its {problem}. Its log says why. Try again when the {place} "
+            "can be used again."
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
@@ -25,11 +26,14 @@ from ai_platform_engineering.storage.event_log.conversations import (
     TaskTexts,
 )
 from ai_platform_engineering.storage.event_log.event_log import FoundMessage, TaskQuery
-from ai_platform_engineering.storage.event_log.file import WAITS, open_for_reading
+from ai_platform_engineering.storage.event_log.file import WAITS, open_for_reading, unusable
+from ai_platform_engineering.storage.event_log.log_errors import LogReadError
 from ai_platform_engineering.storage.event_log.task_history import TaskHistory
 from ai_platform_engineering.storage.event_log.task_record import PackedEvent, TaskRecord
 
 _THREADS: Final = 2
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -324,7 +328,11 @@ class ReaderThreads:
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="event-log-reader")
 
     async def run(self, query: Callable[[sqlite3.Connection], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, self._run, query)
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._threads, self._run, query)
+        except sqlite3.DatabaseError as error:
+            logger.error("%s", unusable(self._path, error))
+            raise LogReadError("disk") from error
 
     def close(self) -> None:
         self._threads.shutdown()

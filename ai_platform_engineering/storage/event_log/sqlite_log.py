@@ -37,6 +37,7 @@ from ai_platform_engineering.storage.event_log.event_log import (
     prune_before_ns,
 )
 from ai_platform_engineering.storage.event_log.file import LogFile, open_for_reading
+from ai_platform_engineering.storage.event_log.file_problem import FileProblem
 from ai_platform_engineering.storage.event_log.log_errors import LogClosedError, LogWriteError, RequestNotStoredError
 from ai_platform_engineering.storage.event_log.pruning import Pruned, delete_ended, prune_some
 from ai_platform_engineering.storage.event_log.reader import (
@@ -86,7 +87,6 @@ class SqliteEventLog:
     """Usable inside `opened`. One per file and process."""
 
     durable: ClassVar = True
-    problem = None
 
     def __init__(self, path: Path, timer: StoreTimer = NO_TIMER) -> None:
         self._path = path
@@ -97,6 +97,10 @@ class SqliteEventLog:
         self._loading: dict[str, asyncio.Future[CachedTask | None]] = {}
         self._retries: list[Write] = []
         self._observers: list[Observer] = []
+
+    @property
+    def problem(self) -> str | None:
+        return None if self._in_use is None else self._in_use.problem.text
 
     def subscribe(self, observer: Observer) -> None:
         self._observers.append(observer)
@@ -109,12 +113,16 @@ class SqliteEventLog:
             index = open_for_reading(self._path)
             wal_checkpointer = WalCheckpointer(self._path)
             writer = LogWriter(file.connection, wal_checkpointer.note_use, self._timer)
-            self._in_use = _InUse(writer, wal_checkpointer, ReaderThreads(self._path), index)
+            readers, problem = ReaderThreads(self._path), FileProblem(self._path, writer)
+            self._in_use = _InUse(writer, wal_checkpointer, readers, index, problem)
+            checking = asyncio.create_task(problem.check_large(readers))
             try:
                 yield self
             finally:
+                checking.cancel()
                 self._flush_retries()
                 in_use, self._in_use = self._in_use, None
+                in_use.problem.close()
                 await in_use.writer.aclose()
                 in_use.wal_checkpointer.close()
                 in_use.readers.close()
@@ -124,7 +132,7 @@ class SqliteEventLog:
 
     async def create(self, task: Task, caller: Principal = ANONYMOUS, groups: frozenset[str] = frozenset()) -> None:
         if task.id in self._cache:
-            raise _known(task.id)
+            raise ValueError(f"the event log already has task {task.id!r}")
         self._numbers += 1
         cached = CachedTask(self._numbers, TaskRecord(task))
 
@@ -132,10 +140,11 @@ class SqliteEventLog:
             if is_new is None:
                 raise ForeignConversationError(task.context_id)
             if not is_new:
-                raise _known(task.id)
+                raise ValueError(f"the event log already has task {task.id!r}")
             self._cache.put(task.id, cached)
 
-        await self._write(cached, creation(cached.number, cached.record, caller, groups), settle)
+        creating = creation(cached.number, cached.record, caller, groups)
+        await self._write(cached, creating, settle, is_request=True)
 
     async def add_message(self, task_id: str, message: Message, caller: Principal = ANONYMOUS) -> None:
         cached = await self._open(task_id)
@@ -148,7 +157,7 @@ class SqliteEventLog:
             cached.record.add_message(copy)
             self._cache.put(task_id, cached)
 
-        await self._write(cached, insert, settle)
+        await self._write(cached, insert, settle, is_request=True)
 
     async def request(self, task_id: str) -> StoredRequest | None:
         cached = await self._load(task_id)
@@ -326,7 +335,7 @@ class SqliteEventLog:
             return await self._parts.wal_checkpointer.run(change)
         except sqlite3.Error as error:
             logger.error("%s: the change of a conversation cannot be stored: %s", self._path, error)
-            raise RequestNotStoredError from None
+            raise RequestNotStoredError("disk") from None
 
     @property
     def _writer(self) -> LogWriter:
@@ -349,12 +358,14 @@ class SqliteEventLog:
         settle: Callable[[Any], T],
         *,
         otherwise: Callable[[], T] | None = None,
+        is_request: bool = False,
     ) -> T:
         """Commit `work`, then apply `settle` in memory, also when the caller was cancelled meanwhile.
 
         If the commit fails, `otherwise` is applied instead of raising `LogWriteError`.
         """
         done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        problem = self._parts.problem
         cached.writes += 1
 
         def committed(result: Any) -> None:
@@ -365,14 +376,16 @@ class SqliteEventLog:
                 error_for(done)(error)
             else:
                 result_for(done)(settled)
+            problem.clear()
             self._flush_retries()
 
         def failed(error: Exception) -> None:
             logger.error("%s: the events of a task cannot be stored: %s", self._path, error)
+            problem.note(error)
             cached.writes -= 1
             cached.roll_back()
             if otherwise is None:
-                error_for(done)(LogWriteError("disk"))
+                error_for(done)(RequestNotStoredError("disk") if is_request else LogWriteError("disk"))
             else:
                 result_for(done)(otherwise())
                 cached.roll_back()
@@ -474,6 +487,7 @@ class _InUse:
     wal_checkpointer: WalCheckpointer
     readers: ReaderThreads
     index: sqlite3.Connection
+    problem: FileProblem
 
 
 def _check_epoch(task_id: str, cached: CachedTask, epoch: int | None) -> None:
@@ -484,7 +498,3 @@ def _check_epoch(task_id: str, cached: CachedTask, epoch: int | None) -> None:
 
 def _state_of(event: WireEvent) -> TaskState | None:
     return event.status.state if isinstance(event, TaskStatusUpdateEvent) else None
-
-
-def _known(task_id: str) -> ValueError:
-    return ValueError(f"the event log already has task {task_id!r}")

@@ -273,7 +273,7 @@ def test_the_file_is_free_again_after_a_kill(path: Path) -> None:
     ("content", "words"),
     [
         (b"this is not a database, whatever its name says" * 100, "file is not a database"),
-        (None, "not an event log of this version (format 99"),
+        (None, "newer version of this product (format 99"),
     ],
 )
 def test_files_that_cannot_be_used_are_named_with_the_way_out(path: Path, content: bytes | None, words: str) -> None:
