@@ -180,7 +180,7 @@ async def asking() -> AsyncIterator[tuple[str, Asker]]:
     with listen("127.0.0.1", 0) as listener:
         card = agent_card(name="Asker", description="A test.", url=address(listener), version="1", skills=[skill])
         handler = request_handler(asker, log, card, settings)
-        routes = [*health_routes(lambda: True, list), *a2a_routes(handler, card, settings)]
+        routes = [*health_routes(lambda: True, lambda _: []), *a2a_routes(handler, card, settings)]
         try:
             async with answering(Starlette(routes=routes), listener):
                 yield address(listener), asker

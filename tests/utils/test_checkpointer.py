@@ -166,7 +166,7 @@ async def test_what_was_delegated_is_forgotten_when_it_has_ended(
     saver: BaseCheckpointSaver[Any], delegated: bool, left: list[str]
 ) -> None:
     graph = graph_with(saver)
-    run = BaseLangGraphAgent("argocd", lambda: graph).run(
+    run = BaseLangGraphAgent("argocd", lambda _: graph).run(
         "hello", RequestContext("a", "t", "trace", delegated=delegated)
     )
     assert [event async for event in run.events()]
@@ -256,7 +256,7 @@ async def test_the_conversation_of_a_delegation_is_in_the_file_until_it_has_ende
 
     async with checkpointer_for(load_settings({"DATA_DIR": str(tmp_path)}, None), "argocd") as saver:
         assert saver is not None
-        agent = BaseLangGraphAgent("argocd", lambda: agent_with(saver))
+        agent = BaseLangGraphAgent("argocd", lambda _: agent_with(saver))
         for question, ending in (("how many?", FinalResult), ("ask", InputRequired)):
             run = agent.run(question, RequestContext("c", "t", "trace", delegated=True))
             events = [event async for event in run.events()]

@@ -298,7 +298,7 @@ async def test_a_file_without_names_of_conversations_gets_them(path: Path) -> No
     async with SqliteEventLog(path).opened() as log:
         await (await Writer(log).begin()).write(ANSWER)
     with closing(sqlite3.connect(path)) as connection:
-        connection.executescript("DROP TABLE conversation; PRAGMA user_version = 2")
+        connection.executescript("DROP TABLE conversation; DROP TABLE access; PRAGMA user_version = 2")
     with closing(open_for_reading(path)) as connection:
         (row,) = read_conversations(connection, ConversationQuery()).rows
         assert (row.id, row.name) == ("c", None)

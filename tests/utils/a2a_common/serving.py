@@ -170,7 +170,7 @@ async def serving(
             keeps_tasks=keeps_tasks,
         )
         handler = request_handler(executor, log, card, settings, agent=agent, resolve=resolve)
-        routes = [*health_routes(lambda: True, lambda: [{"name": "version"}]), *a2a_routes(handler, card, settings)]
+        routes = [*health_routes(lambda: True, lambda _: [{"name": "version"}]), *a2a_routes(handler, card, settings)]
         app = Starlette(routes=[*routes, *extra_routes], middleware=auth_middleware(settings))
         try:
             # An empty TLS context: loading certificates takes longer than most of the tests.

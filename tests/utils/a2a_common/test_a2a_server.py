@@ -5,6 +5,7 @@ import pytest
 from a2a.client import A2ACardResolver
 from starlette.applications import Starlette
 
+from ai_platform_engineering.identity.principal import Principal
 from ai_platform_engineering.utils.a2a_common.server.a2a_server import Degraded, health_routes
 from tests.utils.a2a_common.serving import serving
 
@@ -24,7 +25,7 @@ async def test_the_card_serves_clients_of_both_protocols(path: str) -> None:
 async def test_health_is_about_the_process_and_readiness_about_its_work() -> None:
     ready = False
 
-    async def tools() -> list[dict[str, str]]:
+    async def tools(_caller: Principal) -> list[dict[str, str]]:
         return [{"agent": "argocd", "name": "version"}]
 
     problem: Degraded | None = None

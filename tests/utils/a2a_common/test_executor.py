@@ -76,8 +76,8 @@ async def served(
     def app(settings: Settings) -> Any:
         event_log = log or MemoryEventLog()
         card = agent_card(name="t", description="t", url=settings.public_url, version="1")
-        executor = RunExecutor(BaseLangGraphAgent("supervisor", lambda: graph), event_log, settings)
-        return with_a2a(executor, event_log, card, settings, running=running, tools=list)
+        executor = RunExecutor(BaseLangGraphAgent("supervisor", lambda _: graph), event_log, settings)
+        return with_a2a(executor, event_log, card, settings, running=running, tools=lambda _: [])
 
     async with serving(app, environ) as url, calling(url) as caller:
         yield caller

@@ -105,8 +105,8 @@ async def scripted(*turns: Turn) -> AsyncIterator[Caller]:
         log.subscribe(metrics.observe_log)
         graph = agent("supervisor", ScriptedChatModel(script=turns), [waits])
         card = agent_card(name="t", description="t", url=settings.public_url, version="1")
-        executor = RunExecutor(BaseLangGraphAgent("supervisor", lambda: graph, metrics.model_turn), log, settings)
-        made = with_a2a(executor, log, card, settings, running=running, tools=list, audit=audit_log(settings))
+        executor = RunExecutor(BaseLangGraphAgent("supervisor", lambda _: graph, metrics.model_turn), log, settings)
+        made = with_a2a(executor, log, card, settings, running=running, tools=lambda _: [], audit=audit_log(settings))
         made.router.routes.append(metrics_route(metrics, "supervisor", made.state.now))
         return made
 
@@ -236,7 +236,7 @@ async def test_resumed_runs_are_counted() -> None:
     log = MemoryEventLog()
     graph = agent("supervisor", ScriptedChatModel(script=[Turn("Done.")]))
     settings = load_settings({}, None)
-    executor = RunExecutor(BaseLangGraphAgent("supervisor", lambda: graph), log, settings, metrics)
+    executor = RunExecutor(BaseLangGraphAgent("supervisor", lambda _: graph), log, settings, metrics)
     message = Message(message_id="m", role=Role.ROLE_USER, parts=[Part(text="q")])
     for task_id in ("killed", "stopped"):
         await log.create(Task(id=task_id, context_id=task_id, history=[message]))
