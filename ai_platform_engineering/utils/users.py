@@ -1,7 +1,8 @@
 """User tokens: a client with the signing key states which user sends a message. A token is valid for five minutes.
 
 The token is sent as message metadata, `user_token`. It is a JSON web token (HS256). Its key is derived from the
-configured one, so that it is valid for this purpose only.
+configured one, so that it is valid for this purpose only. It covers the content of the message by a digest, so it is
+worth nothing with another content.
 """
 
 from __future__ import annotations
@@ -51,15 +52,22 @@ def signing_key(settings: Settings) -> str | None:
     return key.get_secret_value() if key else None
 
 
-def sign_user(key: str, user: User, *, message_id: str, now: float) -> str:
-    """A token which states that `user` sends the message `message_id`. `now` is in seconds since 1970."""
+def sign_user(key: str, user: User, *, message_id: str, now: float, digest: str = "") -> str:
+    """A token which states that `user` sends the message `message_id` with the content of `digest`. `now` is in seconds
+    since 1970."""
     claims = {"iss": _ISSUER, "sub": user.id, "jti": message_id, "iat": int(now), "exp": int(now) + _LIFETIME_SECONDS}
-    more = {"name": user.name, "groups": sorted(user.groups), "shared_with": sorted(user.shared_with)}
+    more = {
+        "name": user.name,
+        "groups": sorted(user.groups),
+        "shared_with": sorted(user.shared_with),
+        "digest": digest,
+    }
     return jwt.encode(claims | {name: value for name, value in more.items() if value}, _derived(key), _ALGORITHM)
 
 
-def read_user(key: str, token: str, *, message_id: str, now: float) -> User:
-    """The user who sends the message `message_id`. Raises `UserTokenError` if the token is not valid."""
+def read_user(key: str, token: str, *, message_id: str, now: float, digest: str = "") -> User:
+    """The user who sends the message `message_id` with the content of `digest`. Raises `UserTokenError` if the token is
+    not valid."""
     try:
         claims = jwt.decode(
             token,
@@ -73,6 +81,8 @@ def read_user(key: str, token: str, *, message_id: str, now: float) -> User:
         raise UserTokenError("The token was not signed with the key of this server.") from None
     if claims["jti"] != message_id:
         raise UserTokenError("The token belongs to another message.")
+    if claims.get("digest", "") != digest:
+        raise UserTokenError("The token does not cover this content: its digest must be that of the message.")
     begins, ends = _number(claims["iat"]), _number(claims["exp"])
     if not begins - _LEEWAY_SECONDS <= now < ends + _LEEWAY_SECONDS or ends - begins > _LIFETIME_SECONDS:
         raise UserTokenError("The token has expired, or the clocks differ.")

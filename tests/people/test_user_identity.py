@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import logging
 import time
 from collections.abc import Mapping
@@ -19,8 +21,20 @@ KEY = "signing-key-of-the-tests"
 JANE, OMAR = User("slack:T1/U1", "Jane Doe"), User("slack:T1/U2", "Omar Haddad")
 
 
-def signed(user: User, message_id: str, *, key: str = KEY, ago: float = 0) -> dict[str, str]:
-    return {"user_token": sign_user(key, user, message_id=message_id, now=time.time() - ago)}
+def signed(
+    user: User,
+    message_id: str,
+    said: str | Mapping[str, Any] = "jira, please",
+    *,
+    context: str = "",
+    task: str = "",
+    key: str = KEY,
+    ago: float = 0,
+) -> dict[str, str]:
+    part = {"text": said} if isinstance(said, str) else {"data": said}
+    covered = json.dumps([message_id, context, task, [part]], sort_keys=True, separators=(",", ":"))
+    digest = hashlib.sha256(covered.encode()).hexdigest()
+    return {"user_token": sign_user(key, user, message_id=message_id, now=time.time() - ago, digest=digest)}
 
 
 async def send(url: str, said: str | Mapping[str, Any], metadata: Mapping[str, Any], **fields: Any) -> dict[str, Any]:
@@ -47,7 +61,8 @@ async def test_a_signed_user_is_accepted_logged_and_stored_but_never_shown_to_a_
     seen = Seen()
     caplog.set_level(logging.INFO)
     async with watched(tmp_path, seen, ["argocd"], USER_SIGNING_KEY=KEY) as caller:
-        asked = await send(caller.url, "argocd and jira, please", signed(JANE, "m-1"), message_id="m-1")
+        question = "argocd and jira, please"
+        asked = await send(caller.url, question, signed(JANE, "m-1", question), message_id="m-1")
         assert asked["result"]["status"]["state"] == "input-required"
         assert users(asked) == [JANE.id]
         lines = [record.getMessage() for record in caplog.records if JANE.id in record.getMessage()]
@@ -64,7 +79,8 @@ async def test_a_signed_user_is_accepted_logged_and_stored_but_never_shown_to_a_
         for number, form in enumerate(form for form in forms if form.get("user_input")):
             resume["resume"]["form_id"] = form["form_id"]
             message_id = f"r-{number}"
-            answered = await send(caller.url, resume, signed(OMAR, message_id), message_id=message_id, **task)
+            proof = signed(OMAR, message_id, resume, context=task["contextId"], task=task["taskId"])
+            answered = await send(caller.url, resume, proof, message_id=message_id, **task)
         assert answered["result"]["status"]["state"] == "completed"
         assert users(answered) == [JANE.id, OMAR.id, OMAR.id]
         assert any(OMAR.id in record.getMessage() for record in caplog.records)
@@ -82,6 +98,9 @@ async def test_a_signed_user_is_accepted_logged_and_stored_but_never_shown_to_a_
         (signed(JANE, "m-2"), "another message"),
         (signed(JANE, "m-1", key="guessed"), "not signed with the key"),
         (signed(JANE, "m-1", ago=400), "expired"),
+        (signed(JANE, "m-1", "delete it all"), "does not cover this content"),
+        (signed(JANE, "m-1", context="another conversation"), "does not cover this content"),
+        ({"user_token": sign_user(KEY, JANE, message_id="m-1", now=time.time())}, "does not cover this content"),
         ({"user_token": "jane"}, "not signed with the key"),
         ({"user_token": {"sub": "jane"}}, "not signed with the key"),
         ({**signed(JANE, "m-2"), "user": JANE.id}, "another message"),
@@ -97,6 +116,15 @@ async def test_a_proof_that_does_not_hold_is_refused(tmp_path: Path, proof: Mapp
         async with httpx.AsyncClient() as http:
             assert not (await http.get(f"{caller.url}/tasks")).json()["tasks"]
     assert not seen.turns
+
+
+async def test_a_statement_is_used_once(tmp_path: Path) -> None:
+    async with watched(tmp_path, Seen(), USER_SIGNING_KEY=KEY) as caller:
+        proof = signed(JANE, "m-1", "no agent")
+        first, second = [await send(caller.url, "no agent", proof, message_id="m-1") for _ in range(2)]
+        assert first["result"]["id"] == second["result"]["id"]
+        async with httpx.AsyncClient() as http:
+            assert len((await http.get(f"{caller.url}/tasks")).json()["tasks"]) == 1
 
 
 async def test_an_answer_without_a_proof_is_not_of_the_one_who_asked(

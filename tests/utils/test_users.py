@@ -20,6 +20,14 @@ def test_what_was_signed_is_read() -> None:
     assert read_user(KEY, nameless, message_id="m-1", now=NOW) == User("slack:T1/U1")
 
 
+def test_a_token_covers_one_content() -> None:
+    token = sign_user(KEY, JANE, message_id="m-1", now=NOW, digest="d-1")
+    assert read_user(KEY, token, message_id="m-1", now=NOW, digest="d-1") == JANE
+    for digest in ("d-2", ""):
+        with pytest.raises(UserTokenError, match="does not cover this content"):
+            read_user(KEY, token, message_id="m-1", now=NOW, digest=digest)
+
+
 @pytest.mark.parametrize(
     ("key", "message_id", "now", "why"),
     [

@@ -9,11 +9,13 @@ from contextlib import AsyncExitStack
 from typing import Any, Final
 
 import httpx
+from a2a.types.a2a_pb2 import Message
 
 from ai_platform_engineering.integrations.slack_bot.places import Incoming, SlackUser, ThreadPlace
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.a2a_common.client.supervisor_client import Supervisor, connected
 from ai_platform_engineering.utils.a2a_common.client.supervisor_run import SupervisorError
+from ai_platform_engineering.utils.a2a_common.codec.parts import message_digest
 from ai_platform_engineering.utils.access_tokens import SupervisorAuth
 from ai_platform_engineering.utils.users import User, sign_user, signing_key
 
@@ -71,12 +73,17 @@ class SupervisorLink:
             self._supervisor = found
             return found
 
-    def metadata(self, message_id: str, person: SlackUser, incoming: Incoming) -> dict[str, Any]:
-        """The metadata of a message: its sender and the channel's instructions. It is not part of the question."""
+    def signed(self, message: Message, person: SlackUser, incoming: Incoming) -> Message:
+        """The message with its sender, signed together with its content if there is a signing key."""
         name = "user" if self._key is None else "user_token"
         channel = frozenset(_members(incoming.place))
         user = User(f"slack:{person.team}/{person.id}", groups=channel, shared_with=channel)
-        metadata: dict[str, Any] = {name: self._signed(user, message_id)}
+        message.metadata[name] = self._signed(user, message.message_id, message_digest(message))
+        return message
+
+    def metadata(self, incoming: Incoming) -> dict[str, Any]:
+        """The metadata of a message beside its sender, for example the channel's instructions."""
+        metadata: dict[str, Any] = {}
         if incoming.instructions:
             metadata["instructions"] = incoming.instructions
         if incoming.quiet:
@@ -84,11 +91,13 @@ class SupervisorLink:
         return metadata
 
     def signed_user(self, person: SlackUser, about: str) -> str:
-        """The user id of a person; with a signing key, signed for `about`: a message, or the trace of a rating."""
+        """The user id of a person; with a signing key, signed for `about`: for example the trace of a rating."""
         return self._signed(User(f"slack:{person.team}/{person.id}"), about)
 
-    def _signed(self, user: User, about: str) -> str:
-        return user.id if self._key is None else sign_user(self._key, user, message_id=about, now=time.time())
+    def _signed(self, user: User, about: str, digest: str = "") -> str:
+        if self._key is None:
+            return user.id
+        return sign_user(self._key, user, message_id=about, now=time.time(), digest=digest)
 
     async def post(self, path: str, body: dict[str, Any]) -> httpx.Response:
         """POST to one of the supervisor's REST routes."""

@@ -369,22 +369,23 @@ class Thread:
 
     def _message(self) -> Message:
         """The message to the supervisor: the question, or the current reply."""
-        incoming, reply = self.stored.incoming, self.state.current_reply
+        incoming, reply, link = self.stored.incoming, self.state.current_reply, self._environment.link
+        metadata = link.metadata(incoming)
         if reply is None:
             # The person's permission to answer a form was not checked, so this must not become an answer.
-            metadata = {
-                **self._environment.link.metadata(self.stored.id, incoming.person, incoming),
-                QUESTION_ONLY: True,
-            }
-            return question_message(incoming.text, self.stored.context_id, message_id=self.stored.id, metadata=metadata)
+            metadata[QUESTION_ONLY] = True
+            question = question_message(
+                incoming.text, self.stored.context_id, message_id=self.stored.id, metadata=metadata
+            )
+            return link.signed(question, incoming.person, incoming)
         person = SlackUser(reply.team, reply.person)
-        metadata = self._environment.link.metadata(reply.message_id, person, incoming)
         waiting_task = WaitingTask(self.stored.task_id, self.stored.context_id, self.stored.seen)
         if reply.answer is None:
             # People also talk in threads: only text that clearly answers the form counts as the answer.
-            metadata = {**metadata, TO_CONVERSATION: True}
+            metadata[TO_CONVERSATION] = True
         content = reply.text if reply.answer is None else {"resume": {"form_id": reply.form_id, **reply.answer}}
-        return message_to(waiting_task, content, message_id=reply.message_id, metadata=metadata)
+        answer = message_to(waiting_task, content, message_id=reply.message_id, metadata=metadata)
+        return link.signed(answer, person, incoming)
 
 
 def _failure(error: SupervisorError, *, is_answer: bool) -> Failed:

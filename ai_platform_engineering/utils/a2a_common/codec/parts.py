@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable
 from typing import Any
 
-from a2a.types.a2a_pb2 import Part
+from a2a.types.a2a_pb2 import Message, Part
+from google.protobuf.json_format import MessageToDict
 
 from ai_platform_engineering.utils.a2a_common.codec.values import get_value
 
@@ -29,6 +31,14 @@ def content_of(parts: Iterable[Part]) -> str:
     if all(part.HasField("text") for part in parts):
         return text_of(parts)
     return "\n".join(filter(None, map(_content, parts)))
+
+
+def message_digest(message: Message) -> str:
+    """The digest of a message's ids and content, for signatures."""
+    parts = [{"data": get_value(part.data)} if part.HasField("data") else MessageToDict(part) for part in message.parts]
+    covered = [message.message_id, message.context_id, message.task_id, parts]
+    canonical = json.dumps(covered, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _content(part: Part) -> str:

@@ -6,7 +6,9 @@ by one.
 
 from __future__ import annotations
 
+import json
 import logging
+import uuid
 from collections.abc import MutableMapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -18,6 +20,7 @@ from google.protobuf.struct_pb2 import Value
 from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.identity.principal import ANONYMOUS, Principal
 from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.utils.a2a_common.codec.parts import message_digest
 from ai_platform_engineering.utils.a2a_common.codec.values import get_value
 from ai_platform_engineering.utils.a2a_common.delegation import Delegations, drop
 from ai_platform_engineering.utils.a2a_common.request_context import MAX_INSTRUCTIONS_LENGTH
@@ -73,6 +76,7 @@ class Admission:
             user = self._user(caller, token, params.message)
             _take(outer, USER)
             params.message.metadata.fields[USER].string_value = user.id
+            _name_conversation(params.message, user.id)
             return Sender(stated_principal(caller, user), user.shared_with)
         if token is not None:
             self._warn(caller)
@@ -85,7 +89,7 @@ class Admission:
 
     def _user(self, caller: Principal, token: str, message: Message) -> User:
         try:
-            return self._statements.user(caller, token, message.message_id)
+            return self._statements.user(caller, token, message.message_id, message_digest(message))
         except ReadableError as error:
             raise InvalidParamsError(message=f"message.metadata.{USER_TOKEN}: {error}") from None
 
@@ -101,6 +105,13 @@ class Admission:
 def is_question_only(message: Message) -> bool:
     fields = _fields(message)
     return QUESTION_ONLY in fields and fields[QUESTION_ONLY].bool_value
+
+
+def _name_conversation(message: Message, user: str) -> None:
+    """Give a signed message without a conversation one that follows from its id: if the message is sent again, it is
+    found there, so a statement is used once."""
+    if not message.context_id and not message.task_id:
+        message.context_id = str(uuid.uuid5(uuid.NAMESPACE_OID, json.dumps([user, message.message_id])))
 
 
 def _fields(carrier: Message | SendMessageRequest) -> MutableMapping[str, Value]:

@@ -30,16 +30,16 @@ class Statements:
     def may_speak_for_users(self, caller: Principal) -> bool:
         return self._key_of(caller) is not None
 
-    def user(self, caller: Principal, token: str, about: str) -> User:
-        """The user in a token that the caller has signed for `about`, for example the id of a message. Raises
-        `UserTokenError`."""
+    def user(self, caller: Principal, token: str, about: str, digest: str = "") -> User:
+        """The user in a token that the caller has signed for `about`, for example the id of a message, with the content
+        of `digest`. Raises `UserTokenError`."""
         # Imported on demand: cryptography is slow to load.
         from ai_platform_engineering.utils.users import UserTokenError, read_user  # noqa: PLC0415
 
         key = self._key_of(caller)
         if key is None:
             raise UserTokenError("Its sender may not speak for users: its key does not have the role bot.")
-        return read_user(key, token, message_id=about, now=time.time())
+        return read_user(key, token, message_id=about, now=time.time(), digest=digest)
 
     def _key_of(self, caller: Principal) -> str | None:
         if self._signing_key is not None:
