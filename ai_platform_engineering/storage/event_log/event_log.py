@@ -172,12 +172,17 @@ class EventLog(Protocol):
     async def append(self, task_id: str, events: Sequence[WireEvent], epoch: int | None = None) -> list[Entry]:
         """Number and store the events, then show them to followers. A run that was claimed passes its `epoch`."""
 
-    async def begin_effect(self, task_id: str, call_id: str, epoch: int | None = None) -> RecordedEffect | None:
-        """Record that a call which changes something begins. If it is recorded already, return that and change
-        nothing."""
+    async def begin_effect(
+        self, task_id: str, call_id: str, epoch: int | None = None, *, result: str | None = None
+    ) -> RecordedEffect | None:
+        """Record that a call which changes something begins, or with `result` a fact that never changes. If it is
+        recorded already, return that and change nothing."""
 
     async def finish_effect(self, task_id: str, call_id: str, result: str, epoch: int | None = None) -> None:
         """Record the result of such a call."""
+
+    async def effects(self, task_id: str, prefix: str) -> dict[str, RecordedEffect]:
+        """The recorded calls and facts of a task whose ids begin with `prefix`."""
 
     async def unfinished(self) -> list[tuple[str, str]]:
         """Tasks with a run, or a message without a run, in order of arrival: id and conversation of each."""

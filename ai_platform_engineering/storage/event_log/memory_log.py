@@ -128,14 +128,20 @@ class MemoryEventLog:
     async def check_epoch(self, task_id: str, epoch: int) -> None:
         self._claimed(task_id, epoch)
 
-    async def begin_effect(self, task_id: str, call_id: str, epoch: int | None = None) -> RecordedEffect | None:
+    async def begin_effect(
+        self, task_id: str, call_id: str, epoch: int | None = None, *, result: str | None = None
+    ) -> RecordedEffect | None:
         effects = self._claimed(task_id, epoch).effects
         recorded = effects.get(call_id)
-        effects.setdefault(call_id, RecordedEffect())
+        effects.setdefault(call_id, RecordedEffect(result))
         return recorded
 
     async def finish_effect(self, task_id: str, call_id: str, result: str, epoch: int | None = None) -> None:
         self._claimed(task_id, epoch).effects[call_id] = RecordedEffect(result)
+
+    async def effects(self, task_id: str, prefix: str) -> dict[str, RecordedEffect]:
+        run = self._runs.get(task_id)
+        return {key: effect for key, effect in run.effects.items() if key.startswith(prefix)} if run else {}
 
     async def unfinished(self) -> list[tuple[str, str]]:
         return [(task_id, record.fold.context_id) for task_id, record in self._records.items() if not record.resting]

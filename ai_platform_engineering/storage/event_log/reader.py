@@ -25,7 +25,7 @@ from ai_platform_engineering.storage.event_log.conversations import (
     PageBuilder,
     TaskTexts,
 )
-from ai_platform_engineering.storage.event_log.event_log import FoundMessage, TaskQuery
+from ai_platform_engineering.storage.event_log.event_log import FoundMessage, RecordedEffect, TaskQuery
 from ai_platform_engineering.storage.event_log.file import WAITS, open_for_reading, unusable
 from ai_platform_engineering.storage.event_log.log_errors import LogReadError
 from ai_platform_engineering.storage.event_log.task_history import TaskHistory
@@ -157,6 +157,15 @@ def read_conversations(connection: sqlite3.Connection, query: ConversationQuery)
             if builder.is_complete:
                 break
     return builder.page()
+
+
+def read_effects(connection: sqlite3.Connection, task_id: str, prefix: str) -> dict[str, RecordedEffect]:
+    rows = connection.execute(
+        "SELECT call_id, result FROM effect WHERE task = (SELECT number FROM task WHERE id = ?)"
+        " AND substr(call_id, 1, ?) = ?",
+        (task_id, len(prefix), prefix),
+    )
+    return {call_id: RecordedEffect(result) for call_id, result in rows}
 
 
 def read_name(connection: sqlite3.Connection, context_id: str) -> str | None:

@@ -47,6 +47,7 @@ from ai_platform_engineering.storage.event_log.reader import (
     read_access,
     read_caller,
     read_conversations,
+    read_effects,
     read_ended,
     read_histories,
     read_name,
@@ -187,10 +188,12 @@ class SqliteEventLog:
     async def check_epoch(self, task_id: str, epoch: int) -> None:
         await self._claimed(task_id, epoch)
 
-    async def begin_effect(self, task_id: str, call_id: str, epoch: int | None = None) -> RecordedEffect | None:
+    async def begin_effect(
+        self, task_id: str, call_id: str, epoch: int | None = None, *, result: str | None = None
+    ) -> RecordedEffect | None:
         cached = await self._claimed(task_id, epoch)
         return await self._write(
-            cached, lambda connection: begin_effect(connection, cached.number, call_id), lambda found: found
+            cached, lambda connection: begin_effect(connection, cached.number, call_id, result), lambda found: found
         )
 
     async def finish_effect(self, task_id: str, call_id: str, result: str, epoch: int | None = None) -> None:
@@ -198,6 +201,9 @@ class SqliteEventLog:
         await self._write(
             cached, lambda connection: finish_effect(connection, cached.number, call_id, result), lambda _: None
         )
+
+    async def effects(self, task_id: str, prefix: str) -> dict[str, RecordedEffect]:
+        return await self._readers.run(lambda connection: read_effects(connection, task_id, prefix))
 
     async def append(self, task_id: str, events: Sequence[WireEvent], epoch: int | None = None) -> list[Entry]:
         cached = await self._open(task_id)

@@ -118,11 +118,13 @@ def share(connection: sqlite3.Connection, context_id: str, groups: frozenset[str
     return cursor.rowcount == 1
 
 
-def begin_effect(connection: sqlite3.Connection, number: int, call_id: str) -> RecordedEffect | None:
+def begin_effect(
+    connection: sqlite3.Connection, number: int, call_id: str, result: str | None
+) -> RecordedEffect | None:
     row = connection.execute("SELECT result FROM effect WHERE task = ? AND call_id = ?", (number, call_id)).fetchone()
     if row is not None:
         return RecordedEffect(row[0])
-    connection.execute("INSERT INTO effect (task, call_id) VALUES (?, ?)", (number, call_id))
+    connection.execute("INSERT INTO effect (task, call_id, result) VALUES (?, ?, ?)", (number, call_id, result))
     return None
 
 

@@ -530,6 +530,20 @@ async def test_an_effect_begins_once_and_keeps_its_result(log: EventLog, writer:
     assert await log.begin_effect("t2", "call") is None
 
 
+async def test_a_fact_is_recorded_once_and_read_by_the_beginning_of_its_name(log: EventLog, writer: Writer) -> None:
+    assert await log.begin_effect("t", "approval/1/asked", result="by Ada") is None
+    assert await log.begin_effect("t", "approval/1/asked", result="by Bob") == RecordedEffect("by Ada")
+    assert await log.begin_effect("t", "approval/1/used") is None
+    await log.begin_effect("t", "approval/2/asked", result="by Bob")
+    await Writer(log, "t2").begin()
+    await log.begin_effect("t2", "approval/1/asked", result="elsewhere")
+    assert await log.effects("t", "approval/1/") == {
+        "approval/1/asked": RecordedEffect("by Ada"),
+        "approval/1/used": RecordedEffect(None),
+    }
+    assert await log.effects("nope", "approval/") == {}
+
+
 async def test_unfinished_tasks_are_those_with_work_to_do(log: EventLog) -> None:
     for task_id in ("queued", "running", "waiting", "answered", "ended"):
         writer = Writer(log, task_id, f"c-{task_id}")

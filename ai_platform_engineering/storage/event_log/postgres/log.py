@@ -176,11 +176,16 @@ class PostgresEventLog:
         if found != epoch:
             raise SupersededError(task_id)
 
-    async def begin_effect(self, task_id: str, call_id: str, epoch: int | None = None) -> RecordedEffect | None:
-        return await self._write(statements.begin_effect(self._server, task_id, call_id, epoch))
+    async def begin_effect(
+        self, task_id: str, call_id: str, epoch: int | None = None, *, result: str | None = None
+    ) -> RecordedEffect | None:
+        return await self._write(statements.begin_effect(self._server, task_id, call_id, epoch, result))
 
     async def finish_effect(self, task_id: str, call_id: str, result: str, epoch: int | None = None) -> None:
         await self._write(statements.finish_effect(self._server, task_id, call_id, result, epoch))
+
+    async def effects(self, task_id: str, prefix: str) -> dict[str, RecordedEffect]:
+        return await self._read(lambda reader: reader.effects(task_id, prefix))
 
     async def append(self, task_id: str, events: Sequence[WireEvent], epoch: int | None = None) -> list[Entry]:
         return await self._append(Append(task_id, events, epoch))

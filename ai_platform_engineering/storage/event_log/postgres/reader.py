@@ -17,7 +17,7 @@ from ai_platform_engineering.storage.event_log.conversations import (
     PageBuilder,
     TaskTexts,
 )
-from ai_platform_engineering.storage.event_log.event_log import FoundMessage, StoredRequest, TaskQuery
+from ai_platform_engineering.storage.event_log.event_log import FoundMessage, RecordedEffect, StoredRequest, TaskQuery
 from ai_platform_engineering.storage.event_log.postgres.schema import WAITS
 from ai_platform_engineering.storage.event_log.reader import Page, Row
 from ai_platform_engineering.storage.event_log.task_history import TaskHistory
@@ -243,6 +243,15 @@ class LogReader:
     async def access(self, context_id: str) -> ConversationAccess | None:
         row = await self._one(_ACCESS, context_id=storable(context_id))
         return None if row is None else ConversationAccess(row[0], row[1], frozenset(row[2]))
+
+    async def effects(self, task_id: str, prefix: str) -> dict[str, RecordedEffect]:
+        rows = await self._all(
+            "SELECT call_id, result FROM event_log.effect WHERE starts_with(call_id, %(prefix)s) AND task ="
+            " (SELECT number FROM event_log.task WHERE id = %(id)s AND server = %(server)s)",
+            id=storable(task_id),
+            prefix=storable(prefix),
+        )
+        return {call_id: RecordedEffect(result) for call_id, result in rows}
 
     async def name(self, context_id: str) -> str | None:
         row = await self._one(

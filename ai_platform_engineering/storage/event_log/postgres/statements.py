@@ -139,8 +139,8 @@ WITH {_CLAIMED}, recorded AS (
     SELECT result, write_id FROM event_log.effect
     WHERE task = (SELECT number FROM claimed) AND call_id = %(call_id)s
 ), inserted AS (
-    INSERT INTO event_log.effect (task, call_id, write_id)
-    SELECT number, %(call_id)s, %(write_id)s FROM claimed ON CONFLICT DO NOTHING RETURNING write_id
+    INSERT INTO event_log.effect (task, call_id, write_id, result)
+    SELECT number, %(call_id)s, %(write_id)s, %(result)s FROM claimed ON CONFLICT DO NOTHING RETURNING write_id
 )
 SELECT EXISTS (SELECT FROM inserted) OR EXISTS (SELECT FROM recorded WHERE write_id = %(write_id)s),
     (SELECT result FROM recorded)
@@ -288,12 +288,14 @@ def claim_new(server: str, task_id: str) -> Write[Claim]:
     return Write(task_id, _CLAIM.format(condition=_IS_NEW), parameters, lambda row: Claim(*row))
 
 
-def begin_effect(server: str, task_id: str, call_id: str, epoch: int | None) -> Write[RecordedEffect | None]:
-    parameters = {"server": server, "id": task_id, "call_id": call_id, "epoch": epoch, "write_id": uuid4()}
+def begin_effect(
+    server: str, task_id: str, call_id: str, epoch: int | None, result: str | None
+) -> Write[RecordedEffect | None]:
+    parameters = {"server": server, "id": task_id, "call_id": call_id, "epoch": epoch, "result": result}
     return Write(
         task_id,
         _BEGIN_EFFECT,
-        parameters,
+        parameters | {"write_id": uuid4()},
         lambda row: None if row[0] else RecordedEffect(row[1]),
         epoch,
         needs_open_task=False,
