@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ai_platform_engineering.approvals.effects import Effect
+from ai_platform_engineering.approvals.record import DIGEST, call_digest
 from ai_platform_engineering.events import Form, FormField
-from ai_platform_engineering.forms.arguments import in_words, shown_arguments
+from ai_platform_engineering.forms.arguments import in_words, masked_arguments
 
 _EFFECTS: Final[Mapping[Effect, str]] = {
     "read": "This only reads.",
@@ -30,10 +31,11 @@ def approval_form(
     request = {
         "agent": agent,
         "tool": tool,
-        "args": shown_arguments(args),
+        "args": masked_arguments(args),
+        DIGEST: call_digest(agent, tool, args),
         "description": f"{call[0].upper()}{call[1:]}. {_EFFECTS[effect]}",
         "effect": effect,
-        "remember": shown_arguments(leading),
+        "remember": masked_arguments(leading),
     }
     return Form(
         form_id="",

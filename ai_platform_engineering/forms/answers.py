@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
+
+_DECISION_ID: Final = "decision_id"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,16 @@ def answer_data(answer: Answer) -> dict[str, Any]:
     if remember:
         decision["remember"] = True
     return {"decisions": [decision]}
+
+
+def with_decision_id(data: dict[str, Any], decision_id: str) -> dict[str, Any]:
+    """The JSON object of an answer with the id of its recorded decision, if it has one."""
+    return data | {_DECISION_ID: decision_id} if decision_id else data
+
+
+def take_decision_id(data: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+    """The JSON object of an answer without the id of its recorded decision, and that id; empty if it has none."""
+    return {key: value for key, value in data.items() if key != _DECISION_ID}, _text(data.get(_DECISION_ID))
 
 
 def answer_text(answer: Answer) -> str:

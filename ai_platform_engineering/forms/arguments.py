@@ -1,32 +1,40 @@
 """The arguments of a tool call for display, and the interpretation of arguments that a person edited.
 
-Secrets are masked and long values cut. A shown value that comes back unchanged stands for the original value.
+People see the arguments in full, with secrets masked. A shown value that comes back unchanged stands for the original
+value.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from typing import Any, Final
 
 from ai_platform_engineering.forms.field_names import is_secret
 from ai_platform_engineering.utils.redact import MASK, redact
 
-SHOWN_LENGTH: Final = 2_000
-"""Maximum number of characters shown of one argument."""
+MAX_LENGTH: Final = 200_000
+"""Characters of all arguments of a call. More cannot be shown to a person, so such a call cannot be approved."""
+
+NOTED_LENGTH: Final = 2_000
+"""Maximum number of characters of one argument in a note for a model."""
 
 _PHRASE_LENGTH: Final = 80
 _PHRASES: Final = 6
-_CUT: Final = re.compile(r"… \[\d+ of \d+ characters\]")
 
 
 class ShownInPartError(ValueError):
-    """A value that was masked or cut for display was edited, so the complete value is unknown."""
+    """A value that was masked for display was edited, so the complete value is unknown."""
 
 
-def shown_arguments(args: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: _cut(value, SHOWN_LENGTH) for name, value in masked_arguments(args).items()}
+def can_be_shown(args: Mapping[str, Any]) -> bool:
+    """Whether a person can be shown these arguments in full."""
+    return len(_json(args)) <= MAX_LENGTH
+
+
+def noted_arguments(args: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments for a note to a model: masked, and with long values cut."""
+    return {name: _cut(value, NOTED_LENGTH) for name, value in masked_arguments(args).items()}
 
 
 def masked_arguments(args: Mapping[str, Any]) -> dict[str, Any]:
@@ -39,7 +47,7 @@ def edited_arguments(args: Mapping[str, Any], edit: Mapping[str, Any], schema: M
 
     None removes an argument, unless the schema allows null.
     """
-    shown = shown_arguments(args)
+    shown = masked_arguments(args)
     changed = {
         name: _whole(value, shown.get(name), args.get(name), hidden=_hides(shown.get(name)))
         for name, value in edit.items()
@@ -135,8 +143,7 @@ def _given(edited: Any, *, hidden: bool) -> Any:
 
 
 def _hides(value: Any) -> bool:
-    text = _json(value)
-    return MASK in text or bool(_CUT.search(text))
+    return MASK in _json(value)
 
 
 def _json(value: Any) -> str:

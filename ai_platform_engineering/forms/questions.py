@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from ai_platform_engineering.events import Form, FormField
-from ai_platform_engineering.forms.arguments import masked_arguments, shown_arguments
+from ai_platform_engineering.forms.arguments import masked_arguments
 from ai_platform_engineering.utils.a2a_common.codec.forms import form_data, is_form_data, read_form
 from ai_platform_engineering.utils.a2a_common.codec.labels import display
 
@@ -81,7 +81,7 @@ def _requests(data: object, agent: str | None) -> tuple[dict[str, Any], ...]:
         {
             "agent": agent,
             "tool": str(request["name"]),
-            "args": shown_arguments(args) if isinstance(args := request.get("args"), Mapping) else {},
+            "args": masked_arguments(args) if isinstance(args := request.get("args"), Mapping) else {},
             "description": str(request.get("description") or ""),
         }
         for request in data

@@ -9,7 +9,8 @@ from typing import Annotated, Any, Final, NotRequired
 from langchain.agents.middleware import AgentMiddleware, AgentState
 from langchain.agents.middleware.types import ToolCallRequest
 from langchain_core.messages import ToolMessage
-from langchain_core.tools import BaseTool
+from langchain_core.tools import BaseTool, StructuredTool
+from langgraph.config import get_config
 from langgraph.types import Command, interrupt
 
 from ai_platform_engineering.approvals.edited_call import with_edited_arguments
@@ -22,10 +23,22 @@ from ai_platform_engineering.approvals.grants import (
     covers,
     leading_arguments,
 )
-from ai_platform_engineering.forms.answers import Answer, Approved, Dismissed, Rejected, read_answer
-from ai_platform_engineering.forms.arguments import ShownInPartError, edited_arguments, same_value, shown_arguments
+from ai_platform_engineering.approvals.record import call_digest
+from ai_platform_engineering.compat.langgraph import current_task_id
+from ai_platform_engineering.forms.answers import Answer, Approved, Dismissed, Rejected, read_answer, take_decision_id
+from ai_platform_engineering.forms.arguments import (
+    MAX_LENGTH,
+    ShownInPartError,
+    can_be_shown,
+    edited_arguments,
+    noted_arguments,
+    same_value,
+)
 from ai_platform_engineering.forms.questions import question_data
 from ai_platform_engineering.graphs.approval_policy import ApprovalRequired, CallRefused, Verdict
+from ai_platform_engineering.graphs.history import OUTCOME_UNKNOWN
+from ai_platform_engineering.utils.a2a_common.request_context import ApprovalLedger
+from ai_platform_engineering.utils.errors import ReadableError
 
 Result = ToolMessage | Command[Any]
 Handler = Callable[[ToolCallRequest], Awaitable[Result]]
@@ -34,6 +47,13 @@ Judge = Callable[[BaseTool, Mapping[str, Any]], Verdict]
 
 _NOT_UNDERSTOOD: Final = "the answer to the form was not understood"
 _CHANGED_IN_PART: Final = "a value that was shown only in part was changed in part; it has to be given whole"
+
+
+_TOO_LONG: Final = (
+    f"a person must read all of its arguments before it is approved, and these have more than {MAX_LENGTH:,} "
+    "characters; make several smaller calls"
+)
+_NO_RECORD: Final = "no approval of it is recorded"
 
 
 class ApprovalState(AgentState[Any]):
@@ -62,7 +82,10 @@ class ApprovalGate(AgentMiddleware[ApprovalState, Any, Any]):
             case CallRefused(reason):
                 return _refused(request, reason)
             case ApprovalRequired(effect) if not self._is_granted(request, tool, args, effect):
-                return await self._apply_answer(request, handler, tool, self._ask(tool, args, effect))
+                if not can_be_shown(args):
+                    return _refused(request, _TOO_LONG)
+                answer, decision_id = self._ask(tool, args, effect)
+                return await self._apply_answer(request, handler, tool, answer, decision_id)
             case _:
                 return await handler(request)
 
@@ -70,7 +93,7 @@ class ApprovalGate(AgentMiddleware[ApprovalState, Any, Any]):
         return any(covers(grant, self._agent, tool.name, args, effect) for grant in _grants(request))
 
     async def _apply_answer(
-        self, request: ToolCallRequest, handler: Handler, tool: BaseTool, answer: Answer | None
+        self, request: ToolCallRequest, handler: Handler, tool: BaseTool, answer: Answer | None, decision_id: str
     ) -> Result:
         match answer:
             case Approved(edit):
@@ -81,18 +104,59 @@ class ApprovalGate(AgentMiddleware[ApprovalState, Any, Any]):
                 # The person may have edited the arguments since the first decision.
                 if isinstance(verdict := self._judge(tool, approved), CallRefused):
                     return _refused(request, verdict.reason)
-                return await _call_with(request, handler, approved)
+                return await self._call_once(request, handler, tool, approved, decision_id)
             case Rejected(reason) | Dismissed(reason):
                 return _rejected(request, reason)
             case _:
                 return _rejected(request, _NOT_UNDERSTOOD)
 
-    def _ask(self, tool: BaseTool, args: Mapping[str, Any], effect: Effect) -> Answer | None:
+    async def _call_once(
+        self, request: ToolCallRequest, handler: Handler, tool: BaseTool, approved: dict[str, Any], decision_id: str
+    ) -> Result:
+        """Use the approval, then make the call. A call that has used it before is not made again."""
+        context = request.runtime.context
+        if context is None:  # LangGraph Studio, where no server records decisions
+            return await _call_with(request, handler, approved)
+        ledger: ApprovalLedger | None = getattr(context, "approval_ledger", None)
+        if ledger is None:
+            return _refused(request, _NO_RECORD)
+        used = await ledger.use(
+            decision_id,
+            call_digest(self._agent, tool.name, request.tool_call["args"]),
+            call_digest(self._agent, tool.name, approved),
+            current_task_id(get_config()),
+        )
+        if used.refusal is not None:
+            return _refused(request, used.refusal)
+        # The result may be recorded; the tool itself must not run a second time.
+        return await _call_with(
+            request if used.is_first else request.override(tool=_interrupted(tool)), handler, approved
+        )
+
+    def _ask(self, tool: BaseTool, args: Mapping[str, Any], effect: Effect) -> tuple[Answer | None, str]:
         # LangGraph runs the node from its start again when the graph resumes, so this must have no side effects.
         leading = leading_arguments(args, _schema(tool))
         form = approval_form(self._agent, self._title, tool.name, args, leading, effect)
         value = interrupt(question_data(form))
-        return read_answer(value) if isinstance(value, Mapping) else None
+        if not isinstance(value, Mapping):
+            return None, ""
+        data, decision_id = take_decision_id(value)
+        return read_answer(data), decision_id
+
+
+def _interrupted(tool: BaseTool) -> BaseTool:
+    """In place of a tool whose call has begun before: it fails with an unknown outcome."""
+
+    async def fail(**_args: Any) -> None:
+        raise ReadableError(OUTCOME_UNKNOWN)
+
+    return StructuredTool(
+        name=tool.name,
+        description=tool.description,
+        args_schema={"type": "object", "properties": {}},
+        metadata=tool.metadata,
+        coroutine=fail,
+    )
 
 
 async def _call_with(request: ToolCallRequest, handler: Handler, args: dict[str, Any]) -> Result:
@@ -100,7 +164,7 @@ async def _call_with(request: ToolCallRequest, handler: Handler, args: dict[str,
     if same_value(args, request.tool_call["args"]):
         return await handler(request)
     result = await handler(request.override(tool_call={**request.tool_call, "args": args}))
-    return _with_edit(result, shown_arguments(args))
+    return _with_edit(result, noted_arguments(args))
 
 
 def _grants(request: ToolCallRequest) -> Iterable[Grant]:

@@ -22,6 +22,7 @@ from langgraph.graph.message import add_messages
 from langgraph.runtime import Runtime, get_runtime
 from langgraph.types import interrupt
 
+from ai_platform_engineering.approvals.record import form_digest
 from ai_platform_engineering.compat.langgraph import current_namespace, outer_task_id, task_namespace
 from ai_platform_engineering.events import (
     AgentFinished,
@@ -36,7 +37,14 @@ from ai_platform_engineering.events import (
     ToolStarted,
 )
 from ai_platform_engineering.final_results import cut_reason_of
-from ai_platform_engineering.forms.answers import answer_text, read_answer
+from ai_platform_engineering.forms.answers import (
+    Approved,
+    Rejected,
+    answer_data,
+    answer_text,
+    read_answer,
+    take_decision_id,
+)
 from ai_platform_engineering.forms.questions import question_data
 from ai_platform_engineering.graphs.agent_graph import Graph
 from ai_platform_engineering.graphs.skills_offer import SkillOffers
@@ -49,6 +57,7 @@ from ai_platform_engineering.utils.a2a_common.a2a_remote_agent_connect import (
     RemoteThread,
 )
 from ai_platform_engineering.utils.a2a_common.codec.foreign import PLAIN_REPLY
+from ai_platform_engineering.utils.a2a_common.codec.forms import read_form
 from ai_platform_engineering.utils.a2a_common.codec.values import set_value
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
 
@@ -138,8 +147,9 @@ async def _call(
         step=state.get("step"),
         skills=None if skills is None else await skills.for_delegation(runtime.context),
     )
+    parts, decision = await _message(state, runtime.context, thread)
     answer = ""
-    sent = connection.stream(_message(state), context, thread)
+    sent = connection.stream(parts, replace(context, approval=decision), thread)
     async with aclosing(_with_outcomes(sent, AgentStarted(connection.name, delegation), thread)) as events:
         async for event in events:
             match event:
@@ -210,15 +220,27 @@ def _waiting(form: Form, agent: str) -> _Waiting:
     return {"question": question_data(form), "form_id": form.form_id, "in_words": form.fields == (PLAIN_REPLY,)}
 
 
-def _message(state: _State) -> list[Part]:
-    """The question, or the answer to the agent's form: as data and, for agents that read text only, in words."""
+async def _message(
+    state: _State, context: RequestContext, thread: RemoteThread
+) -> tuple[list[Part], Mapping[str, Any] | None]:
+    """The question, or the answer to the agent's form: as data and, for agents that read text only, in words. If the
+    form is an approval, also the decision for the supervisor's signature."""
     waiting, answered = state.get("waiting"), state.get("answer")
     if not waiting or answered is None:
-        return [Part(text=str(state["messages"][-1].text))]
-    answer = read_answer(answered)
+        return [Part(text=str(state["messages"][-1].text))], None
+    answered, decision_id = take_decision_id(answered)
+    answer, decision = read_answer(answered), None
+    if decision_id and context.approval_ledger is not None:
+        decision = await context.approval_ledger.signed_facts(decision_id)
+        if isinstance(answer, Approved):
+            digest = form_digest(read_form(waiting["question"]))
+            used = await context.approval_ledger.use(decision_id, digest, digest, thread.message_id)
+            if used.refusal is not None:
+                answer = Rejected(f"the call was not made: {used.refusal}")
+                answered, decision = answer_data(answer), decision and {**decision, "verb": "reject"}
     words = [Part(text=text)] if answer is not None and (text := answer_text(answer)) else []
     if waiting["in_words"] and words:
-        return words
+        return words, decision
     data = Part()
     set_value(data.data, {"resume": {"form_id": waiting["form_id"], **answered}})
-    return [data, *words]
+    return [data, *words], decision

@@ -35,6 +35,7 @@ _CHOICES: Final = {
     **{letters: choice for choice in ("approve", "edit", "reject", "always") for letters in (choice, choice[:2])},
     "e": "edit",
     "r": "reject",
+    **dict.fromkeys(("show all", "show", "s"), "show all"),
 }
 
 
@@ -164,12 +165,22 @@ def _decide(form: Form, prompter: Prompter) -> Answer:
     if always is not None:
         prompter.show(f"  always = approve, and do not ask again: {always}.", "quiet")
     prompter.show(f"  {WAYS_OUT}", "quiet")
-    offered = ["approve", *(["edit"] if editable else []), "reject", *(["always"] if always is not None else [])]
+    whole = form_text.action_lines(form, whole=True) if form_text.is_cut(form) else []
+    offered = [
+        *(["show all"] if whole else []),
+        "approve",
+        *(["edit"] if editable else []),
+        "reject",
+        *(["always"] if always is not None else []),
+    ]
     draft: str | None = None
     while True:
         typed = _typed(prompter, " / ".join(offered)).strip().lower()
         choice = _CHOICES.get(typed)
         match choice if choice in offered else None:
+            case "show all":
+                for line in whole:
+                    prompter.show(f"  {line}")
             case "approve":
                 return Approved()
             case "always":

@@ -102,22 +102,31 @@ def value_text(field: FormField, value: Any) -> str:
     return _cut(one_line(text), _VALUE_WIDTH)
 
 
-def action_lines(form: Form) -> list[str]:
-    """The tool calls to approve, with their arguments."""
+def action_lines(form: Form, *, whole: bool = False) -> list[str]:
+    """The tool calls to approve, with their arguments: cut to a few lines, or `whole`."""
     lines: list[str] = []
     for request in form.action_requests:
         arguments = arguments_of(request)
         caller, tool = _caller(form, request), tool_of(request)
         lines.append(f"{caller} would call {tool}{' with' if arguments else ', without arguments'}")
-        lines += [f"  {line}" for line in argument_lines(arguments)]
+        lines += [f"  {line}" for line in argument_lines(arguments, whole=whole)]
     return lines
 
 
-def argument_lines(arguments: Mapping[str, Any]) -> list[str]:
-    """Every argument. Long values are cut, so that they cannot hide other arguments."""
+def is_cut(form: Form) -> bool:
+    """Whether `action_lines` leaves something out unless they are asked for `whole`."""
+    return len("\n".join(action_lines(form))) < len("\n".join(action_lines(form, whole=True)))
+
+
+def argument_lines(arguments: Mapping[str, Any], *, whole: bool = False) -> list[str]:
+    """Every argument. Long values are cut, so that they cannot hide other arguments. `whole` shows texts with several
+    lines as they are, and cuts nothing."""
     lines: list[str] = []
     for name, value in arguments.items():
-        text = f"{one_line(name)}: {json.dumps(value, indent=2, ensure_ascii=False, default=str)}"
+        if whole:
+            lines += _whole_lines(one_line(name), value)
+            continue
+        text = f"{one_line(name)}: {_indented(value)}"
         shown = [_cut(clean(line), _ARGUMENT_WIDTH) for line in text.split("\n")]
         hidden = len(shown) - _ARGUMENT_LINES
         lines += shown if hidden <= 0 else [*shown[:_ARGUMENT_LINES], f"  ... and {hidden} more lines"]
@@ -125,7 +134,17 @@ def argument_lines(arguments: Mapping[str, Any]) -> list[str]:
 
 
 def argument_text(arguments: Mapping[str, Any]) -> str:
-    return json.dumps(arguments, indent=2, ensure_ascii=False, default=str)
+    return _indented(arguments)
+
+
+def _whole_lines(name: str, value: Any) -> list[str]:
+    if isinstance(value, str) and "\n" in value:
+        return [f"{name}:", *(f"  | {clean(line)}" for line in value.split("\n"))]
+    return [clean(line) for line in f"{name}: {_indented(value)}".split("\n")]
+
+
+def _indented(value: Any) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False, default=str)
 
 
 def arguments_of(request: Mapping[str, Any]) -> Mapping[str, Any]:

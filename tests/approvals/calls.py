@@ -21,7 +21,7 @@ from ai_platform_engineering.multi_agents.platform_engineer.deep_agent import Pl
 from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
 from ai_platform_engineering.settings import Settings
 from tests.people.dialogues import Dialogue
-from tests.servers import calling, serving
+from tests.servers import Caller, calling, serving
 
 placements = pytest.mark.parametrize("remote", [False, True], ids=["in-process", "remote"])
 
@@ -32,7 +32,13 @@ class Person:
 
     agent: str
     talk: Dialogue
+    caller: Caller
+    agent_url: str = ""
     forms: Sequence[Form] = field(default_factory=list)
+
+    def signs_in(self, token: str) -> None:
+        """Sends what comes next with this access token."""
+        self.caller.http.headers["Authorization"] = f"Bearer {token}"
 
     async def ask(self, tool: str, **args: Any) -> None:
         """Has the agent make this call."""
@@ -89,4 +95,4 @@ async def person(
             return create_app(settings, PlatformEngineerDeepAgent(settings, models=models))
 
         caller = await stack.enter_async_context(calling(await stack.enter_async_context(serving(app, environ))))
-        yield Person(agent, Dialogue(caller, "one"))
+        yield Person(agent, Dialogue(caller, "one"), caller, environ.get(f"{agent.upper()}_AGENT_URL", ""))

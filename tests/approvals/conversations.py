@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from a2a.types.a2a_pb2 import Task
 from deepagents.backends import StateBackend
 from deepagents.middleware.subagents import SubAgentMiddleware
 from langchain_core.messages import ToolMessage
@@ -13,13 +14,17 @@ from langchain_core.tools import BaseTool, ToolException
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, Interrupt
 
+from ai_platform_engineering.approvals.deciders import Deciders
 from ai_platform_engineering.approvals.grants import GRANTS, granted_by
-from ai_platform_engineering.forms.answers import Answer, answer_data
+from ai_platform_engineering.forms.answers import Answer, answer_data, with_decision_id
 from ai_platform_engineering.forms.questions import form_of
 from ai_platform_engineering.graphs.agent_graph import PRIVATE_STATE, Graph, agent_graph
 from ai_platform_engineering.graphs.approval_gate import ApprovalGate, Judge
 from ai_platform_engineering.graphs.approval_policy import ApprovalRequired, CallAllowed, Verdict
+from ai_platform_engineering.identity.principal import ANONYMOUS
 from ai_platform_engineering.llm.scripted import ModelInput, ScriptedChatModel, Turn
+from ai_platform_engineering.storage.event_log.memory_log import MemoryEventLog
+from ai_platform_engineering.utils.a2a_common.server.approvals import ApprovalRules, TaskApprovals, decision_id
 from tests.approvals.tools import Kind, mcp_tool
 from tests.runs.graphs import context, settings_of
 
@@ -91,22 +96,31 @@ class Conversation:
     graph: Graph
     number: int = 1
     approvals: tuple[Mapping[str, Any], ...] = ()
+    log: MemoryEventLog = field(default_factory=MemoryEventLog)
+    answers: int = 0
 
     async def ask(self, question: str = "q") -> list[Interrupt]:
         """Asks, and gives what a person is asked in turn."""
+        if await self.log.state(f"task-{self.number}") is None:
+            await self.log.create(Task(id=f"task-{self.number}", context_id=f"context-{self.number}"))
         return await self._go({"messages": [("user", question)]})
 
     async def answer(self, waiting: Interrupt, answer: Answer) -> list[Interrupt]:
-        granted = granted_by(form_of(waiting.id, waiting.value, ""), answer)
+        form = form_of(waiting.id, waiting.value, "")
+        self.answers += 1
+        await self._ledger.ask([form], ANONYMOUS)
+        await self._ledger.decide(form, answer, context(self.number), f"answer-{self.answers}")
+        data = with_decision_id(answer_data(answer), decision_id(form, f"answer-{self.answers}"))
+        granted = granted_by(form, answer)
         self.approvals += granted
         update = {GRANTS: [*granted]} if granted else None
-        return await self._go(Command(resume={waiting.id: answer_data(answer)}, update=update))
+        return await self._go(Command(resume={waiting.id: data}, update=update))
 
     async def answer_raw(self, waiting: Interrupt, value: Any) -> list[Interrupt]:
         return await self._go(Command(resume={waiting.id: value}))
 
     async def _go(self, given: Any) -> list[Interrupt]:
-        request = context(self.number, approvals=self.approvals)
+        request = context(self.number, approvals=self.approvals, approval_ledger=self._ledger)
         await self.graph.ainvoke(given, self._config, context=request, durability="exit")
         return list((await self.graph.aget_state(self._config)).interrupts)
 
@@ -115,6 +129,10 @@ class Conversation:
 
     async def results(self) -> list[ToolMessage]:
         return [message for message in (await self.state())["messages"] if isinstance(message, ToolMessage)]
+
+    @property
+    def _ledger(self) -> TaskApprovals:
+        return TaskApprovals(self.log, f"task-{self.number}", None, ApprovalRules(lambda _form: Deciders()))
 
     @property
     def _config(self) -> Any:

@@ -5,6 +5,7 @@ from typing import Any
 
 from ai_platform_engineering.approvals.effects import Effect
 from ai_platform_engineering.approvals.form import approval_form
+from ai_platform_engineering.approvals.record import call_digest
 from ai_platform_engineering.events import Form
 from ai_platform_engineering.forms.questions import form_of, question_data
 
@@ -26,6 +27,7 @@ def test_it_says_who_would_do_what_with_which_arguments() -> None:
             "agent": "argocd",
             "tool": "rollback",
             "args": {"name": "web", "revision": 3},
+            "digest": call_digest("argocd", "rollback", {"name": "web", "revision": 3}),
             "description": 'Call rollback with name="web", revision=3. '
             "This is destructive: it can delete or overwrite things.",
             "effect": "destructive",
@@ -68,7 +70,7 @@ def test_it_is_one_line_and_holds_no_secret_however_long_the_arguments_are() -> 
     assert "hunter2" not in text
     assert "\n" not in asked.description
     assert len(asked.description) < 400
-    assert "27000 characters" in text
+    assert asked.action_requests[0]["args"]["text"] == "a\nb" * 9_000
 
 
 def test_it_is_the_same_form_for_those_who_are_asked() -> None:

@@ -247,6 +247,15 @@ def test_long_arguments_are_cut_and_say_so() -> None:
     assert "yes: true" in prompter.shown, "a long argument hides no other"
 
 
+def test_long_arguments_are_shown_in_full_before_they_are_decided() -> None:
+    request = {"agent": "a", "tool": "t", "args": {"rows": list(range(100)), "text": f"one\n{'x' * 5000}\nlast"}}
+    answer, prompter = answered(Form("f", "Approve?", action_requests=(request,)), "show", "approve")
+    assert answer == Approved()
+    assert prompter.labels[0] == "show all / approve / edit / reject"
+    whole = [line.strip() for line in prompter.shown]
+    assert {"99", "| one", f"| {'x' * 5000}", "| last"} <= set(whole)
+
+
 def test_arguments_cannot_act_on_the_terminal() -> None:
     request = {"agent": "a\x1b", "tool": "t\x9b", "args": {"x\x1b[2J": "\u202eevil\x9b"}, "remember": {"x\x1b": "\x9b"}}
     _, prompter = answered(Form("f", "A\x1b?", description="\x07d", action_requests=(request,)), "always")

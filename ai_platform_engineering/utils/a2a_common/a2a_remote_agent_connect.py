@@ -43,7 +43,7 @@ from ai_platform_engineering.utils.a2a_common.client.reconnection import (
 )
 from ai_platform_engineering.utils.a2a_common.client.stream_reader import StreamReader
 from ai_platform_engineering.utils.a2a_common.codec.values import set_fields
-from ai_platform_engineering.utils.a2a_common.delegation import POLICY, PRINCIPAL, SKILLS, Delegations
+from ai_platform_engineering.utils.a2a_common.delegation import APPROVAL, POLICY, PRINCIPAL, SKILLS, Delegations
 from ai_platform_engineering.utils.a2a_common.protocol import can_resume
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
 from ai_platform_engineering.utils.a2a_common.wire import Decoder, seq_of
@@ -102,6 +102,10 @@ class RemoteThread:
     recorded: bool = False
     """The ledger of effects has the message of this turn, because the agent would not recognize it."""
 
+    @property
+    def message_id(self) -> str:
+        return f"{self.delegation}-{self.turn}"
+
 
 class A2ARemoteAgentConnectTool:
     """The client of one remote agent. Card and HTTP client are cached until a call fails."""
@@ -130,7 +134,7 @@ class A2ARemoteAgentConnectTool:
         The message goes to the conversation and task of `thread`; `thread.task_id` is set from the responses.
         """
         message = Message(
-            message_id=f"{thread.delegation}-{thread.turn}",
+            message_id=thread.message_id,
             context_id=thread.delegation,
             task_id=thread.task_id,
             role=Role.ROLE_USER,
@@ -401,6 +405,7 @@ def _message_metadata(agent: str, context: RequestContext) -> dict[str, Any]:
         PRINCIPAL: principal,
         POLICY: context.policy.for_agent(agent) if context.policy is not None else None,
         "approvals": [*map(dict, context.approvals)],
+        APPROVAL: context.approval,
         "step": context.step,
     }
     metadata |= {name: value for name, value in optional.items() if value}

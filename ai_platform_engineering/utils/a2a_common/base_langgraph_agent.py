@@ -13,7 +13,7 @@ from langgraph.types import Command, Durability, StreamMode
 
 from ai_platform_engineering.approvals.grants import GRANTS, granted_by
 from ai_platform_engineering.events import Canceled, Event, Failed, Form, InputRequired, TextDelta
-from ai_platform_engineering.forms.answers import Answer, answer_data
+from ai_platform_engineering.forms.answers import Answer, answer_data, with_decision_id
 from ai_platform_engineering.forms.replies import ask_later
 from ai_platform_engineering.graphs.agent_graph import Graph
 from ai_platform_engineering.graphs.interrupted_run import complete_conversation
@@ -77,11 +77,15 @@ class NoCheckpointerError(ReadableError):
 
 @dataclass(frozen=True, slots=True)
 class Resumption:
-    """The answer to a form, which resumes a waiting run. `history` has the run's events so far."""
+    """The answer to a form, which resumes a waiting run. `history` has the run's events so far.
+
+    `decision_id` is that of the recorded decision, if the form is an approval.
+    """
 
     form: Form
     answer: Answer
     history: Sequence[Event]
+    decision_id: str = ""
 
 
 class GraphRun:
@@ -221,7 +225,7 @@ class GraphRun:
                 raise ConversationUnreadableError(problem)
             raise ConversationGoneError
         self._drop_questions()
-        resume = {interrupt_id: answer_data(work.answer)}
+        resume = {interrupt_id: with_decision_id(answer_data(work.answer), work.decision_id)}
         return Command(resume=resume, update={GRANTS: [*self._granted]} if self._granted else None)
 
     def _asked_again(self, error: ConversationUnreadableError) -> InputRequired:

@@ -33,7 +33,8 @@ logger = logging.getLogger(__name__)
 SKILLS: Final = "skills"
 PRINCIPAL: Final = "principal"
 POLICY: Final = "policy"
-FIELDS: Final = ("delegated", "approvals", "step", SKILLS, PRINCIPAL, POLICY)
+APPROVAL: Final = "approval"
+FIELDS: Final = ("delegated", "approvals", APPROVAL, "step", SKILLS, PRINCIPAL, POLICY)
 """Metadata that only a supervisor may send."""
 SIGNATURE: Final = "delegation"
 MAX_AGE_SECONDS: Final = 300

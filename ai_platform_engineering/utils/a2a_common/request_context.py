@@ -36,6 +36,27 @@ class EffectLedger(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class ApprovalUsed:
+    """The outcome of using an approval. `refusal` completes the sentence "<tool> was not called: ...".
+
+    If it is not the first use, the same call has used it before: that call may have run.
+    """
+
+    is_first: bool = False
+    refusal: str | None = None
+
+
+class ApprovalLedger(Protocol):
+    """The records of the approvals of a task. Ids of decisions come with the answers that resume the graph."""
+
+    async def use(self, decision_id: str, digest: str, used_digest: str, call: str) -> ApprovalUsed:
+        """Use the approval, which is for a call with `digest`, for a call with `used_digest`: once."""
+
+    async def signed_facts(self, decision_id: str) -> Mapping[str, Any] | None:
+        """The decision as the supervisor signs it for a remote agent."""
+
+
+@dataclass(frozen=True, slots=True)
 class RequestContext:
     context_id: str
     task_id: str
@@ -50,6 +71,9 @@ class RequestContext:
     """A supervisor delegates this work. No later message comes to its conversation."""
     approvals: tuple[Mapping[str, Any], ...] = ()
     """The kinds of actions that need no further approval."""
+    approval: Mapping[str, Any] | None = None
+    """The decision about an approval that this message delivers to a remote agent, signed by the supervisor."""
+    approval_ledger: ApprovalLedger | None = field(default=None, repr=False)
     step: Mapping[str, Any] | None = None
     """The workflow step that this work carries out."""
     instructions: str = ""

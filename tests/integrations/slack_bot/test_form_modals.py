@@ -21,6 +21,7 @@ from ai_platform_engineering.integrations.slack_bot.forms.ids import (
     read_reference,
     write_reference,
 )
+from ai_platform_engineering.integrations.slack_bot.forms.message import form_message
 from ai_platform_engineering.integrations.slack_bot.forms.modal import modal
 from ai_platform_engineering.integrations.slack_bot.places import ThreadPlace
 from tests.forms.declared import TYPES
@@ -30,7 +31,7 @@ from tests.integrations.slack_bot.shown_forms import PIECES, REPOSITORY, any_for
 from tests.strategies import json_values
 
 PLACE = ThreadPlace("T1", "C1", "1712.0001")
-KINDS = ("form", "edit", "reject")
+KINDS = ("form", "edit", "reject", "show_all")
 
 
 def opened(*fields: FormField) -> list[dict[str, Any]]:
@@ -53,7 +54,29 @@ def test_every_form_obeys_the_limits_of_a_modal(form: Form, kind: Any) -> None:
 def test_the_largest_forms_do_too(piece: str) -> None:
     forms = [large_form(piece, "multiselect", 46), *(large_form(piece, kind, 2) for kind in TYPES)]
     assert [view_problems(modal(form, "t1", PLACE)) for form in forms] == [[]] * len(forms)
-    assert [view_problems(modal(large_approval(piece), "t1", PLACE, kind)) for kind in ("edit", "reject")] == [[], []]
+    assert [view_problems(modal(large_approval(piece), "t1", PLACE, kind)) for kind in KINDS[1:]] == [[], [], []]
+
+
+def shown_text(view: dict[str, Any]) -> str:
+    return "".join(block["elements"][0]["elements"][0]["text"] for block in view["blocks"] if "elements" in block)
+
+
+def test_a_long_argument_is_shown_in_full() -> None:
+    body = "\n".join(f"line {number}" for number in range(3_000))
+    form = approval({"application": "web", "body": body})
+    assert "Show all" in json.dumps(form_message(form, "t1")[1])
+    view = modal(form, "t1", PLACE, "show_all")
+    assert view_problems(view) == []
+    assert "submit" not in view
+    assert "\n".join(f"    | line {number}" for number in range(3_000)) in shown_text(view)
+    assert "Show all" not in json.dumps(form_message(approval({"application": "web"}), "t1")[1])
+
+
+def test_what_no_view_can_hold_is_said_to_be_elsewhere() -> None:
+    view = modal(approval({"body": "ü" * 190_000}), "t1", PLACE, "show_all")
+    assert view_problems(view) == []
+    assert "more characters do not fit here" in json.dumps(view)
+    assert "/approvals/t1/f1" in json.dumps(view)
 
 
 @pytest.mark.parametrize(

@@ -219,10 +219,11 @@ def test_what_was_typed_in_a_message_stays_there() -> None:
         ("Always approve", "always", Approved(remember=True)),
         ("Reject...", "reject", OpenModal("reject")),
         ("Edit...", "edit", OpenModal("edit")),
+        ("Show all", "show_all", OpenModal("show_all")),
     ],
 )
 def test_the_buttons_of_an_approval(text: str, press: Any, meaning: Any) -> None:
-    form = approval({"application": "web"}, {"application": "web"})
+    form = approval({"application": "web", "note": "n" * 300}, {"application": "web"})
     payload = pressed(form_message(form, "t1")[1], text)
     assert read_button(payload) == PressedFormButton(press, FormReference("t1", "f1"))
     assert read_press(form, press, payload) == meaning

@@ -74,7 +74,12 @@ def preformatted(lines: Sequence[str], max_length: int) -> Block:
             shown.append(_MISSING.format(len(lines) - number))
             break
         shown.append(text)
-    element = {"type": "text", "text": "\n".join(shown) if any(map(str.strip, shown)) else _NOTHING}
+    return verbatim("\n".join(shown))
+
+
+def verbatim(text: str) -> Block:
+    """`text` as preformatted text, as it is."""
+    element = {"type": "text", "text": text if text.strip() else _NOTHING}
     return {"type": "rich_text", "elements": [{"type": "rich_text_preformatted", "elements": [element]}]}
 
 

@@ -11,9 +11,9 @@ from typing import Any, Final, Literal, get_args
 from ai_platform_engineering.events import Form
 from ai_platform_engineering.integrations.slack_bot.places import ThreadPlace
 
-Press = Literal["submit", "fill_in", "cancel", "approve", "always", "reject", "edit"]
-"""The buttons below a form. `fill_in`, `reject` and `edit` open a modal."""
-ModalKind = Literal["form", "edit", "reject"]
+Press = Literal["submit", "fill_in", "cancel", "approve", "always", "reject", "edit", "show_all"]
+"""The buttons below a form. `fill_in`, `reject`, `edit` and `show_all` open a modal."""
+ModalKind = Literal["form", "edit", "reject", "show_all"]
 
 BUTTONS: Final = re.compile(rf"form\.button\.({'|'.join(get_args(Press))})")
 """The action ids of all buttons."""

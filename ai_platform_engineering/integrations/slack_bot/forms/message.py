@@ -76,6 +76,8 @@ def _decision(form: Form, value: str) -> list[Block]:
     buttons = [_button("Approve", "approve", value, style="primary"), _button("Reject...", "reject", value)]
     if len(requests) == 1 and form_text.arguments_of(requests[0]):
         buttons.append(_button("Edit...", "edit", value))
+    if form_text.is_cut(form) or len("\n".join(form_text.action_lines(form))) > _ACTIONS_LENGTH:
+        buttons.append(_button("Show all", "show_all", value))
     always = form_text.remembered(form)
     if always is None:
         return [{"type": "actions", "elements": buttons}]

@@ -78,7 +78,7 @@ def read_press(form: Form, press: Press, payload: Mapping[str, Any]) -> Answer |
             return read_message_state(form, payload)
         case "fill_in":
             return OpenModal("form")
-        case "reject" | "edit":
+        case "reject" | "edit" | "show_all":
             return OpenModal(press)
         case "approve":
             return Approved()

@@ -29,6 +29,7 @@ from ai_platform_engineering.utils.a2a_common.server.a2a_server import (
     health_routes,
     request_handler,
 )
+from ai_platform_engineering.utils.a2a_common.server.approval_route import approval_route
 from ai_platform_engineering.utils.a2a_common.server.audit_routes import audit_route
 from ai_platform_engineering.utils.a2a_common.server.auth import METRICS_PATH, auth_middleware
 from ai_platform_engineering.utils.a2a_common.server.browser_checks import host_middleware, origin_middleware
@@ -155,6 +156,7 @@ def with_a2a(  # noqa: PLR0913 - the parts of a server
     routes = [
         *health_routes(lambda: started and not handler.stopping, tools, degraded),
         *a2a_routes(handler, card, settings),
+        approval_route(log),
     ]
     if agent == SUPERVISOR:
         routes += ConversationRoutes(handler, lambda: forget_checkpoints, access).routes()

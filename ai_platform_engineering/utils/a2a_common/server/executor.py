@@ -15,8 +15,9 @@ from a2a.types.a2a_pb2 import Message, Task, TaskState
 from ai_platform_engineering.approvals import audit_facts
 from ai_platform_engineering.audit.log import NO_AUDIT, Audit
 from ai_platform_engineering.audit.record import AuditFact
-from ai_platform_engineering.events import Canceled, Ending, Event, Failed, InputRequired
-from ai_platform_engineering.forms.replies import AskAgain, Resume, interpret
+from ai_platform_engineering.events import Canceled, Ending, Event, Failed, Form, InputRequired
+from ai_platform_engineering.forms.decisions import is_approval
+from ai_platform_engineering.forms.replies import AskAgain, Resume, ask_later, interpret
 from ai_platform_engineering.runs.failures import failure_of
 from ai_platform_engineering.runs.outcomes import InterruptedRun
 from ai_platform_engineering.settings import Settings
@@ -26,6 +27,12 @@ from ai_platform_engineering.utils.a2a_common.codec.decoder import decode_update
 from ai_platform_engineering.utils.a2a_common.codec.labels import stopped
 from ai_platform_engineering.utils.a2a_common.protocol import WAITING_STATES
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
+from ai_platform_engineering.utils.a2a_common.server.approvals import (
+    ApprovalRules,
+    TaskApprovals,
+    decision_id,
+    offered,
+)
 from ai_platform_engineering.utils.a2a_common.server.incoming import question_of, reply_of, request_context
 from ai_platform_engineering.utils.a2a_common.server.metrics import RunMetrics
 from ai_platform_engineering.utils.a2a_common.server.recorder import Recorder, joining_interval
@@ -63,6 +70,7 @@ class RunExecutor:
         self._endings = TaskEndings(log, agent.name)
         self._interval = settings.text_coalesce_ms / 1000
         self._metrics = metrics or RunMetrics([agent.name])
+        self.rules = ApprovalRules.of(settings)
         self._active_runs = 0
 
     @property
@@ -74,7 +82,8 @@ class RunExecutor:
         if not assignment.begins_task:
             updates = [entry.event for entry in await self._log.read(assignment.task_id)]
             task = await self._log.task(assignment.task_id)
-        request = self._request(assignment, task)
+        approvals = TaskApprovals(self._log, assignment.task_id, assignment.epoch, self.rules)
+        request = replace(self._request(assignment, task), approval_ledger=approvals)
         if request.user is not None:
             logger.info("%s: task %s is asked by %s", request.trace_id, request.task_id, request.user)
         recorder = self._recorder(request, updates, assignment.epoch)
@@ -91,16 +100,26 @@ class RunExecutor:
                     recorder.put(InputRequired(forms))
                 return True
             case Resume(form, answer):
+                decision = ""
+                if is_approval(form):
+                    answer = offered(form, answer)
+                    refusal = await approvals.decide(form, answer, request, message.message_id)
+                    if refusal is not None:
+                        async with recorder:
+                            recorder.put(InputRequired(ask_later(_open_forms(history), form, answer, refusal).forms))
+                        return True
+                    decision = decision_id(form, message.message_id)
                 self._record_facts(audit_facts.decided(form, answer, request))
-                run = self._agent.run(Resumption(form, answer, history), request, begun)
+                run = self._agent.run(Resumption(form, answer, history, decision), request, begun)
             case None:
                 run = self._agent.run(question_of(message), request, begun)
         self._active_runs += 1
         try:
             is_working = task is not None and task.status.state == TaskState.TASK_STATE_WORKING
-            last = await self._record(run, request, recorder, assignment, is_working=is_working)
+            last = await self._record(run, request, recorder, assignment, approvals, is_working=is_working)
             if isinstance(last, InputRequired):
-                self._record_facts(audit_facts.requested(last.forms, request, _open_forms(history)))
+                known = {form.form_id for form in _open_forms(history)}
+                self._record_facts(audit_facts.requested(last.forms, request, known))
             return isinstance(last, InputRequired)
         except asyncio.CancelledError:
             if assignment.handed_over:
@@ -143,7 +162,14 @@ class RunExecutor:
         await self._agent.release(run, for_good=for_good)
 
     async def _record(
-        self, run: GraphRun, request: RequestContext, recorder: Recorder, assignment: Assignment, *, is_working: bool
+        self,
+        run: GraphRun,
+        request: RequestContext,
+        recorder: Recorder,
+        assignment: Assignment,
+        approvals: TaskApprovals,
+        *,
+        is_working: bool,
     ) -> Event | None:
         """Store the events of a run and return the last one; None if it was ended here. `is_working`: the task has that
         status already."""
@@ -154,8 +180,10 @@ class RunExecutor:
                     await recorder.begin()
                 try:
                     async for event in run.events():
-                        recorder.put(event)
                         last = event
+                        if isinstance(event, InputRequired):
+                            last = InputRequired(await approvals.ask(event.forms, request.caller))
+                        recorder.put(last)
                     if not isinstance(last, Ending):
                         raise RuntimeError("the run emitted no end")
                 except asyncio.CancelledError:
@@ -213,16 +241,13 @@ class _RunEffects:
 
 def _reply_to_forms(history: Sequence[Event], message: Message) -> Resume | AskAgain | None:
     """How a message answers the open forms; None if none is open."""
-    match history[-1:]:
-        case [InputRequired(forms)]:
-            return interpret(forms, reply_of(message))
-        case _:
-            return None
+    forms = _open_forms(history)
+    return interpret(forms, reply_of(message)) if forms else None
 
 
-def _open_forms(history: Sequence[Event]) -> set[str]:
+def _open_forms(history: Sequence[Event]) -> tuple[Form, ...]:
     match history[-1:]:
         case [InputRequired(forms)]:
-            return {form.form_id for form in forms}
+            return forms
         case _:
-            return set()
+            return ()

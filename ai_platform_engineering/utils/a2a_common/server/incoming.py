@@ -16,7 +16,7 @@ from ai_platform_engineering.policy.decisions import PrincipalPolicy
 from ai_platform_engineering.storage.event_log.event_log import StoredRequest
 from ai_platform_engineering.utils.a2a_common.codec.parts import data_of
 from ai_platform_engineering.utils.a2a_common.codec.values import get_fields
-from ai_platform_engineering.utils.a2a_common.delegation import POLICY, PRINCIPAL, SKILLS
+from ai_platform_engineering.utils.a2a_common.delegation import APPROVAL, POLICY, PRINCIPAL, SKILLS
 from ai_platform_engineering.utils.a2a_common.request_context import (
     MAX_INSTRUCTIONS_LENGTH,
     RequestContext,
@@ -60,6 +60,8 @@ def request_context(
         delegated=delegated,
         # Admission has removed these from messages that no supervisor signed.
         approvals=_objects(metadata.get("approvals")) if delegated else (),
+        # Of this message only: a decision is not a default for later messages.
+        approval=next(iter(_objects([get_fields(request.message.metadata).get(APPROVAL)])), None),
         step=next(iter(_objects([metadata.get("step")])), None) if delegated else None,
         skills=_objects(metadata[SKILLS]) if delegated and SKILLS in metadata else None,
         instructions=(_text_field(metadata, "instructions", MAX_INSTRUCTIONS_LENGTH) or "").strip(),

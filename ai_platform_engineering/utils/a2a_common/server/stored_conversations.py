@@ -66,6 +66,9 @@ def task_json(history: TaskHistory) -> Json:
         if not isinstance(item, Message):
             line = encode(item)
             open_forms = item.forms if isinstance(item, InputRequired) else ()
+            # A form that is shown again was not decided: the answer was refused.
+            shown = {form.form_id for form in open_forms}
+            decisions = [decision for decision in decisions if decision["form_id"] not in shown]
         else:
             # A subscriber with the number of the event before it gets the events that follow.
             number = max(0, seq - 1)

@@ -1,5 +1,5 @@
 // The arguments of a tool call in inputs, and the changes that a person made in them. Only changed arguments are sent:
-// the supervisor shows credentials masked and long values cut (forms/arguments.py).
+// the supervisor shows credentials masked (forms/arguments.py).
 
 import { TEXTS } from "../texts";
 import { isObject } from "./tool_calls";
@@ -10,7 +10,6 @@ export type Changes =
   | { ok: true; changed: Record<string, unknown> }
   | { ok: false; errors: Readonly<Record<string, string>> };
 
-const CUT = /… \[\d+ of \d+ characters\]/;
 const NUMBER_OUTSIDE_TEXT = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 
 /** The text of an argument's input: a text as it is, other values as JSON. Empty if an input cannot show it. */
@@ -22,7 +21,7 @@ export function argumentText(value: unknown): string {
 /** Whether a part of the value is not shown. */
 export function isShownInPart(value: unknown): boolean {
   const text = typeof value === "string" ? value : JSON.stringify(value);
-  return text.includes(MASK) || CUT.test(text);
+  return text.includes(MASK);
 }
 
 /** The arguments whose inputs a person changed, or a sentence for each input without a usable value. */
