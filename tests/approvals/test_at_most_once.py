@@ -248,3 +248,19 @@ def test_without_interference_they_run_once(delegated: bool) -> None:
         assert (world.ran, await world.is_waiting()) == ([{**ORIGINAL, "revision": 3}], False)
 
     asyncio.run(play())
+
+
+@placed
+def test_each_disturbance_alone(delegated: bool) -> None:
+    world = World(delegated)
+
+    async def play() -> None:
+        for disturbance in (("tamper", 1), ("wait", 200)):
+            await world.play([disturbance, ("approve", 1)])
+            assert (world.ran, await world.is_waiting()) == ([], False)
+        for life in range(12):
+            await world.play([("kill", life), ("approve", 1)])
+            assert world.ran in ([], [ORIGINAL])
+            assert not await world.is_waiting()
+
+    asyncio.run(play())

@@ -10,12 +10,13 @@ import pytest
 
 from ai_platform_engineering.events import InputRequired, ToolFinished, ToolStarted
 from tests.approvals.calls import Person, person, placements
-from tests.oauth_issuer import TestIssuer, issuing
 from tests.servers import calling
 
 pytestmark = pytest.mark.process
 
 ROLLBACK = {"tool": "rollback_application", "application": "payments-api"}
+ROLES = {"ada": "user", "bob": "admin", "eve": "user"}
+"""Bob sees the conversation of Ada, Eve does not."""
 APPROVE, REJECT = {"type": "approve"}, {"type": "reject"}
 
 
@@ -25,17 +26,21 @@ def environ_of(folder: Path, **more: str) -> dict[str, str]:
 
 
 @asynccontextmanager
-async def people(folder: Path, remote: bool, **more: str) -> AsyncIterator[tuple[Person, TestIssuer]]:
-    """A person who is Ada at first, and the issuer of the tokens of others."""
-    async with issuing() as issuer:
-        environ = environ_of(folder, A2A_OAUTH_ISSUER=issuer.url, A2A_OAUTH_AUDIENCE="platform", **more)
-        async with person("argocd", environ, remote) as asked:
-            sign_in(asked, issuer, "ada")
-            yield asked, issuer
+async def people(folder: Path, remote: bool, **more: str) -> AsyncIterator[Person]:
+    """A person who is Ada at first."""
+    keys = ", ".join(f"{name}:{role}:{key_of(name)}" for name, role in ROLES.items())
+    more |= {"A2A_AUTH_KEYS": keys, "A2A_AGENTS_AUTH_KEY": key_of("agents")}
+    async with person("argocd", environ_of(folder, **more), remote) as asked:
+        sign_in(asked, "ada")
+        yield asked
 
 
-def sign_in(asked: Person, issuer: TestIssuer, name: str) -> None:
-    asked.signs_in(issuer.token(sub=name, aud="platform"))
+def key_of(name: str) -> str:
+    return f"{name}-signs-in-with-this"
+
+
+def sign_in(asked: Person, name: str) -> None:
+    asked.signs_in(key_of(name))
 
 
 def runs(asked: Person) -> int:
@@ -45,15 +50,15 @@ def runs(asked: Person) -> int:
 
 @placements
 async def test_only_a_decider_approves_and_the_form_stays_open(tmp_path: Path, remote: bool) -> None:
-    async with people(tmp_path, remote, APPROVERS="bob, group:sre") as (asked, issuer):
+    async with people(tmp_path, remote, APPROVERS="key:bob, group:sre") as asked:
         await asked.ask(**ROLLBACK)
         [form] = asked.forms
-        assert form.description.endswith("Only bob and members of sre may approve this.")
+        assert form.description.endswith("Only key:bob and members of sre may approve this.")
         await asked.answer(**APPROVE)
         [again] = asked.forms
-        assert again.response == "Only bob and members of sre may approve this. You are ada."
+        assert again.response == "Only key:bob and members of sre may approve this. You are key:ada."
         assert (again.form_id, runs(asked)) == (form.form_id, 0)
-        sign_in(asked, issuer, "bob")
+        sign_in(asked, "bob")
         await asked.answer(**APPROVE)
         assert (asked.forms, runs(asked)) == ((), 1)
 
@@ -62,7 +67,7 @@ async def test_only_a_decider_approves_and_the_form_stays_open(tmp_path: Path, r
 async def test_four_eyes_refuse_the_approval_but_not_the_rejection_of_ones_own_request(
     tmp_path: Path, remote: bool
 ) -> None:
-    async with people(tmp_path, remote, APPROVAL_FOUR_EYES="true") as (asked, issuer):
+    async with people(tmp_path, remote, APPROVAL_FOUR_EYES="true") as asked:
         await asked.ask(**ROLLBACK)
         await asked.answer(**APPROVE, remember=True)
         [again] = asked.forms
@@ -71,9 +76,9 @@ async def test_four_eyes_refuse_the_approval_but_not_the_rejection_of_ones_own_r
         assert (asked.forms, runs(asked)) == ((), 0)
         for _ in range(2):  # an approval of one call does not approve the next one
             await asked.ask(**ROLLBACK)
-            sign_in(asked, issuer, "bob")
+            sign_in(asked, "bob")
             await asked.answer(**APPROVE, remember=True)
-            sign_in(asked, issuer, "ada")
+            sign_in(asked, "ada")
         assert (asked.forms, runs(asked)) == ((), 2)
 
 
@@ -115,7 +120,7 @@ async def test_one_approval_runs_one_call_however_often_it_is_sent(tmp_path: Pat
 @placements
 async def test_all_that_runs_can_be_read_before_and_the_record_after_the_decision(tmp_path: Path, remote: bool) -> None:
     """The tail of a long argument is shown: nothing runs that a person could not read."""
-    async with people(tmp_path, remote, APPROVERS="bob") as (asked, issuer):
+    async with people(tmp_path, remote, APPROVERS="key:bob") as asked:
         revision = f"{'x' * 6_000} and the tail"
         await asked.ask("rollback_application", application="payments-api", note=revision)
         [form] = asked.forms
@@ -123,16 +128,18 @@ async def test_all_that_runs_can_be_read_before_and_the_record_after_the_decisio
         route = f"{asked.caller.url}/approvals/{asked.talk.task_id}/{form.form_id}"
         open_record = (await asked.caller.http.get(route)).json()
         assert open_record["action_requests"][0]["args"]["note"] == revision
-        assert (open_record["requested_by"], open_record["decision"]) == ("ada", None)
-        assert open_record["may_decide"] == "Only bob may approve this."
+        assert (open_record["requested_by"], open_record["decision"]) == ("key:ada", None)
+        assert open_record["may_decide"] == "Only key:bob may approve this."
         assert open_record["expires"] > open_record["created"]
         await asked.answer(**APPROVE)  # refused: the page must not show it as a decision
-        sign_in(asked, issuer, "bob")
+        sign_in(asked, "bob")
         await asked.answer(**APPROVE)
         record = (await asked.caller.http.get(route)).json()
-        assert (record["decision"], record["decided_by"]) == ("approve", "bob")
+        assert (record["decision"], record["decided_by"]) == ("approve", "key:bob")
         assert record["approved_digest"] == record["digest"] == open_record["digest"]
         assert record["used_at"] >= record["decided_at"] >= record["created"]
         page = (await asked.caller.http.get(f"{asked.caller.url}/conversations/one")).json()
-        assert [decision["by"] for decision in page["tasks"][0]["decisions"]] == ["bob"]
+        assert [decision["by"] for decision in page["tasks"][0]["decisions"]] == ["key:bob"]
         assert (await asked.caller.http.get(f"{route}x")).status_code == 404
+        sign_in(asked, "eve")
+        assert (await asked.caller.http.get(route)).status_code == 404

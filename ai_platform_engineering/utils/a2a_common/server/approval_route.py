@@ -12,6 +12,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from ai_platform_engineering.events import Form
+from ai_platform_engineering.identity.principal import caller_in
 from ai_platform_engineering.storage.event_log.event_log import EventLog
 from ai_platform_engineering.utils.a2a_common.codec.forms import read_form
 from ai_platform_engineering.utils.a2a_common.codec.parts import data_of
@@ -25,7 +26,9 @@ def approval_route(log: EventLog) -> Route:
     async def get(request: Request) -> Response:
         task_id, form_id = request.path_params["task_id"], request.path_params["form_id"]
         task = await log.task(task_id)
-        record = await read_record(log, task_id, form_id) if task is not None else None
+        access = await log.access(task.context_id) if task is not None else None
+        is_allowed = access is None or access.allows(caller_in(request.scope.get("state")))
+        record = await read_record(log, task_id, form_id) if is_allowed else None
         if task is None or record is None:
             sentence = f"Task {task_id!r} has no approval {form_id!r}."
             return JSONResponse({"error": "not_found", "message": sentence}, status_code=404)
