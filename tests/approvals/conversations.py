@@ -21,7 +21,6 @@ from ai_platform_engineering.forms.questions import form_of
 from ai_platform_engineering.graphs.agent_graph import PRIVATE_STATE, Graph, agent_graph
 from ai_platform_engineering.graphs.approval_gate import ApprovalGate, Judge
 from ai_platform_engineering.graphs.approval_policy import ApprovalRequired, CallAllowed, Verdict
-from ai_platform_engineering.identity.principal import ANONYMOUS
 from ai_platform_engineering.llm.scripted import ModelInput, ScriptedChatModel, Turn
 from ai_platform_engineering.storage.event_log.memory_log import MemoryEventLog
 from ai_platform_engineering.utils.a2a_common.server.approvals import ApprovalRules, TaskApprovals, decision_id
@@ -108,7 +107,7 @@ class Conversation:
     async def answer(self, waiting: Interrupt, answer: Answer) -> list[Interrupt]:
         form = form_of(waiting.id, waiting.value, "")
         self.answers += 1
-        await self._ledger.ask([form], ANONYMOUS)
+        await self._ledger.ask([form], context(self.number))
         await self._ledger.decide(form, answer, context(self.number), f"answer-{self.answers}")
         data = with_decision_id(answer_data(answer), decision_id(form, f"answer-{self.answers}"))
         granted = granted_by(form, answer)
@@ -132,7 +131,7 @@ class Conversation:
 
     @property
     def _ledger(self) -> TaskApprovals:
-        return TaskApprovals(self.log, f"task-{self.number}", None, ApprovalRules(lambda _form: Deciders()))
+        return TaskApprovals(self.log, f"task-{self.number}", None, ApprovalRules(lambda _form, _request: Deciders()))
 
     @property
     def _config(self) -> Any:

@@ -135,9 +135,9 @@ class World:
             changes=lambda _tool, _args: True,
             checkpointer=InMemorySaver(),
         )
-        self.executor = RunExecutor(BaseLangGraphAgent("depot", lambda: graph), self.log, options)
+        self.executor = RunExecutor(BaseLangGraphAgent("depot", lambda _policy: graph), self.log, options)
         deciders = Deciders(frozenset({"bob"}))
-        self.executor.rules = ApprovalRules(lambda _form: deciders, LIFETIME, lambda: self.now)
+        self.executor.rules = ApprovalRules(lambda _form, _request: deciders, LIFETIME, lambda: self.now)
 
     async def play(self, script: list[Step]) -> None:
         self.ran.clear()

@@ -13,6 +13,9 @@ from ai_platform_engineering.approvals.record import Decision, form_digest
 from ai_platform_engineering.events import Form
 from ai_platform_engineering.forms.answers import Approved, Rejected
 from ai_platform_engineering.identity.principal import Principal
+from ai_platform_engineering.policy.decisions import PrincipalPolicy, Rule
+from ai_platform_engineering.policy.tool_pattern import ToolPattern
+from ai_platform_engineering.settings import load_settings
 from ai_platform_engineering.storage.event_log.memory_log import MemoryEventLog
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
 from ai_platform_engineering.utils.a2a_common.server.approvals import (
@@ -44,7 +47,7 @@ async def log() -> MemoryEventLog:
 
 def approvals(log: MemoryEventLog, deciders: Deciders | None = None, clock: Clock | None = None) -> TaskApprovals:
     found = deciders or Deciders()
-    return TaskApprovals(log, "t", None, ApprovalRules(lambda _form: found, 60.0, clock or Clock()))
+    return TaskApprovals(log, "t", None, ApprovalRules(lambda _form, _request: found, 60.0, clock or Clock()))
 
 
 async def decided(ledger: TaskApprovals, by: Principal = BOB, message_id: str = "m1") -> str:
@@ -55,10 +58,10 @@ async def decided(ledger: TaskApprovals, by: Principal = BOB, message_id: str = 
 async def test_the_requester_is_the_caller_of_the_first_form(log: MemoryEventLog) -> None:
     ledger = approvals(log, Deciders(groups=frozenset({"sre"})))
     values = Form("f0", "Which one?")
-    assert await ledger.ask([values], ADA) == (values,)
-    [shown] = await ledger.ask([FORM], BOB)  # Bob answered the first form
+    assert await ledger.ask([values], replace(CONTEXT, caller=ADA)) == (values,)
+    [shown] = await ledger.ask([FORM], replace(CONTEXT, caller=BOB))  # Bob answered the first form
     assert shown.description.endswith("Only members of sre may approve this.")
-    assert await ledger.ask([shown], BOB) == (shown,), "the sentence is added once"
+    assert await ledger.ask([shown], replace(CONTEXT, caller=BOB)) == (shown,), "the sentence is added once"
     record = await read_record(log, "t", "f1")
     assert record is not None
     assert (record.request.requester, record.decision, record.use) == (ADA, None, None)
@@ -66,7 +69,7 @@ async def test_the_requester_is_the_caller_of_the_first_form(log: MemoryEventLog
 
 async def test_an_approval_is_for_one_call_with_one_digest(log: MemoryEventLog) -> None:
     ledger = approvals(log)
-    await ledger.ask([FORM], ADA)
+    await ledger.ask([FORM], replace(CONTEXT, caller=ADA))
     approved = await decided(ledger)
     assert (await ledger.use(approved, "other", "other", "call")).refusal is not None
     assert (await ledger.use(approved, DIGEST, DIGEST, "call")).is_first
@@ -79,7 +82,7 @@ async def test_an_approval_is_for_one_call_with_one_digest(log: MemoryEventLog) 
 
 async def test_nothing_else_than_a_recorded_approval_is_used(log: MemoryEventLog) -> None:
     ledger = approvals(log)
-    await ledger.ask([FORM], ADA)
+    await ledger.ask([FORM], replace(CONTEXT, caller=ADA))
     assert await ledger.decide(FORM, Rejected(), replace(CONTEXT, caller=BOB), "m1") is None
     for unusable in (decision_id(FORM, "m1"), decision_id(FORM, "m2"), "f2/x", ""):
         assert (await ledger.use(unusable, DIGEST, DIGEST, "call")).refusal == "no approval of it is recorded"
@@ -88,7 +91,7 @@ async def test_nothing_else_than_a_recorded_approval_is_used(log: MemoryEventLog
 async def test_an_approval_expires_until_it_is_used(log: MemoryEventLog) -> None:
     clock = Clock()
     ledger = approvals(log, clock=clock)
-    await ledger.ask([FORM], ADA)
+    await ledger.ask([FORM], replace(CONTEXT, caller=ADA))
     approved = await decided(ledger)
     clock.now += 60
     assert "expired at" in ((await ledger.use(approved, DIGEST, DIGEST, "call")).refusal or "")
@@ -107,7 +110,7 @@ async def test_an_agent_takes_a_decision_that_its_supervisor_signed_for_this_cal
     log: MemoryEventLog, signed: Decision | None, why: str
 ) -> None:
     ledger = approvals(log, Deciders(four_eyes=True))
-    await ledger.ask([FORM], Principal("key", "supervisor"))
+    await ledger.ask([FORM], replace(CONTEXT, caller=Principal("key", "supervisor")))
     request = replace(CONTEXT, delegated=True, caller=BOB)
     refusal = await ledger.decide(FORM, Approved(), replace(request, approval=signed and signed.facts()), "m1")
     assert refusal is not None
@@ -117,3 +120,13 @@ async def test_an_agent_takes_a_decision_that_its_supervisor_signed_for_this_cal
     record = await read_record(log, "t", "f1")
     assert record is not None
     assert record.decision == valid
+
+
+async def test_a_rule_of_the_policy_names_the_deciders(log: MemoryEventLog) -> None:
+    rule = Rule("r", frozenset({"*"}), "approve", (ToolPattern.parse("depot.drop"),), approvers=Deciders.parse("eve"))
+    rules = ApprovalRules.of(load_settings({"APPROVERS": "bob"}, None))
+    ledger = TaskApprovals(log, "t", None, rules)
+    [shown] = await ledger.ask([FORM], replace(CONTEXT, policy=PrincipalPolicy((rule,))))
+    assert shown.description.endswith("Only eve may approve this.")
+    [other] = await ledger.ask([replace(FORM, form_id="f2")], CONTEXT)
+    assert other.description.endswith("Only bob may approve this.")

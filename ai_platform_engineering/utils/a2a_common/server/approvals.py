@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from ai_platform_engineering.approvals.deciders import Deciders
+from ai_platform_engineering.approvals.effects import EFFECTS
 from ai_platform_engineering.approvals.record import (
     ApprovalRecord,
     ApprovalRequest,
@@ -30,8 +31,8 @@ from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.storage.event_log.event_log import EventLog
 from ai_platform_engineering.utils.a2a_common.request_context import ApprovalUsed, RequestContext
 
-DecidersOf = Callable[[Form], Deciders]
-"""Who may decide what an approval form asks for."""
+DecidersOf = Callable[[Form, RequestContext], Deciders]
+"""Who may decide what an approval form asks for, in the run of a request."""
 
 _PREFIX: Final = "approval/"
 _REQUESTER: Final = "requester"
@@ -53,7 +54,7 @@ class ApprovalRules:
     def of(cls, settings: Settings) -> ApprovalRules:
         deciders = Deciders.parse(settings.approvers, four_eyes=settings.approval_four_eyes)
         seconds = settings.approval_expiry or settings.form_expiry_hours * 3600
-        return cls(lambda _form: deciders, seconds or None)
+        return cls(lambda form, request: _by_policy(form, request) or deciders, seconds or None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +66,16 @@ class TaskApprovals:
     epoch: int | None
     rules: ApprovalRules
 
-    async def ask(self, forms: Sequence[Form], caller: Principal) -> tuple[Form, ...]:
+    async def ask(self, forms: Sequence[Form], request: RequestContext) -> tuple[Form, ...]:
         """Create the records of the approvals in `forms`. Returns the forms, which say who may approve."""
-        requester = await self._requester(caller)
-        return tuple([await self._asked(form, requester) if is_approval(form) else form for form in forms])
+        requester = await self._requester(request.caller)
+        return tuple([await self._asked(form, request, requester) if is_approval(form) else form for form in forms])
 
     async def decide(self, form: Form, answer: Answer, request: RequestContext, message_id: str) -> str | None:
         """Record the decision in `answer`. Returns a sentence if the sender of the message may not decide this."""
-        asked = await self._request(form) or await self._create(form, await self._requester(request.caller))
+        asked = await self._request(form)
+        if asked is None:
+            asked = await self._create(form, request, await self._requester(request.caller))
         verb = verb_of(answer)
         decision = Decision(verb, asked.digest, request.caller, asked.requester, self.rules.clock())
         if request.delegated:
@@ -114,16 +117,15 @@ class TaskApprovals:
         decision = record.decisions.get(decision_id) if record else None
         return None if decision is None else decision.facts()
 
-    async def _asked(self, form: Form, requester: Principal) -> Form:
-        asked = await self._request(form) or await self._create(form, requester)
+    async def _asked(self, form: Form, request: RequestContext, requester: Principal) -> Form:
+        asked = await self._request(form) or await self._create(form, request, requester)
         if asked.deciders == Deciders():
             return form
         return _with_deciders(form, asked.deciders)
 
-    async def _create(self, form: Form, requester: Principal) -> ApprovalRequest:
-        asked = ApprovalRequest.of(
-            form, requester, self.rules.deciders(form), now=self.rules.clock(), lifetime=self.rules.lifetime
-        )
+    async def _create(self, form: Form, request: RequestContext, requester: Principal) -> ApprovalRequest:
+        deciders = self.rules.deciders(form, request)
+        asked = ApprovalRequest.of(form, requester, deciders, now=self.rules.clock(), lifetime=self.rules.lifetime)
         known = await self.log.begin_effect(
             self.task_id, _key(f"{form.form_id}/asked"), self.epoch, result=asked.to_json()
         )
@@ -142,6 +144,23 @@ class TaskApprovals:
 def decision_id(form: Form, message_id: str) -> str:
     """The id of the decision that a message makes about a form: the same if the message is worked on again."""
     return f"{form.form_id}/{hashlib.sha256(message_id.encode()).hexdigest()[:32]}"
+
+
+def _by_policy(form: Form, request: RequestContext) -> Deciders | None:
+    """The deciders of the policy's rule about a call of the form; None if no rule names any."""
+    if (policy := request.policy) is None:
+        return None
+    for action in form.action_requests:
+        args, effect = action.get("args"), action.get("effect")
+        decision = policy.call(
+            str(action.get("agent") or form.agent or ""),
+            str(action.get("tool") or ""),
+            args if isinstance(args, Mapping) else {},
+            effect if effect in EFFECTS else "destructive",
+        )
+        if decision.approvers != Deciders():
+            return decision.approvers
+    return None
 
 
 def offered(form: Form, answer: Answer) -> Answer:

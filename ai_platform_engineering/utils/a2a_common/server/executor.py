@@ -182,7 +182,7 @@ class RunExecutor:
                     async for event in run.events():
                         last = event
                         if isinstance(event, InputRequired):
-                            last = InputRequired(await approvals.ask(event.forms, request.caller))
+                            last = InputRequired(await approvals.ask(event.forms, request))
                         recorder.put(last)
                     if not isinstance(last, Ending):
                         raise RuntimeError("the run emitted no end")
