@@ -58,6 +58,8 @@ class TestIssuer:
     __test__ = False
 
     url: str = ""
+    path: str = ""
+    """Follows the address in the issuer's name."""
     keys: list[Key] = field(default_factory=lambda: [new_key(key_id="k1")])
     unfit: list[dict[str, Any]] = field(default_factory=list)
     """What is published among the keys besides."""
@@ -73,12 +75,21 @@ class TestIssuer:
     def claims(self, **claims: Any) -> dict[str, Any]:
         """What a token says; a claim that is None is left out."""
         now = int(time.time())
-        said = {"iss": self.url, "sub": "client", "iat": now, "exp": now + 3600} | claims
+        said = {"iss": self.name, "sub": "client", "iat": now, "exp": now + 3600} | claims
         return {name: value for name, value in said.items() if value is not None}
 
-    def token(self, key: Key | None = None, **claims: Any) -> str:
+    @property
+    def name(self) -> str:
+        return f"{self.url}{self.path}"
+
+    def metadata(self) -> dict[str, Any]:
+        return {"issuer": self.name, "jwks_uri": f"{self.url}/keys"}
+
+    def token(self, key: Key | None = None, typ: str | None = None, **claims: Any) -> str:
+        """`typ` is the type in the header."""
         signer = key or self.keys[-1]
         head = {"alg": algorithm_of(signer)} | ({"kid": signer.kid} if signer.kid else {})
+        head |= {"typ": typ} if typ else {}
         with warnings.catch_warnings():
             # It warns of what others still use.
             warnings.simplefilter("ignore", SecurityWarning)
@@ -91,7 +102,7 @@ class TestIssuer:
                 return Response(status_code=503)
             if request.url.path != self.metadata_at:
                 return Response(status_code=404)
-            return JSONResponse({"issuer": self.url, "jwks_uri": f"{self.url}/keys"})
+            return JSONResponse(self.metadata())
 
         async def keys(_request: Request) -> Response:
             self.calls["keys"] += 1
@@ -105,7 +116,9 @@ class TestIssuer:
                 return Response(status_code=503)
             form = {name: str(value) for name, value in (await request.form()).items()}
             self.forms.append(form)
-            if self._client(request, form) != (self.client, self.secret):
+            if (granted := self.grant(request, form)) is not None:
+                return granted
+            if self.sent_client(request, form) != (self.client, self.secret):
                 return JSONResponse({"error": "invalid_client"}, status_code=401)
             if form.get("grant_type") != "client_credentials":
                 return JSONResponse({"error": "unsupported_grant_type"}, status_code=400)
@@ -116,13 +129,22 @@ class TestIssuer:
 
         return Starlette(
             routes=[
+                *self.routes(),
                 Route("/keys", keys),
                 Route("/token", token, methods=["POST"]),
                 Route("/{rest:path}", metadata),
             ]
         )
 
-    def _client(self, request: Request, form: dict[str, str]) -> tuple[str, str]:
+    def routes(self) -> list[Route]:
+        """Further routes."""
+        return []
+
+    def grant(self, request: Request, form: dict[str, str]) -> Response | None:
+        """The response to a grant that is not for clients; None if it is for one."""
+        return None
+
+    def sent_client(self, request: Request, form: dict[str, str]) -> tuple[str, str]:
         if self.secret_in == "body":
             return form.get("client_id", ""), form.get("client_secret", "")
         scheme, _, sent = request.headers.get("authorization", "").partition(" ")

@@ -268,6 +268,11 @@ class TestServers:
             process.terminate()
             process.wait(10)
 
+    def test_tokens_for_other_services_are_accepted_on_request_only(self, platform_engineer: Command) -> None:
+        command = ("agent", "netutils", "--host", "0.0.0.0", "--port", "0")
+        sentence = refusal(platform_engineer(*command, A2A_OAUTH_ISSUER="https://issuer.example"))
+        assert "Set A2A_OAUTH_AUDIENCE" in sentence
+
     def test_in_a_container_the_published_address_counts(
         self, started: Callable[..., subprocess.Popen[str]], platform_engineer: Command
     ) -> None:

@@ -20,7 +20,7 @@ KEY_SUBJECT: Final = "key"
 @dataclass(frozen=True, slots=True)
 class Principal:
     """`subject` is the `sub` claim of the token, the name of the key, or the user of the statement; None if the server
-    requires no authentication, or if the token names no subject.
+    requires no authentication.
 
     `via` is the subject of the bot that made the statement.
     """
@@ -35,14 +35,6 @@ class Principal:
     def with_key(cls, name: str, role: Role) -> Self:
         """The holder of a named key."""
         return cls("key", f"{KEY_SUBJECT}:{name}", roles=frozenset({"user", role}))
-
-    @classmethod
-    def with_token(cls, claims: Mapping[str, Any], groups: frozenset[str] = frozenset()) -> Self:
-        """The principal of a verified access token."""
-        subject = claims.get("sub")
-        # A person whose name at the issuer is `key` must not be mistaken for the holder of the shared key.
-        is_usable = isinstance(subject, str) and subject != "" and subject.partition(":")[0] != KEY_SUBJECT
-        return cls("token", subject if is_usable else None, groups)
 
     @property
     def owner(self) -> str:

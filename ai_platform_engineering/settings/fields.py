@@ -17,6 +17,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 Group = Literal[
     "Server",
+    "Sign-in",
     "Placement",
     "Model",
     "Graph",
@@ -104,6 +105,32 @@ def http_addresses(value: str) -> str:
     return value
 
 
+def is_loopback_host(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def is_secure_address(value: str) -> bool:
+    """Whether nobody else can read or change what is sent to the address: https, or http on this machine."""
+    try:
+        parts = urlsplit(value)
+        _ = parts.port
+    except ValueError:
+        return False
+    host = parts.hostname or ""
+    return host != "" and (parts.scheme == "https" or (parts.scheme == "http" and is_loopback_host(host)))
+
+
+def secure_address(value: str | None) -> str | None:
+    if value is not None and not is_secure_address(value):
+        raise ValueError("not an https address")
+    return value
+
+
 def secret_url(*schemes: str) -> Callable[[SecretStr | None], SecretStr | None]:
     """A validator for addresses with one of the `schemes`, which may contain a password."""
 
@@ -175,6 +202,13 @@ def not_a_file(value: Path) -> Path:
     return path
 
 
+def not_a_directory(value: Path) -> Path:
+    path = value.expanduser()
+    if path.is_dir():
+        raise ValueError("a directory, not a file")
+    return path
+
+
 def dns_server(value: str | None) -> str | None:
     if value is None:
         return None
@@ -199,6 +233,11 @@ Flag = Annotated[bool, BeforeValidator(flag), AllowedValues(FLAG_VALUES)]
 OptionalFlag = Annotated[bool | None, BeforeValidator(optional_flag), AllowedValues(FLAG_VALUES)]
 OptionalAddress = Annotated[str | None, AfterValidator(http_address), AllowedValues("an http:// or https:// address")]
 Address = Annotated[str, AfterValidator(http_address), AllowedValues("an http:// or https:// address")]
+OptionalSecureAddress = Annotated[
+    str | None,
+    AfterValidator(secure_address),
+    AllowedValues("an https:// address, or an http:// address of this machine"),
+]
 OptionalSecret = Annotated[
     SecretStr | None, AfterValidator(header_safe), AllowedValues("printable ASCII text without spaces or line breaks")
 ]

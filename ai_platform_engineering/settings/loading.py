@@ -63,6 +63,8 @@ def load_settings(environ: Mapping[str, str] | None = None, env_file: Path | Non
             values[name] = snapshot[fallback]
     if "DATA_DIR" not in values and Path(snapshot.get("XDG_DATA_HOME", "")).is_absolute():
         values["DATA_DIR"] = Path(snapshot["XDG_DATA_HOME"]) / "platform-engineer"
+    if "LOGINS_FILE" not in values and Path(snapshot.get("XDG_CONFIG_HOME", "")).is_absolute():
+        values["LOGINS_FILE"] = Path(snapshot["XDG_CONFIG_HOME"]) / "platform-engineer" / "logins.json"
     try:
         settings = Settings.model_validate(values)
     except ValidationError as error:
@@ -169,6 +171,8 @@ def _cross_field_problems(settings: Settings) -> list[str]:
             f"EVENT_LOG=postgres needs EVENT_LOG_POSTGRES_DSN or {ADDRESS_VARIABLES['postgres']}: set one of them, or "
             "choose another event log."
         )
+    if settings.oidc_client_id is not None and settings.a2a_oauth_issuer is None:
+        problems.append("OIDC_CLIENT_ID needs A2A_OAUTH_ISSUER, the OpenID Connect provider: set it as well.")
     if settings.slack_sessions == "postgres" and settings.slack_sessions_postgres_dsn is None:
         problems.append(
             "SLACK_SESSIONS=postgres needs SLACK_SESSIONS_POSTGRES_DSN: set it, or choose another SLACK_SESSIONS."

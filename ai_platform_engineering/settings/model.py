@@ -31,9 +31,10 @@ from ai_platform_engineering.settings.knowledge_settings import KnowledgeSetting
 from ai_platform_engineering.settings.llm_settings import LlmSettings
 from ai_platform_engineering.settings.memory_settings import MemorySettings
 from ai_platform_engineering.settings.server_settings import ServerSettings
+from ai_platform_engineering.settings.sign_in_settings import SignInSettings
 
 
-class Settings(ServerSettings, LlmSettings, KnowledgeSettings, ConversationSettings, MemorySettings):
+class Settings(ServerSettings, SignInSettings, LlmSettings, KnowledgeSettings, ConversationSettings, MemorySettings):
     """All settings of one process. Frozen; created by `load_settings`."""
 
     model_config = SettingsConfigDict(defer_build=False)

@@ -149,19 +149,6 @@ class ServerSettings(SettingsGroup):
         "own. Every holder of that key can then call these servers as well.",
         False,
     )
-    a2a_oauth_issuer: OptionalAddress = setting(
-        "Server",
-        "OAuth2 issuer whose access tokens the server accepts as bearer tokens, as an alternative to the shared "
-        "key. When set, callers must send one of the two.",
-    )
-    a2a_oauth_audience: str | None = setting(
-        "Server",
-        "Audience that access tokens must contain. Clients of the supervisor also request it.",
-        shown_default="any",
-    )
-    a2a_oauth_jwks_url: OptionalAddress = setting(
-        "Server", "URL of the issuer's public keys (JWKS).", shown_default="from the issuer's metadata"
-    )
     a2a_oauth_grant_url: OptionalAddress = setting(
         "Server",
         "Token endpoint from which clients of the supervisor (the Slack bot, `chat --url`) get an access token "

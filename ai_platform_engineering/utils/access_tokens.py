@@ -17,6 +17,7 @@ from urllib.parse import quote_plus
 import httpx
 
 from ai_platform_engineering.settings import Settings, SettingsError
+from ai_platform_engineering.settings.sign_in_settings import ANY_AUDIENCE
 from ai_platform_engineering.utils.connections import reason_of
 from ai_platform_engineering.utils.errors import ReadableError
 from ai_platform_engineering.utils.keys import opening_key, sent_key, supervisor_keys
@@ -62,7 +63,8 @@ class Grant:
                 "A2A_OAUTH_GRANT_URL, A2A_OAUTH_CLIENT_ID and A2A_OAUTH_CLIENT_SECRET belong together: set all three, "
                 "or none."
             )
-        return cls(url, client_id, secret.get_secret_value(), settings.a2a_oauth_scope, settings.a2a_oauth_audience)
+        audience = None if settings.a2a_oauth_audience == ANY_AUDIENCE else settings.a2a_oauth_audience
+        return cls(url, client_id, secret.get_secret_value(), settings.a2a_oauth_scope, audience)
 
 
 class AccessTokens:

@@ -76,9 +76,16 @@ def is_opened_by_key(settings: Settings, place: Place, agent: str | None = None)
 
 
 def check_exposure(settings: Settings, place: Place, address: str, agent: str | None = None) -> None:
-    """Raise `SettingsError` if other machines can reach the bound `address` and callers need no key."""
+    """Raise `SettingsError` if other machines can reach the bound `address` and callers need no key, or may
+    send a token for another service."""
     if ipaddress.ip_address(address.partition("%")[0]).is_loopback or settings.allow_anonymous:
         return
+    if settings.a2a_oauth_issuer is not None and settings.a2a_oauth_audience is None:
+        raise SettingsError(
+            f"Other machines can reach {address}, and access tokens of A2A_OAUTH_ISSUER that were issued for any other "
+            "service would be accepted. Set A2A_OAUTH_AUDIENCE to the audience of this server's tokens, or to * to "
+            "accept them all."
+        )
     if is_opened_by_key(settings, place, agent) or settings.a2a_oauth_issuer is not None:
         return
     key = "A2A_AGENTS_AUTH_KEY" if place == "behind" else "A2A_AUTH_SHARED_KEY"

@@ -18,9 +18,11 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from ai_platform_engineering.utils.a2a_common.server.auth import BearerAuth
+from ai_platform_engineering.identity.principal import Principal, caller_in
+from ai_platform_engineering.settings import load_settings
+from ai_platform_engineering.utils.a2a_common.server.auth import BearerAuth, auth_middleware
 from ai_platform_engineering.utils.a2a_common.server.issuer import Issuer
-from ai_platform_engineering.utils.a2a_common.server.issuer_keys import metadata_addresses
+from ai_platform_engineering.utils.oidc.provider import metadata_addresses
 from tests.oauth_issuer import OAUTH, OPENID, TestIssuer, forged, issuing, new_key
 from tests.utils.a2a_common.serving import listening, message_0_3, serving, until
 
@@ -68,6 +70,10 @@ def _unsigned(issuer: TestIssuer) -> str:
         (lambda issuer: issuer.token(iss=None), "missing"),
         (lambda issuer: issuer.token(aud="another-service"), "another audience"),
         (lambda issuer: issuer.token(aud=None), "another audience"),
+        (lambda issuer: issuer.token(aud="us", iat=int(time.time()) + 60), "not valid yet"),
+        (lambda issuer: issuer.token(aud="us", at_hash="x"), "send the access token"),
+        (lambda issuer: issuer.token(None, "at+jwt", aud="us", sub=None), "no usable subject"),
+        (lambda issuer: issuer.token(None, "logout+jwt", aud="us"), "send the access token"),
         (lambda issuer: issuer.token(new_key("EC", "k1"), aud="us"), "not signed by a key"),
         (lambda issuer: issuer.token(new_key("EC", "made-up"), aud="us"), "not signed by a key"),
         (lambda issuer: issuer.token(new_key("RSA", "k1"), aud="us"), "not signed by a key"),
@@ -130,12 +136,41 @@ async def test_the_card_lists_what_will_do() -> None:
     [("", OPENID), ("", OAUTH), ("/realms/acme", f"/realms/acme{OPENID}"), ("/realms/acme/", f"{OAUTH}/realms/acme")],
 )
 async def test_the_issuer_says_where_its_keys_are(issuer_path: str, metadata_at: str) -> None:
-    async with issuing(TestIssuer(metadata_at=metadata_at)) as issuer:
-        name = f"{issuer.url}{issuer_path}"
-        async with serving(A2A_OAUTH_ISSUER=name) as served:
-            for iss in (name, name.rstrip("/")):
-                token = issuer.token(iss=iss)
-                assert (await served.http.get(f"{served.url}/tasks", headers=bearer(token))).status_code == 200
+    async with issuing(TestIssuer(metadata_at=metadata_at, path=issuer_path)) as issuer:
+        for name in (issuer.name.rstrip("/"), f"{issuer.name.rstrip('/')}/"):
+            async with serving(A2A_OAUTH_ISSUER=name) as served:
+                for iss, code in ((issuer.name, 200), (f"{issuer.name}/", 401)):
+                    answer = await served.http.get(f"{served.url}/tasks", headers=bearer(issuer.token(iss=iss)))
+                    assert answer.status_code == code
+
+
+async def test_metadata_of_another_issuer_are_not_used(caplog: pytest.LogCaptureFixture) -> None:
+    async with issuing(TestIssuer(path="/realms/other")) as issuer, serving(A2A_OAUTH_ISSUER=issuer.url) as served:
+        answer = await served.http.get(f"{served.url}/tasks", headers=bearer(issuer.token()))
+    assert answer.status_code == 503
+    assert f"those of another issuer, '{issuer.name}'" in caplog.text
+
+
+async def test_groups_come_from_the_configured_claim() -> None:
+    environ = {"A2A_OAUTH_GROUPS_CLAIM": "realm_access.roles", "A2A_OAUTH_ADMIN_GROUPS": "ops, root"}
+    seen: list[Principal] = []
+
+    async def page(request: Request) -> Response:
+        seen.append(caller_in(request.scope["state"]))
+        return PlainTextResponse("hello")
+
+    async with issuing() as issuer:
+        settings = load_settings(environ | {"A2A_OAUTH_ISSUER": issuer.url}, None)
+        app = Starlette(routes=[Route("/", page)], middleware=auth_middleware(settings))
+        async with listening(app) as url, httpx.AsyncClient() as http:
+            for roles in (["sre", "root"], "sre dev", None):
+                token = issuer.token(sub="ada", groups=["ops"], realm_access={"roles": roles})
+                assert (await http.get(url, headers=bearer(token))).status_code == 200
+    assert seen == [
+        Principal("token", "ada", frozenset({"sre", "root"}), frozenset({"user", "admin"})),
+        Principal("token", "ada", frozenset({"sre", "dev"})),
+        Principal("token", "ada"),
+    ]
 
 
 def test_metadata_are_looked_for_in_all_the_usual_places() -> None:

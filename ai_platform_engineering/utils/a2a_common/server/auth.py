@@ -19,6 +19,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ai_platform_engineering.audit.access import AccessAudit
 from ai_platform_engineering.identity.principal import CALLER, KEY_HOLDER, Principal
+from ai_platform_engineering.identity.token_claims import ClaimRules, UnusableClaimsError
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.settings.named_keys import NamedKey
 from ai_platform_engineering.utils.keys import SHARED_KEY, Place, opening_key, required_key, sent_key, supervisor_keys
@@ -56,6 +57,7 @@ def auth_middleware(
             keys=keys,
             key_setting=_key_setting(settings, place, agent),
             issuer=issuer,
+            claim_rules=ClaimRules.of(settings),
             open_paths=open_paths,
             optional_paths={SESSION_PATH} if is_front else (),
             sessions=browser_sessions(settings) if is_front else None,
@@ -120,6 +122,7 @@ class BearerAuth:
         keys: Sequence[NamedKey] = (),
         key_setting: str = "",
         issuer: Issuer | None = None,
+        claim_rules: ClaimRules | None = None,
         open_paths: Container[str] = OPEN_PATHS,
         optional_paths: Container[str] = (),
         sessions: BrowserSessions | None = None,
@@ -132,6 +135,7 @@ class BearerAuth:
         self._keys = keys
         self._key_setting = key_setting
         self._issuer = issuer
+        self._claim_rules = claim_rules or ClaimRules()
         self._sessions = sessions
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -174,14 +178,13 @@ class BearerAuth:
             return key_holder(key)
         if self._issuer is None or not sent:
             return self._unauthorized()
-        from ai_platform_engineering.utils.a2a_common.server.issuer import (  # noqa: PLC0415 - as in `_issuer`
-            IssuerError,
-            TokenRefusedError,
-        )
+        # Imported on demand, as in `_issuer`.
+        from ai_platform_engineering.utils.a2a_common.server.issuer import IssuerError  # noqa: PLC0415
+        from ai_platform_engineering.utils.a2a_common.server.token_checks import TokenRefusedError  # noqa: PLC0415
 
         try:
-            return Principal.with_token(await self._issuer.check(sent))
-        except TokenRefusedError as error:
+            return self._claim_rules.principal(await self._issuer.check(sent))
+        except (TokenRefusedError, UnusableClaimsError) as error:
             return self._unauthorized(str(error))
         except IssuerError as error:
             body = {"error": "unavailable", "message": str(error)}
@@ -234,7 +237,7 @@ def _issuer(settings: Settings) -> Issuer | None:
     # Imported on demand: cryptography is slow to load.
     from ai_platform_engineering.utils.a2a_common.server.issuer import Issuer  # noqa: PLC0415
 
-    return Issuer(settings.a2a_oauth_issuer, settings.a2a_oauth_audience, settings.a2a_oauth_jwks_url)
+    return Issuer.of(settings)
 
 
 def _address(scope: Scope) -> str:

@@ -7,7 +7,6 @@ the Origin header names the page. Programs send no Origin.
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from collections.abc import Iterable
 from typing import Final
@@ -19,6 +18,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.settings.fields import is_loopback_host
 
 OPEN_PATHS: Final = frozenset({"/healthz", "/readyz"})
 """Probes use the address of a container, which cannot be configured. These paths reveal only that the server runs."""
@@ -67,7 +67,7 @@ class HostCheck:
         if "*" in self._allowed:
             return True
         host = _name(match["host"])
-        return host in self._allowed or _is_loopback(host) or f".{host}".endswith(self._domains)
+        return host in self._allowed or is_loopback_host(host) or f".{host}".endswith(self._domains)
 
 
 class OriginCheck:
@@ -93,12 +93,3 @@ def _name(host: str) -> str:
     """A host in normal form: lower case, addresses without brackets, `.example.com` for a domain."""
     name = host.strip().lower().strip("[]").removesuffix(".")
     return name.removeprefix("*") if name.startswith("*.") else name
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
