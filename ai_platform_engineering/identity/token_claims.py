@@ -32,7 +32,7 @@ class ClaimRules:
         return cls(settings.a2a_oauth_groups_claim, admins)
 
     def principal(self, claims: Mapping[str, Any]) -> Principal:
-        """Raises `UnusableClaimsError` if the token identifies nobody."""
+        """Raises `UnusableClaimsError` if the token has no usable subject."""
         groups = groups_in(claims, self.groups_claim)
         roles: frozenset[Role] = frozenset({"user"} if self.admin_groups.isdisjoint(groups) else {"user", "admin"})
         return Principal("token", _subject(claims), groups, roles)

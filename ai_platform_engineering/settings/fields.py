@@ -115,7 +115,7 @@ def is_loopback_host(host: str) -> bool:
 
 
 def is_secure_address(value: str) -> bool:
-    """Whether nobody else can read or change what is sent to the address: https, or http on this machine."""
+    """Whether a connection to the address is protected: https, or http on this machine."""
     try:
         parts = urlsplit(value)
         _ = parts.port

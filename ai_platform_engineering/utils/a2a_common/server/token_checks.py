@@ -26,7 +26,7 @@ class TokenRefusedError(Exception):
 
 
 def check_access_token(header: Mapping[str, Any], claims: Mapping[str, Any]) -> None:
-    """Raise `TokenRefusedError` if the token is of another kind, as far as that can be told.
+    """Raise `TokenRefusedError` if the token is recognisably of another kind.
 
     Its type is in the header (RFC 9068) or, from Keycloak, in the claim `typ`. Others have claims of ID tokens only.
     """
