@@ -344,7 +344,9 @@ async def decide(http: httpx.AsyncClient, address: str, *, accept: bool = True) 
 
 
 @asynccontextmanager
-async def providing(provider: TestProvider | None = None) -> AsyncIterator[TestProvider]:
+async def providing(provider: TestProvider | None = None, host: str = "127.0.0.1") -> AsyncIterator[TestProvider]:
+    """With the host `localhost`, the provider is another site than a server at 127.0.0.1."""
     provider = provider or TestProvider()
     async with issuing(provider):
+        provider.url = provider.url.replace("127.0.0.1", host)
         yield provider

@@ -35,7 +35,7 @@ async def local_supervisor(settings: Settings) -> AsyncIterator[Supervisor]:
     )
 
     # Access tokens are for remote callers only.
-    app = create_app(settings.model_copy(update={"a2a_oauth_issuer": None}))
+    app = create_app(settings.model_copy(update={"a2a_oauth_issuer": None, "oidc_client_id": None}))
     auth = SupervisorAuth(settings.model_copy(update=dict.fromkeys(_GRANT)))
     with tempfile.TemporaryDirectory(prefix="platform-engineer-") as directory:
         path = str(Path(directory) / "supervisor.sock")

@@ -8,11 +8,10 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Final
-from urllib.parse import quote_plus
+from typing import Final
 
 import httpx
 
@@ -21,6 +20,7 @@ from ai_platform_engineering.settings.sign_in_settings import ANY_AUDIENCE
 from ai_platform_engineering.utils.connections import reason_of
 from ai_platform_engineering.utils.errors import ReadableError
 from ai_platform_engineering.utils.keys import opening_key, sent_key, supervisor_keys
+from ai_platform_engineering.utils.oidc.token_endpoint import basic_auth, error_code, fields_of
 from ai_platform_engineering.utils.outbound.policy import OPERATOR
 from ai_platform_engineering.utils.outbound.transport import CheckedTransport
 
@@ -104,7 +104,7 @@ class AccessTokens:
             transport = CheckedTransport(OPERATOR, tls=lambda: self._tls)
             async with asyncio.timeout(_SECONDS), httpx.AsyncClient(transport=transport, timeout=_SECONDS) as http:
                 response = await self._request(http)
-                if _error_code(response) == "invalid_client" and not self._in_body:
+                if error_code(response) == "invalid_client" and not self._in_body:
                     # Some servers accept the secret only in the body.
                     self._in_body = True
                     response = await self._request(http)
@@ -117,7 +117,7 @@ class AccessTokens:
         if response.status_code != httpx.codes.OK:
             self._in_body = False
             raise _refusal(response)
-        fields = _fields(response)
+        fields = fields_of(response)
         token = fields.get("access_token")
         if not isinstance(token, str) or not re.fullmatch(r"[\x21-\x7e]+", token):
             raise AccessTokenRefusedError("The response of A2A_OAUTH_GRANT_URL contains no access token.")
@@ -132,10 +132,7 @@ class AccessTokens:
         if self._in_body:
             credentials = {"client_id": grant.client_id, "client_secret": grant.client_secret}
             return await http.post(grant.url, data=form | credentials)
-        # RFC 6749 requires both to be form-encoded in the header.
-        return await http.post(
-            grant.url, data=form, auth=httpx.BasicAuth(quote_plus(grant.client_id), quote_plus(grant.client_secret))
-        )
+        return await http.post(grant.url, data=form, auth=basic_auth(grant.client_id, grant.client_secret))
 
 
 class SupervisorAuth(httpx.Auth):
@@ -195,7 +192,7 @@ def _usable_seconds(expires_in: object) -> float:
 
 
 def _refusal(response: httpx.Response) -> AccessTokenError:
-    code = _error_code(response)
+    code = error_code(response)
     why = code or f"HTTP {response.status_code}"
     if response.status_code >= httpx.codes.INTERNAL_SERVER_ERROR or response.status_code in {
         httpx.codes.REQUEST_TIMEOUT,
@@ -208,17 +205,3 @@ def _refusal(response: httpx.Response) -> AccessTokenError:
         "": "A2A_OAUTH_GRANT_URL",
     }.get(code, "A2A_OAUTH_CLIENT_ID and A2A_OAUTH_CLIENT_SECRET")
     return AccessTokenRefusedError(f"The OAuth2 server refused an access token ({why}): check {to_check}.")
-
-
-def _error_code(response: httpx.Response) -> str:
-    """The standard error code of a response. Any other text is dropped, because it may contain secrets."""
-    code = _fields(response).get("error") if response.is_client_error else None
-    return code if isinstance(code, str) and re.fullmatch(r"[a-z_]{1,40}", code) else ""
-
-
-def _fields(response: httpx.Response) -> Mapping[str, Any]:
-    try:
-        body = response.json()
-    except ValueError:
-        body = None
-    return body if isinstance(body, dict) else {}

@@ -38,6 +38,7 @@ _NAMES: Final = (
     "chat.log",
     "chat_history",
     "delegation.key*",
+    "session.key*",
 )
 
 

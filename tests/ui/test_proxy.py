@@ -21,6 +21,7 @@ from ai_platform_engineering.events import FinalResult
 from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
 from ai_platform_engineering.ui.page import BUILT
 from ai_platform_engineering.utils.a2a_common.server.sign_in_attempts import FREE_ATTEMPTS
+from tests.oidc_provider import PAGE, decide, providing
 from tests.servers import Caller, serving
 from tests.services.environment import not_here
 from tests.services.local_server import LocalServer
@@ -99,6 +100,20 @@ async def test_the_page_and_its_files_are_found_under_the_prefix(tmp_path: Path)
             assert file.headers["content-encoding"] in {"br", "gzip"}
         unchanged = await browser.get("", headers={"If-None-Match": page.headers["etag"]})
         assert unchanged.status_code == 304
+
+
+async def test_a_browser_signs_in_with_openid_connect(tmp_path: Path) -> None:
+    async with providing() as provider:
+        environ = {"A2A_OAUTH_ISSUER": provider.url, "OIDC_CLIENT_ID": PAGE}
+        async with proxied(tmp_path, **environ) as site, site.browser() as browser:
+            provider.clients[PAGE].redirect_uris.add(f"{site.url}session/callback")
+            started = await browser.get("session/start", params={"place": "#/agents"})
+            async with httpx.AsyncClient() as http:
+                decided = await decide(http, started.headers["location"])
+            returned = await browser.get(decided.headers["location"])
+            assert urljoin(decided.headers["location"], returned.headers["location"]) == f"{site.url}#/agents"
+            assert (await browser.get("session")).json()["subject"] == "ada-1815"
+            assert all(cookie.name.startswith("__Host-") and cookie.secure for cookie in browser.cookies.jar)
 
 
 async def test_a_browser_signs_in_and_uses_rest(tmp_path: Path) -> None:

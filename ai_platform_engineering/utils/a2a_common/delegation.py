@@ -10,13 +10,9 @@ from __future__ import annotations
 import hmac
 import json
 import logging
-import os
 import re
-import secrets
 import time
 from collections.abc import Callable, MutableMapping
-from contextlib import suppress
-from pathlib import Path
 from typing import Final
 
 from a2a.types.a2a_pb2 import Message
@@ -25,8 +21,8 @@ from google.protobuf.struct_pb2 import Value
 
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.a2a_common.codec.values import get_value
+from ai_platform_engineering.utils.key_files import KeyFileError, read_or_create_key
 from ai_platform_engineering.utils.keys import Key
-from ai_platform_engineering.utils.private_files import make_private_directory
 
 logger = logging.getLogger(__name__)
 
@@ -44,7 +40,6 @@ MAX_AHEAD_SECONDS: Final = 30
 _SIGNED: Final = (*FIELDS, "user")
 _FORMAT: Final = re.compile(r"v1\.([0-9]{1,12})\.([0-9a-f]{64})")
 _KEY_FILE: Final = "delegation.key"
-_KEY_BYTES: Final = 32
 _WAY_OUT: Final = "Set A2A_AGENTS_AUTH_KEY to the same value at the supervisor and at its agents"
 
 
@@ -97,7 +92,10 @@ class Delegations:
 
     def _mac(self, message: Message, issued_at: int) -> str:
         if self._secret is None:
-            self._secret = _derived(_read_or_create(self._key_file))
+            try:
+                self._secret = _derived(read_or_create_key(self._key_file))
+            except KeyFileError as error:
+                raise DelegationError(f"{error} {_WAY_OUT}.") from error
         return hmac.digest(self._secret, _canonical(message, issued_at), "sha256").hex()
 
     def _warn(self, text: str, error: DelegationError) -> None:
@@ -139,38 +137,3 @@ def _canonical(message: Message, issued_at: int) -> bytes:
 def _derived(key: bytes) -> bytes:
     """A secret for this purpose only."""
     return hmac.digest(key, b"delegation", "sha256")
-
-
-def _read_or_create(path: Path) -> bytes:
-    """The key in the file. The first process that needs it creates the file."""
-    try:
-        with suppress(FileNotFoundError):
-            return _read(path)
-        make_private_directory(path.parent)
-        _create(path)
-        return _read(path)
-    except OSError as error:
-        raise DelegationError(f"{path} cannot be used ({error.strerror}). {_WAY_OUT}.") from error
-
-
-def _read(path: Path) -> bytes:
-    try:
-        key = bytes.fromhex(path.read_text("ascii"))
-    except ValueError:
-        key = b""
-    if len(key) != _KEY_BYTES:
-        raise DelegationError(f"{path} contains no valid key. Delete the file; a new key is created.")
-    return key
-
-
-def _create(path: Path) -> None:
-    """Write a new key to a temporary file, then link it into place, so that a reader never sees half a key."""
-    draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
-    handle = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-    try:
-        with os.fdopen(handle, "w", encoding="ascii") as file:
-            file.write(secrets.token_hex(_KEY_BYTES))
-        with suppress(FileExistsError):
-            os.link(draft, path)
-    finally:
-        draft.unlink()

@@ -8,9 +8,10 @@ import jwt
 import pytest
 from starlette.responses import Response
 
-from ai_platform_engineering.identity.principal import KEY_HOLDER
+from ai_platform_engineering.identity.principal import KEY_HOLDER, Principal
 from ai_platform_engineering.utils.a2a_common.server.browser_sessions import (
     LIFETIME_SECONDS,
+    MAX_COOKIE_SIZE,
     BrowserSession,
     BrowserSessions,
 )
@@ -65,6 +66,24 @@ def test_a_session_ends_after_its_lifetime() -> None:
     assert read(here, token) is None
     clock.now -= LIFETIME_SECONDS + 60
     assert read(here, token) is None
+
+
+def test_the_lifetime_can_be_set() -> None:
+    clock = Clock()
+    here = BrowserSessions(KEY, secure=False, lifetime=60, clock=clock)
+    token = here.begin(KEY_HOLDER).token
+    clock.now += 60
+    assert read(here, token) is None
+
+
+def test_a_cookie_is_never_too_large_for_browsers(caplog: pytest.LogCaptureFixture) -> None:
+    many = frozenset(f"00000000-0000-0000-0000-{number:012}" for number in range(500))
+    session = sessions().begin(Principal("token", "ada", many, frozenset({"user", "admin"})), "Ada")
+    assert len(session.token) <= MAX_COOKIE_SIZE
+    assert 30 < len(session.caller.groups) < 500
+    assert session.caller.is_admin
+    assert f"{len(session.caller.groups)} of the 500 groups" in caplog.text
+    assert read(sessions(), session.token) == session
 
 
 def unsigned(token: str) -> str:

@@ -23,8 +23,16 @@ from tests.utils.a2a_common.serving import Served, message_0_3, serving
 
 KEY = "correct-horse-battery"
 CALL = {"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": message_0_3("hello")}
-NOT_REQUIRED = {"required": False, "signed_in": False, "subject": None, "csrf_token": None, "method": None}
-SIGNED_OUT = NOT_REQUIRED | {"required": True, "method": "key"}
+NOT_REQUIRED = {
+    "required": False,
+    "signed_in": False,
+    "subject": None,
+    "name": None,
+    "csrf_token": None,
+    "methods": [],
+    "terminal": None,
+}
+SIGNED_OUT = NOT_REQUIRED | {"required": True, "methods": ["key"]}
 
 
 @asynccontextmanager
@@ -164,7 +172,7 @@ async def test_guesses_are_slowed_down() -> None:
 
 async def test_with_an_issuer_alone_a_browser_cannot_sign_in() -> None:
     async with issuing() as issuer, browser(A2A_OAUTH_ISSUER=issuer.url) as served:
-        assert await session(served) == SIGNED_OUT | {"method": None}
+        assert await session(served) == SIGNED_OUT | {"methods": []}
         assert (await sign_in(served)).status_code == 404
         # A proxy may sign the browser in and send its token.
         headers = {"Authorization": f"Bearer {issuer.token(sub='ada')}"}

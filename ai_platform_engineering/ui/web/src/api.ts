@@ -19,10 +19,14 @@ export interface Session {
   required: boolean;
   signed_in: boolean;
   subject: string | null;
+  /** The person's name at the OpenID Connect provider. */
+  name: string | null;
   /** Sent in the header X-CSRF-Token of every changing request. */
   csrf_token: string | null;
-  /** How a browser can sign in; null: it cannot, or need not. */
-  method: "key" | null;
+  /** How a browser can sign in; empty: it cannot, or need not. `openid`: at `startOfSignIn`. */
+  methods: ("openid" | "key")[];
+  /** Not null: the terminal can sign in. */
+  terminal: unknown;
 }
 
 export interface ConversationRow {
@@ -134,7 +138,13 @@ export function signIn(http: Requests, key: string): Promise<Session> {
   return http.json("POST", "session", { key });
 }
 
-export function signOut(http: Requests): Promise<null> {
+/** Where a sign-in with OpenID Connect begins, which returns to the fragment `place` of the page. */
+export function startOfSignIn(place: string): string {
+  return `session/start?place=${encodeURIComponent(place)}`;
+}
+
+/** Resolves to the page that ends the session at the provider as well, if there is one. */
+export function signOut(http: Requests): Promise<{ logout_url: string } | null> {
   return http.json("DELETE", "session");
 }
 

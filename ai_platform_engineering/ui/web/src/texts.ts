@@ -9,6 +9,7 @@ export const TEXTS = {
     skip: "Skip to the conversation",
     themes: { system: "System colors", light: "Light", dark: "Dark" },
     theme: "Colors",
+    signedInAs: (name: string) => `Signed in as ${name}`,
     signOut: "Sign out",
     offlineModel:
       "This is the offline model: it matches words and needs no key. Configure a model provider for real answers.",
@@ -455,11 +456,21 @@ export const TEXTS = {
     signingIn: "Signing in…",
     missing: "Enter the key.",
     wrong: "The key is not correct.",
-    notAvailable:
-      "This supervisor accepts access tokens of an OAuth2 issuer only. Signing in with a browser is not available for " +
-      "them yet.",
+    withKey: "Sign in with a key instead",
+    otherHint: "The operator of the supervisor has the key (A2A_AUTH_SHARED_KEY).",
+    signInWithKey: "Sign in with the key",
+    providerHint: "You sign in with the account of your organization.",
+    failures: {
+      declined: "The sign-in was declined. You can try again.",
+      expired: "The sign-in took too long, or was begun in another browser. Sign in again.",
+      refused: "The sign-in was not accepted. Sign in again; if that does not help, the supervisor's log has the reason.",
+      unavailable: "The sign-in service cannot be reached at the moment. Try again in a minute.",
+    },
+    notAvailable: "This supervisor accepts access tokens only; its operator has not set up a sign-in for browsers.",
     terminal: "Use the terminal, with the settings of the issuer:",
+    terminalLogin: "Sign in with the terminal:",
     command: (address: string) => `platform-engineer chat --url ${address}`,
+    loginCommand: (address: string) => `platform-engineer login --url ${address}`,
   },
 };
 

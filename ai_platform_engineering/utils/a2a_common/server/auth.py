@@ -1,6 +1,6 @@
 """Authentication of callers with the shared key or an access token of the OAuth2 issuer, if these are configured.
 
-Browsers that have signed in with the key send the cookie of their session instead. Health checks, the agent card and
+Browsers that have signed in send the cookie of their session instead. Health checks, the agent card and
 the files of the web page need no authentication, nor do the metrics with `METRICS_PUBLIC`.
 """
 
@@ -32,6 +32,8 @@ CARD_PATHS: Final = ("/.well-known/agent-card.json", "/.well-known/agent.json")
 METRICS_PATH: Final = "/metrics"
 OPEN_PATHS: Final = frozenset({"/healthz", "/readyz", *CARD_PATHS})
 SESSION_PATH: Final = "/session"
+START_PATH: Final = f"{SESSION_PATH}/start"
+CALLBACK_PATH: Final = f"{SESSION_PATH}/callback"
 CSRF_HEADER: Final = "X-CSRF-Token"
 _RETRY_SECONDS: Final = "5"
 _UNAUTHORIZED: Final = 401
@@ -59,7 +61,7 @@ def auth_middleware(
             issuer=issuer,
             claim_rules=ClaimRules.of(settings),
             open_paths=open_paths,
-            optional_paths={SESSION_PATH} if is_front else (),
+            optional_paths={SESSION_PATH, START_PATH, CALLBACK_PATH} if is_front else (),
             sessions=browser_sessions(settings) if is_front else None,
             access=access,
         )
@@ -67,14 +69,28 @@ def auth_middleware(
 
 
 def browser_sessions(settings: Settings) -> BrowserSessions | None:
-    """The sessions of the supervisor's web page; None if there is no key to sign in with."""
-    keys = supervisor_keys(settings)
-    if not keys:
+    """The sessions of the supervisor's web page; None if a browser can sign in neither with a key nor at a provider."""
+    if not supervisor_keys(settings) and not signs_in_at_provider(settings):
         return None
     # Imported on demand: cryptography is slow to load.
-    from ai_platform_engineering.utils.a2a_common.server.browser_sessions import BrowserSessions  # noqa: PLC0415
+    from ai_platform_engineering.utils.a2a_common.server.browser_sessions import (  # noqa: PLC0415
+        BrowserSessions,
+        session_secret,
+    )
 
-    return BrowserSessions(keys[0].value, secure=urlsplit(settings.public_url).scheme == "https")
+    return BrowserSessions(
+        session_secret(settings), secure=has_secure_url(settings), lifetime=settings.session_hours * 3600
+    )
+
+
+def signs_in_at_provider(settings: Settings) -> bool:
+    """Whether people can sign in with OpenID Connect at the page."""
+    return settings.a2a_oauth_issuer is not None and settings.oidc_client_id is not None
+
+
+def has_secure_url(settings: Settings) -> bool:
+    """Whether browsers use the page over TLS."""
+    return urlsplit(settings.public_url).scheme == "https"
 
 
 def session_in(request: HTTPConnection) -> BrowserSession | None:

@@ -61,6 +61,7 @@ class Issuer:
         self.tls = httpx.create_ssl_context()
         self._provider: Provider | None = None
         self._described_at = float("-inf")
+        self._asked_at = float("-inf")
         self._keys: tuple[IssuerKey, ...] = ()
         self._fetched_at = float("-inf")
         self._tried_at = float("-inf")
@@ -77,17 +78,16 @@ class Issuer:
 
     async def provider(self) -> Provider:
         """The metadata of the issuer. Raises `IssuerError` if they cannot be fetched."""
-        if self._provider is None or self._clock() - self._described_at > _FRESH_SECONDS:
+        now = self._clock()
+        if now - self._described_at > _FRESH_SECONDS and now - self._asked_at >= _PAUSE_WITHOUT_KEYS:
+            self._asked_at = now
             try:
                 async with provider_client(self.tls) as http:
                     self._describe(await fetch_metadata(http, self.issuer))
             except ProviderError as error:
                 logger.warning("The metadata of %s cannot be fetched: %s.", self.issuer, error)
-                if self._provider is None:
-                    raise IssuerError(
-                        "The OpenID Connect provider cannot be reached at the moment. Try again in a minute."
-                    ) from None
-        assert self._provider is not None  # noqa: S101 - set above, or the error was raised
+        if self._provider is None:
+            raise IssuerError("The OpenID Connect provider cannot be reached at the moment. Try again in a minute.")
         return self._provider
 
     async def check(self, token: str) -> Mapping[str, Any]:

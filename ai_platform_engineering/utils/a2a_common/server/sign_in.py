@@ -1,4 +1,4 @@
-"""The route `/session`: a browser asks whether it is signed in, signs in and signs out."""
+"""The route `/session`: a browser asks whether it is signed in, signs in and signs out. A terminal asks how to."""
 
 from __future__ import annotations
 
@@ -16,12 +16,15 @@ from ai_platform_engineering.audit.access import AccessAudit
 from ai_platform_engineering.identity.principal import ANONYMOUS, Principal, caller_in
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.settings.named_keys import NamedKey
+from ai_platform_engineering.settings.sign_in_settings import ANY_AUDIENCE
 from ai_platform_engineering.utils.a2a_common.server.auth import (
     SESSION_PATH,
     browser_sessions,
     csrf_problem,
     key_holder,
+    has_secure_url,
     session_in,
+    signs_in_at_provider,
 )
 from ai_platform_engineering.utils.a2a_common.server.request_body import PayloadTooLargeError, read_json
 from ai_platform_engineering.utils.a2a_common.server.sign_in_attempts import SignInAttempts
@@ -29,6 +32,7 @@ from ai_platform_engineering.utils.keys import sent_key, supervisor_keys
 
 if TYPE_CHECKING:
     from ai_platform_engineering.utils.a2a_common.server.browser_sessions import BrowserSession, BrowserSessions
+    from ai_platform_engineering.utils.a2a_common.server.oidc_sign_in import OidcSignIn
 
 logger = logging.getLogger(__name__)
 
@@ -77,6 +81,8 @@ class SessionRoutes:
         self._required = bool(keys) or settings.a2a_oauth_issuer is not None
         self._sign_in: SignIn | None = KeySignIn(keys) if keys else None
         self._sessions: BrowserSessions | None = browser_sessions(settings)
+        self._oidc = self._provider_sign_in(settings)
+        self._terminal = terminal_sign_in(settings)
         self._attempts = SignInAttempts()
 
     def routes(self) -> list[Route]:
@@ -84,7 +90,27 @@ class SessionRoutes:
             Route(SESSION_PATH, self._get, methods=["GET"]),
             Route(SESSION_PATH, self._post, methods=["POST"]),
             Route(SESSION_PATH, self._delete, methods=["DELETE"]),
+            *(self._oidc.routes() if self._oidc is not None else ()),
         ]
+
+    def _provider_sign_in(self, settings: Settings) -> OidcSignIn | None:
+        sessions = self._sessions
+        if sessions is None or not signs_in_at_provider(settings):
+            return None
+        # Imported on demand: cryptography is slow to load.
+        from ai_platform_engineering.utils.a2a_common.server.browser_sessions import session_secret  # noqa: PLC0415
+        from ai_platform_engineering.utils.a2a_common.server.issuer import Issuer  # noqa: PLC0415
+        from ai_platform_engineering.utils.a2a_common.server.oidc_sign_in import OidcSignIn  # noqa: PLC0415
+        from ai_platform_engineering.utils.a2a_common.server.sign_in_transactions import (  # noqa: PLC0415
+            SignInTransactions,
+        )
+
+        def signed_in(response: Response, caller: Principal, name: str | None) -> None:
+            sessions.write(sessions.begin(caller, name), response)
+
+        issuer = Issuer.of(settings)
+        transactions = SignInTransactions(session_secret(settings).encode(), secure=has_secure_url(settings))
+        return None if issuer is None else OidcSignIn(issuer, settings, transactions, signed_in)
 
     async def _get(self, request: Request) -> Response:
         return self._facts(caller_in(request.scope.get("state")), session_in(request))
@@ -127,9 +153,15 @@ class SessionRoutes:
         return response
 
     async def _delete(self, request: Request) -> Response:
-        if (problem := csrf_problem(request, session_in(request))) is not None:
+        session = session_in(request)
+        if (problem := csrf_problem(request, session)) is not None:
             return problem
+        logout_url = None
+        if self._oidc is not None and session is not None and session.caller.verified_by == "token":
+            logout_url = await self._oidc.logout_url(request)
         response = Response(status_code=204, headers=_HEADERS)
+        if logout_url is not None:
+            response = JSONResponse({"logout_url": logout_url}, headers=_HEADERS)
         if self._sessions is not None:
             self._sessions.delete(response)
         return response
@@ -139,10 +171,27 @@ class SessionRoutes:
             "required": self._required,
             "signed_in": caller != ANONYMOUS,
             "subject": caller.subject,
+            "name": session.name if session is not None else None,
             "csrf_token": session.csrf_token if session is not None else None,
-            "method": self._sign_in.method if self._sign_in is not None else None,
+            "methods": [*(["openid"] if self._oidc else []), *([self._sign_in.method] if self._sign_in else [])],
+            "terminal": self._terminal,
         }
         return JSONResponse(facts, headers=_HEADERS)
+
+
+def terminal_sign_in(settings: Settings) -> dict[str, str | None] | None:
+    """What `platform-engineer login` needs to sign a person in: nothing of it is secret. None if it cannot."""
+    own = settings.oidc_client_id if settings.oidc_client_secret is None else None
+    client_id = settings.oidc_device_client_id or own
+    if settings.a2a_oauth_issuer is None or client_id is None:
+        return None
+    audience = settings.a2a_oauth_audience
+    return {
+        "issuer": settings.a2a_oauth_issuer,
+        "client_id": client_id,
+        "scopes": settings.oidc_scopes,
+        "audience": None if audience == ANY_AUDIENCE else audience,
+    }
 
 
 def _problem(code: int, error: str, sentence: str, headers: Mapping[str, str] | None = None) -> Response:

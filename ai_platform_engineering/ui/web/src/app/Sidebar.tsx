@@ -183,6 +183,9 @@ function Preferences({ store }: { store: Store }) {
           ))}
         </select>
       </label>
+      {store.session.value?.name && (
+        <p class="soft account">{TEXTS.app.signedInAs(clean(store.session.value.name))}</p>
+      )}
       {store.session.value?.required && (
         <button type="button" class="button plain" onClick={() => void store.signOut()}>{TEXTS.app.signOut}</button>
       )}

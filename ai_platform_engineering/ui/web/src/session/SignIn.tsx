@@ -1,25 +1,69 @@
-// The sign-in of a supervisor with a key. The key goes to the supervisor once and is not kept in the page.
+// The sign-in, with OpenID Connect or with a key. The key goes to the supervisor once and is not kept in the page.
 
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 
+import { startOfSignIn } from "../api";
+import { addressOf } from "../app/addresses";
 import type { Store } from "../store";
 import { TEXTS } from "../texts";
 
+/** The parameter of the page's address in which the supervisor says why a sign-in failed. */
+const FAILURE = "sign_in";
+
 export function SignIn({ store }: { store: Store }) {
+  const session = store.session.value;
+  const methods = session?.methods ?? [];
   return (
     <main class="sign-in">
       <h1>{TEXTS.title}</h1>
-      {store.session.value?.method === "key" ? <KeyForm store={store} /> : <NotAvailable />}
+      {methods.includes("openid") && <ProviderSignIn store={store} />}
+      {methods.includes("openid") && methods.includes("key") && (
+        <details class="sign-in-other">
+          <summary>{TEXTS.session.withKey}</summary>
+          <KeyForm store={store} isAlone={false} />
+        </details>
+      )}
+      {methods.length === 1 && methods[0] === "key" && <KeyForm store={store} isAlone />}
+      {methods.length === 0 && <NotAvailable canLogin={session?.terminal !== null} />}
     </main>
   );
 }
 
-function KeyForm({ store }: { store: Store }) {
+function ProviderSignIn({ store }: { store: Store }) {
+  const failure = useSignal(failureAt(location.href));
+  // Removed from the address, so that a reload does not repeat the sentence.
+  useEffect(() => history.replaceState(null, "", withoutFailure(location.href)), []);
+  return (
+    <div class="sign-in-form">
+      <p class="soft">{TEXTS.session.providerHint}</p>
+      <p class="problem" role="alert">{failure.value}</p>
+      <a class="button primary" href={startOfSignIn(addressOf(store.place.value))}>{TEXTS.session.signIn}</a>
+    </div>
+  );
+}
+
+/** The sentence for the failure in an address of the page. */
+function failureAt(address: string): string | null {
+  const code = new URL(address).searchParams.get(FAILURE);
+  if (code === null) return null;
+  const failures: Record<string, string> = TEXTS.session.failures;
+  return (Object.hasOwn(failures, code) ? failures[code] : undefined) ?? TEXTS.session.failures.refused;
+}
+
+function withoutFailure(address: string): string {
+  const url = new URL(address);
+  url.searchParams.delete(FAILURE);
+  return url.href;
+}
+
+function KeyForm({ store, isAlone }: { store: Store; isAlone: boolean }) {
   const field = useRef<HTMLInputElement>(null);
   const isBusy = useSignal(false);
   const problem = useSignal<string | null>(null);
-  useEffect(() => field.current?.focus(), []);
+  useEffect(() => {
+    if (isAlone) field.current?.focus();
+  }, []);
 
   async function submit(event: Event): Promise<void> {
     event.preventDefault();
@@ -39,7 +83,7 @@ function KeyForm({ store }: { store: Store }) {
 
   return (
     <form class="sign-in-form" onSubmit={submit} noValidate>
-      <p class="soft" id="sign-in-hint">{TEXTS.session.hint}</p>
+      <p class="soft" id="sign-in-hint">{isAlone ? TEXTS.session.hint : TEXTS.session.otherHint}</p>
       <label for="sign-in-key">{TEXTS.session.key}</label>
       <input
         ref={field}
@@ -55,19 +99,21 @@ function KeyForm({ store }: { store: Store }) {
         aria-describedby="sign-in-hint sign-in-problem"
       />
       <p class="problem" id="sign-in-problem" role="alert">{problem.value}</p>
-      <button type="submit" class="button primary" aria-disabled={isBusy.value}>
-        {isBusy.value ? TEXTS.session.signingIn : TEXTS.session.signIn}
+      <button type="submit" class={isAlone ? "button primary" : "button"} aria-disabled={isBusy.value}>
+        {isBusy.value ? TEXTS.session.signingIn : isAlone ? TEXTS.session.signIn : TEXTS.session.signInWithKey}
       </button>
     </form>
   );
 }
 
-function NotAvailable() {
+function NotAvailable({ canLogin }: { canLogin: boolean }) {
+  const address = addressOfPage();
   return (
     <>
       <p>{TEXTS.session.notAvailable}</p>
       <p>
-        {TEXTS.session.terminal} <code>{TEXTS.session.command(addressOfPage())}</code>
+        {canLogin ? TEXTS.session.terminalLogin : TEXTS.session.terminal}{" "}
+        <code>{canLogin ? TEXTS.session.loginCommand(address) : TEXTS.session.command(address)}</code>
       </p>
     </>
   );

@@ -86,8 +86,9 @@ export class PageStore implements Store {
     return this.sessions.signIn(key);
   }
 
-  signOut(): Promise<void> {
-    return this.sessions.signOut();
+  async signOut(): Promise<void> {
+    const address = await this.sessions.signOut();
+    if (address !== null) this.window.location.assign(address);
   }
 
   searchFor(text: string): void {

@@ -44,10 +44,12 @@ export class SessionState {
     }
   }
 
-  async signOut(): Promise<void> {
-    await signOut(this.http).catch(() => null);
+  /** Resolves to the page of the provider that ends the session there as well, if there is one. */
+  async signOut(): Promise<string | null> {
+    const answer = await signOut(this.http).catch(() => null);
     this.onClose();
-    await this.read();
+    if (answer === null) await this.read();
+    return answer?.logout_url ?? null;
   }
 
   private async request(): Promise<void> {
