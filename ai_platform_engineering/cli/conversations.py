@@ -35,10 +35,11 @@ from ai_platform_engineering.utils.a2a_common.client.supervisor_run import Super
 from ai_platform_engineering.utils.a2a_common.codec.forms import form_data
 from ai_platform_engineering.utils.a2a_common.protocol import STATE_NAMES, WAITING_STATES
 from ai_platform_engineering.utils.a2a_common.server.timeline import first_question, iso_time, utc_time
-from ai_platform_engineering.utils.access_tokens import AccessTokenError, SupervisorAuth
+from ai_platform_engineering.utils.access_tokens import AccessTokenError
 from ai_platform_engineering.utils.connections import reason_of
 from ai_platform_engineering.utils.errors import ReadableError
 from ai_platform_engineering.utils.redact import redact
+from ai_platform_engineering.utils.supervisor_auth import SupervisorAuth
 
 _TIMEOUT: Final = 60.0
 _MAX_TASKS: Final = 1_000_000
@@ -199,7 +200,7 @@ async def _delete_at(url: str, settings: Settings, context_id: str, *, force: bo
     address = redact(url)
     target = f"{url.rstrip('/')}/conversations/{quote(context_id, safe='')}"
     try:
-        async with httpx.AsyncClient(auth=SupervisorAuth(settings), timeout=_TIMEOUT) as http:
+        async with httpx.AsyncClient(auth=SupervisorAuth(settings, url), timeout=_TIMEOUT) as http:
             response = await http.delete(target, params={"force": "true"} if force else None)
         if response.status_code == httpx.codes.UNAUTHORIZED:
             response.raise_for_status()

@@ -60,6 +60,8 @@ def build_parser() -> argparse.ArgumentParser:
 
     _add_chat(commands)
 
+    _add_login(commands)
+
     replay = commands.add_parser("replay", help="play a recorded run in the terminal")
     replay.add_argument("file", metavar="FILE", help="recording by chat --json or tasks export; - for standard input")
     pace = replay.add_mutually_exclusive_group()
@@ -88,6 +90,20 @@ def build_parser() -> argparse.ArgumentParser:
     path = sandbox.add_parser("path", help="print the path of the sandbox file")
     path.set_defaults(run=_command("agents.show_sandbox_path"), quiet=True)
     return parser
+
+
+def _add_login(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    login = commands.add_parser(
+        "login",
+        help="sign in at a supervisor with OpenID Connect",
+        description="Signs in at a supervisor with OpenID Connect: shows an address and a code to confirm in a "
+        "browser, and stores the tokens for all commands with --url, until `logout`.",
+    )
+    login.set_defaults(run=_command("login.run_login"), quiet=True)
+    logout = commands.add_parser("logout", help="sign out at a supervisor and delete the stored tokens")
+    logout.set_defaults(run=_command("login.run_logout"), quiet=True)
+    for command in (login, logout):
+        command.add_argument("--url", type=types.url, help="URL of the supervisor (default: the one of the settings)")
 
 
 def _add_tasks(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -25,9 +25,9 @@ from ai_platform_engineering.skills_middleware.client import SkillsApiError, Ski
 from ai_platform_engineering.skills_middleware.skill import InvalidSkillError, Visibility
 from ai_platform_engineering.text.plain_text import aligned, clean, one_line
 from ai_platform_engineering.utils.a2a_common.client.supervisor_run import SupervisorError
-from ai_platform_engineering.utils.access_tokens import SupervisorAuth
 from ai_platform_engineering.utils.errors import ReadableError
 from ai_platform_engineering.utils.redact import redact
+from ai_platform_engineering.utils.supervisor_auth import SupervisorAuth
 
 _DESCRIPTION_LENGTH: Final = 90
 _LOCAL: Final = "http://this-machine"
@@ -200,7 +200,7 @@ async def _refresh_skills(options: argparse.Namespace, settings: Settings) -> in
 async def _connected(settings: Settings, url: str | None) -> AsyncIterator[_SkillsConnection]:
     timeout = httpx.Timeout(_TIMEOUT, connect=5.0)
     if url is not None:
-        async with httpx.AsyncClient(auth=SupervisorAuth(settings), timeout=timeout) as http:
+        async with httpx.AsyncClient(auth=SupervisorAuth(settings, url), timeout=timeout) as http:
             yield _SkillsConnection(SkillsClient(http, url), f"at {redact(url)}")
         return
     async with (

@@ -29,7 +29,7 @@ from ai_platform_engineering.terminal.view import View
 from ai_platform_engineering.text.form_text import command_lines
 from ai_platform_engineering.utils.a2a_common.client.supervisor_client import Supervisor, connected
 from ai_platform_engineering.utils.a2a_common.client.supervisor_run import SupervisorError
-from ai_platform_engineering.utils.access_tokens import SupervisorAuth
+from ai_platform_engineering.utils.supervisor_auth import SupervisorAuth
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ def _run_workflow(options: RunOptions, settings: Settings) -> int:
 def _supervisor(options: RunOptions, settings: Settings, background: BackgroundLoop) -> Supervisor:
     if options.url is None:
         return background.enter_context(local_supervisor(settings))
-    return background.enter_context(connected(options.url, SupervisorAuth(settings)))
+    return background.enter_context(connected(options.url, SupervisorAuth(settings, options.url)))
 
 
 def _run(options: RunOptions, conversation: ChatConversation, output: Output) -> int:

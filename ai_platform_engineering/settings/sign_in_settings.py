@@ -56,14 +56,18 @@ class SignInSettings(SettingsGroup):
         "Sign-in",
         "Secret of `OIDC_CLIENT_ID`. Without it the page is a public client. PKCE is used in both cases.",
     )
-    oidc_scopes: str = setting(
-        "Sign-in", "Scopes that the page and `login` request, separated by spaces.", "openid profile"
-    )
+    oidc_scopes: str = setting("Sign-in", "Scopes that the page requests, separated by spaces.", "openid profile")
     oidc_device_client_id: str | None = setting(
         "Sign-in",
         "Id of the terminal at the provider: a public client with the device authorization grant, which "
         "`platform-engineer login` uses.",
         shown_default="`OIDC_CLIENT_ID`, unless that has a secret",
+    )
+    oidc_device_scopes: str | None = setting(
+        "Sign-in",
+        "Scopes that `platform-engineer login` requests. Many providers give a refresh token only with "
+        "`offline_access`.",
+        shown_default="`OIDC_SCOPES`",
     )
     session_secret: OptionalKey = setting(
         "Sign-in",

@@ -34,8 +34,8 @@ from ai_platform_engineering.terminal.view import CallFinished, ToolCall, View
 from ai_platform_engineering.text.form_text import BY_MESSAGE, command_lines
 from ai_platform_engineering.utils.a2a_common.client.supervisor_client import Supervisor, connected
 from ai_platform_engineering.utils.a2a_common.client.supervisor_run import SupervisorError
-from ai_platform_engineering.utils.access_tokens import SupervisorAuth
 from ai_platform_engineering.utils.private_files import create_private_file
+from ai_platform_engineering.utils.supervisor_auth import SupervisorAuth
 
 ANSWERED: Final = 0
 NOT_ANSWERED: Final = 1
@@ -174,7 +174,7 @@ def _supervisor(
     options: ChatOptions, settings: Settings, background: BackgroundLoop, console: Console | None
 ) -> Supervisor:
     if options.url is not None:
-        return background.enter_context(connected(options.url, SupervisorAuth(settings)))
+        return background.enter_context(connected(options.url, SupervisorAuth(settings, options.url)))
     from ai_platform_engineering.terminal.local import local_supervisor  # noqa: PLC0415
 
     if console is None or options.as_json:

@@ -19,8 +19,8 @@ import uvicorn
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.a2a_common.client.supervisor_client import Supervisor, connected
 from ai_platform_engineering.utils.a2a_common.client.supervisor_run import SupervisorError
-from ai_platform_engineering.utils.access_tokens import SupervisorAuth
 from ai_platform_engineering.utils.serving import KEEP_ALIVE_SECONDS
+from ai_platform_engineering.utils.supervisor_auth import SupervisorAuth
 
 _ADDRESS: Final = "http://localhost"
 _SHUTDOWN_SECONDS: Final = 1

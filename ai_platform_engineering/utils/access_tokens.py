@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
@@ -122,7 +122,7 @@ class AccessTokens:
         if not isinstance(token, str) or not re.fullmatch(r"[\x21-\x7e]+", token):
             raise AccessTokenRefusedError("The response of A2A_OAUTH_GRANT_URL contains no access token.")
         self._token = token
-        self._valid_until = requested_at + _usable_seconds(fields.get("expires_in"))
+        self._valid_until = requested_at + usable_seconds(fields.get("expires_in"))
         return token
 
     async def _request(self, http: httpx.AsyncClient) -> httpx.Response:
@@ -133,36 +133,6 @@ class AccessTokens:
             credentials = {"client_id": grant.client_id, "client_secret": grant.client_secret}
             return await http.post(grant.url, data=form | credentials)
         return await http.post(grant.url, data=form, auth=basic_auth(grant.client_id, grant.client_secret))
-
-
-class SupervisorAuth(httpx.Auth):
-    """Authenticates at the supervisor with an access token, the shared key, or not at all, as configured.
-
-    A refused token is replaced once.
-    """
-
-    def __init__(self, settings: Settings) -> None:
-        grant = Grant.of(settings)
-        key = settings.supervisor_key or settings.a2a_auth_shared_key
-        self._tokens = AccessTokens(grant) if grant else None
-        self._key = key.get_secret_value() if key else None
-
-    async def async_auth_flow(self, request: httpx.Request) -> AsyncGenerator[httpx.Request, httpx.Response]:
-        if self._tokens is None:
-            if self._key is not None:
-                request.headers["Authorization"] = f"Bearer {self._key}"
-            yield request
-            return
-        token = await self._tokens.token()
-        request.headers["Authorization"] = f"Bearer {token}"
-        response = yield request
-        if response.status_code == httpx.codes.UNAUTHORIZED:
-            self._tokens.forget(token)
-            request.headers["Authorization"] = f"Bearer {await self._tokens.token()}"
-            yield request
-
-    def sync_auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response]:
-        raise RuntimeError("the supervisor client is asynchronous only")
 
 
 class OwnBearer:
@@ -183,7 +153,8 @@ class OwnBearer:
         return None if self._tokens is None else await self._tokens.token()
 
 
-def _usable_seconds(expires_in: object) -> float:
+def usable_seconds(expires_in: object) -> float:
+    """How long a token is used that is valid for `expires_in` seconds."""
     seconds = _DEFAULT_LIFETIME
     if isinstance(expires_in, int | float | str):
         with suppress(ValueError):

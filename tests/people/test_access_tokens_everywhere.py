@@ -18,7 +18,7 @@ from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2
 from ai_platform_engineering.settings import load_settings
 from ai_platform_engineering.utils.a2a_common.client.supervisor_client import connected
 from ai_platform_engineering.utils.a2a_common.client.supervisor_run import SupervisorError
-from ai_platform_engineering.utils.access_tokens import SupervisorAuth
+from ai_platform_engineering.utils.supervisor_auth import SupervisorAuth
 from tests.invariants import check
 from tests.oauth_issuer import TestIssuer, issuing
 from tests.servers import ROOT, calling, serving

@@ -20,8 +20,8 @@ from ai_platform_engineering.utils.access_tokens import (
     AccessTokens,
     Grant,
     OwnBearer,
-    SupervisorAuth,
 )
+from ai_platform_engineering.utils.supervisor_auth import SupervisorAuth
 from tests.oauth_issuer import CLIENT, SECRET, TestIssuer, issuing
 from tests.utils.a2a_common.serving import listening
 

@@ -16,7 +16,7 @@ from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.a2a_common.client.supervisor_client import Supervisor, connected
 from ai_platform_engineering.utils.a2a_common.client.supervisor_run import SupervisorError
 from ai_platform_engineering.utils.a2a_common.codec.parts import message_digest
-from ai_platform_engineering.utils.access_tokens import SupervisorAuth
+from ai_platform_engineering.utils.supervisor_auth import SupervisorAuth
 from ai_platform_engineering.utils.users import User, sign_user, signing_key
 
 _MAX_PAUSE: Final = 2.0

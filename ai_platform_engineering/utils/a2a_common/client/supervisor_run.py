@@ -231,8 +231,9 @@ def refusal(error: Exception, address: str, what: str) -> SupervisorError:
     status = _status_of(error)
     if status == httpx.codes.UNAUTHORIZED:
         sentence = (
-            f"The supervisor at {address} requires a key; set A2A_AUTH_SHARED_KEY to its key, or "
-            "A2A_OAUTH_GRANT_URL and the client's id and secret if it requires an access token."
+            f"The supervisor at {address} requires a key; set A2A_AUTH_SHARED_KEY to its key, or sign in with "
+            f"`platform-engineer login --url {address}` if it requires an access token. A program sets "
+            "A2A_OAUTH_GRANT_URL and its client's id and secret."
         )
         return SupervisorError(sentence, misconfigured=True)
     reason = f"HTTP {status}" if status else str(error).rstrip(".")

@@ -29,7 +29,7 @@ from ai_platform_engineering.utils.oidc.token_endpoint import Client, GrantError
 logger = logging.getLogger(__name__)
 
 Failure = Literal["declined", "expired", "refused", "unavailable"]
-"""Why nobody was signed in; the page has a sentence for each."""
+"""Why a sign-in failed; the page has a sentence for each."""
 
 MAX_NAME_LENGTH: Final = 200
 _PLACE: Final = re.compile(r"#/[A-Za-z0-9/_.~%-]{0,500}")

@@ -189,7 +189,7 @@ def terminal_sign_in(settings: Settings) -> dict[str, str | None] | None:
     return {
         "issuer": settings.a2a_oauth_issuer,
         "client_id": client_id,
-        "scopes": settings.oidc_scopes,
+        "scopes": settings.oidc_device_scopes or settings.oidc_scopes,
         "audience": None if audience == ANY_AUDIENCE else audience,
     }
 
