@@ -99,6 +99,25 @@ async def test_a_person_signs_in_asks_and_signs_out(tmp_path: Path) -> None:
         assert (await run(tmp_path, "skills", "list", "--url", url))[0] != 0
 
 
+async def test_the_card_has_the_flows_of_the_provider(tmp_path: Path) -> None:
+    async with providing() as provider, httpx.AsyncClient() as http:
+        async with serving(create_app, environ_of(tmp_path) | guarded_by(provider)) as url:
+            card = (await http.get(f"{url}/.well-known/agent-card.json")).json()
+            assert card["skills"]
+        provider.down = True
+        async with serving(create_app, environ_of(tmp_path) | guarded_by(provider)) as url:
+            without = (await http.get(f"{url}/.well-known/agent-card.json")).json()
+    assert [*without["securitySchemes"]] == ["access_token", "openid"]
+    code, device = (card["securitySchemes"][name] for name in ("oauth2_code", "oauth2_device"))
+    endpoints = {"tokenUrl": f"{provider.url}/token", "refreshUrl": f"{provider.url}/token"}
+    flow = code["oauth2SecurityScheme"]["flows"]["authorizationCode"]
+    assert flow.items() >= (endpoints | {"authorizationUrl": f"{provider.url}/authorize", "pkceRequired": True}).items()
+    assert (code["type"], code["flows"]["authorizationCode"]["tokenUrl"]) == ("oauth2", f"{provider.url}/token")
+    flow = device["oauth2SecurityScheme"]["flows"]["deviceCode"]
+    assert flow.items() >= (endpoints | {"deviceAuthorizationUrl": f"{provider.url}/device_authorization"}).items()
+    assert {"oauth2_device": ["openid", "profile"]} in card["security"]
+
+
 @pytest.mark.long
 async def test_supervisors_without_such_a_sign_in_are_explained(tmp_path: Path) -> None:
     key = {"A2A_AUTH_SHARED_KEY": "correct-horse-battery"}

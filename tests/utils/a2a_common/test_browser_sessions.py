@@ -3,17 +3,20 @@ from __future__ import annotations
 import base64
 import json
 from http.cookies import SimpleCookie
+from pathlib import Path
 
 import jwt
 import pytest
 from starlette.responses import Response
 
 from ai_platform_engineering.identity.principal import KEY_HOLDER, Principal
+from ai_platform_engineering.settings import load_settings
 from ai_platform_engineering.utils.a2a_common.server.browser_sessions import (
     LIFETIME_SECONDS,
     MAX_COOKIE_SIZE,
     BrowserSession,
     BrowserSessions,
+    session_secret,
 )
 from ai_platform_engineering.utils.users import User, sign_user
 
@@ -124,3 +127,11 @@ def test_scripts_and_other_sites_do_not_get_the_cookie(secure: bool) -> None:
         assert bool(cookie["secure"]) is secure
         assert cookie["domain"] == ""
     assert here.cookie.startswith("__Host-") is secure
+
+
+def test_the_holder_of_a_named_key_cannot_sign_sessions(tmp_path: Path) -> None:
+    environ = {"A2A_AUTH_KEYS": f"ci:user:{KEY}", "DATA_DIR": str(tmp_path)}
+    assert KEY not in session_secret(load_settings(environ, None))
+    assert session_secret(load_settings(environ | {"A2A_AUTH_SHARED_KEY": "the-key-of-admins"}, None)) == (
+        "the-key-of-admins"
+    )

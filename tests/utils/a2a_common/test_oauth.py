@@ -128,7 +128,11 @@ async def test_the_card_lists_what_will_do() -> None:
     scheme = card["securitySchemes"]["access_token"]["httpAuthSecurityScheme"]
     assert (scheme["scheme"], scheme["bearerFormat"]) == ("bearer", "JWT")
     assert "https://issuer.example, made for us" in scheme["description"]
-    assert [sorted(each["schemes"]) for each in card["securityRequirements"]] == [["key"], ["access_token"]]
+    openid = card["securitySchemes"]["openid"]
+    discovery = f"https://issuer.example{OPENID}"
+    assert openid["openIdConnectSecurityScheme"]["openIdConnectUrl"] == discovery
+    assert (openid["type"], openid["openIdConnectUrl"]) == ("openIdConnect", discovery), "the form of 0.3"
+    assert [sorted(each["schemes"]) for each in card["securityRequirements"]] == [["key"], ["access_token"], ["openid"]]
 
 
 @pytest.mark.parametrize(

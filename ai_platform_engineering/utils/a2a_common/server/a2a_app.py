@@ -31,9 +31,9 @@ from ai_platform_engineering.utils.a2a_common.server.a2a_server import (
 )
 from ai_platform_engineering.utils.a2a_common.server.approval_route import approval_route
 from ai_platform_engineering.utils.a2a_common.server.audit_routes import audit_route
-from ai_platform_engineering.utils.a2a_common.server.auth import METRICS_PATH, auth_middleware
+from ai_platform_engineering.utils.a2a_common.server.auth import METRICS_PATH, auth_middleware, signs_in_at_provider
 from ai_platform_engineering.utils.a2a_common.server.browser_checks import host_middleware, origin_middleware
-from ai_platform_engineering.utils.a2a_common.server.card import ChangingCard
+from ai_platform_engineering.utils.a2a_common.server.card import CardWithFlows, ChangingCard
 from ai_platform_engineering.utils.a2a_common.server.conversations import ConversationRoutes
 from ai_platform_engineering.utils.a2a_common.server.log_maintenance import (
     Forget,
@@ -43,7 +43,7 @@ from ai_platform_engineering.utils.a2a_common.server.log_maintenance import (
 )
 from ai_platform_engineering.utils.a2a_common.server.metrics import RunMetrics, ServerState
 from ai_platform_engineering.utils.a2a_common.server.push_configs import open_receivers
-from ai_platform_engineering.utils.a2a_common.server.sign_in import SessionRoutes
+from ai_platform_engineering.utils.a2a_common.server.sign_in import SessionRoutes, terminal_sign_in
 from ai_platform_engineering.utils.a2a_common.server.work import Executor
 from ai_platform_engineering.utils.keys import Place
 
@@ -78,6 +78,7 @@ def with_a2a(  # noqa: PLR0913 - the parts of a server
     `app.state.now()` is the state of the server for `/metrics`.
     """
     plain = card if isinstance(card, AgentCard) else card.plain
+    card = _with_sign_in(card, settings) if agent == SUPERVISOR else card
     access = AccessAudit(audit or NO_AUDIT)
     receivers = open_receivers(settings, agent)
     handler = request_handler(executor, log, plain, settings, agent=agent, receivers=receivers, audit=access)
@@ -178,6 +179,17 @@ def with_a2a(  # noqa: PLR0913 - the parts of a server
     app.state.problem = problem
     app.state.public_paths = frozenset()
     return app
+
+
+def _with_sign_in(card: AgentCard | ChangingCard, settings: Settings) -> AgentCard | ChangingCard:
+    """The card, with the flows of the provider if people can sign in there."""
+    if terminal_sign_in(settings) is None and not signs_in_at_provider(settings):
+        return card
+    # Imported on demand: cryptography is slow to load.
+    from ai_platform_engineering.utils.a2a_common.server.issuer import Issuer  # noqa: PLC0415
+
+    issuer = Issuer.of(settings)
+    return card if issuer is None else CardWithFlows(card, issuer, settings.oidc_scopes)
 
 
 def metrics_route(metrics: RunMetrics, agent: str, state: Callable[[], ServerState]) -> Route:

@@ -10,7 +10,7 @@ from collections.abc import Container, Sequence
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from a2a.types.a2a_pb2 import HTTPAuthSecurityScheme, SecurityScheme
+from a2a.types.a2a_pb2 import HTTPAuthSecurityScheme, OpenIdConnectSecurityScheme, SecurityScheme
 from starlette.datastructures import Headers
 from starlette.middleware import Middleware
 from starlette.requests import HTTPConnection
@@ -23,6 +23,7 @@ from ai_platform_engineering.identity.token_claims import ClaimRules, UnusableCl
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.settings.named_keys import NamedKey
 from ai_platform_engineering.utils.keys import SHARED_KEY, Place, opening_key, required_key, sent_key, supervisor_keys
+from ai_platform_engineering.utils.oidc.provider import metadata_addresses
 
 if TYPE_CHECKING:
     from ai_platform_engineering.utils.a2a_common.server.browser_sessions import BrowserSession, BrowserSessions
@@ -123,6 +124,11 @@ def security_schemes(settings: Settings, place: Place = "front", agent: str | No
             description=f"An OAuth2 access token of {settings.a2a_oauth_issuer}{made_for}.",
         )
         schemes["access_token"] = SecurityScheme(http_auth_security_scheme=token)
+        discovery = OpenIdConnectSecurityScheme(
+            open_id_connect_url=metadata_addresses(settings.a2a_oauth_issuer)[0],
+            description=f"Sign-in at {settings.a2a_oauth_issuer}. Its access token is the bearer{made_for}.",
+        )
+        schemes["openid"] = SecurityScheme(open_id_connect_security_scheme=discovery)
     return schemes
 
 

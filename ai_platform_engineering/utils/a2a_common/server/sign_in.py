@@ -21,8 +21,8 @@ from ai_platform_engineering.utils.a2a_common.server.auth import (
     SESSION_PATH,
     browser_sessions,
     csrf_problem,
-    key_holder,
     has_secure_url,
+    key_holder,
     session_in,
     signs_in_at_provider,
 )
