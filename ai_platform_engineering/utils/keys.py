@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
+import logging
 from collections.abc import Sequence
 from typing import Final, Literal, NamedTuple
 
 from ai_platform_engineering.settings import MIN_KEY_LENGTH, Settings, SettingsError
 from ai_platform_engineering.settings.named_keys import NamedKey, parse_agent_keys, parse_keys
+
+logger = logging.getLogger(__name__)
 
 Place = Literal["front", "behind"]
 """`front` is the supervisor, `behind` are the servers that it calls."""
@@ -78,9 +81,15 @@ def is_opened_by_key(settings: Settings, place: Place, agent: str | None = None)
 def check_exposure(settings: Settings, place: Place, address: str, agent: str | None = None) -> None:
     """Raise `SettingsError` if other machines can reach the bound `address` and callers need no key, or may
     send a token for another service."""
+    accepts_all = settings.a2a_oauth_issuer is not None and settings.a2a_oauth_audience is None
     if ipaddress.ip_address(address.partition("%")[0]).is_loopback or settings.allow_anonymous:
+        if accepts_all:
+            logger.warning(
+                "Access tokens of A2A_OAUTH_ISSUER that were issued for any other service are accepted. Set "
+                "A2A_OAUTH_AUDIENCE to the audience of this server's tokens."
+            )
         return
-    if settings.a2a_oauth_issuer is not None and settings.a2a_oauth_audience is None:
+    if accepts_all:
         raise SettingsError(
             f"Other machines can reach {address}, and access tokens of A2A_OAUTH_ISSUER that were issued for any other "
             "service would be accepted. Set A2A_OAUTH_AUDIENCE to the audience of this server's tokens, or to * to "

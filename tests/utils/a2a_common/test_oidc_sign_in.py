@@ -3,6 +3,7 @@ strict provider."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -95,6 +96,13 @@ async def test_the_request_has_every_protection() -> None:
             assert one[name] != other[name]
         (cookie,) = served.http.cookies.jar
         assert not any(other[name][0] in (cookie.value or "") for name in ("state", "nonce"))
+
+
+async def test_people_who_begin_at_the_same_time_wait_for_one_fetch() -> None:
+    async with providing() as provider, browser(provider) as served:
+        sent = await asyncio.gather(*(start(served) for _ in range(5)))
+        assert all(address.startswith(f"{provider.url}/authorize?") for address in sent)
+        assert provider.calls["metadata"] == 1
 
 
 async def test_another_replica_finishes_the_sign_in() -> None:

@@ -22,6 +22,7 @@ from ai_platform_engineering.identity.principal import CALLER, KEY_HOLDER, Princ
 from ai_platform_engineering.identity.token_claims import ClaimRules, UnusableClaimsError
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.settings.named_keys import NamedKey
+from ai_platform_engineering.settings.sign_in_settings import ANY_AUDIENCE
 from ai_platform_engineering.utils.keys import SHARED_KEY, Place, opening_key, required_key, sent_key, supervisor_keys
 from ai_platform_engineering.utils.oidc.provider import metadata_addresses
 
@@ -117,7 +118,8 @@ def security_schemes(settings: Settings, place: Place = "front", agent: str | No
         key = HTTPAuthSecurityScheme(scheme="bearer", description="The key that the server's operator gave out.")
         schemes["key"] = SecurityScheme(http_auth_security_scheme=key)
     if settings.a2a_oauth_issuer is not None:
-        made_for = f", made for {settings.a2a_oauth_audience}" if settings.a2a_oauth_audience else ""
+        audience = settings.a2a_oauth_audience
+        made_for = f", made for {audience}" if audience and audience != ANY_AUDIENCE else ""
         token = HTTPAuthSecurityScheme(
             scheme="bearer",
             bearer_format="JWT",

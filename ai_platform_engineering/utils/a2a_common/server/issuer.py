@@ -62,6 +62,7 @@ class Issuer:
         self._provider: Provider | None = None
         self._described_at = float("-inf")
         self._asked_at = float("-inf")
+        self._describing: asyncio.Task[None] | None = None
         self._keys: tuple[IssuerKey, ...] = ()
         self._fetched_at = float("-inf")
         self._tried_at = float("-inf")
@@ -79,16 +80,25 @@ class Issuer:
     async def provider(self) -> Provider:
         """The metadata of the issuer. Raises `IssuerError` if they cannot be fetched."""
         now = self._clock()
-        if now - self._described_at > _FRESH_SECONDS and now - self._asked_at >= _PAUSE_WITHOUT_KEYS:
+        pause = _PAUSE_WITHOUT_KEYS if self._provider is None else _PAUSE_SECONDS
+        is_stale = now - self._described_at > _FRESH_SECONDS and now - self._asked_at >= pause
+        if is_stale and self._describing is None:
             self._asked_at = now
-            try:
-                async with provider_client(self.tls) as http:
-                    self._describe(await fetch_metadata(http, self.issuer))
-            except ProviderError as error:
-                logger.warning("The metadata of %s cannot be fetched: %s.", self.issuer, error)
+            self._describing = asyncio.create_task(self._fetch_metadata(), name="issuer-metadata")
+        if self._describing is not None:
+            await asyncio.shield(self._describing)
         if self._provider is None:
             raise IssuerError("The OpenID Connect provider cannot be reached at the moment. Try again in a minute.")
         return self._provider
+
+    async def _fetch_metadata(self) -> None:
+        try:
+            async with provider_client(self.tls) as http:
+                self._describe(await fetch_metadata(http, self.issuer))
+        except ProviderError as error:
+            logger.warning("The metadata of %s cannot be fetched: %s.", self.issuer, error)
+        finally:
+            self._describing = None
 
     async def check(self, token: str) -> Mapping[str, Any]:
         """The claims of a valid access token.
