@@ -17,6 +17,7 @@ from ai_platform_engineering.cli import main
 from ai_platform_engineering.events import FinalResult, InputRequired, ToolFinished
 from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
 from tests.audited import audited
+from tests.oidc_provider import PAGE, decide, providing
 from tests.servers import calling, serving
 
 KEY = "correct-horse-battery"
@@ -88,6 +89,20 @@ async def test_an_approved_change_is_recorded_with_its_digest_and_outcome(
     with closing(sqlite3.connect(tmp_path / "audit.db")) as connection, connection:
         connection.execute("DELETE FROM entry WHERE seq = 3")
     assert run("audit", "verify") == (1, "", "platform-engineer: Entry 3 was removed: entry 4 follows entry 2.\n")
+
+
+async def test_sign_ins_with_openid_connect_are_recorded(environ: dict[str, str], tmp_path: Path) -> None:
+    async with providing() as provider, httpx.AsyncClient() as http:
+        client = {"A2A_OAUTH_ISSUER": provider.url, "OIDC_CLIENT_ID": PAGE}
+        async with serving(create_app, environ | client) as url:
+            provider.clients[PAGE].redirect_uris.add(f"{url}/session/callback")
+            for wrong in ({"nonce": "that of another sign-in"}, {}):
+                provider.alter = wrong.__ror__
+                started = await http.get(f"{url}/session/start")
+                decided = await decide(http, started.headers["location"])
+                await http.get(decided.headers["location"])
+    assert len(audited(tmp_path, "sign_in_refused")) == 1
+    assert [entry["subject"] for entry in audited(tmp_path, "sign_in")] == ["ada-1815"]
 
 
 async def test_sign_ins_and_refusals_are_recorded(environ: dict[str, str], tmp_path: Path) -> None:

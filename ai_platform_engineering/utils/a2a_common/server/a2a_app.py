@@ -78,7 +78,6 @@ def with_a2a(  # noqa: PLR0913 - the parts of a server
     `app.state.now()` is the state of the server for `/metrics`.
     """
     plain = card if isinstance(card, AgentCard) else card.plain
-    card = _with_sign_in(card, settings) if agent == SUPERVISOR else card
     access = AccessAudit(audit or NO_AUDIT)
     receivers = open_receivers(settings, agent)
     handler = request_handler(executor, log, plain, settings, agent=agent, receivers=receivers, audit=access)
@@ -181,7 +180,7 @@ def with_a2a(  # noqa: PLR0913 - the parts of a server
     return app
 
 
-def _with_sign_in(card: AgentCard | ChangingCard, settings: Settings) -> AgentCard | ChangingCard:
+def with_sign_in(card: AgentCard | ChangingCard, settings: Settings) -> AgentCard | ChangingCard:
     """The card, with the flows of the provider if people can sign in there."""
     if terminal_sign_in(settings) is None and not signs_in_at_provider(settings):
         return card

@@ -19,7 +19,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ai_platform_engineering.audit.access import AccessAudit
 from ai_platform_engineering.identity.principal import CALLER, KEY_HOLDER, Principal
-from ai_platform_engineering.identity.token_claims import ClaimRules, UnusableClaimsError
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.settings.named_keys import NamedKey
 from ai_platform_engineering.settings.sign_in_settings import ANY_AUDIENCE
@@ -61,7 +60,6 @@ def auth_middleware(
             keys=keys,
             key_setting=_key_setting(settings, place, agent),
             issuer=issuer,
-            claim_rules=ClaimRules.of(settings),
             open_paths=open_paths,
             optional_paths={SESSION_PATH, START_PATH, CALLBACK_PATH} if is_front else (),
             sessions=browser_sessions(settings) if is_front else None,
@@ -146,7 +144,6 @@ class BearerAuth:
         keys: Sequence[NamedKey] = (),
         key_setting: str = "",
         issuer: Issuer | None = None,
-        claim_rules: ClaimRules | None = None,
         open_paths: Container[str] = OPEN_PATHS,
         optional_paths: Container[str] = (),
         sessions: BrowserSessions | None = None,
@@ -159,7 +156,6 @@ class BearerAuth:
         self._keys = keys
         self._key_setting = key_setting
         self._issuer = issuer
-        self._claim_rules = claim_rules or ClaimRules()
         self._sessions = sessions
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -207,8 +203,8 @@ class BearerAuth:
         from ai_platform_engineering.utils.a2a_common.server.token_checks import TokenRefusedError  # noqa: PLC0415
 
         try:
-            return self._claim_rules.principal(await self._issuer.check(sent))
-        except (TokenRefusedError, UnusableClaimsError) as error:
+            return await self._issuer.principal(sent)
+        except TokenRefusedError as error:
             return self._unauthorized(str(error))
         except IssuerError as error:
             body = {"error": "unavailable", "message": str(error)}

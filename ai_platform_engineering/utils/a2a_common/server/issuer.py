@@ -15,6 +15,8 @@ from typing import Any, Final
 import httpx
 import jwt
 
+from ai_platform_engineering.identity.principal import Principal
+from ai_platform_engineering.identity.token_claims import ClaimRules, UnusableClaimsError
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.settings.sign_in_settings import ANY_AUDIENCE
 from ai_platform_engineering.utils.a2a_common.server.issuer_keys import ALGORITHMS, IssuerKey, fetch_keys
@@ -51,11 +53,13 @@ class Issuer:
         issuer: str,
         audience: str | None = None,
         jwks_url: str | None = None,
+        rules: ClaimRules | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.issuer = issuer
         self._audience = audience
         self._jwks_url = jwks_url
+        self.rules = rules or ClaimRules()
         self._clock = clock
         # Created once: loading the certificates blocks the event loop noticeably.
         self.tls = httpx.create_ssl_context()
@@ -75,7 +79,7 @@ class Issuer:
         if settings.a2a_oauth_issuer is None:
             return None
         audience = None if settings.a2a_oauth_audience == ANY_AUDIENCE else settings.a2a_oauth_audience
-        return cls(settings.a2a_oauth_issuer, audience, settings.a2a_oauth_jwks_url)
+        return cls(settings.a2a_oauth_issuer, audience, settings.a2a_oauth_jwks_url, ClaimRules.of(settings))
 
     async def provider(self) -> Provider:
         """The metadata of the issuer. Raises `IssuerError` if they cannot be fetched."""
@@ -99,6 +103,13 @@ class Issuer:
             logger.warning("The metadata of %s cannot be fetched: %s.", self.issuer, error)
         finally:
             self._describing = None
+
+    async def principal(self, token: str) -> Principal:
+        """The sender of a valid access token. Raises as `check` does."""
+        try:
+            return self.rules.principal(await self.check(token))
+        except UnusableClaimsError as error:
+            raise TokenRefusedError(str(error)) from None
 
     async def check(self, token: str) -> Mapping[str, Any]:
         """The claims of a valid access token.

@@ -16,8 +16,9 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from ai_platform_engineering.audit.access import AccessAudit
 from ai_platform_engineering.identity.principal import Principal
-from ai_platform_engineering.identity.token_claims import ClaimRules, UnusableClaimsError, claim_at
+from ai_platform_engineering.identity.token_claims import UnusableClaimsError, claim_at
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.a2a_common.server.auth import CALLBACK_PATH, START_PATH
 from ai_platform_engineering.utils.a2a_common.server.issuer import Issuer, IssuerError
@@ -53,15 +54,16 @@ class OidcSignIn:
         settings: Settings,
         transactions: SignInTransactions,
         signed_in: Callable[[Response, Principal, str | None], None],
+        access: AccessAudit,
     ) -> None:
         secret = settings.oidc_client_secret
         self._issuer = issuer
         self._client = Client(settings.oidc_client_id or "", secret.get_secret_value() if secret else None)
         self._scopes = settings.oidc_scopes
         self._public_url = settings.a2a_public_url
-        self._rules = ClaimRules.of(settings)
         self._transactions = transactions
         self._signed_in = signed_in
+        self._access = access
 
     def routes(self) -> list[Route]:
         return [
@@ -105,13 +107,17 @@ class OidcSignIn:
     async def _callback(self, request: Request) -> Response:
         transaction = self._transactions.read(request.cookies)
         place = transaction.place if transaction is not None else ""
+        address = request.client.host if request.client else ""
         try:
             caller, name = await self._verified(request, transaction)
         except SignInFailedError as error:
             logger.warning("A sign-in with OpenID Connect failed: %s", error)
+            if error.failure == "refused":
+                self._access.refused(address, "the sign-in at the OpenID Connect provider is not valid")
             response = self._failed(error.failure, place)
         else:
             response = _to_page(place)
+            self._access.signed_in(caller, address)
             self._signed_in(response, caller, name)
         self._transactions.delete(response)
         return response
@@ -133,7 +139,7 @@ class OidcSignIn:
                 tokens = await request_tokens(http, provider, self._client, grant)
             claims = await self._id_token_claims(tokens, transaction)
             claims = await self._with_userinfo(claims, tokens, provider)
-            caller = self._rules.principal(claims)
+            caller = self._issuer.rules.principal(claims)
             return caller, display_name(claims) or caller.subject
         except (IssuerError, ProviderError) as error:
             raise SignInFailedError("unavailable", f"{self._issuer.issuer} cannot be used: {error}.") from None
@@ -151,7 +157,7 @@ class OidcSignIn:
 
     async def _with_userinfo(self, claims: Mapping[str, Any], tokens: Tokens, provider: Provider) -> Mapping[str, Any]:
         """The claims, with those of the userinfo endpoint if the ID token has no groups."""
-        if claim_at(claims, self._rules.groups_claim) is not None or provider.userinfo_endpoint is None:
+        if claim_at(claims, self._issuer.rules.groups_claim) is not None or provider.userinfo_endpoint is None:
             return claims
         async with provider_client(self._issuer.tls) as http:
             more = await get_json(http, provider.userinfo_endpoint, {"Authorization": f"Bearer {tokens.access_token}"})

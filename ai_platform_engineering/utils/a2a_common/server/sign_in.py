@@ -110,7 +110,7 @@ class SessionRoutes:
 
         issuer = Issuer.of(settings)
         transactions = SignInTransactions(session_secret(settings).encode(), secure=has_secure_url(settings))
-        return None if issuer is None else OidcSignIn(issuer, settings, transactions, signed_in)
+        return None if issuer is None else OidcSignIn(issuer, settings, transactions, signed_in, self._access)
 
     async def _get(self, request: Request) -> Response:
         return self._facts(caller_in(request.scope.get("state")), session_in(request))

@@ -39,7 +39,7 @@ from ai_platform_engineering.storage.audit.stores import audit_log
 from ai_platform_engineering.storage.memories.memories import Memories
 from ai_platform_engineering.storage.memories.stores import memories_for
 from ai_platform_engineering.ui.page import Page
-from ai_platform_engineering.utils.a2a_common.server.a2a_app import metrics_route, with_a2a
+from ai_platform_engineering.utils.a2a_common.server.a2a_app import metrics_route, with_a2a, with_sign_in
 from ai_platform_engineering.utils.a2a_common.server.a2a_server import Degraded, agent_card
 from ai_platform_engineering.utils.a2a_common.server.auth import security_schemes
 from ai_platform_engineering.utils.a2a_common.server.log_maintenance import Forget, event_log
@@ -105,7 +105,7 @@ def create_app(settings: Settings, mas: PlatformEngineerDeepAgent | None = None)
     app = with_a2a(
         executor,
         log,
-        CardWithSkills(card, supervisor.skills),
+        with_sign_in(CardWithSkills(card, supervisor.skills), settings),
         settings,
         running=running,
         tools=lambda caller: all_tools(supervisor, caller),
