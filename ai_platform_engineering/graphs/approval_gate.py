@@ -35,13 +35,22 @@ from ai_platform_engineering.forms.arguments import (
     same_value,
 )
 from ai_platform_engineering.forms.questions import question_data
-from ai_platform_engineering.graphs.approval_policy import ApprovalRequired, CallRefused, Verdict
+from ai_platform_engineering.graphs.approval_policy import (
+    ApprovalRequired,
+    CallRefused,
+    Verdict,
+    effect_of,
+    restricted,
+)
 from ai_platform_engineering.graphs.history import OUTCOME_UNKNOWN
+from ai_platform_engineering.policy.decisions import PrincipalPolicy
 from ai_platform_engineering.utils.a2a_common.request_context import ApprovalLedger
 from ai_platform_engineering.utils.errors import ReadableError
 
 Result = ToolMessage | Command[Any]
 Handler = Callable[[ToolCallRequest], Awaitable[Result]]
+EffectOf = Callable[[BaseTool, Mapping[str, Any]], Effect | None]
+"""The effect of a call; None for a built-in tool."""
 Judge = Callable[[BaseTool, Mapping[str, Any]], Verdict]
 """Decides about a call of the tool with these arguments."""
 
@@ -68,17 +77,18 @@ class ApprovalGate(AgentMiddleware[ApprovalState, Any, Any]):
 
     state_schema = ApprovalState
 
-    def __init__(self, agent: str, judge: Judge, *, title: str = "") -> None:
+    def __init__(self, agent: str, judge: Judge, *, title: str = "", effect_of: EffectOf = effect_of) -> None:
         super().__init__()
         self._agent = agent
         self._judge = judge
+        self._effect_of = effect_of
         self._title = title or agent
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: Handler) -> Result:
         tool, args = request.tool, request.tool_call["args"]
         if tool is None:
             return await handler(request)
-        match self._judge(tool, args):
+        match self._verdict(request, tool, args):
             case CallRefused(reason):
                 return _refused(request, reason)
             case ApprovalRequired(effect) if not self._is_granted(request, tool, args, effect):
@@ -88,6 +98,15 @@ class ApprovalGate(AgentMiddleware[ApprovalState, Any, Any]):
                 return await self._apply_answer(request, handler, tool, answer, decision_id)
             case _:
                 return await handler(request)
+
+    def _verdict(self, request: ToolCallRequest, tool: BaseTool, args: Mapping[str, Any]) -> Verdict:
+        """The decision about a call: that of the policy's rule for the caller, else that of the approval levels."""
+        verdict = self._judge(tool, args)
+        policy: PrincipalPolicy | None = getattr(request.runtime.context, "policy", None)
+        effect = None if policy is None else self._effect_of(tool, args)
+        if policy is None or effect is None:
+            return verdict
+        return restricted(verdict, policy.call(self._agent, tool.name, args, effect), effect)
 
     def _is_granted(self, request: ToolCallRequest, tool: BaseTool, args: Mapping[str, Any], effect: Effect) -> bool:
         return any(covers(grant, self._agent, tool.name, args, effect) for grant in _grants(request))
@@ -102,7 +121,7 @@ class ApprovalGate(AgentMiddleware[ApprovalState, Any, Any]):
                 except ShownInPartError:
                     return _rejected(request, _CHANGED_IN_PART)
                 # The person may have edited the arguments since the first decision.
-                if isinstance(verdict := self._judge(tool, approved), CallRefused):
+                if isinstance(verdict := self._verdict(request, tool, approved), CallRefused):
                     return _refused(request, verdict.reason)
                 return await self._call_once(request, handler, tool, approved, decision_id)
             case Rejected(reason) | Dismissed(reason):

@@ -14,6 +14,7 @@ from langchain_core.tools import BaseTool
 
 from ai_platform_engineering.approvals.effects import Conditions, Effect, matching_argument
 from ai_platform_engineering.manifest import AgentManifest
+from ai_platform_engineering.policy.decisions import Decision
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.settings.approval_overrides import Level, Overrides, parse_overrides
 
@@ -118,6 +119,11 @@ class ApprovalPolicy:
             return CallRefused(_OFFLINE)
         return ApprovalRequired(effect) if _needs_approval(self.level(tool.name, known), effect) else CallAllowed()
 
+    def effect(self, tool: BaseTool, args: Mapping[str, Any]) -> Effect | None:
+        """The effect of a call with these arguments; None for a built-in tool."""
+        known = KnownTool.of(tool)
+        return None if known is None else self._effect(known, args)
+
     def changes(self, tool: BaseTool, args: Mapping[str, Any]) -> bool:
         """Whether a call with these arguments changes something outside the conversation."""
         known = KnownTool.of(tool)
@@ -143,6 +149,25 @@ class ApprovalPolicy:
             return False
         worst: Effect = "destructive" if known.key in self.destructive_when else known.effect
         return _needs_approval(self.level(tool.name, known), worst)
+
+
+def effect_of(tool: BaseTool, _args: Mapping[str, Any]) -> Effect | None:
+    """The effect of a tool; None for a built-in tool."""
+    known = KnownTool.of(tool)
+    return None if known is None else known.effect
+
+
+def restricted(verdict: Verdict, decision: Decision, effect: Effect) -> Verdict:
+    """The verdict of the approval levels after a decision of the policy. A refused call stays refused."""
+    match verdict, decision.action:
+        case (CallRefused(), _) | (_, None):
+            return verdict
+        case _, "deny":
+            return CallRefused(f"the policy denies it. {decision.reason.rstrip('.')}")
+        case _, "approve":
+            return ApprovalRequired(effect)
+        case _:
+            return CallAllowed()
 
 
 def _needs_approval(level: Level, effect: Effect) -> bool:

@@ -70,7 +70,7 @@ def local_agent_graph(
         agent_prompt(manifest.prompt, problem),
         name=manifest.name,
         middleware=[
-            ApprovalGate(manifest.name, policy.judge, title=manifest.title),
+            ApprovalGate(manifest.name, policy.judge, title=manifest.title, effect_of=policy.effect),
             SuccessCheck(),
             CompletedToolsNote(),
             VisibleTools(manifest.name),

@@ -10,7 +10,7 @@ from langchain.agents.middleware.types import ModelRequest, ModelResponse
 from langchain_core.tools import BaseTool
 
 from ai_platform_engineering.compat.agent_middleware import overridden
-from ai_platform_engineering.graphs.approval_policy import KnownTool
+from ai_platform_engineering.graphs.approval_policy import effect_of
 from ai_platform_engineering.policy.decisions import PrincipalPolicy
 
 
@@ -31,5 +31,6 @@ class VisibleTools(AgentMiddleware[Any, Any, Any]):
         return await handler(request if len(visible) == len(request.tools) else overridden(request, tools=visible))
 
     def _is_hidden(self, policy: PrincipalPolicy, tool: BaseTool | dict[str, Any]) -> bool:
-        known = KnownTool.of(tool) if isinstance(tool, BaseTool) else None
-        return known is not None and policy.hides_tool(self._agent, known.name, known.effect)
+        if not isinstance(tool, BaseTool) or (effect := effect_of(tool, {})) is None:
+            return False
+        return policy.hides_tool(self._agent, tool.name, effect)

@@ -26,6 +26,7 @@ from ai_platform_engineering.mcp import McpServers
 from ai_platform_engineering.multi_agents.agent_checks import backend_problem, model_problem, offline_warning
 from ai_platform_engineering.multi_agents.agent_registry import known_manifests
 from ai_platform_engineering.multi_agents.placement import sandbox_is_on, standalone
+from ai_platform_engineering.policy.loading import load_policy
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.skills_middleware.catalog import SkillCatalog
 from ai_platform_engineering.storage.audit.stores import audit_log
@@ -124,7 +125,7 @@ def create_agent_app(settings: Settings, name: str, models: ModelFactory = model
 
     runner = BaseLangGraphAgent(manifest.name, lambda _context: agent.graph, metrics.model_turn)
     audit = audit_log(settings, manifest.name)
-    executor = RunExecutor(runner, log, settings, metrics, audit or NO_AUDIT)
+    executor = RunExecutor(runner, log, settings, metrics, audit or NO_AUDIT, load_policy(settings))
 
     conversations: FallbackSaver | None = None
 

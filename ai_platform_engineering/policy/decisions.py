@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any, Final, Literal, Self, get_args
 
@@ -166,6 +166,10 @@ class Policy:
             return NO_POLICY
         groups = self.groups_of(principal)
         return PrincipalPolicy(tuple(rule for rule in self.rules if rule.is_for(principal, groups)), self.default)
+
+    def with_groups(self, principal: Principal) -> Principal:
+        """The principal with the groups that the file puts it into."""
+        return replace(principal, groups=self.groups_of(principal)) if self.members else principal
 
     def groups_of(self, principal: Principal) -> frozenset[str]:
         """The verified groups of the principal, and those of the file in which it is."""

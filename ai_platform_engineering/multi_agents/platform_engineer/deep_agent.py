@@ -56,7 +56,8 @@ from ai_platform_engineering.multi_agents.platform_engineer.workflows.loader imp
     workflow_offers,
 )
 from ai_platform_engineering.multi_agents.platform_engineer.workflows.progress import WORKFLOW_KEY
-from ai_platform_engineering.policy.decisions import Policy, PrincipalPolicy
+from ai_platform_engineering.policy.decisions import PrincipalPolicy
+from ai_platform_engineering.policy.loading import load_policy
 from ai_platform_engineering.runs.plan import PLAN_TOOL
 from ai_platform_engineering.settings import Settings, load_settings
 from ai_platform_engineering.skills_middleware.catalog import SkillCatalog
@@ -133,7 +134,7 @@ class PlatformEngineerDeepAgent:
         self.offers = workflow_offers(known_workflows(settings), self.registry.entries)
         self.workflows = ready_workflows(self.offers)
         self.knowledge = KnowledgeBase(settings)
-        self.policy = _policy(settings)
+        self.policy = load_policy(settings)
         self.skills = SkillCatalog(settings, policy=self.policy)
         self.mcp = McpServers(settings, factory_arguments={KNOWLEDGE_SERVER: self.knowledge})
         self.bearer = OwnBearer(settings)
@@ -276,15 +277,6 @@ class PlatformEngineerDeepAgent:
         keywords = tuple(entry.manifest.keywords) if entry.manifest else ()
         problem = self.mcp.problem(entry.name) if entry.where == "in-process" else None
         return AgentLine(entry.name, self.registry.description(entry.name), keywords, problem)
-
-
-def _policy(settings: Settings) -> Policy:
-    if settings.policy_file is None:
-        return Policy()
-    # Imported on demand: the schema of the file takes some time to build.
-    from ai_platform_engineering.policy.file import read_policy  # noqa: PLC0415
-
-    return read_policy(settings.policy_file)
 
 
 AIPlatformEngineerMAS = PlatformEngineerDeepAgent

@@ -13,9 +13,9 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Final, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
-from a2a.types.a2a_pb2 import Message, Task, TaskState, TaskStatusUpdateEvent
+from a2a.types.a2a_pb2 import Message, Task, TaskState
 
 from ai_platform_engineering.identity.access import ConversationAccess
 from ai_platform_engineering.identity.principal import ANONYMOUS, Principal
@@ -69,7 +69,7 @@ from ai_platform_engineering.storage.event_log.statements import (
     share,
 )
 from ai_platform_engineering.storage.event_log.task_cache import CachedTask, TaskCache
-from ai_platform_engineering.storage.event_log.task_fold import ends_task
+from ai_platform_engineering.storage.event_log.task_fold import breaks_off, ends_task
 from ai_platform_engineering.storage.event_log.task_history import TaskHistory
 from ai_platform_engineering.storage.event_log.task_record import TaskRecord, continues_after_end
 from ai_platform_engineering.storage.event_log.writer import LogWriter, Write, error_for, result_for
@@ -80,8 +80,6 @@ from ai_platform_engineering.utils.a2a_common.wire import WireEvent, stamp
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
-
-_BROKEN_OFF: Final = frozenset({TaskState.TASK_STATE_FAILED, TaskState.TASK_STATE_CANCELED})
 
 
 class SqliteEventLog:
@@ -228,9 +226,8 @@ class SqliteEventLog:
             return entries
 
         # On a full disk, followers must still see the end of a task that fails for that reason.
-        breaks_off = cached.ends and _state_of(events[-1]) in _BROKEN_OFF
         return await self._write(
-            cached, insertion(cached.number, events), settle, otherwise=publish_unstored if breaks_off else None
+            cached, insertion(cached.number, events), settle, otherwise=publish_unstored if breaks_off(events) else None
         )
 
     async def read(self, task_id: str, after: int = 0) -> list[Entry]:
@@ -500,7 +497,3 @@ def _check_epoch(task_id: str, cached: CachedTask, epoch: int | None) -> None:
     # One process owns the file, so its own claims are the only ones.
     if epoch not in (None, cached.epoch):
         raise SupersededError(task_id)
-
-
-def _state_of(event: WireEvent) -> TaskState | None:
-    return event.status.state if isinstance(event, TaskStatusUpdateEvent) else None

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Final
+
 from a2a.types.a2a_pb2 import Artifact, Message, Part, Task, TaskArtifactUpdateEvent, TaskState, TaskStatusUpdateEvent
 
 from ai_platform_engineering.utils.a2a_common.protocol import TERMINAL_STATES, WAITING_STATES
+
+_BROKEN_OFF: Final = frozenset({TaskState.TASK_STATE_FAILED, TaskState.TASK_STATE_CANCELED})
 
 
 def ends_task(event: TaskStatusUpdateEvent | TaskArtifactUpdateEvent) -> bool:
@@ -15,6 +20,12 @@ def ends_task(event: TaskStatusUpdateEvent | TaskArtifactUpdateEvent) -> bool:
 def suspends_task(event: TaskStatusUpdateEvent | TaskArtifactUpdateEvent) -> bool:
     """Whether the task waits for an answer after this event."""
     return isinstance(event, TaskStatusUpdateEvent) and event.status.state in WAITING_STATES
+
+
+def breaks_off(events: Sequence[TaskStatusUpdateEvent | TaskArtifactUpdateEvent]) -> bool:
+    """Whether the task ends with the last of the events, without a result."""
+    last = events[-1] if events else None
+    return isinstance(last, TaskStatusUpdateEvent) and last.status.state in _BROKEN_OFF
 
 
 class TaskFold:

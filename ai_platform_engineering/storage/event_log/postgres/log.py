@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final, LiteralString, Self, TypeVar
 
 import psycopg
-from a2a.types.a2a_pb2 import Message, Task, TaskState, TaskStatusUpdateEvent
+from a2a.types.a2a_pb2 import Message, Task, TaskState
 
 from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.identity.access import ConversationAccess
@@ -45,7 +45,7 @@ from ai_platform_engineering.storage.event_log.postgres.replicas import Replica,
 from ai_platform_engineering.storage.event_log.postgres.schema import LOG_SCHEMA, LogAddress
 from ai_platform_engineering.storage.event_log.postgres.statements import Append, Row
 from ai_platform_engineering.storage.event_log.postgres.writer import LogWriter, NothingWrittenError
-from ai_platform_engineering.storage.event_log.task_fold import ends_task
+from ai_platform_engineering.storage.event_log.task_fold import breaks_off, ends_task
 from ai_platform_engineering.storage.event_log.task_history import TaskHistory
 from ai_platform_engineering.storage.event_log.task_record import TaskRecord, continues_after_end
 from ai_platform_engineering.storage.postgres.async_connections import STATEMENT_SECONDS, AsyncPool, Connection
@@ -69,7 +69,6 @@ _END_BLOCKING: Final[LiteralString] = (
 )
 _CLOSE_SECONDS: Final = 2.0
 _BROKEN: Final = (psycopg.OperationalError, psycopg.InterfaceError, OSError)
-_BROKEN_OFF: Final = frozenset({TaskState.TASK_STATE_FAILED, TaskState.TASK_STATE_CANCELED})
 
 
 class PostgresEventLog:
@@ -325,8 +324,7 @@ class PostgresEventLog:
             return entries
 
         # A run that breaks off because the server is away ends when it is back.
-        breaks_off = ends and _state_of(events[-1]) in _BROKEN_OFF
-        result: list[Entry] = await self._parts.writer.submit(append, settle, until_stored=breaks_off)
+        result: list[Entry] = await self._parts.writer.submit(append, settle, until_stored=breaks_off(events))
         return result
 
     async def _end_blocking_connections(self) -> None:
@@ -444,7 +442,3 @@ class _InUse:
     listener: LogListener
     pool: AsyncPool
     problem: LogProblem
-
-
-def _state_of(event: WireEvent) -> TaskState | None:
-    return event.status.state if isinstance(event, TaskStatusUpdateEvent) else None

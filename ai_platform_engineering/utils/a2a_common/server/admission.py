@@ -19,6 +19,7 @@ from google.protobuf.struct_pb2 import Value
 
 from ai_platform_engineering.events import SUPERVISOR
 from ai_platform_engineering.identity.principal import ANONYMOUS, Principal
+from ai_platform_engineering.policy.loading import load_policy
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.a2a_common.codec.parts import message_digest
 from ai_platform_engineering.utils.a2a_common.codec.values import get_value
@@ -53,6 +54,7 @@ class Admission:
 
     def __init__(self, settings: Settings, agent: str = SUPERVISOR) -> None:
         self._statements = Statements(settings)
+        self._policy = load_policy(settings)
         # A supervisor accepts no delegations; an agent accepts those that its supervisor has signed.
         self._delegations = None if agent == SUPERVISOR else Delegations(settings, opening_key(settings, agent))
         self._warned = False
@@ -77,7 +79,7 @@ class Admission:
             _take(outer, USER)
             params.message.metadata.fields[USER].string_value = user.id
             _name_conversation(params.message, user.id)
-            return Sender(stated_principal(caller, user), user.shared_with)
+            return Sender(self._policy.with_groups(stated_principal(caller, user)), user.shared_with)
         if token is not None:
             self._warn(caller)
         if not delegated and (caller != ANONYMOUS or self._statements.has_signing_key):

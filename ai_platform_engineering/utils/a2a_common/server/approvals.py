@@ -68,14 +68,14 @@ class TaskApprovals:
 
     async def ask(self, forms: Sequence[Form], request: RequestContext) -> tuple[Form, ...]:
         """Create the records of the approvals in `forms`. Returns the forms, which say who may approve."""
-        requester = await self._requester(request.caller)
+        requester = await self.requester(request.caller)
         return tuple([await self._asked(form, request, requester) if is_approval(form) else form for form in forms])
 
     async def decide(self, form: Form, answer: Answer, request: RequestContext, message_id: str) -> str | None:
         """Record the decision in `answer`. Returns a sentence if the sender of the message may not decide this."""
         asked = await self._request(form)
         if asked is None:
-            asked = await self._create(form, request, await self._requester(request.caller))
+            asked = await self._create(form, request, await self.requester(request.caller))
         verb = verb_of(answer)
         decision = Decision(verb, asked.digest, request.caller, asked.requester, self.rules.clock())
         if request.delegated:
@@ -135,7 +135,7 @@ class TaskApprovals:
         record = await read_record(self.log, self.task_id, form.form_id)
         return None if record is None else record.request
 
-    async def _requester(self, caller: Principal) -> Principal:
+    async def requester(self, caller: Principal) -> Principal:
         """The caller of the first message of the task. The first form stores it, before there is a later message."""
         known = await self.log.begin_effect(self.task_id, _REQUESTER, self.epoch, result=caller.to_json())
         return caller if known is None else Principal.from_json(known.result)

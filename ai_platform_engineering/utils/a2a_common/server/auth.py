@@ -6,8 +6,8 @@ the files of the web page need no authentication, nor do the metrics with `METRI
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Container
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from a2a.types.a2a_pb2 import HTTPAuthSecurityScheme, OpenIdConnectSecurityScheme, SecurityScheme
@@ -19,10 +19,12 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ai_platform_engineering.audit.access import AccessAudit
 from ai_platform_engineering.identity.principal import CALLER, KEY_HOLDER, Principal
+from ai_platform_engineering.policy.decisions import Policy
+from ai_platform_engineering.policy.loading import load_policy
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.settings.named_keys import NamedKey
 from ai_platform_engineering.settings.sign_in_settings import ANY_AUDIENCE
-from ai_platform_engineering.utils.keys import SHARED_KEY, Place, opening_key, required_key, sent_key, supervisor_keys
+from ai_platform_engineering.utils.keys import SHARED_KEY, Place, required_key, sent_key, supervisor_keys
 from ai_platform_engineering.utils.oidc.provider import metadata_addresses
 
 if TYPE_CHECKING:
@@ -50,7 +52,7 @@ def auth_middleware(
     """The app's middleware for authentication; empty if neither key nor issuer is configured. `agent` is the name of
     the agent that the app serves."""
     keys, issuer = _keys(settings, place, agent), _issuer(settings)
-    if not keys and issuer is None:
+    if not keys.keys and issuer is None:
         return []
     open_paths = OPEN_PATHS | {METRICS_PATH} if settings.metrics_public else OPEN_PATHS
     is_front = place == "front"
@@ -58,12 +60,12 @@ def auth_middleware(
         Middleware(
             BearerAuth,
             keys=keys,
-            key_setting=_key_setting(settings, place, agent),
             issuer=issuer,
             open_paths=open_paths,
             optional_paths={SESSION_PATH, START_PATH, CALLBACK_PATH} if is_front else (),
             sessions=browser_sessions(settings) if is_front else None,
             access=access,
+            policy=load_policy(settings),
         )
     ]
 
@@ -112,7 +114,7 @@ def csrf_problem(request: HTTPConnection, session: BrowserSession | None) -> Res
 def security_schemes(settings: Settings, place: Place = "front", agent: str | None = None) -> dict[str, SecurityScheme]:
     """The security schemes for the agent card. One of them is enough."""
     schemes = {}
-    if _keys(settings, place, agent):
+    if _keys(settings, place, agent).keys:
         key = HTTPAuthSecurityScheme(scheme="bearer", description="The key that the server's operator gave out.")
         schemes["key"] = SecurityScheme(http_auth_security_scheme=key)
     if settings.a2a_oauth_issuer is not None:
@@ -132,6 +134,13 @@ def security_schemes(settings: Settings, place: Place = "front", agent: str | No
     return schemes
 
 
+class ServerKeys(NamedTuple):
+    """The keys that a server accepts, and the setting that has them, for the error message."""
+
+    keys: tuple[NamedKey, ...] = ()
+    setting: str = ""
+
+
 class BearerAuth:
     """Accepts requests whose `Authorization: Bearer` is the key or a valid access token, and those of `sessions`.
 
@@ -141,20 +150,20 @@ class BearerAuth:
     def __init__(
         self,
         app: ASGIApp,
-        keys: Sequence[NamedKey] = (),
-        key_setting: str = "",
+        keys: ServerKeys | None = None,
         issuer: Issuer | None = None,
         open_paths: Container[str] = OPEN_PATHS,
         optional_paths: Container[str] = (),
         sessions: BrowserSessions | None = None,
         access: AccessAudit | None = None,
+        policy: Policy | None = None,
     ) -> None:
         self._app = app
+        self._policy = policy or Policy()
         self._access = access or AccessAudit()
         self._open_paths = open_paths
         self._optional_paths = optional_paths
-        self._keys = keys
-        self._key_setting = key_setting
+        self._keys = keys or ServerKeys()
         self._issuer = issuer
         self._sessions = sessions
 
@@ -171,7 +180,9 @@ class BearerAuth:
             if isinstance(found, Response):
                 self._access.denied(session.caller, _CSRF_DENIAL, address=_address(scope))
         if isinstance(found, Principal) or is_optional:
-            verified: dict[str, Any] = {CALLER: found, _SESSION: session} if isinstance(found, Principal) else {}
+            verified: dict[str, Any] = {}
+            if isinstance(found, Principal):
+                verified = {CALLER: self._policy.with_groups(found), _SESSION: session}
             await self._app({**scope, "state": {**scope.get("state", {}), **verified}}, receive, send)
         elif scope["type"] == "http":
             await found(scope, receive, send)
@@ -194,7 +205,7 @@ class BearerAuth:
         return found
 
     async def _check(self, sent: str) -> Principal | Response:
-        if (key := sent_key(self._keys, sent)) is not None:
+        if (key := sent_key(self._keys.keys, sent)) is not None:
             return key_holder(key)
         if self._issuer is None or not sent:
             return self._unauthorized()
@@ -211,7 +222,7 @@ class BearerAuth:
             return JSONResponse(body, status_code=503, headers={"Retry-After": _RETRY_SECONDS})
 
     def _unauthorized(self, why: str = "") -> Response:
-        wanted = [f"<{self._key_setting}>"] if self._keys else []
+        wanted = [f"<{self._keys.setting}>"] if self._keys.keys else []
         if self._issuer is not None:
             wanted.append(f"<access token of {self._issuer.issuer}>")
         message = f"{why} Send the header Authorization: Bearer {' or '.join(wanted)}.".lstrip()
@@ -228,20 +239,13 @@ def key_holder(key: NamedKey) -> Principal:
     return KEY_HOLDER if key.name == SHARED_KEY else Principal.with_key(key.name, key.role)
 
 
-def _keys(settings: Settings, place: Place, agent: str | None) -> tuple[NamedKey, ...]:
+def _keys(settings: Settings, place: Place, agent: str | None) -> ServerKeys:
     """The keys that the server accepts. One behind the supervisor has a single one, which the supervisor sends."""
     if place == "front":
-        return supervisor_keys(settings)
+        is_shared = settings.a2a_auth_shared_key is not None
+        return ServerKeys(supervisor_keys(settings), "A2A_AUTH_SHARED_KEY" if is_shared else "one of A2A_AUTH_KEYS")
     key = required_key(settings, agent)
-    return () if key is None else (NamedKey(SHARED_KEY, "admin", key.value),)
-
-
-def _key_setting(settings: Settings, place: Place, agent: str | None) -> str:
-    """The setting that has the keys of the server, for the error message."""
-    if place == "front":
-        return "A2A_AUTH_SHARED_KEY" if settings.a2a_auth_shared_key is not None else "one of A2A_AUTH_KEYS"
-    key = opening_key(settings, agent)
-    return "" if key is None else key.setting
+    return ServerKeys() if key is None else ServerKeys((NamedKey(SHARED_KEY, "admin", key.value),), key.setting)
 
 
 def _is_public(scope: Scope) -> bool:

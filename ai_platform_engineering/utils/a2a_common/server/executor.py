@@ -18,6 +18,8 @@ from ai_platform_engineering.audit.record import AuditFact
 from ai_platform_engineering.events import Canceled, Ending, Event, Failed, Form, InputRequired
 from ai_platform_engineering.forms.decisions import is_approval
 from ai_platform_engineering.forms.replies import AskAgain, Resume, ask_later, interpret
+from ai_platform_engineering.identity.principal import Principal
+from ai_platform_engineering.policy.decisions import NO_POLICY, Policy
 from ai_platform_engineering.runs.failures import failure_of
 from ai_platform_engineering.runs.outcomes import InterruptedRun
 from ai_platform_engineering.settings import Settings
@@ -63,9 +65,11 @@ class RunExecutor:
         settings: Settings,
         metrics: RunMetrics | None = None,
         audit: Audit = NO_AUDIT,
+        policy: Policy | None = None,
     ) -> None:
         self._agent = agent
         self._audit = audit
+        self._policy = policy or Policy()
         self._log = log
         self._endings = TaskEndings(log, agent.name)
         self._interval = settings.text_coalesce_ms / 1000
@@ -110,8 +114,10 @@ class RunExecutor:
                         return True
                     decision = decision_id(form, message.message_id)
                 self._record_facts(audit_facts.decided(form, answer, request))
+                request = self._for(await approvals.requester(request.caller), request)
                 run = self._agent.run(Resumption(form, answer, history, decision), request, begun)
             case None:
+                request = self._for(request.caller, request)
                 run = self._agent.run(question_of(message), request, begun)
         self._active_runs += 1
         try:
@@ -144,6 +150,12 @@ class RunExecutor:
             return request
         effects = _RunEffects(self._log, assignment.task_id, assignment.epoch)
         return replace(request, epoch=assignment.epoch, effects=effects, is_handed_over=lambda: assignment.handed_over)
+
+    def _for(self, requester: Principal, request: RequestContext) -> RequestContext:
+        """The request as a run on behalf of `requester`, who may be another than the sender of an answer. A delegation
+        comes with the rules of the policy."""
+        policy = request.policy if request.delegated else self._policy.of(requester)
+        return replace(request, caller=requester, policy=None if policy is NO_POLICY else policy)
 
     async def cancel(self, task_id: str, auth_token: str | None = None) -> None:
         task, stored = await self._log.task(task_id), await self._log.request(task_id)

@@ -26,4 +26,4 @@ class AIPlatformEngineerA2AExecutor(RunExecutor):
         metrics: RunMetrics | None = None,
         audit: Audit = NO_AUDIT,
     ) -> None:
-        super().__init__(binding, log, settings, metrics, audit)
+        super().__init__(binding, log, settings, metrics, audit, binding.mas.policy)
