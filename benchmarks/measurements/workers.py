@@ -19,6 +19,9 @@ from benchmarks.watched import Watched
 LABELS: Final = {1: "one worker", 2: "two workers"}
 SHARES: Final = {"workers": "Worker processes", DATABASE: "Postgres", "model": "Model's server", "client": "Client"}
 MAX_STREAMS: Final = 32
+REQUESTS_PER_STREAM: Final = 6
+"""At the end of a round the streams run out of requests one by one, and the workers have less to do. The more requests
+a round has, the less that counts."""
 
 
 def workers(effort: Effort) -> list[Row]:
@@ -52,7 +55,7 @@ def _serving(count: int, server: DatabaseServer, model: Process) -> Iterator[Pro
 
 def _rows(watched: dict[int, Watched], effort: Effort) -> list[Row]:
     streams = min(MAX_STREAMS, max(effort.streams))
-    rounds = in_turns(watched, effort.provider_rounds, 2 * streams, streams=streams)
+    rounds = in_turns(watched, effort.provider_rounds, REQUESTS_PER_STREAM * streams, streams=streams)
     found = bests(rounds)
     rows: list[Row] = []
     for count, label in LABELS.items():

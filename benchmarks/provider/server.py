@@ -15,10 +15,11 @@ import asyncio
 import functools
 import itertools
 import json
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import uvloop
 
@@ -29,34 +30,46 @@ _ARGUMENT_CHARACTERS: Final = 4
 _USAGE: Final = {"prompt_tokens": 2000, "completion_tokens": 60, "total_tokens": 2060}
 _BACKLOG: Final = 512
 _HEAD: Final = b"HTTP/1.1 200 OK\r\nContent-Type: %b\r\n%b\r\n\r\n"
+_END_OF_HEAD: Final = b"\r\n\r\n"
+_LENGTH: Final = re.compile(rb"content-length: *(\d+)", re.IGNORECASE)
+_ROLE: Final = re.compile(rb'"role": ?"(user|assistant)"')
+_STREAMED: Final = re.compile(rb'"stream": ?true')
+_TASK_TOOL: Final = re.compile(rb'"name": ?"task"')
+_PLAN_TOOL: Final = re.compile(rb'"name": ?"write_todos"')
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A turn in chunks, and as one body for a caller that does not stream."""
+    """A turn as the bytes of an HTTP response: in chunks, the first with the head, or as one for a caller that does not
+    stream."""
 
     chunks: Sequence[bytes]
     whole: bytes
 
 
 class Model:
-    """Answers calls at a pace, or holds those of agents, and counts all of them."""
+    """Answers calls at a pace, or holds those of agents, and counts all of them.
+
+    It costs little: what it takes of the machine's cores is missing to the subjects that are measured. One timer writes
+    the next chunk of all streams.
+    """
 
     def __init__(self, pace: float) -> None:
         self._pace = pace
+        self._loop = asyncio.get_running_loop()
         self._hold = False
         self._calls = 0
-        self._called = asyncio.Condition()
-        self._released = asyncio.Event()
+        self._called = asyncio.Event()
+        self._held: list[tuple[asyncio.Transport, bytes]] = []
+        self._streams: list[tuple[asyncio.Transport, Iterator[bytes]]] = []
 
-    async def converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            while body := await _body(reader):
-                await self._answer(json.loads(body), writer)
-        except (ConnectionError, asyncio.IncompleteReadError):
-            pass
-        finally:
-            writer.close()
+    def call(self, request: bytes, caller: asyncio.Transport) -> None:
+        self._calls += 1
+        self._called.set()
+        if self._hold and _TASK_TOOL.search(request) is None:
+            self._held.append((caller, request))
+        else:
+            self._answer(request, caller)
 
     async def obey(self, order: Mapping[str, Any]) -> int:
         if order.get("reset"):
@@ -64,78 +77,94 @@ class Model:
             self._hold = order.get("hold", False)
         if order.get("release"):
             self._hold = False
-            self._released.set()
-            self._released = asyncio.Event()
-        async with self._called:
-            await self._called.wait_for(lambda: self._calls >= order.get("until", 0))
+            held, self._held = self._held, []
+            for caller, request in held:
+                self._answer(request, caller)
+        while self._calls < order.get("until", 0):
+            self._called.clear()
+            await self._called.wait()
         return self._calls
 
-    async def _answer(self, request: Mapping[str, Any], writer: asyncio.StreamWriter) -> None:
-        async with self._called:
-            self._calls += 1
-            self._called.notify_all()
-        if self._hold and not _is_supervisor(request):
-            await self._released.wait()
+    def _answer(self, request: bytes, caller: asyncio.Transport) -> None:
         answer = answer_to(request)
-        if request.get("stream"):
-            await _stream(writer, answer.chunks, self._pace)
-        else:
-            await asyncio.sleep(self._pace * len(answer.chunks))
-            length = b"Content-Length: %d" % len(answer.whole)
-            writer.write(_HEAD % (b"application/json", length) + answer.whole)
+        if _STREAMED.search(request) is None:
+            self._loop.call_later(self._pace * len(answer.chunks), caller.write, answer.whole)
+            return
+        self._streams.append((caller, iter(answer.chunks)))
+        if len(self._streams) == 1:
+            self._loop.call_later(self._pace, self._write_chunks, self._loop.time() + self._pace)
+
+    def _write_chunks(self, due: float) -> None:
+        going_on = []
+        for caller, chunks in self._streams:
+            if (chunk := next(chunks, None)) is not None and not caller.is_closing():
+                caller.write(chunk)
+                going_on.append((caller, chunks))
+        self._streams = going_on
+        if going_on:
+            due = max(due + self._pace, self._loop.time())
+            self._loop.call_at(due, self._write_chunks, due)
+
+
+class _Connection(asyncio.Protocol):
+    """Collects the bytes of a request. A client sends the next one after the answer."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._received = b""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        self._received += data
+        head, separator, body = self._received.partition(_END_OF_HEAD)
+        length = _LENGTH.search(head)
+        if separator and len(body) >= (int(length[1]) if length else 0):
+            self._received = b""
+            self._model.call(body, self._transport)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--pace", type=float, default=0.005, help="seconds between two chunks of a stream")
-    # On a slower event loop the server could limit how many requests per second are measured.
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_serve(Model(parser.parse_args().pace)))
+        runner.run(_serve(parser.parse_args().pace))
     return 0
 
 
-async def _serve(model: Model) -> None:
-    server = await asyncio.start_server(model.converse, "127.0.0.1", 0, backlog=_BACKLOG)
+async def _serve(pace: float) -> None:
+    loop = asyncio.get_running_loop()
+    model = Model(pace)
+    server = await loop.create_server(lambda: _Connection(model), "127.0.0.1", 0, backlog=_BACKLOG)
     print(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", flush=True)
     while line := await asyncio.to_thread(sys.stdin.readline):
         print(await model.obey(json.loads(line)), flush=True)
 
 
-async def _body(reader: asyncio.StreamReader) -> bytes:
-    length = 0
-    while (line := await reader.readline()) not in (b"\r\n", b""):
-        name, _, value = line.partition(b":")
-        length = int(value) if name.lower() == b"content-length" else length
-    return await reader.readexactly(length)
-
-
-async def _stream(writer: asyncio.StreamWriter, pieces: Sequence[bytes], pace: float) -> None:
-    writer.write(_HEAD % (b"text/event-stream", b"Transfer-Encoding: chunked"))
-    for piece in pieces:
-        await asyncio.sleep(pace)
-        writer.write(b"%x\r\n%b\r\n" % (len(piece), piece))
-    writer.write(b"0\r\n\r\n")
-
-
-def answer_to(request: Mapping[str, Any]) -> Answer:
+def answer_to(request: bytes) -> Answer:
     """The turn that the script has for a request: by its tools, and by the turns since the last question."""
-    roles = [message["role"] for message in request["messages"]]
-    number = roles[::-1][: roles[::-1].index("user")].count("assistant")
-    return _answers(supervisor=_is_supervisor(request), bare="write_todos" not in _tools(request))[number]
+    number = 0
+    for role in reversed(_ROLE.findall(request)):
+        if role == b"user":
+            break
+        number += 1
+    is_supervisor = _TASK_TOOL.search(request) is not None
+    return _answers(supervisor=is_supervisor, bare=_PLAN_TOOL.search(request) is None)[number]
 
 
 @functools.cache
 def _answers(*, supervisor: bool, bare: bool) -> list[Answer]:
     part = supervisor_part(bare=bare) if supervisor else agent_part()
-    return [Answer([*_chunks(turn)], _completion(turn)) for turn in part]
+    return [_response(turn) for turn in part]
 
 
-def _is_supervisor(request: Mapping[str, Any]) -> bool:
-    return "task" in _tools(request)
-
-
-def _tools(request: Mapping[str, Any]) -> set[str]:
-    return {tool["function"]["name"] for tool in request.get("tools") or ()}
+def _response(turn: Turn) -> Answer:
+    first, *others = (b"%x\r\n%b\r\n" % (len(chunk), chunk) for chunk in _chunks(turn))
+    head = _HEAD % (b"text/event-stream", b"Transfer-Encoding: chunked")
+    others[-1] += b"0\r\n\r\n"
+    whole = _completion(turn)
+    return Answer([head + first, *others], _HEAD % (b"application/json", b"Content-Length: %d" % len(whole)) + whole)
 
 
 def _chunks(turn: Turn) -> Iterator[bytes]:
