@@ -41,6 +41,8 @@ from tests.approvals.conversations import SCHEMA
 from tests.approvals.tools import mcp_tool
 from tests.runs.graphs import settings_of
 
+pytestmark = pytest.mark.long
+
 ADA, BOB = Principal("token", "ada"), Principal("token", "bob")
 ORIGINAL = {"name": "web", "revision": 1}
 LIFETIME = 100.0
