@@ -18,6 +18,7 @@ from ai_platform_engineering.multi_agents.agent_app import create_agent_app
 from ai_platform_engineering.multi_agents.platform_engineer.deep_agent import PlatformEngineerDeepAgent
 from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
 from ai_platform_engineering.settings import Settings, load_settings
+from ai_platform_engineering.utils.connection_limits import ConnectionLimits
 from ai_platform_engineering.utils.serving import disable_tracing_threads, listen, run
 from benchmarks.scenario import ANSWER_WORDS, agent_model, supervisor_model
 
@@ -50,7 +51,7 @@ def main() -> int:
         if options.counted:
             count_calls()
 
-    return run(app, listener, ready)
+    return run(app, listener, ready, ConnectionLimits.of(settings))
 
 
 def count_calls() -> None:
