@@ -29,7 +29,7 @@ _LOCAL_STORES: Final = frozenset({"sqlite", "memory"})
 
 
 def serve(options: argparse.Namespace, settings: Settings) -> int:
-    begin_start()
+    begin_start(settings)
     from ai_platform_engineering.multi_agents.agent_registry import AgentRegistry
     from ai_platform_engineering.storage.data_files import check_data_files
 
@@ -68,7 +68,7 @@ def serve(options: argparse.Namespace, settings: Settings) -> int:
 
 
 def serve_agent(options: argparse.Namespace, settings: Settings) -> int:
-    begin_start()
+    begin_start(settings)
     from ai_platform_engineering.multi_agents.agent_registry import known_manifests
     from ai_platform_engineering.multi_agents.placement import sandbox_is_on, standalone
     from ai_platform_engineering.storage.data_files import check_data_files
@@ -88,7 +88,7 @@ def serve_agent(options: argparse.Namespace, settings: Settings) -> int:
 
 
 def serve_knowledge_base(options: argparse.Namespace, settings: Settings) -> int:
-    begin_start()
+    begin_start(settings)
     from ai_platform_engineering.knowledge_bases.rag.web.policy import WebPolicy
     from ai_platform_engineering.utils.private_files import secure_data_dir
 

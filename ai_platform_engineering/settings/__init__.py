@@ -19,6 +19,7 @@ from ai_platform_engineering.settings.loading import (
     load_settings,
     parse_flag,
     provider_problem,
+    secret_variables,
     wrong_value,
 )
 from ai_platform_engineering.settings.memory_settings import MEMORY_SERVERS
@@ -43,5 +44,6 @@ __all__ = [
     "load_settings",
     "parse_flag",
     "provider_problem",
+    "secret_variables",
     "wrong_value",
 ]

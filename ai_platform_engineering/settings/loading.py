@@ -8,10 +8,10 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from dotenv import dotenv_values
-from pydantic import ValidationError
+from pydantic import SecretStr, ValidationError
 from pydantic.fields import FieldInfo
 
 from ai_platform_engineering.settings.approval_overrides import OVERRIDES_VARIABLE, OverridesError, parse_overrides
@@ -88,6 +88,13 @@ def known_variables() -> frozenset[str]:
     """The names of all settings, including fallback variables."""
     fallbacks = (field_extra(info)["fallback"] for info in fields_by_variable().values())
     return frozenset({*fields_by_variable(), *filter(None, fallbacks)})
+
+
+def secret_variables() -> frozenset[str]:
+    """The names of the settings whose values are secrets, including fallback variables."""
+    secrets = {name: info for name, info in fields_by_variable().items() if SecretStr in get_args(info.annotation)}
+    fallbacks = (field_extra(info)["fallback"] for info in secrets.values())
+    return frozenset({*secrets, *filter(None, fallbacks)})
 
 
 def wrong_value(variable: str, value: str, allowed: str) -> str:

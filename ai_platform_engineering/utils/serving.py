@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 import uvicorn
 
+from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.connection_limits import ConnectionLimits, Connections
+from ai_platform_engineering.utils.process_secrets import hide_process, remove_secrets
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -109,11 +111,13 @@ class _Server(uvicorn.Server):
         await stopping
 
 
-def begin_start() -> None:
-    """Disable garbage collection until the server is ready.
+def begin_start(settings: Settings) -> None:
+    """Protect the secrets of the process, and disable garbage collection until the server is ready.
 
     Objects created during the start stay alive, and collecting takes a sixth of the start time.
     """
+    hide_process()
+    remove_secrets(settings)
     gc.disable()
 
 

@@ -39,7 +39,7 @@ OpenBot = Callable[[AsyncWebClient, Budget], AbstractAsyncContextManager[BotCall
 
 def run_slack_bot(settings: Settings) -> int:
     """Serve until SIGINT or SIGTERM, and return the exit code. Wrong settings are reported before anything starts."""
-    begin_start()
+    begin_start(settings)
     check_tokens(settings)
     channels = load_channels(settings.slack_channels_file)
     with listen(settings.slack_host, settings.slack_port) as listener:
