@@ -25,6 +25,7 @@ from ai_platform_engineering.llm import chat_model, is_offline, is_offline_model
 from ai_platform_engineering.llm.providers import model_label
 from ai_platform_engineering.manifest import ModelChoice
 from ai_platform_engineering.mcp import McpServers
+from ai_platform_engineering.mcp.confinement import isolation_gap
 from ai_platform_engineering.multi_agents.agent_checks import (
     CHECK_TIMEOUT,
     backend_problem,
@@ -111,6 +112,7 @@ async def diagnose(settings: Settings, *, offline: bool = False) -> Report:
         problems=(
             *problems,
             *_offline(settings, registry),
+            *_isolation(settings, registry),
             *registry.problems,
             *(f"{name}: {missing}" for name, missing in registry.half_configured.items() if name not in checked_agents),
             *_unknown_tools(settings, local.values()),
@@ -191,6 +193,12 @@ def _approval(settings: Settings, entry: AgentEntry, servers: McpServers) -> tup
 def _offline(settings: Settings, registry: AgentRegistry) -> tuple[str, ...]:
     warning = offline_warning(settings, registry.local())
     return () if warning is None else (warning,)
+
+
+def _isolation(settings: Settings, registry: AgentRegistry) -> tuple[str, ...]:
+    servers = (server for entry in registry.local() for server in entry.servers())
+    gap = isolation_gap(settings) if any(server.transport == "stdio" for server in servers) else None
+    return () if gap is None else (gap,)
 
 
 def _unknown_tools(settings: Settings, agents: Iterable[AgentReport]) -> list[str]:

@@ -30,6 +30,7 @@ _LOCAL_STORES: Final = frozenset({"sqlite", "memory"})
 
 def serve(options: argparse.Namespace, settings: Settings) -> int:
     begin_start(settings)
+    from ai_platform_engineering.mcp.confinement import child_user
     from ai_platform_engineering.multi_agents.agent_registry import AgentRegistry
     from ai_platform_engineering.storage.data_files import check_data_files
 
@@ -42,6 +43,7 @@ def serve(options: argparse.Namespace, settings: Settings) -> int:
             "set LANGGRAPH_CHECKPOINT_TYPE to postgres, mongodb or redis"
         )
     registry = AgentRegistry.load(settings)
+    child_user(settings)
     check_data_files(settings)
     if settings.checkpoint_type not in _LOCAL_STORES:
         from ai_platform_engineering.storage.checkpoints.stores import check_store
@@ -69,6 +71,7 @@ def serve(options: argparse.Namespace, settings: Settings) -> int:
 
 def serve_agent(options: argparse.Namespace, settings: Settings) -> int:
     begin_start(settings)
+    from ai_platform_engineering.mcp.confinement import child_user
     from ai_platform_engineering.multi_agents.agent_registry import known_manifests
     from ai_platform_engineering.multi_agents.placement import sandbox_is_on, standalone
     from ai_platform_engineering.storage.data_files import check_data_files
@@ -76,6 +79,7 @@ def serve_agent(options: argparse.Namespace, settings: Settings) -> int:
     manifests = known_manifests(settings)
     entry = standalone(options.name, manifests, settings, sandbox_is_on(settings, manifests))
     warn_about_unknown_settings(settings)
+    child_user(settings)
     check_data_files(settings, entry.name)
     settings, listener = _bind(options, settings, "behind", entry.name)
     from ai_platform_engineering.llm.providers import model_label

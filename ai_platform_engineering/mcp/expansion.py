@@ -19,12 +19,12 @@ from ai_platform_engineering.mcp.workspace import ServerWorkspace, home_of
 from ai_platform_engineering.utils.redact import Redactor, looks_secret
 
 INHERITED_VARIABLES = (
-    *("PATH", "USER", "LOGNAME", "SHELL", "TERM", "TMPDIR", "TMP", "TEMP", "SYSTEMROOT", "PATHEXT"),
+    *("PATH", "USER", "LOGNAME", "SHELL", "TERM", "SYSTEMROOT", "PATHEXT"),
     *("LANG", "LC_ALL", "LC_CTYPE", "TZ"),
     *("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "no_proxy", "all_proxy"),
     *("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"),
 )
-"""Variables for programs, the network and trusted certificates. HOME is not inherited: each server has its own."""
+"""Variables for programs, the network and trusted certificates. Not HOME and TMPDIR: each server has its own."""
 
 _MIN_SECRET_LENGTH = 8
 
@@ -39,8 +39,12 @@ class Endpoint:
     command: str = ""
     args: tuple[str, ...] = ()
     env: Mapping[str, str] | None = None
+    given_env: Mapping[str, str] | None = None
+    """The part of `env` that the manifest sets."""
     directory: Path | None = None
     """The working directory of the process."""
+    confinement: str = ""
+    """The rules of `confined.py` for the process, as JSON. Empty if it is not confined."""
     url: str = ""
     headers: Mapping[str, str] | None = None
     module: str = ""
@@ -63,14 +67,15 @@ def endpoint(server: McpServer, environ: Mapping[str, str], workspace: ServerWor
     headers = {name: value for name, text in server.headers.items() if (value := _expanded(text, environ).strip())}
     command = _absolute_path(_expanded(server.command or "", environ), user_home)
     inherited = _inherited(command, environ, user_home)
-    own_home = {"HOME": str(workspace.home)} if workspace else {}
+    directories = {"HOME": str(workspace.home), "TMPDIR": str(workspace.temporary)} if workspace else {}
     used = {name: environ[name] for name in server.variables() if environ.get(name)}
     return Endpoint(
         name=server.name,
         redact=Redactor(_secrets(inherited, env | headers | used)),
         command=str(Path(command).absolute()) if os.sep in command else command,
         args=tuple(_absolute_path(_expanded(arg, environ), user_home, files=True) for arg in server.args),
-        env=inherited | own_home | env,
+        env=inherited | directories | env,
+        given_env=env,
         directory=workspace.directory if workspace else None,
         url=_expanded(server.url or "", environ),
         headers=headers,
@@ -89,9 +94,10 @@ def _inherited(command: str, environ: Mapping[str, str], user_home: Path) -> dic
     inherited = {name: environ[name] for name in INHERITED_VARIABLES if name in environ}
     if "PATH" in inherited:
         inherited["PATH"] = _with_product_programs(inherited["PATH"])
-    # Only a launcher needs the credentials of a registry.
-    registries = registry_variables(environ) if is_launcher(command) else {}
-    return inherited | registries | cache_variables(environ, user_home)
+    if is_launcher(command):
+        # Only a launcher needs a cache and the credentials of a registry.
+        inherited |= registry_variables(environ) | cache_variables(environ, user_home)
+    return inherited
 
 
 def _absolute_path(text: str, user_home: Path, *, files: bool = False) -> str:

@@ -21,6 +21,7 @@ from mcp.shared.message import SessionMessage
 from mcp.types import JSONRPCMessage, JSONRPCRequest
 from pydantic import ValidationError
 
+from ai_platform_engineering.mcp.confinement import command_line
 from ai_platform_engineering.mcp.connection import (
     ConnectionState,
     Inbox,
@@ -33,6 +34,7 @@ from ai_platform_engineering.mcp.connection import (
 from ai_platform_engineering.mcp.errors import NotSent
 from ai_platform_engineering.mcp.expansion import Endpoint
 from ai_platform_engineering.mcp.process_output import LineSplitter, StderrTail
+from ai_platform_engineering.utils.process_secrets import hide_process
 
 logger = logging.getLogger(__name__)
 
@@ -196,11 +198,11 @@ async def stdio_streams(endpoint: Endpoint, state: ConnectionState) -> AsyncIter
 
 
 async def _start(endpoint: Endpoint, inbox: Inbox, state: ConnectionState) -> ServerProcess:
+    hide_process()
     try:
         _, process = await asyncio.get_running_loop().subprocess_exec(
             lambda: ServerProcess(endpoint, inbox, state),
-            endpoint.command,
-            *endpoint.args,
+            *command_line(endpoint),
             env=endpoint.env,
             cwd=endpoint.directory,
             start_new_session=True,

@@ -15,6 +15,7 @@ from mcp.types import Tool
 from ai_platform_engineering.manifest import McpServer
 from ai_platform_engineering.mcp.argument_schemas import NotAnObjectError
 from ai_platform_engineering.mcp.backend_errors import is_empty
+from ai_platform_engineering.mcp.confinement import isolation_gap
 from ai_platform_engineering.mcp.connection import McpCall
 from ai_platform_engineering.mcp.names import GRAPH_TOOLS, model_names, unique_name
 from ai_platform_engineering.mcp.sessions import SessionOwner
@@ -64,6 +65,10 @@ class McpServers:
         """
         if repeated := sorted(specs.keys() & self._owners.keys()):
             raise ValueError(f"the servers of {', '.join(repeated)} have been started already")
+        if any(server.transport == "stdio" for servers in specs.values() for server in servers) and (
+            gap := isolation_gap(self._settings)
+        ):
+            logger.warning("%s", gap)
         self._starting |= specs.keys()
         started: list[SessionOwner] = []
         for agent, servers in specs.items():

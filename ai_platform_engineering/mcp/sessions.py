@@ -21,6 +21,7 @@ from mcp.types import Tool
 
 from ai_platform_engineering.manifest import McpServer, Transport
 from ai_platform_engineering.mcp.backend_errors import reason_in
+from ai_platform_engineering.mcp.confinement import child_user, confined
 from ai_platform_engineering.mcp.connection import (
     CallTimedOut,
     ConnectionState,
@@ -219,8 +220,8 @@ class SessionOwner:
         """The directories of a child process. They are removed after the process has stopped."""
         if self.server.transport != "stdio":
             return None
-        user_home = home_of(self._settings.environ)
-        self._directories = stack.enter_context(workspace(self.server.name, user_home, self.server.home))
+        owner, user_home = child_user(self._settings), home_of(self._settings.environ)
+        self._directories = stack.enter_context(workspace(self.server.name, user_home, self.server.home, owner))
         return self._directories
 
     async def _open(
@@ -231,9 +232,14 @@ class SessionOwner:
             timeout = max(timeout, self._settings.mcp_download_timeout)
         try:
             with self._download_reported() if launch.downloads else nullcontext():
-                return await self._connect(stack, replace(target, args=launch.args), timeout)
+                return await self._connect(stack, self._confined(replace(target, args=launch.args)), timeout)
         except CallTimedOut:
             raise ResultLost(f"did not start within {timeout:g} seconds{self._last_line}") from None
+
+    def _confined(self, target: Endpoint) -> Endpoint:
+        if self._directories is None:
+            return target
+        return confined(self.server, target, self._settings, self._directories)
 
     async def _connect(
         self, stack: AsyncExitStack, target: Endpoint, timeout: float

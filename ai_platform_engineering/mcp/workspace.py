@@ -1,4 +1,4 @@
-"""The directories of one stdio server's process: an empty working directory and a separate HOME.
+"""The directories of one stdio server's process: an empty working directory, a separate HOME, and temporary files.
 
 Relative paths and `~` of the server do not lead to the supervisor's files. The directories exist as long as the
 session.
@@ -6,6 +6,7 @@ session.
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,16 +19,32 @@ from ai_platform_engineering.mcp.errors import NotSent
 
 @dataclass(frozen=True, slots=True)
 class ServerWorkspace:
-    directory: Path
-    """The working directory, empty at the start."""
-    home: Path
+    root: Path
+    """Contains the other directories."""
+
+    @property
+    def directory(self) -> Path:
+        """The working directory, empty at the start."""
+        return self.root / "work"
+
+    @property
+    def home(self) -> Path:
+        return self.root / "home"
+
+    @property
+    def temporary(self) -> Path:
+        """The directory for temporary files."""
+        return self.root / "tmp"
 
 
 @contextmanager
-def workspace(name: str, user_home: Path, shared: Iterable[str] = ()) -> Iterator[ServerWorkspace]:
+def workspace(
+    name: str, user_home: Path, shared: Iterable[str] = (), owner: tuple[int, int] | None = None
+) -> Iterator[ServerWorkspace]:
     """A workspace in the temporary directory, which is removed at the end.
 
-    `shared` are paths below `user_home` that are linked into the server's HOME if they exist.
+    `shared` are paths below `user_home` that are linked into the server's HOME if they exist. `owner` is the user and
+    group id of the server, if it is another user.
     """
     try:
         # Only the owner can enter this directory, so other users cannot reach its content.
@@ -38,14 +55,17 @@ def workspace(name: str, user_home: Path, shared: Iterable[str] = ()) -> Iterato
             "set TMPDIR to a directory that is writable"
         ) from None
     try:
-        created = ServerWorkspace(root / "work", root / "home")
-        created.directory.mkdir(mode=0o700)
-        created.home.mkdir(mode=0o700)
+        created = ServerWorkspace(root)
+        for directory in (created.directory, created.home, created.temporary):
+            directory.mkdir(mode=0o700)
         # npm treats the nearest parent with this directory as the project, and reads configuration and programs from
         # it. Without it, npm would search the temporary directory, where other users can write.
         (root / "node_modules").mkdir(mode=0o700)
         for path in shared:
             _share(user_home / path, created.home / path)
+        if owner is not None:
+            for owned in (root, *root.rglob("*")):
+                os.chown(owned, *owner, follow_symlinks=False)
         yield created
     finally:
         shutil.rmtree(root, ignore_errors=True)

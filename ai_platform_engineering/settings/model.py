@@ -130,6 +130,17 @@ class Settings(ServerSettings, SignInSettings, LlmSettings, KnowledgeSettings, C
     mcp_restart_backoff_max: float = setting(
         "MCP", "Longest delay between two restarts of an MCP server, in seconds.", 30.0, gt=0
     )
+    mcp_confine: Flag = setting(
+        "MCP",
+        "Confines the processes of stdio MCP servers: they cannot read the files of the user who runs the supervisor, "
+        "except those that the manifest names. Needs Linux.",
+        True,
+    )
+    mcp_child_user: str | None = setting(
+        "MCP",
+        "User that stdio MCP servers run as, if the supervisor runs as root.",
+        shown_default="`platform-mcp` if it exists, else the user of the supervisor",
+    )
 
     sandbox: Annotated[Literal["auto", "true", "false"], BeforeValidator(sandbox_choice)] = setting(
         "Sandbox",

@@ -65,7 +65,7 @@ def create_private_file(path: Path) -> None:
 def product_files(directory: Path) -> list[Path]:
     """The files in the data directory that belong to the product, by their names; none if it cannot be read."""
     try:
-        return sorted(path for path in directory.iterdir() if _is_product_file(path.name))
+        return sorted(path for path in directory.iterdir() if is_product_file(path.name))
     except OSError:
         return []
 
@@ -79,7 +79,7 @@ def secure_data_dir(directory: Path) -> None:
         mode, names = directory.stat().st_mode, sorted(path.name for path in directory.iterdir())
     except OSError:
         return  # it does not exist, or is reported when a file in it is opened
-    ours = [name for name in names if _is_product_file(name)]
+    ours = [name for name in names if is_product_file(name)]
     restricted = [name for name in ours if _restrict_file(directory / name)]
     if mode & _OTHERS:
         if len(ours) == len(names) and _restrict_directory(directory):
@@ -95,7 +95,8 @@ def secure_data_dir(directory: Path) -> None:
         logger.warning("Other users could read files in %s. They no longer can: %s", directory, ", ".join(restricted))
 
 
-def _is_product_file(name: str) -> bool:
+def is_product_file(name: str) -> bool:
+    """Whether the product stores a file of this name in the data directory."""
     return any(fnmatchcase(name, pattern) for pattern in _NAMES)
 
 

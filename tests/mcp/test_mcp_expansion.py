@@ -70,9 +70,9 @@ def test_a_process_inherits_what_it_needs_and_nothing_else(tmp_path: Path) -> No
         "npm_config_cache": f"{home}/.npm",
     }
     own_programs = Path(sys.executable).parent
-    needed = {"PATH": f"/bin{os.pathsep}{own_programs}", "HTTPS_PROXY": "http://proxy", **caches}
+    needed = {"PATH": f"/bin{os.pathsep}{own_programs}", "HTTPS_PROXY": "http://proxy"}
     assert endpoint(stdio(command="node"), environ).env == needed
-    assert endpoint(stdio(), environ).env == {**needed, "UV_DEFAULT_INDEX": "http://127.0.0.1/simple"}
+    assert endpoint(stdio(), environ).env == {**needed, **caches, "UV_DEFAULT_INDEX": "http://127.0.0.1/simple"}
 
 
 def test_what_the_launchers_are_configured_with_is_found(tmp_path: Path) -> None:
@@ -88,9 +88,10 @@ def test_what_the_launchers_are_configured_with_is_found(tmp_path: Path) -> None
 
 
 def test_a_server_has_a_home_of_its_own_unless_the_manifest_says_otherwise(tmp_path: Path) -> None:
-    place = ServerWorkspace(tmp_path / "work", tmp_path / "home")
-    own = endpoint(stdio(), {"HOME": "/root"}, place)
+    place = ServerWorkspace(tmp_path)
+    own = endpoint(stdio(), {"HOME": "/root", "TMPDIR": "/big/disk"}, place)
     assert (own.directory, (own.env or {})["HOME"]) == (tmp_path / "work", f"{tmp_path}/home")
+    assert (own.env or {})["TMPDIR"] == str(place.temporary)
     assert (endpoint(stdio(env={"HOME": "/srv"}), {"HOME": "/root"}, place).env or {})["HOME"] == "/srv"
 
 

@@ -47,9 +47,9 @@ def models(_settings: Settings, manifest: AgentManifest | None) -> BaseChatModel
 
 class Machine:
     def __init__(self, folder: Path) -> None:
-        self.data, self.calls, self.home = folder / "data", folder / "calls", folder / "me"
+        self.data, self.calls, self.home = folder / "data", folder / "log/calls", folder / "me"
         self.reports = folder / "reports"
-        for directory in (self.data, self.home / ".aws", self.reports):
+        for directory in (self.data, self.home / ".aws", self.reports, self.calls.parent):
             directory.mkdir(parents=True)
         for file in (self.data / "secret.db", self.home / ".netrc", self.reports / "monday.txt"):
             file.write_text(SECRET)
