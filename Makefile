@@ -29,7 +29,8 @@ NOT_IN_FIRST = NR == FNR {present[$$0]; next} /^[^ \#]/ {skipped = $$0 in presen
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: $(STAMP) $(PAGE) ## Install the product and the tools into .venv, build the page; EXTRAS="aws groq", or all, adds model providers.
+setup: $(STAMP) $(PAGE) ## Install product and tools into .venv, build the page; EXTRAS="aws groq" adds model providers, AGENTS="jira" MCP servers.
+	@$(if $(AGENTS),$(BIN)/platform-engineer agents install $(AGENTS))
 
 services: setup ## Install the servers that tests use into .services.
 	@$(BIN)/uv venv --quiet --allow-existing --python $(BIN)/python $(SERVICES)
@@ -84,7 +85,7 @@ docs: setup ## Generate docs/configuration.md from the settings.
 	$(BIN)/python -m ai_platform_engineering.settings > docs/configuration.md
 
 # All extras are resolved together first, so that any combination of locks can be installed.
-lock: setup ## Update all dependencies in requirements.lock, locks/ and .ci/.
+lock: setup ## Update all dependencies in requirements.lock, locks/, .ci/ and the locks of MCP servers.
 	$(COMPILE) --upgrade --all-extras --group dev --output-file $(VENV)/all.lock pyproject.toml
 	$(COMPILE) --upgrade --constraints $(VENV)/all.lock $(ALWAYS) --group dev --output-file requirements.lock pyproject.toml
 	@for extra in $(ALL_EXTRAS); do \
@@ -94,6 +95,7 @@ lock: setup ## Update all dependencies in requirements.lock, locks/ and .ci/.
 	$(COMPILE) --upgrade --no-deps --output-file .ci/services.txt .ci/services.in
 	$(COMPILE) --upgrade --constraints requirements.lock --output-file $(VENV)/extra.lock .ci/measure.in
 	awk '$(NOT_IN_FIRST)' requirements.lock $(VENV)/extra.lock > .ci/measure.txt
+	locks/servers $(BIN)
 
 clean: ## Remove .venv, .services, the built page and the caches.
 	rm -rf $(VENV) .services $(MEASURE) .node ai_platform_engineering/ui/built $(WEB)/node_modules $(WEB)/built-tests .mutants .coverage .coverage.* htmlcov .mypy_cache .pytest_cache .ruff_cache .hypothesis dist

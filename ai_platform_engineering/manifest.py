@@ -38,7 +38,7 @@ MAX_SKILLS = 20
 Transport = Literal["stdio", "http", "memory"]
 
 _TRANSPORT_KEYS: dict[Transport, tuple[str, frozenset[str]]] = {
-    "stdio": ("command", frozenset({"command", "args", "env", "home", "local_files"})),
+    "stdio": ("command", frozenset({"command", "package", "args", "env", "home", "local_files"})),
     "http": ("url", frozenset({"url", "headers"})),
     "memory": ("module", frozenset({"module"})),
 }
@@ -134,6 +134,7 @@ class McpServer(_ManifestPart):
 
     - `module` is `package.module:attribute`. The attribute is a `ToolServer`, a FastMCP server, or a function that
       creates one of them from the settings.
+    - `package` is the directory with the lock of a package, relative to the manifest; `command` is a program in it.
     - `tools` is an allowlist; `None` allows every tool.
     - `reads`, `writes` and `destructive` declare the effects of tools, `destructive_when` the arguments that make a
       call destructive, `deny` the arguments that are refused.
@@ -145,6 +146,7 @@ class McpServer(_ManifestPart):
     name: ServerName
     transport: Transport
     command: Text | None = None
+    package: Text | None = None
     args: tuple[str, ...] = ()
     env: Mapping[str, str] = Field(default_factory=dict)
     home: tuple[HomePath, ...] = ()
@@ -282,14 +284,15 @@ def read_manifest(file: Path) -> AgentManifest:
 
 
 def _with_directory(manifest: AgentManifest, directory: Path) -> AgentManifest:
-    """The manifest with `${MANIFEST_DIR}` replaced in the arguments of its servers."""
-    here = str(directory.resolve())
+    """The manifest with `${MANIFEST_DIR}` replaced in the arguments of its servers, and absolute paths of packages."""
+    here = directory.resolve()
 
     def located(server: McpServer) -> McpServer:
-        return server.model_copy(update={"args": tuple(arg.replace(MANIFEST_DIR, here) for arg in server.args)})
+        args = tuple(arg.replace(MANIFEST_DIR, str(here)) for arg in server.args)
+        package = None if server.package is None else str((here / server.package).resolve())
+        return server.model_copy(update={"args": args, "package": package})
 
-    servers = (located(server) if server.args else server for server in manifest.servers)
-    return manifest.model_copy(update={"servers": tuple(servers)})
+    return manifest.model_copy(update={"servers": tuple(map(located, manifest.servers))})
 
 
 def _load_directory(directory: Path) -> dict[str, AgentManifest]:

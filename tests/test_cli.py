@@ -185,6 +185,13 @@ def test_agents_are_listed(platform_engineer: Command) -> None:
     assert places["jira"] == "off"
 
 
+def test_servers_of_unknown_agents_cannot_be_installed(platform_engineer: Command) -> None:
+    assert "There is no agent jiro. Use all, or some of: argocd, " in refusal(
+        platform_engineer("agents", "install", "jiro")
+    )
+    assert platform_engineer("agents", "install").stdout.startswith("There is nothing to install.")
+
+
 class TestSandbox:
     def test_its_path(self, platform_engineer: Command, tmp_path: Path) -> None:
         assert platform_engineer("sandbox", "path").stdout == f"{tmp_path}/data/sandbox.db\n"

@@ -225,13 +225,19 @@ class TestChecks:
         launcher.write_text("#!/bin/sh\ncase $1 in --offline) exit 1;; esac\nexec sleep 60\n")
         launcher.chmod(0o755)
         add_agent(agents_dir, "shop", f"servers: [{{name: shop, transport: stdio, command: {launcher}, args: [shop]}}]")
-        report = await diagnose(settings_of(agents_dir, MCP_START_TIMEOUT="2"))
+        report = await diagnose(settings_of(agents_dir, MCP_START_TIMEOUT="2", MCP_ALLOW_DOWNLOADS="true"))
         assert (report.ok, report.starting) == (False, ("shop",))
         file = io.StringIO()
         show(report, file)
         assert (
             file.getvalue().splitlines()[-1] == "Still starting: shop. Raise MCP_START_TIMEOUT to wait for a download."
         )
+
+    async def test_a_stdio_server_that_is_not_confined_is_reported(self, agents_dir: Path) -> None:
+        add_agent(agents_dir, "shop", "servers: [{name: shop, transport: stdio, command: /nowhere/shop}]")
+        gap = "stdio servers run as the same user and can read its files, because MCP_CONFINE is off."
+        assert gap in (await diagnose(settings_of(agents_dir, MCP_CONFINE="false"))).problems
+        assert not any("same user" in problem for problem in (await diagnose(settings_of(agents_dir))).problems)
 
     async def test_a_model_that_refuses_is_a_failure(self, agents_dir: Path) -> None:
         with openai_server() as server:

@@ -1,13 +1,19 @@
-"""`platform-engineer agents` and `sandbox`: lists the agents; resets the sandbox, or prints its path."""
+"""`platform-engineer agents` and `sandbox`: lists agents, installs their servers; resets or locates the sandbox."""
 
 from __future__ import annotations
 
 import argparse
+import sys
+from pathlib import Path
+from typing import Final
 
-from ai_platform_engineering.cli.exit_codes import refuse
-from ai_platform_engineering.multi_agents.agent_registry import AgentRegistry
+from ai_platform_engineering.cli.exit_codes import FAILED, refuse
+from ai_platform_engineering.mcp.packages import InstallError, NoRuntimeError, install
+from ai_platform_engineering.multi_agents.agent_registry import AgentRegistry, known_manifests
 from ai_platform_engineering.sandbox.store import SandboxError, reset_sandbox, sandbox_path
 from ai_platform_engineering.settings import Settings
+
+ALL: Final = "all"
 
 
 def list_agents(_options: argparse.Namespace, settings: Settings) -> int:
@@ -17,6 +23,32 @@ def list_agents(_options: argparse.Namespace, settings: Settings) -> int:
         where = entry.where if entry.enabled else "off"
         print(f"{entry.name:<{width}}  {where:<10}  {registry.description(entry.name)}")
     return 0
+
+
+def install_servers(options: argparse.Namespace, settings: Settings) -> int:
+    manifests = known_manifests(settings)
+    named = [name for text in options.names for name in text.split()]
+    if unknown := sorted({*named} - {*manifests, ALL}):
+        return refuse(f"There is no agent {', '.join(unknown)}. Use {ALL}, or some of: {', '.join(manifests)}.")
+    configured = [name for name, manifest in manifests.items() if manifest.configured(settings.environ)]
+    names = [*manifests] if ALL in named else named or configured
+    locks = {
+        Path(server.package): name for name in names for server in manifests[name].servers if server.package is not None
+    }
+    if not locks:
+        print("There is nothing to install. `platform-engineer agents install NAME` installs the servers of an agent.")
+    failed = False
+    for lock, name in locks.items():
+        try:
+            done = install(lock, settings)
+        except InstallError as error:
+            # An image has what can run in it.
+            skipped = ALL in named and isinstance(error, NoRuntimeError)
+            failed = failed or not skipped
+            print(f"{name}: {error}", file=sys.stdout if skipped else sys.stderr)
+        else:
+            print(f"{name}: {lock.name} {'was installed' if done else 'is installed already'}", flush=True)
+    return FAILED if failed else 0
 
 
 def restore_sandbox(_options: argparse.Namespace, settings: Settings) -> int:

@@ -43,9 +43,19 @@ def build_parser() -> argparse.ArgumentParser:
     _add_listen_options(agent)
     agent.set_defaults(run=_command("servers.serve_agent"))
 
-    agents = commands.add_parser("agents", help="list the agents").add_subparsers(metavar="ACTION", required=True)
+    agents_group = commands.add_parser("agents", help="list the agents, install their MCP servers")
+    agents = agents_group.add_subparsers(metavar="ACTION", required=True)
     agents_list = agents.add_parser("list", help="list all known agents")
     agents_list.set_defaults(run=_command("agents.list_agents"), quiet=True)
+    install = agents.add_parser(
+        "install",
+        help="install the stdio MCP servers of agents",
+        description="Install the stdio MCP servers of agents, with the versions and hashes of their locks.",
+    )
+    install.add_argument(
+        "names", nargs="*", metavar="NAME", help="an agent, or all (default: agents whose required settings are set)"
+    )
+    install.set_defaults(run=_command("agents.install_servers"), quiet=True)
 
     doctor = commands.add_parser(
         "doctor",

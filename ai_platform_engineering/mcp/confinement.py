@@ -24,6 +24,7 @@ from ai_platform_engineering.mcp import confined as confined_program
 from ai_platform_engineering.mcp.confined import CLOSED, READ, WRITE, landlock_version
 from ai_platform_engineering.mcp.expansion import Endpoint
 from ai_platform_engineering.mcp.launchers import cache_variables, is_launcher
+from ai_platform_engineering.mcp.packages import directory_of
 from ai_platform_engineering.mcp.workspace import ServerWorkspace, home_of
 from ai_platform_engineering.settings import Settings, SettingsError, wrong_value
 from ai_platform_engineering.utils.private_files import is_product_file
@@ -121,6 +122,8 @@ def decisions(server: McpServer, target: Endpoint, settings: Settings, workspace
     found |= {path: max(READ, found.get(path, CLOSED)) for path in read}
     if is_launcher(target.command):
         found |= dict.fromkeys(_variables(env, _LAUNCHER_DIRECTORIES), WRITE)
+    if server.package is not None:
+        found[directory_of(Path(server.package), settings).resolve()] = READ
     return found | dict.fromkeys((workspace.root, *_DEVICES), WRITE)
 
 

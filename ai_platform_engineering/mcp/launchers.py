@@ -1,7 +1,7 @@
 """Launchers: `npx` and `uvx` download a server into their cache and run it from there.
 
-A launcher first runs from its cache, so that a restart needs no registry. If that fails, it runs again with the longer
-timeout of a download.
+A launcher first runs from its cache, so that a restart needs no registry. If that fails and `MCP_ALLOW_DOWNLOADS` is
+on, it runs again with the longer timeout of a download.
 """
 
 from __future__ import annotations
@@ -29,13 +29,16 @@ class Launch:
     """Whether the launcher may download the server first."""
 
 
-def launches(command: str, args: Sequence[str]) -> tuple[Launch, ...]:
-    """The command lines for this server. Each is tried if the process of the previous one exited during the start."""
+def launches(command: str, args: Sequence[str], *, downloads: bool) -> tuple[Launch, ...]:
+    """The command lines for this server. Each is tried if the process of the previous one exited during the start.
+
+    Without `downloads`, a launcher runs from its cache only.
+    """
     given = tuple(args)
-    if not is_launcher(command):
+    if not is_launcher(command) or _OFFLINE in given:
         return (Launch(given),)
-    if _OFFLINE in given:
-        return (Launch(given),)
+    if not downloads:
+        return (Launch((_OFFLINE, *given)),)
     cached, fetched = Launch((_OFFLINE, *given)), Launch(given, downloads=True)
     newest = any(arg in _NEWEST or arg.endswith("@latest") for arg in given)
     return (fetched, cached) if newest else (cached, fetched)

@@ -14,6 +14,7 @@ import traceback
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext
 from dataclasses import replace
+from pathlib import Path
 from typing import Final
 
 from mcp import McpError
@@ -39,8 +40,9 @@ from ai_platform_engineering.mcp.errors import (
     ToolFailed,
 )
 from ai_platform_engineering.mcp.expansion import Endpoint, endpoint
-from ai_platform_engineering.mcp.launchers import Launch, launches
+from ai_platform_engineering.mcp.launchers import Launch, is_launcher, launches
 from ai_platform_engineering.mcp.local_files import protected_paths, refusal
+from ai_platform_engineering.mcp.packages import located
 from ai_platform_engineering.mcp.results import ToolAnswer
 from ai_platform_engineering.mcp.workspace import ServerWorkspace, home_of, workspace
 from ai_platform_engineering.settings import Settings
@@ -183,8 +185,9 @@ class SessionOwner:
             other_launches = False
             try:
                 async with AsyncExitStack() as stack:
-                    target = endpoint(self.server, self._settings.environ, self._workspace(stack))
-                    options = launches(target.command, target.args)
+                    server = located(self.agent, self.server, self._settings)
+                    target = endpoint(server, self._settings.environ, self._workspace(stack))
+                    options = launches(target.command, target.args, downloads=self._settings.mcp_allow_downloads)
                     launch = options[launch_number]
                     other_launches = launch_number + 1 < len(options)
                     connection, tools = await self._open(stack, target, launch)
@@ -342,12 +345,17 @@ class SessionOwner:
         if isinstance(cause, ServerFailure):
             return cause.reason
         if self._state.end_reason is not None:
-            return f"{self._state.end_reason} while it was starting{self._last_line}"
+            return f"{self._state.end_reason} while it was starting{self._last_line}{self._missing_download(target)}"
         if target is not None and logger.isEnabledFor(logging.DEBUG):
             logger.debug("%s: %s", self._name, target.redact("".join(traceback.format_exception(error))))
         if isinstance(cause, McpError):
             return f"refused the session (error {cause.error.code})"
         return f"could not be started ({type(cause).__name__}); LOG_LEVEL=debug shows where"
+
+    def _missing_download(self, target: Endpoint | None) -> str:
+        if target is None or self._settings.mcp_allow_downloads or not is_launcher(target.command):
+            return ""
+        return f"; with MCP_ALLOW_DOWNLOADS=true, {Path(target.command).name} may download what is not in its cache"
 
     def _log_failure(self, reason: str, failures: int, delay: float) -> None:
         again = "" if delay == NEVER else f"; next start in {delay:g} s"

@@ -119,6 +119,17 @@ class Settings(ServerSettings, SignInSettings, LlmSettings, KnowledgeSettings, C
     mcp_download_timeout: float = setting(
         "MCP", "Seconds that `npx` or `uvx` may take to download an MCP server that is not in its cache.", 1800.0, gt=0
     )
+    mcp_allow_downloads: Flag = setting(
+        "MCP",
+        "Allows `npx` and `uvx` in manifests to download an MCP server that is not in their cache. Such a download is "
+        "not checked against a lock.",
+        False,
+    )
+    mcp_servers_dir: Annotated[Path | None, AllowedValues("the path of a directory")] = setting(
+        "MCP",
+        "Directory into which `agents install` installs the stdio MCP servers of agents.",
+        shown_default="`mcp-servers` in `DATA_DIR`",
+    )
     mcp_restart_backoff: float = setting(
         "MCP",
         "Seconds before an MCP server that stopped is restarted. The delay doubles with each failure in a row; the "
@@ -281,6 +292,11 @@ class Settings(ServerSettings, SignInSettings, LlmSettings, KnowledgeSettings, C
     def environ(self) -> Mapping[str, str]:
         """Environment and `.env` file at start, without empty values. Per-agent variables are read from here."""
         return self._environ
+
+    @property
+    def servers_dir(self) -> Path:
+        """Directory of installed stdio MCP servers."""
+        return (self.mcp_servers_dir or self.data_dir / "mcp-servers").expanduser().absolute()
 
     def approval_level(self, *, sandboxed: bool) -> Level:
         """Approval level of an agent without an override. The sandbox can be reset, so its default is less strict."""

@@ -39,6 +39,7 @@ _NAMES: Final = (
     "chat_history",
     "delegation.key*",
     "session.key*",
+    "mcp-servers",
 )
 
 

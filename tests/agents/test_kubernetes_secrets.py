@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ from ai_platform_engineering.mcp import McpServers
 from ai_platform_engineering.settings import load_settings
 from tests.agents.kube_api import PASSWORD, kube_api
 from tests.approvals.calls import person, placements
-from tests.services.environment import not_here
+from tests.services.mcp_servers import installed_servers
 
 pytestmark = pytest.mark.process
 
@@ -22,10 +21,9 @@ SHOP = {"apiVersion": "v1", "name": "shop", "namespace": "default"}
 
 @pytest.fixture
 def environ(tmp_path: Path) -> dict[str, str]:
-    if shutil.which("npx") is None:
-        not_here("npx is not installed")
     own = {"KUBERNETES_KUBECONFIG": str(tmp_path / "kubeconfig"), "DATA_DIR": str(tmp_path), "ENABLE_RAG": "false"}
-    return {**os.environ, **own, "MCP_START_TIMEOUT": "120", "ENABLE_NETUTILS": "false"}
+    more = {"MCP_START_TIMEOUT": "120", "ENABLE_NETUTILS": "false"}
+    return {**os.environ, **own, **more, **installed_servers("kubernetes")}
 
 
 @placements

@@ -22,16 +22,18 @@ from mcp.types import Tool, ToolAnnotations
 from ai_platform_engineering.approvals.effects import Effect, at_most
 from ai_platform_engineering.graphs.approval_policy import ApprovalPolicy, ApprovalRequired, CallRefused
 from ai_platform_engineering.manifest import McpServer, builtin_directory, load_manifests
+from ai_platform_engineering.mcp.errors import NotSent
 from ai_platform_engineering.mcp.expansion import endpoint
+from ai_platform_engineering.mcp.packages import located
 from ai_platform_engineering.mcp.tools import ToolNames, build_tool, tool_effect
 from ai_platform_engineering.settings import load_settings
 from tests.agents.expected_effects import EXPECTED, MILDER_THAN_ANNOTATED, expected
 from tests.agents.kube_api import write_kubeconfig
 from tests.multi_agents.loopback import response, serving
 from tests.services.environment import not_here
+from tests.services.mcp_servers import installed_servers
 
 START_SECONDS = 240
-"""The packages may have to be downloaded first."""
 
 MANIFESTS = load_manifests([builtin_directory()])
 SERVERS: dict[str, McpServer] = {
@@ -63,11 +65,15 @@ def environ_for(folder: Path, backend: str) -> dict[str, str]:
         "PAGERDUTY_API_HOST": backend,
         "AWS_AGENT_REGION": "eu-west-1",
         "SPLUNK_HOST": "127.0.0.1",
+        **installed_servers(*MANIFESTS, partial=True),
     }
 
 
 async def listed(server: McpServer, environ: Mapping[str, str], errors: TextIO) -> list[Tool] | str:
-    start = endpoint(server, environ)
+    try:
+        start = endpoint(located("it", server, load_settings(environ, env_file=None)), environ)
+    except NotSent as failure:
+        return failure.reason
     command = shutil.which(start.command, path=PATH)
     if command is None:
         return f"{start.command} is not installed"
@@ -103,10 +109,11 @@ def listing(tmp_path_factory: pytest.TempPathFactory) -> Listing:
 
 
 def has_interpreter(server: McpServer) -> bool:
-    """Whether the version of Python that the entry asks for is installed here."""
-    if "--python" not in server.args:
+    """Whether the version of Python that its package needs is installed here."""
+    file = Path(server.package or "") / ".python-version"
+    if not file.is_file():
         return True
-    version = server.args[server.args.index("--python") + 1]
+    version = file.read_text().strip()
     uv = shutil.which("uv", path=PATH) or "uv"
     command = [uv, "python", "find", "--no-python-downloads", version]
     return subprocess.run(command, env={**os.environ, "PATH": PATH}, capture_output=True, check=False).returncode == 0

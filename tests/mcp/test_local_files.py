@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 from collections.abc import Mapping
@@ -16,6 +17,7 @@ from ai_platform_engineering.mcp.file_arguments import names_file, properties_of
 from ai_platform_engineering.mcp.local_files import protected_paths, refusal
 from tests.mcp.conftest import not_here
 from tests.mcp.support import Start
+from tests.services.mcp_servers import installed_servers
 
 pytestmark = pytest.mark.process
 
@@ -217,6 +219,7 @@ async def test_the_file_arguments_of_the_servers_that_come_with_the_product(mcp_
     given = {name: address if name.endswith(("URL", "HOST")) else token for name in manifest.requires}
     given[f"{agent.upper()}_USERNAME"] = "me@example.org"
     [entry] = manifest.servers
+    given |= await asyncio.to_thread(installed_servers, agent)
     servers = await mcp_servers(entry, deadline=120, **given)
     tools = servers.tools("demo")
     if not tools:

@@ -21,6 +21,7 @@ from tests.services.environment import download_lock
 
 pytestmark = pytest.mark.process
 
+DOWNLOADS = {"MCP_ALLOW_DOWNLOADS": "true"}
 LAUNCHER = """#!{python}
 import pathlib, sys, time
 folder = pathlib.Path({folder!r})
@@ -48,7 +49,7 @@ def slow_npx(tmp_path: Path) -> Callable[..., McpServer]:
     launcher.chmod(0o700)
 
     def make(*args: str) -> McpServer:
-        env = {"API_TOKEN": "hunter2-hunter2"}
+        env = {"API_TOKEN": "hunter2-hunter2", "FOLDER": str(tmp_path)}
         return McpServer(name="slow", transport="stdio", command=str(launcher), args=("pkg@1.0", *args), env=env)
 
     return make
@@ -68,7 +69,7 @@ async def test_a_server_in_the_cache_needs_no_registry(
         not_here("npx is not installed")
     entry = McpServer(name="cached", transport="stdio", command=command, args=args)
     with download_lock(command):
-        first = await mcp_servers(entry, deadline=120)
+        first = await mcp_servers(entry, deadline=120, **DOWNLOADS)
     if not first.tools("demo"):
         not_here(f"{args} cannot be downloaded: {first.problem('demo')}")
     tools = names(first)
@@ -91,7 +92,7 @@ async def test_a_download_gets_its_time_and_is_reported(
     monkeypatch.setattr(sessions, "START_TIMEOUT", 0.5)
     monkeypatch.setattr(sessions, "PROGRESS_INTERVAL", 0.3)
     caplog.set_level(logging.INFO, "ai_platform_engineering")
-    servers = await mcp_servers(slow_npx(), deadline=0.5, MCP_START_TIMEOUT="0.5")
+    servers = await mcp_servers(slow_npx(), deadline=0.5, MCP_START_TIMEOUT="0.5", **DOWNLOADS)
     await eventually(lambda: servers.problem("demo") == "The slow server is still downloading its tools.")
     assert servers.starting("demo")
     await eventually(lambda: caplog.text.count("is still downloading its tools (") >= 4)
@@ -106,7 +107,7 @@ async def test_a_download_gets_its_time_and_is_reported(
 
 async def test_a_download_that_never_ends(mcp_servers: Start, slow_npx: Callable[..., McpServer]) -> None:
     entry = slow_npx().model_copy(update={"start_timeout": 5.0})
-    servers = await mcp_servers(entry, MCP_DOWNLOAD_TIMEOUT="6", MCP_RESTART_BACKOFF="30")
+    servers = await mcp_servers(entry, MCP_DOWNLOAD_TIMEOUT="6", MCP_RESTART_BACKOFF="30", **DOWNLOADS)
     assert servers.problem("demo") == (
         'The slow server did not start within 6 seconds; its last line on standard error was "fetched 1 of 3 with ***".'
     )
@@ -114,11 +115,22 @@ async def test_a_download_that_never_ends(mcp_servers: Start, slow_npx: Callable
 
 
 async def test_a_launcher_that_fails_says_why(mcp_servers: Start, slow_npx: Callable[..., McpServer]) -> None:
-    servers = await mcp_servers(slow_npx("broken"), MCP_RESTART_BACKOFF="30")
+    servers = await mcp_servers(slow_npx("broken"), MCP_RESTART_BACKOFF="30", **DOWNLOADS)
     assert servers.problem("demo") == (
         "The slow server stopped with exit code 1 while it was starting; "
         'its last line on standard error was "fetched 1 of 3 with ***".'
     )
+
+
+async def test_without_permission_nothing_is_downloaded(
+    mcp_servers: Start, slow_npx: Callable[..., McpServer], tmp_path: Path
+) -> None:
+    servers = await mcp_servers(slow_npx(), MCP_RESTART_BACKOFF="30")
+    assert servers.problem("demo") == (
+        "The slow server stopped with exit code 1 while it was starting; its last line on standard error was "
+        '"not in the cache"; with MCP_ALLOW_DOWNLOADS=true, npx may download what is not in its cache.'
+    )
+    assert (tmp_path / "launches").read_text().splitlines() == ["--offline pkg@1.0"]
 
 
 @pytest.mark.parametrize(
@@ -138,7 +150,7 @@ async def test_a_launcher_that_fails_says_why(mcp_servers: Start, slow_npx: Call
 def test_the_cache_comes_first_unless_the_newest_is_asked_for(
     command: str, args: list[str], expected: list[tuple[tuple[str, ...], bool]]
 ) -> None:
-    assert [(launch.args, launch.downloads) for launch in launches(command, args)] == expected
+    assert [(launch.args, launch.downloads) for launch in launches(command, args, downloads=True)] == expected
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from ai_platform_engineering.mcp import McpServers
 from ai_platform_engineering.mcp.errors import ToolFailed
 from ai_platform_engineering.settings import Settings
 from tests.mcp.conftest import not_here
+from tests.services.mcp_servers import installed_servers
 
 APPLICATION: Final = {"applicationName": "shop", "applicationNamespace": "argocd"}
 WORKLOAD: Final = {
@@ -166,12 +167,13 @@ def servers_of(agent: str, backend: Backend) -> list[McpServer]:
     ]
 
 
-@pytest.mark.timeout(240)  # the first start of a server downloads it
+@pytest.mark.timeout(240)  # the servers may have to be installed first
 async def test_what_a_refusing_backend_answers_is_a_failed_call(
     settings: Callable[..., Settings], tmp_path: Path
 ) -> None:
+    installed = await asyncio.to_thread(installed_servers, *CALLS, partial=True)
     with refusing() as backend:
-        mcp = McpServers(settings(**variables(backend, tmp_path)))
+        mcp = McpServers(settings(**variables(backend, tmp_path), **installed))
         try:
             await mcp.start({agent: servers_of(agent, backend) for agent in CALLS}, deadline=120)
             started = [agent for agent in CALLS if mcp.problem(agent) is None]
