@@ -18,8 +18,11 @@ import yaml
 
 from ai_platform_engineering.cli import build_parser
 from ai_platform_engineering.manifest import builtin_directory, load_manifests
-from ai_platform_engineering.multi_agents.placement import resolve_address
-from ai_platform_engineering.settings import Settings, load_settings
+from ai_platform_engineering.multi_agents.placement import resolve_address, sandbox_is_on
+from ai_platform_engineering.settings import Settings, load_settings, secret_variables
+from ai_platform_engineering.settings.fields import field_extra
+from ai_platform_engineering.settings.loading import fields_by_variable
+from ai_platform_engineering.utils.redact import looks_secret
 from integration.quick_sanity import ENV_FILE, compose_command
 
 ROOT = Path(__file__).parents[1]
@@ -27,7 +30,8 @@ FILES = ["docker-compose.yaml", "docker-compose.dev.yaml"]
 SUPERVISOR = "caipe-supervisor"
 KNOWLEDGE_BASE = "caipe-rag"
 SLACK_BOT = "caipe-slack"
-AGENTS = sorted(load_manifests([builtin_directory()]))
+MANIFESTS = load_manifests([builtin_directory()])
+AGENTS = sorted(MANIFESTS)
 
 every_file = pytest.mark.parametrize("file", FILES)
 
@@ -37,6 +41,10 @@ def service_of(agent: str) -> str:
     host = urlsplit(resolve_address(agent, {})).hostname
     assert host
     return host
+
+
+def field_group(variable: str) -> str:
+    return field_extra(fields_by_variable()[variable])["group"]
 
 
 @pytest.fixture(scope="session")
@@ -78,6 +86,9 @@ def ask(command: Sequence[str], project: Path, **environ: str) -> str:
 def services(compose: list[str], project: Path, file: str, *options: str, **environ: str) -> dict[str, Any]:
     command = [*compose, "--file", file, *(options or ("--profile", "*")), "config", "--format", "json"]
     found: dict[str, Any] = json.loads(ask(command, project, **environ))["services"]
+    for service in found.values():
+        # A variable without a value is not set in the container.
+        service["environment"] = {name: value for name, value in service["environment"].items() if value is not None}
     return found
 
 
@@ -226,12 +237,12 @@ def test_the_image_is_built_from_files_that_are_there(compose: list[str], projec
 def test_settings_come_from_the_env_file_but_for_what_a_container_fixes(
     compose: list[str], project: Path, file: str
 ) -> None:
-    env = "A2A_HOST=0.0.0.0\nA2A_PORT=9000\nDATA_DIR=/home/me\nGITHUB_PERSONAL_ACCESS_TOKEN=from-the-file\n"
+    env = "A2A_HOST=0.0.0.0\nA2A_PORT=9000\nDATA_DIR=/home/me\nTOOL_TIMEOUT=33\n"
     (project / ".env").write_text(env + "DISTRIBUTED_AGENTS=github\n", encoding="utf-8")
     found = services(compose, project, file)
-    for service in found.values():
+    for name, service in found.items():
         inside = service["environment"]
-        assert inside["GITHUB_PERSONAL_ACCESS_TOKEN"] == "from-the-file"
+        assert ("TOOL_TIMEOUT" in inside) == (name not in {KNOWLEDGE_BASE, SLACK_BOT})
         assert (inside["A2A_HOST"], inside["A2A_PORT"], inside["DATA_DIR"]) == ("0.0.0.0", "8000", "/data")
     supervisor = found[SUPERVISOR]
     assert (supervisor["ports"][0]["host_ip"], supervisor["ports"][0]["published"]) == ("0.0.0.0", "9000")
@@ -244,8 +255,47 @@ def test_settings_come_from_the_env_file_but_for_what_a_container_fixes(
 
 @every_file
 def test_nothing_secret_is_in_the_files(compose: list[str], project: Path, file: str) -> None:
-    names = {name for service in services(compose, project, file).values() for name in service["environment"]}
-    assert not [name for name in names if re.search("TOKEN|KEY|SECRET|PASSWORD", name)]
+    for service in services(compose, project, file).values():
+        assert not [name for name, value in service["environment"].items() if value and looks_secret(name)]
+
+
+def test_an_agent_gets_every_setting_that_it_may_use() -> None:
+    """A new setting of these groups must be named in the compose file."""
+    listed = yaml.safe_load((ROOT / FILES[0]).read_text(encoding="utf-8"))["services"]
+    groups = {"Model", "Graph", "Approvals", "MCP", "Sandbox", "Limits", "Audit"}
+    wanted = {name for name in fields_by_variable() if field_group(name) in groups}
+    wanted -= {"LANGGRAPH_DEV", "MCP_SERVERS_DIR"}
+    for agent in AGENTS:
+        assert wanted <= listed[service_of(agent)]["environment"].keys()
+
+
+@every_file
+def test_each_container_gets_its_own_secrets_only(compose: list[str], project: Path, file: str) -> None:
+    """With a value for every secret of the product and of the built-in agents in .env."""
+    secrets = {name for name in secret_variables() if field_group(name) != "Model"}
+    keys = secret_variables() - secrets
+    of_agents = {name: {*manifest.requires, *manifest.variables()} for name, manifest in MANIFESTS.items()}
+    every = {*secret_variables(), *(name for names in of_agents.values() for name in names)}
+    (project / ".env").write_text("".join(f"{name}=value-of-{name}\n" for name in every), encoding="utf-8")
+    found = services(compose, project, file)
+    given = {
+        name: {variable for variable, value in service["environment"].items() if value.startswith("value-of-")}
+        for name, service in found.items()
+    }
+    slack = {name for name in secrets if name.startswith("SLACK_")}
+    for agent, own in of_agents.items():
+        assert given[service_of(agent)] == {*own, *keys, "A2A_AGENTS_AUTH_KEY", "AUDIT_KEY"}, agent
+        settings = load_settings(found[service_of(agent)]["environment"], env_file=None)
+        assert not sandbox_is_on(settings, MANIFESTS), "a real backend of any agent turns the sandbox off"
+    clients = {"A2A_AUTH_SHARED_KEY", "SUPERVISOR_KEY", "USER_SIGNING_KEY", "A2A_OAUTH_CLIENT_SECRET"}
+    assert given[SLACK_BOT] == {*slack, *clients}
+    assert given[KNOWLEDGE_BASE] == {*keys, "RAG_DATABASE_URL", "RERANK_API_KEY", "A2A_AGENTS_AUTH_KEY"}
+    tokens = {"SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "SLACK_SIGNING_SECRET"}
+    assert given[SUPERVISOR] == every - tokens
+    with_bedrock = services(compose, project, file, AWS_REGION="eu-central-1")[service_of("jira")]["environment"]
+    assert with_bedrock["AWS_SECRET_ACCESS_KEY"] == "value-of-AWS_SECRET_ACCESS_KEY"
+    with_postgres = services(compose, project, file, EVENT_LOG="postgres")[service_of("jira")]["environment"]
+    assert with_postgres["EVENT_LOG_POSTGRES_DSN"] == "value-of-EVENT_LOG_POSTGRES_DSN"
 
 
 def test_quick_sanity_starts_the_supervisor_and_two_agents_whatever_env_says(compose: list[str], project: Path) -> None:
@@ -257,7 +307,7 @@ def test_quick_sanity_starts_the_supervisor_and_two_agents_whatever_env_says(com
     assert found.keys() == {SUPERVISOR, "agent-github", "agent-netutils"}
     for service in found.values():
         assert (service["environment"]["LLM_PROVIDER"], service["environment"]["SANDBOX"]) == ("offline", "true")
-        assert "A2A_AUTH_SHARED_KEY" not in service["environment"]
+        assert not service["environment"].get("A2A_AUTH_SHARED_KEY")
     assert supervisor_settings(found).distributed_agents == "github,netutils"
 
 
