@@ -10,7 +10,7 @@ from ai_platform_engineering.identity.principal import Principal
 @dataclass(frozen=True, slots=True)
 class ConversationAccess:
     """`owner` is the `Principal.owner` of the one who began it; empty if no authentication was required then. `via` is
-    the subject of the bot that asked for the owner."""
+    that of the bot that asked for the owner."""
 
     owner: str
     via: str | None = None
@@ -21,7 +21,7 @@ class ConversationAccess:
             sees_everything(principal)
             or self.owner == principal.owner
             or not self.groups.isdisjoint(principal.groups)
-            or (self.via is not None and self.via == bot_subject(principal))
+            or (self.via is not None and self.via == own_name(principal))
         )
 
 
@@ -35,6 +35,6 @@ def sees_everything(principal: Principal) -> bool:
     return principal.verified_by == "anonymous" or principal.is_admin
 
 
-def bot_subject(principal: Principal) -> str | None:
-    """The subject of a bot, which may follow what it has asked for its users. None for others."""
-    return principal.subject if principal.verified_by == "key" and principal.is_bot else None
+def own_name(principal: Principal) -> str | None:
+    """The name of a bot, which may follow what it has asked for its users. None for a user that a bot speaks for."""
+    return principal.owner if principal.verified_by in {"key", "token"} else None

@@ -22,7 +22,7 @@ class Principal:
     """`subject` is the `sub` claim of the token, the name of the key, or the user of the statement; None if the server
     requires no authentication.
 
-    `via` is the subject of the bot that made the statement.
+    `via` is the `owner` name of the bot that made the statement.
     """
 
     verified_by: VerifiedBy = "anonymous"

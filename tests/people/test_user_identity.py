@@ -18,7 +18,9 @@ from ai_platform_engineering.utils.users import User, sign_user
 from tests.people.model_inputs import Seen, watched
 
 KEY = "signing-key-of-the-tests"
-JANE, OMAR = User("slack:T1/U1", "Jane Doe"), User("slack:T1/U2", "Omar Haddad")
+CHANNEL = frozenset({"slack:T1/C1"})
+JANE = User("slack:T1/U1", "Jane Doe", CHANNEL, CHANNEL)
+OMAR = User("slack:T1/U2", "Omar Haddad", CHANNEL, CHANNEL)
 
 
 def signed(

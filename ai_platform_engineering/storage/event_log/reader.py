@@ -16,7 +16,7 @@ from typing import Any, Final, TypeVar
 
 from a2a.types.a2a_pb2 import Message, Task, TaskState
 
-from ai_platform_engineering.identity.access import ConversationAccess, bot_subject, sees_everything
+from ai_platform_engineering.identity.access import ConversationAccess, own_name, sees_everything
 from ai_platform_engineering.identity.principal import Principal
 from ai_platform_engineering.storage.event_log.conversations import (
     ConversationPage,
@@ -191,7 +191,7 @@ def _visible(viewer: Principal | None) -> tuple[list[str], list[Any]]:
         "context_id IN (SELECT context_id FROM access WHERE owner = ? OR via = ?"  # noqa: S608 - only "?"
         f" OR EXISTS (SELECT 1 FROM json_each(groups) WHERE value IN ({members})))"
     )
-    return [condition], [viewer.owner, bot_subject(viewer), *viewer.groups]
+    return [condition], [viewer.owner, own_name(viewer), *viewer.groups]
 
 
 def _names(connection: sqlite3.Connection) -> dict[str, str]:

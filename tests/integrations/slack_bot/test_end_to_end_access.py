@@ -29,6 +29,7 @@ async def guarded(issuer: TestIssuer, tmp_path_factory: pytest.TempPathFactory) 
     service = supervisor_with(
         tmp_path_factory.mktemp("supervisor"),
         A2A_AUTH_SHARED_KEY=KEY,
+        USER_SIGNING_KEY=KEY,
         A2A_OAUTH_ISSUER=issuer.url,
         A2A_OAUTH_AUDIENCE="platform",
         ENABLE_RAG="false",

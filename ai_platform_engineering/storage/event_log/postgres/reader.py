@@ -8,7 +8,7 @@ from typing import Any, Final, LiteralString
 
 from a2a.types.a2a_pb2 import Message, Task, TaskState
 
-from ai_platform_engineering.identity.access import ConversationAccess, bot_subject, sees_everything
+from ai_platform_engineering.identity.access import ConversationAccess, own_name, sees_everything
 from ai_platform_engineering.identity.principal import Principal
 from ai_platform_engineering.storage.event_log.conversations import (
     ConversationPage,
@@ -331,7 +331,7 @@ def _viewer(viewer: Principal | None) -> dict[str, Any]:
     return {
         "sees_everything": False,
         "owner": storable(viewer.owner),
-        "bot": bot_subject(viewer),
+        "bot": own_name(viewer),
         "member_of": [*map(storable, viewer.groups)],
     }
 

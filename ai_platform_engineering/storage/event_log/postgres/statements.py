@@ -15,7 +15,7 @@ from uuid import UUID, uuid4
 
 from a2a.types.a2a_pb2 import Message, Task, TaskStatusUpdateEvent
 
-from ai_platform_engineering.identity.access import bot_subject, sees_everything
+from ai_platform_engineering.identity.access import own_name, sees_everything
 from ai_platform_engineering.identity.principal import ANONYMOUS, Principal
 from ai_platform_engineering.storage.event_log.event_log import Claim, RecordedEffect
 from ai_platform_engineering.storage.event_log.postgres.schema import WAITS
@@ -248,7 +248,7 @@ def create(server: str, task: Task, caller: Principal, groups: frozenset[str]) -
             "via": caller.via and storable(caller.via),
             "groups": [*map(storable, groups)],
             "member_of": [*map(storable, caller.groups)],
-            "bot": bot_subject(caller),
+            "bot": own_name(caller),
             "sees_everything": sees_everything(caller),
             "submitted": task.SerializeToString(),
         },

@@ -49,4 +49,4 @@ class Statements:
 
 def stated_principal(caller: Principal, user: User) -> Principal:
     """The principal that the caller speaks for. It does not have the roles of the caller."""
-    return Principal("statement", user.id, user.groups, via=caller.subject)
+    return Principal("statement", user.id, user.groups, via=caller.owner or None)
