@@ -12,8 +12,10 @@ from uuid import uuid4
 
 import httpx
 import pytest
+from a2a.types.a2a_pb2 import Message, Part
 
 from ai_platform_engineering.multi_agents.platform_engineer.protocol_bindings.a2a.main import create_app
+from ai_platform_engineering.utils.a2a_common.codec.parts import message_digest
 from ai_platform_engineering.utils.users import User, sign_user
 from tests.audited import audited
 from tests.oauth_issuer import TestIssuer, issuing
@@ -111,7 +113,9 @@ async def test_a_bot_speaks_for_its_users_and_a_conversation_is_shared_with_grou
 
         async def ask(user: User, key: str = SLACK, who: str = "slack", **message: Any) -> dict[str, Any]:
             message_id = uuid4().hex
-            token = sign_user(key, user, message_id=message_id, now=time.time())
+            said = Message(message_id=message_id, context_id=message.get("contextId", ""), parts=[Part(text="hello")])
+            digest = message_digest(said)
+            token = sign_user(key, user, message_id=message_id, now=time.time(), digest=digest)
             return await here.ask(here.bearer(who), messageId=message_id, metadata={"user_token": token}, **message)
 
         channel = frozenset({"slack:T1/C1"})
