@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ctypes
 import gc
 import logging
 import os
@@ -23,6 +24,8 @@ from tests.servers import MEASURED, Command, Completed
 # How long an example takes says more about the machine than about the code.
 hypothesis.settings.register_profile("any-machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 hypothesis.settings.load_profile("any-machine")
+
+_MANY_PAGES = 30_000_000 // os.sysconf("SC_PAGE_SIZE")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -75,6 +78,23 @@ def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, objec
     starts = any(item.get_closest_marker("process") for item in getattr(session, "items", ()))
     with forked_commands() if starts and is_possible() else nullcontext():
         return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    # Neither the garbage of a test with large documents or models nor the memory that glibc keeps for later would ever
+    # go back to the system: a worker would grow to gigabytes.
+    before = _resident_pages()
+    result = yield
+    if _resident_pages() - before > _MANY_PAGES and sys.platform == "linux":
+        gc.collect()
+        ctypes.CDLL(None).malloc_trim(0)
+    return result
+
+
+def _resident_pages() -> int:
+    statm = Path("/proc/self/statm")
+    return int(statm.read_bytes().split()[1]) if statm.exists() else 0
 
 
 @pytest.fixture(autouse=True)
