@@ -6,11 +6,20 @@ from dataclasses import dataclass
 
 from ai_platform_engineering.audit.log import NO_AUDIT, Audit
 from ai_platform_engineering.audit.record import AuditFact
+from ai_platform_engineering.identity.access import sees_everything
 from ai_platform_engineering.identity.principal import Principal
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.skills_middleware.catalog import SkillCatalog
 from ai_platform_engineering.skills_middleware.checks import CheckedSkill, build_skill
-from ai_platform_engineering.skills_middleware.skill import GLOBAL, Access, Provenance, Skill, Visibility, may_see
+from ai_platform_engineering.skills_middleware.skill import (
+    GLOBAL,
+    Access,
+    Provenance,
+    Skill,
+    Visibility,
+    holder_of,
+    may_see,
+)
 from ai_platform_engineering.skills_middleware.store.store import NewSkill, SkillKey, SkillStore
 from ai_platform_engineering.utils.errors import ReadableError
 
@@ -50,7 +59,7 @@ def requested_access(visibility: Visibility, team: str | None, caller: Principal
         case _ if team:
             raise AccessError(f"A {visibility} skill has no team: leave team out, or set visibility to team.")
         case "personal":
-            return Access("personal", caller.subject or "")
+            return Access("personal", holder_of(caller) or "")
         case "global":
             return GLOBAL
 
@@ -62,10 +71,10 @@ def check_may_change(access: Access, caller: Principal, settings: Settings) -> N
     """
     match access.visibility:
         case "global":
-            if caller.verified_by == "token" and caller.subject not in _admins(settings):
+            if not sees_everything(caller) and caller.subject not in _admins(settings):
                 raise NotAllowedError(
-                    "Global skills may be changed with the key of the server, or with an access token whose subject is "
-                    "in SKILLS_ADMINS. Set visibility to personal for a skill of your own."
+                    "Global skills may be changed with a key of the role admin, or with an access token whose subject "
+                    "is in SKILLS_ADMINS. Set visibility to personal for a skill of your own."
                 )
         case "team":
             if not may_see(access, caller):

@@ -30,9 +30,16 @@ class Access:
 GLOBAL: Final = Access()
 
 
+def holder_of(caller: Principal) -> str | None:
+    """The holder of the caller's personal skills. A user that a bot speaks for is not the holder of a token with the
+    same subject."""
+    return caller.owner if caller.verified_by == "statement" else caller.subject
+
+
 def visible_accesses(caller: Principal) -> frozenset[Access]:
     """The accesses that `caller` has: a skill with one of them is visible."""
-    personal = {Access("personal", caller.subject)} if caller.subject is not None else set()
+    holder = holder_of(caller)
+    personal = {Access("personal", holder)} if holder is not None else set()
     return frozenset({GLOBAL, *personal, *(Access("team", team) for team in caller.groups)})
 
 
