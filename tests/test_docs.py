@@ -260,6 +260,7 @@ def test_files_are_allowed(block: Block, tmp_path: Path) -> None:
     file.write_text(block.text, encoding="utf-8")
     readers: dict[str, Callable[[Path], object]] = {
         "agents.md": read_manifest,
+        "policy.md": read_policy,
         "operate.md": lambda file: yaml.safe_load(file.read_text(encoding="utf-8")),  # for Prometheus
         "slack.md": read_rules,
     }
