@@ -29,6 +29,7 @@ from ai_platform_engineering.llm import is_offline_model
 from ai_platform_engineering.llm.context_window import context_window
 from ai_platform_engineering.settings import Settings
 from ai_platform_engineering.utils.a2a_common.request_context import RequestContext
+from ai_platform_engineering.utils.redact import KnownSecrets
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]
 
@@ -60,7 +61,7 @@ def agent_graph(  # noqa: PLR0913 - the parts of a graph
             LastTurn(),
             LongResults(settings.tool_result_max_chars),
             *([RecordedEffects(name, changes)] if changes else []),
-            ToolGuard(agents=agents),
+            ToolGuard(agents=agents, secrets=KnownSecrets.of(settings)),
             schemas,
             CheckedTurns(),
         ]

@@ -1,4 +1,5 @@
-"""The error handler around tool calls: every failure becomes an error result for the model, and the run continues."""
+"""The guard around tool calls: every failure becomes an error result for the model, and the run continues. Results are
+without the secrets of this process."""
 
 from __future__ import annotations
 
@@ -16,6 +17,7 @@ from langgraph.types import Command
 from ai_platform_engineering.compat.agent_middleware import AGENT_ARGUMENT, DELEGATION_TOOL
 from ai_platform_engineering.runs.failures import failure_of, log_failure, reason_of, short_reason
 from ai_platform_engineering.storage.event_log.event_log import SupersededError
+from ai_platform_engineering.utils.redact import KnownSecrets
 
 logger = logging.getLogger(__name__)
 
@@ -23,16 +25,23 @@ Result = ToolMessage | Command[Any]
 
 
 class ToolGuard(AgentMiddleware[Any, Any, Any]):
-    """Turns exceptions, unknown tools and unknown agents into error results.
+    """Turns exceptions, unknown tools and unknown agents into error results, and masks `secrets` in all results.
 
     The reason for people goes into the message's `artifact`, which is not sent to models.
     """
 
-    def __init__(self, *, agents: Collection[str] = ()) -> None:
+    def __init__(self, *, agents: Collection[str] = (), secrets: KnownSecrets | None = None) -> None:
         super().__init__()
         self._agents = tuple(sorted(agents))
+        self._secrets = secrets or KnownSecrets()
 
     async def awrap_tool_call(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Result]]
+    ) -> Result:
+        result = await self._guarded(request, handler)
+        return _masked(result, self._secrets) if self._secrets else result
+
+    async def _guarded(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Result]]
     ) -> Result:
         call = request.tool_call
@@ -57,6 +66,17 @@ class ToolGuard(AgentMiddleware[Any, Any, Any]):
             # ToolNode answers arguments that do not fit the schema with a text that repeats them.
             return result.model_copy(update={"artifact": {"reason": "its arguments were not valid"}})
         return result
+
+
+def _masked(result: Result, secrets: KnownSecrets) -> Result:
+    match result:
+        case ToolMessage(content=content, artifact=artifact):
+            return result.model_copy(update={"content": secrets.masked(content), "artifact": secrets.masked(artifact)})
+        case Command(update={"messages": [*messages], **others}):
+            masked = [_masked(each, secrets) if isinstance(each, ToolMessage) else each for each in messages]
+            return replace(result, update={**others, "messages": masked})
+        case _:
+            return result
 
 
 def error_result(request: ToolCallRequest, content: str, reason: str) -> ToolMessage:

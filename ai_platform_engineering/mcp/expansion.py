@@ -10,13 +10,13 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from ai_platform_engineering.manifest import VARIABLE, McpServer
 from ai_platform_engineering.mcp.errors import NotStartable
 from ai_platform_engineering.mcp.launchers import cache_variables, is_launcher, registry_variables
 from ai_platform_engineering.mcp.workspace import ServerWorkspace, home_of
-from ai_platform_engineering.utils.redact import Redactor, looks_secret
+from ai_platform_engineering.utils.redact import Redactor, looks_secret, password_in
 
 INHERITED_VARIABLES = (
     *("PATH", "USER", "LOGNAME", "SHELL", "TERM", "SYSTEMROOT", "PATHEXT"),
@@ -135,20 +135,12 @@ def _secrets(inherited: dict[str, str], given: dict[str, str]) -> Iterator[str]:
         if looks_secret(name):
             yield value
     for value in (inherited | given).values():
-        if password := _password_in(value):
+        if password := password_in(value):
             yield from (password, unquote(password))
 
 
 def _plain_address(value: str) -> bool:
     return value.startswith(("http://", "https://")) and "@" not in value and "?" not in value
-
-
-def _password_in(value: str) -> str | None:
-    """The password in an address such as `https://user:password@host`, which proxies often have."""
-    try:
-        return urlsplit(value).password
-    except ValueError:
-        return None
 
 
 def _listed(names: list[str]) -> str:

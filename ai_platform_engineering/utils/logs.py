@@ -62,7 +62,7 @@ def configure_logging(settings: Settings, *, quiet: bool = False, worker: int | 
     several worker processes have its number.
     """
     level_name = "error" if quiet and "LOG_LEVEL" not in settings.environ else settings.log_level
-    redactor = Redactor.of(settings.environ)
+    redactor = Redactor.of(settings)
     handler = logging.StreamHandler()
     formatter = JsonFormatter if settings.log_format == "json" else RedactingFormatter
     handler.setFormatter(formatter(redactor, worker))

@@ -34,6 +34,8 @@ from ai_platform_engineering.events import (
     Form,
     FormField,
     InputRequired,
+    MessageEnded,
+    TextDelta,
     ToolFinished,
     ToolStarted,
 )
@@ -87,13 +89,15 @@ class Remote:
 
 
 @asynccontextmanager
-async def remote(*turns: Sequence[Any], keeps_tasks: bool = True) -> AsyncIterator[Remote]:
+async def remote(*turns: Sequence[Any], keeps_tasks: bool = True, **environ: str) -> AsyncIterator[Remote]:
     """An agent that gives these events, one row for each message of a task."""
     async with AsyncExitStack() as stack:
         served = await stack.enter_async_context(
             serving(lambda _text, turn: turns[turn], agent="argocd", keeps_tasks=keeps_tasks)
         )
-        connection = A2ARemoteAgentConnectTool("argocd", served.url, settings_of(AGENT_RECONNECT_SECONDS="0"))
+        connection = A2ARemoteAgentConnectTool(
+            "argocd", served.url, settings_of(AGENT_RECONNECT_SECONDS="0", **environ)
+        )
         it = Remote(connection, stop=stack.aclose)
         execute = served.executor.execute
 
@@ -143,6 +147,21 @@ async def test_the_question_goes_out_and_the_events_and_the_answer_come_back() -
     [message] = it.received
     assert (it.parts(0), message.message_id, message.context_id) == (["do it"], f"{called}-1", called)
     assert it.metadata() == {"trace_id": "trace-1", "user": "alex", "delegated": True, "stream_text": False}
+
+
+async def test_a_secret_of_the_supervisor_in_the_events_of_an_agent_is_masked() -> None:
+    secret = "key-of-the-provider-0123"
+    said = [TextDelta("argocd", "m1", text) for text in ("It is key-of-the", "-provider", "-0123, or key-", "of-mine.")]
+    failed = ToolFinished("argocd", "sync", "c1", ok=False, reason=f"{secret} was refused")
+    ended = MessageEnded("argocd", "m1")
+    final = FinalResult(f"It is {secret}, or key-of-mine.", "m1")
+    async with remote([STARTED, failed, *said, ended, final], OPENAI_API_KEY=secret) as it:
+        history = await run(it.graph(), stream_sub_agent_text=True)
+    check(history)
+    text = "".join(event.text for event in history if isinstance(event, TextDelta) and event.agent == "argocd")
+    assert text == "It is ***, or key-of-mine."
+    assert [event.reason for event in history if isinstance(event, ToolFinished)] == ["*** was refused"]
+    assert [str(result.text) for result in it.results] == [text]
 
 
 @pytest.mark.parametrize(

@@ -7,13 +7,31 @@ from typing import Annotated, Any
 import pytest
 from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool, InjectedToolCallId, ToolException, tool
+from langgraph.checkpoint.memory import InMemorySaver
 
 from ai_platform_engineering.events import AgentFinished, FinalResult, ToolFinished
+from ai_platform_engineering.graphs.agent_graph import agent_graph
 from ai_platform_engineering.llm.scripted import ModelInput, ScriptedChatModel, Turn
 from ai_platform_engineering.mcp.errors import ToolFailed
 from ai_platform_engineering.storage.event_log.event_log import SupersededError
+from ai_platform_engineering.utils.a2a_common.request_context import RecordedEffect
 from tests.invariants import check
-from tests.runs.graphs import agent, events_of, supervisor
+from tests.runs.graphs import agent, context, events_of, settings_of, supervisor
+
+SECRET = "key-of-the-provider-0123"
+
+
+class EffectRecorder:
+    """The ledger of effects of a run."""
+
+    def __init__(self) -> None:
+        self.results: list[str] = []
+
+    async def begin(self, call_id: str) -> RecordedEffect | None:
+        return None
+
+    async def finish(self, call_id: str, result: str) -> None:
+        self.results.append(result)
 
 
 @tool
@@ -70,6 +88,45 @@ async def test_a_result_without_an_error_is_left_alone() -> None:
     finished, result = await call("count_pods", {"namespace": "shop", "limit": 3}, count_pods)
     assert (finished.ok, finished.reason) == (True, None)
     assert (result.text, result.status, result.artifact) == ("3 pods in shop", "success", None)
+
+
+@tool
+def leak(how: str) -> Any:
+    """Answers with the key of this process."""
+    match how:
+        case "text":
+            return f"OPENAI_API_KEY: {SECRET}"
+        case "blocks":
+            return [{"type": "text", "text": f"the key is {SECRET}"}]
+        case _:
+            raise ToolFailed(f"401 for {SECRET}", f"{SECRET} has expired")
+
+
+@pytest.mark.parametrize("how", ["text", "blocks", "error"])
+async def test_a_secret_of_this_process_reaches_no_model_event_ledger_or_conversation(how: str) -> None:
+    prompts, recorded = [], EffectRecorder()
+
+    def part(cue: ModelInput) -> Turn:
+        prompts.append(str(cue.messages))
+        return Turn("Done.") if len(prompts) > 1 else Turn("", [("leak", {"how": how})])
+
+    graph = agent_graph(
+        settings_of(OPENAI_API_KEY=SECRET),
+        ScriptedChatModel(script=part),
+        [leak],
+        "You look.",
+        name="supervisor",
+        changes=lambda _tool, _arguments: True,
+        checkpointer=InMemorySaver(),
+    )
+    events = await events_of(graph, ctx=context(effects=recorded))
+    stored = await graph.aget_state({"configurable": {"thread_id": "context-1"}})
+    assert len(prompts) == 2
+    assert "***" in prompts[1]
+    assert "leak" in str(stored.values)
+    assert recorded.results
+    for text in (*prompts, str(events), str(stored.values), str(recorded.results)):
+        assert SECRET not in text
 
 
 async def test_arguments_that_do_not_fit_are_named_to_the_model_and_not_shown() -> None:

@@ -6,12 +6,13 @@ import logging
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ai_platform_engineering.events import ToolFinished
 from ai_platform_engineering.settings import load_settings
 from ai_platform_engineering.utils.logs import JsonFormatter, RedactingFormatter, configure_logging
-from ai_platform_engineering.utils.redact import MASK, Redactor, looks_secret, redact
+from ai_platform_engineering.utils.redact import MASK, KnownSecrets, Redactor, looks_secret, redact
 
 
 @pytest.mark.parametrize(
@@ -81,7 +82,8 @@ def test_names_that_look_secret(variable: str, secret: bool) -> None:
 
 class TestRedactor:
     def test_known_values_are_taken_out_anywhere(self) -> None:
-        redactor = Redactor.of({"JIRA_TOKEN": "plain-words", "JIRA_URL": "https://jira.test", "DEBUG_KEY": "1"})
+        environ = {"JIRA_TOKEN": "plain-words", "JIRA_URL": "https://jira.test", "DEBUG_KEY": "1"}
+        redactor = Redactor.of(load_settings(environ, env_file=None))
         assert redactor("said plain-words to https://jira.test, 1 time") == f"said {MASK} to https://jira.test, 1 time"
 
     def test_a_value_that_begins_with_another_is_taken_out_whole(self) -> None:
@@ -92,6 +94,47 @@ class TestRedactor:
 
     def test_without_known_values(self) -> None:
         assert Redactor()("Bearer 0123456789") == f"Bearer {MASK}"
+
+
+class TestKnownSecrets:
+    def test_the_secrets_of_the_settings(self) -> None:
+        environ = {
+            "OPENAI_API_KEY": "key-of-the-provider",
+            "A2A_AUTH_KEYS": "ci:bot:key-of-the-bot-0123456789",
+            "EVENT_LOG_POSTGRES_DSN": "postgresql://app:pass%2Fword-1@db.test:5432/platform",
+            "HTTPS_PROXY": "http://bob:proxy-pass@proxy.test",
+            "GITLAB_PERSONAL_ACCESS_TOKEN": 'quo"ted/token',
+            "SHORT_TOKEN": "1234567",
+        }
+        masked = KnownSecrets.of(load_settings(environ, env_file=None))
+        secret = ["key-of-the-provider", "key-of-the-bot-0123456789", "pass/word-1", "pass%2Fword-1", "proxy-pass"]
+        for text in (*secret, *environ.values(), json.dumps('quo"ted/token'), "quo%22ted%2Ftoken"):
+            shown = masked(f"a {text} b")
+            assert not any(value in shown for value in secret), shown
+            assert ("quo" in shown, "1234567" in shown) == (False, text == "1234567")
+        ordinary = "platform at db.test:5432, Bearer 0123456789, password=hunter2-and-more"
+        assert masked(ordinary) == ordinary
+
+    def test_a_password_that_is_also_a_name_stays(self) -> None:
+        address = "postgresql://postgres:postgres@db.test/x"
+        masked = KnownSecrets.of(load_settings({"EVENT_LOG_POSTGRES_DSN": address}, env_file=None))
+        assert masked(f"postgres runs at {address}") == f"postgres runs at {MASK}"
+
+    def test_values_in_structures(self) -> None:
+        masked = KnownSecrets(["secret-one"]).masked
+        event = ToolFinished("argocd", "sync", "c1", ok=False, reason="no secret-one")
+        assert masked(event) == ToolFinished("argocd", "sync", "c1", ok=False, reason=f"no {MASK}")
+        assert masked([{"text": "secret-one", "n": 1}, ("secret-one", None)]) == [{"text": MASK, "n": 1}, (MASK, None)]
+
+    @pytest.mark.parametrize("values", [["abcabcabd"], ["abcdefgh", "abcdefghij", "ghabcdefg"]])
+    @settings(max_examples=100, deadline=None)
+    @given(pieces=st.lists(st.text("abcdghij ", max_size=4) | st.sampled_from(["abcdefgh", "abcabcabd", "efg", "ij"])))
+    def test_a_stream_gives_what_the_whole_text_gives(self, values: list[str], pieces: list[str]) -> None:
+        secrets, sent, end = KnownSecrets(values), "", ""
+        for piece in pieces:
+            text, end = secrets.split(end + piece)
+            sent += text
+        assert sent + secrets(end) == secrets("".join(pieces))
 
 
 @given(st.text(), st.text(min_size=6).map(str.strip).filter(lambda text: len(text) >= 6), st.text())

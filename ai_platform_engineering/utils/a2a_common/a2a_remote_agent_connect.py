@@ -34,6 +34,7 @@ from a2a.utils.errors import A2AError, TaskNotFoundError, UnsupportedOperationEr
 from ai_platform_engineering.events import Event
 from ai_platform_engineering.identity.principal import ANONYMOUS
 from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.utils.a2a_common.client.masked_events import MaskedEvents
 from ai_platform_engineering.utils.a2a_common.client.reconnection import (
     Reconnection,
     StreamCutError,
@@ -53,6 +54,7 @@ from ai_platform_engineering.utils.errors import FailureCode, ReadableError
 from ai_platform_engineering.utils.keys import opening_key
 from ai_platform_engineering.utils.outbound.policy import OPERATOR
 from ai_platform_engineering.utils.outbound.transport import CheckedTransport
+from ai_platform_engineering.utils.redact import KnownSecrets
 
 if TYPE_CHECKING:
     import aiohttp
@@ -116,6 +118,7 @@ class A2ARemoteAgentConnectTool:
         self._connect_timeout = settings.agent_connect_timeout
         self._reconnect_seconds = settings.agent_reconnect_seconds
         self._bearer = bearer or OwnBearer(settings)
+        self._secrets = KnownSecrets.of(settings)
         self._delegations = Delegations(settings, opening_key(settings, name))
         # The agent's card may name their origins. They get the supervisor's credentials.
         self._allowed = [address, *filter(None, map(str.strip, settings.agent_allowed_origins.split(",")))]
@@ -141,7 +144,7 @@ class A2ARemoteAgentConnectTool:
             parts=parts,
         )
         set_fields(message.metadata, _message_metadata(self.name, context))
-        decoder = Decoder(self.name, thread.turn)
+        decoder, masked = Decoder(self.name, thread.turn), MaskedEvents(self._secrets)
         reconnection = Reconnection(self._reconnect_seconds)
         # Only our agents can be asked again. If an earlier process sent the message, the card will say which one it is.
         reconnects = self._gone_since is not None or thread.may_have_arrived or _is_ours(self._client)
@@ -158,11 +161,11 @@ class A2ARemoteAgentConnectTool:
                     thread.task_id, thread.may_have_arrived = reader.known_task_id, True
                     self._gone_since = None
                     reconnection.received(_seq_in(response))
-                    for event in decoder.feed(response):
+                    for event in masked.feed(decoder.feed(response)):
                         yield event
                 if reconnects and not decoder.is_complete:
                     raise StreamCutError
-                for event in decoder.finish():
+                for event in masked.feed(decoder.finish()):
                     yield event
                 return
             except asyncio.CancelledError:
