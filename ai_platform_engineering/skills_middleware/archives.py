@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from ai_platform_engineering.skills_middleware.archive_entry import MAX_ARCHIVE_SIZE, MAX_ENTRIES, ArchiveEntry, refused
-from ai_platform_engineering.skills_middleware.characters import quoted
 from ai_platform_engineering.skills_middleware.checks import MAX_SKILL_SIZE
 from ai_platform_engineering.skills_middleware.compression import decompress
 from ai_platform_engineering.skills_middleware.paths import normalised, path_problem
 from ai_platform_engineering.skills_middleware.skill import DOCUMENT, InvalidSkillError, SkillProblem
 from ai_platform_engineering.skills_middleware.tar_archive import is_tar, tar_entries
 from ai_platform_engineering.skills_middleware.zip_archive import is_zip, zip_entries
+from ai_platform_engineering.utils.characters import quoted
 
 _MACOS_FOLDER: Final = "__MACOSX"
 _MACOS_FILE: Final = ".DS_Store"

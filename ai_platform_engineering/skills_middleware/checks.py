@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from ai_platform_engineering.skills_middleware.binaries import binary_kind
-from ai_platform_engineering.skills_middleware.characters import quoted
 from ai_platform_engineering.skills_middleware.document import SkillDocument, parse_document
 from ai_platform_engineering.skills_middleware.paths import file_system_key, normalised, path_problem, size_problem
 from ai_platform_engineering.skills_middleware.scanning import Finding, scan
@@ -21,6 +20,7 @@ from ai_platform_engineering.skills_middleware.skill import (
     SkillProblem,
     content_digest,
 )
+from ai_platform_engineering.utils.characters import quoted
 
 MAX_DOCUMENT_SIZE: Final = 64 * 1024
 MAX_FILE_SIZE: Final = 256 * 1024

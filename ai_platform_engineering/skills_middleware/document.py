@@ -9,9 +9,9 @@ from difflib import get_close_matches
 from typing import Final
 
 from ai_platform_engineering.skills_middleware import front_matter
-from ai_platform_engineering.skills_middleware.characters import quoted, unseen_character
 from ai_platform_engineering.skills_middleware.front_matter import Value
 from ai_platform_engineering.skills_middleware.skill import DOCUMENT, GLOBAL, Access, InvalidSkillError, SkillProblem
+from ai_platform_engineering.utils.characters import quoted, unseen_character
 
 MAX_NAME_LENGTH: Final = 64
 MAX_DESCRIPTION_LENGTH: Final = 1024

@@ -12,8 +12,8 @@ from typing import Final
 
 import yaml
 
-from ai_platform_engineering.skills_middleware.characters import quoted
 from ai_platform_engineering.skills_middleware.skill import DOCUMENT, InvalidSkillError, SkillProblem
+from ai_platform_engineering.utils.characters import quoted
 from ai_platform_engineering.utils.yaml_files import FAST_LOADER
 
 Value = str | list["Value"] | dict[str, "Value"] | None

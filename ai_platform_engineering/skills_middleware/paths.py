@@ -6,8 +6,8 @@ import re
 import unicodedata
 from typing import Final
 
-from ai_platform_engineering.skills_middleware.characters import quoted, unseen_character
 from ai_platform_engineering.skills_middleware.skill import SkillProblem
+from ai_platform_engineering.utils.characters import quoted, unseen_character
 
 MAX_PATH_LENGTH: Final = 200
 MAX_DEPTH: Final = 4

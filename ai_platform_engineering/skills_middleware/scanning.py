@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final, Literal
 
-from ai_platform_engineering.skills_middleware.characters import (
+from ai_platform_engineering.skills_middleware.leaked_secrets import leaked_secrets
+from ai_platform_engineering.utils.characters import (
     BIDI_OVERRIDES,
     CONTROL_CHARACTERS,
     INVISIBLE_CHARACTERS,
     TAG_CHARACTERS,
 )
-from ai_platform_engineering.skills_middleware.leaked_secrets import leaked_secrets
 
 Severity = Literal["info", "warning", "critical"]
 

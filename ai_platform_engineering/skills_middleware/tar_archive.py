@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from ai_platform_engineering.skills_middleware.archive_entry import ArchiveEntry, corrupt, refused
-from ai_platform_engineering.skills_middleware.characters import quoted
 from ai_platform_engineering.skills_middleware.checks import MAX_FILE_SIZE
 from ai_platform_engineering.skills_middleware.skill import SkillProblem
+from ai_platform_engineering.utils.characters import quoted
 
 _SETUID_SETGID: Final = 0o6000
 _END_MARKER: Final = 1024

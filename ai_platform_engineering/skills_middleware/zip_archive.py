@@ -16,9 +16,9 @@ from ai_platform_engineering.skills_middleware.archive_entry import (
     corrupt,
     refused,
 )
-from ai_platform_engineering.skills_middleware.characters import quoted
 from ai_platform_engineering.skills_middleware.checks import MAX_FILE_SIZE
 from ai_platform_engineering.skills_middleware.skill import SkillProblem
+from ai_platform_engineering.utils.characters import quoted
 
 _SIGNATURES: Final = (b"PK\x03\x04", b"PK\x05\x06")
 _END_RECORD: Final = 22

@@ -8,9 +8,14 @@ from datetime import UTC, datetime
 from typing import Final
 
 from ai_platform_engineering.settings import Settings
+from ai_platform_engineering.utils.characters import escaped
 from ai_platform_engineering.utils.redact import Redactor
 
+FRAMES: Final = "frames"
+"""Key in `extra` of a record: the frames of a traceback, without the text of the exception."""
+
 _OURS: Final = "ai_platform_engineering"
+_INDENT: Final = "    "
 
 # Libraries that log every request or connection at INFO; only their warnings are of interest.
 _VERBOSE: Final = ("a2a", "fastmcp", "httpx", "httpx2", "mcp", "procrastinate", "sse_starlette", "uvicorn")
@@ -20,7 +25,11 @@ _REPEATING: Final = ("psycopg.pool",)
 
 
 class RedactingFormatter(logging.Formatter):
-    """Formats a record as text, and redacts it with its traceback."""
+    """Formats a record as text, and redacts it with its traceback.
+
+    The message is one line and begins with the time; the lines of a traceback are indented. So no value in a record
+    can look like another record.
+    """
 
     def __init__(self, redactor: Redactor, worker: int | None = None) -> None:
         prefix = "" if worker is None else f"worker {worker}: "
@@ -30,7 +39,12 @@ class RedactingFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         # For our own loggers the name of the module is enough.
         record.source = record.name.rpartition(".")[2] if record.name.startswith(f"{_OURS}.") else record.name
-        return self._redactor(super().format(record))
+        record.message = record.getMessage()
+        record.asctime = self.formatTime(record, self.datefmt)
+        lines = [self._redactor(self.formatMessage(record))]
+        if frames := _frames(self, record):
+            lines += (f"{_INDENT}{line}" for line in self._redactor(frames).split("\n"))
+        return "\n".join(map(escaped, lines))
 
 
 class JsonFormatter(logging.Formatter):
@@ -50,9 +64,16 @@ class JsonFormatter(logging.Formatter):
             "logger": record.name,
             "message": self._redactor(record.getMessage()),
         }
-        if record.exc_info:
-            line["exception"] = self._redactor(self.formatException(record.exc_info))
-        return json.dumps(line, ensure_ascii=False)
+        if frames := _frames(self, record):
+            line["exception"] = self._redactor(frames)
+        return escaped(json.dumps(line, ensure_ascii=False))
+
+
+def _frames(formatter: logging.Formatter, record: logging.LogRecord) -> str:
+    """The traceback of a record. A record whose exception has a private text brings its frames alone."""
+    if record.exc_info:
+        return formatter.formatException(record.exc_info)
+    return str(getattr(record, FRAMES, "")).rstrip()
 
 
 def configure_logging(settings: Settings, *, quiet: bool = False, worker: int | None = None) -> None:

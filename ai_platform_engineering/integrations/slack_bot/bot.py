@@ -36,6 +36,7 @@ from ai_platform_engineering.utils.a2a_common.client.supervisor_run import Super
 from ai_platform_engineering.utils.a2a_common.codec.values import scrub
 from ai_platform_engineering.utils.a2a_common.protocol import agents_on
 from ai_platform_engineering.utils.errors import ReadableError
+from ai_platform_engineering.utils.logs import FRAMES
 
 logger = logging.getLogger(__name__)
 
@@ -302,7 +303,7 @@ class Bot:
             return
         # The text of the error may contain a person's message, so only its type and traceback are logged.
         frames = "".join(traceback.format_tb(error.__traceback__))
-        logger.error("%s: the thread failed: %s\n%s", run_id, type(error).__name__, frames.rstrip())
+        logger.error("%s: the thread failed: %s", run_id, type(error).__name__, extra={FRAMES: frames})
         self._run_in_background(self._restart(thread))
 
     def _run_in_background(self, work: Coroutine[Any, Any, None]) -> None:

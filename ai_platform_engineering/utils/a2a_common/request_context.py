@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -11,6 +12,7 @@ from a2a.types.a2a_pb2 import Message
 
 from ai_platform_engineering.audit.log import NO_AUDIT, Audit
 from ai_platform_engineering.identity.principal import ANONYMOUS, Principal
+from ai_platform_engineering.utils.characters import clean
 
 if TYPE_CHECKING:
     from ai_platform_engineering.policy.decisions import PrincipalPolicy
@@ -101,14 +103,27 @@ class RequestContext:
 
 _MAX_USER_LENGTH: Final = 200
 _DIGEST_LENGTH: Final = 32
+_LINE_BREAKS: Final = str.maketrans(dict.fromkeys("\t\n\r\u2028\u2029", " "))
+_TRACE_ID: Final = re.compile(r"[A-Za-z0-9._:/+=@-]{1,200}")
 
 
 def bounded_user(user: str) -> str:
-    """The id of a user with at most 200 characters. A longer one ends with a digest: two users stay two."""
-    if len(user) <= _MAX_USER_LENGTH:
+    """The id of a user on one line, with at most 200 visible characters. An id that was changed for that ends with a
+    digest: two users stay two."""
+    shown = clean(user.translate(_LINE_BREAKS))
+    if shown == user and len(user) <= _MAX_USER_LENGTH:
         return user
-    digest = hashlib.sha256(user.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST_LENGTH]
-    return f"{user[: _MAX_USER_LENGTH - _DIGEST_LENGTH - 1]}#{digest}"
+    return f"{shown[: _MAX_USER_LENGTH - _DIGEST_LENGTH - 1]}#{_digest(user)}"
+
+
+def safe_trace_id(trace_id: str) -> str:
+    """The id of a trace, or its digest if it has unusual characters or is too long. The same id always gives the same
+    digest, so the messages of a trace stay together."""
+    return trace_id if _TRACE_ID.fullmatch(trace_id) else _digest(trace_id)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST_LENGTH]
 
 
 TO_CONVERSATION: Final = "to_conversation"

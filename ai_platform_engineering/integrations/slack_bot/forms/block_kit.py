@@ -6,8 +6,8 @@ import json
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ai_platform_engineering.text.plain_text import clean
 from ai_platform_engineering.utils.a2a_common.codec.labels import one_line
+from ai_platform_engineering.utils.characters import clean
 
 Block = dict[str, Any]
 
@@ -28,7 +28,7 @@ _MISSING: Final = "... and {} more lines"
 
 def line(text: str, max_length: int) -> str:
     """`text` on one line, never empty: Slack rejects an empty text."""
-    return one_line(clean(text), max_length) or _NOTHING
+    return one_line(text, max_length) or _NOTHING
 
 
 def plain(text: str, max_length: int) -> Block:

@@ -11,7 +11,7 @@ from ai_platform_engineering.forms.arguments import same_value
 from ai_platform_engineering.forms.field_names import is_secret
 from ai_platform_engineering.forms.validation import InvalidValue, is_blank, validated
 from ai_platform_engineering.integrations.slack_bot.forms.block_kit import INITIAL_LENGTH
-from ai_platform_engineering.text.plain_text import clean
+from ai_platform_engineering.utils.characters import clean
 
 YES: Final = "yes"
 NO: Final = "no"

@@ -11,6 +11,7 @@ from ai_platform_engineering.integrations.slack_bot.listeners.private_notices im
 from ai_platform_engineering.integrations.slack_bot.store import BotStoreError
 from ai_platform_engineering.integrations.slack_bot.words import NOT_STORED, plain
 from ai_platform_engineering.utils.errors import ReadableError
+from ai_platform_engineering.utils.logs import FRAMES
 
 logger = logging.getLogger(__name__)
 
@@ -36,7 +37,7 @@ def error_sentence(error: Exception) -> str:
     code = describe(error)
     reference = token_hex(3)
     frames = "".join(traceback.format_tb(error.__traceback__))
-    logger.error("A request from Slack failed (%s): %s\n%s", reference, code, frames.rstrip())
+    logger.error("A request from Slack failed (%s): %s", reference, code, extra={FRAMES: frames})
     return _SENTENCES.get(code) or (
         "Something went wrong on my side. Try again; if it happens again, give the operator of this bot "
         f"this number: {reference}."

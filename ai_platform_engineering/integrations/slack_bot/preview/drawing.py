@@ -36,8 +36,8 @@ from ai_platform_engineering.integrations.slack_bot.preview.shapes import (
 )
 from ai_platform_engineering.integrations.slack_bot.preview.workspace import Moment, Transcript
 from ai_platform_engineering.integrations.slack_bot.thread_view.operations import CardStatus
-from ai_platform_engineering.text.plain_text import clean
 from ai_platform_engineering.text.terminal_text import TerminalMarkdown, block_lines
+from ai_platform_engineering.utils.characters import clean
 
 Names = Mapping[str, str]
 

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 
 from ai_platform_engineering.identity.principal import ANONYMOUS, Principal
 from ai_platform_engineering.multi_agents.platform_engineer.feedback.record import Feedback
+from ai_platform_engineering.utils.a2a_common.request_context import safe_trace_id
 from ai_platform_engineering.utils.a2a_common.server.statements import Statements
 from ai_platform_engineering.utils.errors import ReadableError
 
@@ -53,7 +54,7 @@ def read_submission(body: Any, caller: Principal, statements: Statements) -> Fee
         raise SubmissionError(_sentence(error)) from None
     user, name = _user(sent, caller, statements)
     return Feedback(
-        trace_id=sent.trace_id,
+        trace_id=safe_trace_id(sent.trace_id),
         rating=sent.rating,
         surface=sent.surface,
         at_ns=time.time_ns(),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ai_platform_engineering.events import SUPERVISOR, Form, PlanStep, StepStatus
+from ai_platform_engineering.utils.characters import clean
 
 REASON_LENGTH = 200
 
@@ -21,8 +22,8 @@ def display(name: str) -> str:
 
 
 def one_line(text: str, limit: int) -> str:
-    """`text` without line breaks, cut at a word where it is longer than `limit`."""
-    line = " ".join(text.split())
+    """`text` without line breaks and control characters, cut at a word where it is longer than `limit`."""
+    line = " ".join(clean(text).split())
     if len(line) <= limit:
         return line
     head = line[: limit - 1]

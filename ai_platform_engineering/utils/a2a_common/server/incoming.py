@@ -22,9 +22,8 @@ from ai_platform_engineering.utils.a2a_common.request_context import (
     RequestContext,
     bounded_user,
     is_to_conversation,
+    safe_trace_id,
 )
-
-_MAX_FIELD_LENGTH = 200
 
 
 def question_of(message: Message | None) -> str:
@@ -48,11 +47,11 @@ def request_context(
     """The context of a request. If it continues `task`, the metadata of its first message are the defaults."""
     metadata = _metadata(request.message, task)
     delegated = metadata.get("delegated") is True
-    user = metadata.get("user")
+    user, trace_id = metadata.get("user"), metadata.get("trace_id")
     return RequestContext(
         context_id=context_id,
         task_id=task_id,
-        trace_id=_text_field(metadata, "trace_id") or uuid.uuid4().hex,
+        trace_id=safe_trace_id(trace_id) if isinstance(trace_id, str) and trace_id else uuid.uuid4().hex,
         user=bounded_user(user) if isinstance(user, str) and user else None,
         auth_token=auth_token,
         stream_text=metadata.get("stream_text") is not False,
@@ -64,7 +63,7 @@ def request_context(
         approval=next(iter(_objects([get_fields(request.message.metadata).get(APPROVAL)])), None),
         step=next(iter(_objects([metadata.get("step")])), None) if delegated else None,
         skills=_objects(metadata[SKILLS]) if delegated and SKILLS in metadata else None,
-        instructions=(_text_field(metadata, "instructions", MAX_INSTRUCTIONS_LENGTH) or "").strip(),
+        instructions=_instructions(metadata.get("instructions")),
         silent_when_unsure=metadata.get("silent_when_unsure") is True,
         caller=_principal(metadata.get(PRINCIPAL)) if delegated else request.caller,
         policy=_policy(metadata.get(POLICY)) if delegated else None,
@@ -115,6 +114,5 @@ def _objects(values: Any) -> tuple[Mapping[str, Any], ...]:
     return tuple(value for value in values if isinstance(value, Mapping)) if isinstance(values, list) else ()
 
 
-def _text_field(metadata: Mapping[str, Any], name: str, max_length: int = _MAX_FIELD_LENGTH) -> str | None:
-    value = metadata.get(name)
-    return value[:max_length] if isinstance(value, str) and value else None
+def _instructions(value: Any) -> str:
+    return value[:MAX_INSTRUCTIONS_LENGTH].strip() if isinstance(value, str) else ""

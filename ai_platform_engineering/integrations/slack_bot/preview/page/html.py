@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import Final
 
-from ai_platform_engineering.text.plain_text import clean
+from ai_platform_engineering.utils.characters import clean
 
 _VOID: Final = frozenset({"br", "hr", "input", "meta"})
 

@@ -14,7 +14,7 @@ from markdown_it.utils import EnvType, OptionsDict
 
 from ai_platform_engineering.integrations.slack_bot.preview.mrkdwn import LINKED
 from ai_platform_engineering.integrations.slack_bot.preview.page.html import Html
-from ai_platform_engineering.text.plain_text import clean
+from ai_platform_engineering.utils.characters import clean
 
 _MENTION: Final = re.compile(r"<@(\w+)>")
 

@@ -1,4 +1,7 @@
-"""Characters that are invisible to people but not to models, and untrusted values quoted in messages."""
+"""Characters that attack the reader of a text: they control a terminal, reorder or hide text, or forge lines.
+
+`clean` removes them from text of several lines, `escaped` shows them in one line, `quoted` shows a value in a message.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +30,29 @@ INVISIBLE_CHARACTERS: Final = re.compile(
 )
 CONTROL_CHARACTERS: Final = re.compile(f"[{_CONTROL}]")
 
+_MARKS: Final = "\u061c\u200b\u200e\u200f\ufeff\ufff9-\ufffb"
+# Tabs and line breaks stay, and so do the joiners, which emoji and some scripts need.
+_UNSAFE: Final = f"{_CONTROL}\x0c\r{_BIDI}{_TAGS}{_MARKS}"
+_REMOVED: Final = re.compile(f"[{_UNSAFE}]")
+_ESCAPED: Final = re.compile(f"[{_UNSAFE}\t\n\u2028\u2029\ud800-\udfff]")
+_SHORT_ESCAPES: Final = {"\t": r"\t", "\n": r"\n", "\r": r"\r"}
 _SURROGATES: Final = re.compile("[\ud800-\udfff]")
 _UNPRINTABLE: Final = re.compile(f"[{_CONTROL}\t\n\x0c\r{_TAGS}{_BIDI}{_INVISIBLE}\u200c\u200d\ud800-\udfff]")
+
+
+def clean(text: str) -> str:
+    """`text` without characters that control a terminal, reorder text or hide it. Tabs and line breaks stay."""
+    return _SURROGATES.sub("\ufffd", _REMOVED.sub("", text))
+
+
+def escaped(text: str) -> str:
+    """`text` on one line: the characters that `clean` removes, tabs and line breaks are shown as JSON escapes."""
+    return _ESCAPED.sub(_escape, text)
+
+
+def _escape(found: re.Match[str]) -> str:
+    units = found[0].encode("utf-16-be", "surrogatepass").hex()
+    return _SHORT_ESCAPES.get(found[0]) or "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 
 
 def unseen_character(text: str) -> str | None:
